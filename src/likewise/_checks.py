@@ -1,0 +1,33 @@
+"""Checks of single parameters; each error names the parameter, the rule, what was given, and the cure."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def check_count(name: str, value: Any, *, least: int = 1, cure: str = "") -> int:
+    """Return `value` as an int if it is a whole number >= `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(_message(name, f"a whole number >= {least}", value, cure))
+    return int(value)
+
+
+def check_positive(name: str, value: Any, *, cure: str = "") -> float:
+    """Return `value` as a float if it is a positive finite number."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ValueError(_message(name, "a positive finite number", value, cure))
+    return float(value)
+
+
+def check_probability(name: str, value: Any, *, cure: str = "") -> float:
+    """Return `value` as a float if it is strictly between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise ValueError(_message(name, "a number strictly between 0 and 1", value, cure))
+    return float(value)
+
+
+def _message(name: str, rule: str, value: Any, cure: str) -> str:
+    return f"{name} must be {rule}; got {value!r}." + (f" {cure}" if cure else "")

@@ -1,0 +1,501 @@
+"""The estimators: any model, turned into one with an individual-fairness guarantee."""
+
+from __future__ import annotations
+
+import functools
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from likewise._checks import check_count, check_positive, check_probability
+from likewise.certificate import Certificate, certify_classes, certify_predictions
+from likewise.guarantee import Guarantee, draws_needed, error_margin
+from likewise.metrics import FloatArray, WeightedLp
+from likewise.minimal import linear_weights
+from likewise.noise import Gaussian, Laplace, Noise, Uniform
+from likewise.training import fit_on_noisy_copies
+from likewise.voting import Bank, Vote, clipped_predictions, hard_votes, mean_votes, single_votes, soft_votes
+
+_NOISES: dict[str, type[Noise]] = {"gaussian": Gaussian, "laplace": Laplace, "uniform": Uniform}
+
+
+def _all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Leave the estimator as it was if `fit` fails."""
+
+    @functools.wraps(fit)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = self.__dict__.copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return wrapped
+
+
+class _Smoothed(MetaEstimatorMixin, BaseEstimator):
+    """What the two estimators share: preparing a metric, a noise, a bank and an inner model."""
+
+    estimator: Any
+    metric: WeightedLp | None
+    noise: str | Noise
+    epsilon: float
+    delta: float
+    n_draws: int | str
+    augment: int
+    random_state: Any
+    verbose: bool
+
+    estimator_: Any
+    noise_: Noise
+    bank_: Bank
+    n_draws_: int
+    guarantee_: Guarantee
+
+    def decide(self, X: Any, random_state: Any = None) -> npt.NDArray[Any]:
+        """Draw one outcome per person from the smoothed model, at the cost of one evaluation each.
+
+        Covered, without sampling error: the outcome's law is exactly the smoothed model, so between two people
+        at distance D the probability of any set of outcomes differs by at most ``guarantee_.noise.bound(D)``.
+        It is random by design: equal people have equal chances, not always equal outcomes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        random_state : int, RandomState instance or None, default=None
+            None draws afresh on each call. Do not let applicants choose or learn a fixed seed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        rng = np.random.default_rng(_seed(random_state))
+        votes = single_votes(self._vote(), self._check_rows(X), self.bank_, self._n_outputs, rng)
+        return self._outcomes(votes, rng)
+
+    def _prepare(self, X: FloatArray, y: npt.NDArray[Any], *, classes: npt.NDArray[Any] | None, n_classes: int) -> None:
+        """Set everything that `fit` learns, for checked data."""
+        delta = check_probability("delta", self.delta)
+        epsilon = check_positive("epsilon", self.epsilon, cure="No finite number of draws gives 0.")
+        if epsilon >= 1:
+            raise ValueError(f"epsilon must be below 1, the largest possible difference; got {self.epsilon!r}.")
+        n_copies = check_count("augment", self.augment, least=0, cure="0 trains on the data as they are.")
+        if self.n_draws == "auto":
+            n_draws = draws_needed(epsilon, delta, n_classes)
+        else:
+            n_draws = check_count("n_draws", self.n_draws, cure="'auto' takes what epsilon and delta need.")
+            epsilon = error_margin(n_draws, delta, n_classes)
+
+        self.noise_ = self._choose_noise(X, y, classify=classes is not None)
+        state = check_random_state(self.random_state)
+        self.bank_ = Bank.from_training_data(self.noise_, X, seed=_seed(state))
+        self.n_draws_ = n_draws
+        self.guarantee_ = Guarantee(self.noise_, epsilon, delta, "sampled", n_draws, self._output_range)
+        self.estimator_ = self._fit_inner(X, y, classes, n_copies, state)
+
+    def _choose_noise(self, X: FloatArray, y: npt.NDArray[Any], *, classify: bool) -> Noise:
+        metric, noise, n_features = self.metric, self.noise, X.shape[1]
+        if isinstance(noise, Noise):
+            if metric is not None and metric != noise.metric:
+                raise ValueError(
+                    f"noise and metric must fit: noise was made for {noise.metric!r}, metric is {metric!r}. "
+                    "Leave metric out, or give the noise by name."
+                )
+            metric = noise.metric
+        elif noise != "auto" and noise not in _NOISES:
+            raise ValueError(
+                f"noise must be 'auto', {', '.join(map(repr, _NOISES))} or a noise made with for_metric; got {noise!r}."
+            )
+        if metric is None:
+            metric = WeightedLp(linear_weights(X, y, classify=classify), p=1).normalized()
+        if not isinstance(metric, WeightedLp):
+            raise TypeError(f"metric must be a WeightedLp or None; got {type(metric).__name__}.")
+        if metric.n_features != n_features:
+            raise ValueError(
+                f"metric must have one weight per feature of X ({n_features}); it has {metric.n_features}: {metric!r}."
+            )
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and metric.feature_names not in (None, tuple(names)):
+            raise ValueError(
+                f"metric must have the columns of X in their order, {list(names)}; it has {list(metric.feature_names)}."
+            )
+        if isinstance(noise, Noise):
+            return noise
+        if noise == "auto":  # the least noise for the same promise (theory §4)
+            return Uniform.for_metric(metric) if metric.p == 1 else Gaussian.for_metric(metric)
+        return _NOISES[noise].for_metric(metric)
+
+    def _fit_inner(
+        self, X: FloatArray, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None, n_copies: int, state: Any
+    ) -> Any:
+        given = self.estimator
+        if isinstance(given, type):
+            raise TypeError(f"estimator must be an instance, not a class; use {given.__name__}().")
+        if not hasattr(given, "predict"):
+            if not callable(given) or hasattr(given, "fit"):
+                raise TypeError(
+                    f"estimator must have a predict method or be a function of rows; got {type(given).__name__}."
+                )
+            if n_copies:
+                raise ValueError(f"augment must be 0 for a plain function, which cannot be trained; got {n_copies}.")
+            return given
+        estimator = clone(given)
+        if n_copies and isinstance(estimator, FrozenEstimator):
+            raise ValueError(f"augment must be 0 for a FrozenEstimator, which cannot be trained; got {n_copies}.")
+        if self.random_state is not None:
+            _seed_inner(estimator, state)
+        if not n_copies:
+            return estimator.fit(X, y)
+        rng = np.random.default_rng(_seed(state))
+        return fit_on_noisy_copies(
+            estimator, X, y, self.bank_, n_copies, rng, classes=classes, verbose=bool(self.verbose)
+        )
+
+    def _check_rows(self, X: Any) -> FloatArray:
+        return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, reset=False)))
+
+    def _mean_votes(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        X = self._check_rows(X)
+        return mean_votes(self._vote(), X, self.bank_, self.n_draws_, self._n_outputs, verbose=bool(self.verbose))
+
+    @property
+    @abstractmethod
+    def _n_outputs(self) -> int: ...
+
+    @property
+    def _output_range(self) -> tuple[float, float] | None:
+        return None
+
+    @abstractmethod
+    def _vote(self) -> Vote: ...
+
+    @abstractmethod
+    def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]: ...
+
+
+class SmoothedClassifier(ClassifierMixin, _Smoothed):
+    """A classifier whose probabilities are close for people who are close.
+
+    ``h(x)[y] = E_t[1{f(x + t) = y}]``, the share of votes of the inner model f under noise t calibrated to a
+    metric D. For all people x and x', ``TV(h(x), h(x')) <= noise.bound(D(x, x')) <= D(x, x')``; averaging over
+    finitely many draws adds `epsilon`, except with probability `delta` per pair.
+
+    Covers / does not cover
+    -----------------------
+    The promise is about `predict_proba` and `decide`, for every inner model. It is not about `predict`: the most
+    likely class jumps somewhere. It says nothing about what the features leave out, about groups, or about
+    accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
+    Parameters
+    ----------
+    estimator : classifier or callable
+        Any scikit-learn classifier; it is cloned and fitted in `fit`. Wrap a fitted one in
+        `sklearn.frozen.FrozenEstimator`. A plain function of rows returns labels, or one column of scores per
+        class in sorted order.
+    metric : WeightedLp, optional
+        Distance between people. None derives `linear_metric` from the training data.
+    noise : {"auto", "gaussian", "laplace", "uniform"} or Noise, default="auto"
+        "auto" takes uniform noise for p = 1 and Gaussian noise otherwise.
+    vote : {"hard", "soft"}, default="hard"
+        Whether f votes with its predicted class or with its class probabilities.
+    epsilon, delta : float, default=0.01 and 0.001
+        Error of sampling, and the probability per pair that it is larger.
+    n_draws : int or "auto", default="auto"
+        Evaluations of f per person. "auto" takes what `epsilon` and `delta` need; a number overrides `epsilon`,
+        and ``guarantee_.epsilon`` says what it gives.
+    augment : int, default=0
+        Train f on that many noisy copies of each person, with fresh noise in each epoch if f has `partial_fit`.
+        0 trains on the data as they are. Noisy copies usually keep more accuracy after smoothing.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws, and f where it has a `random_state` of None. Keep it secret: who knows the draws can look
+        for people for whom they err.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    guarantee_ : Guarantee
+    estimator_ : the fitted inner model
+    noise_ : Noise
+    n_draws_ : int
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = make_classification(random_state=0)
+    >>> model = SmoothedClassifier(DecisionTreeClassifier(), n_draws=2000, random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
+    >>> round(model.guarantee_.epsilon, 3)
+    0.087
+    """
+
+    classes_: npt.NDArray[Any]
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        metric: WeightedLp | None = None,
+        noise: str | Noise = "auto",
+        vote: Literal["hard", "soft"] = "hard",
+        epsilon: float = 0.01,
+        delta: float = 1e-3,
+        n_draws: int | str = "auto",
+        augment: int = 0,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.noise = noise
+        self.vote = vote
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.augment = augment
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose the noise, draw the seed of the bank, and fit the inner model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        """
+        if self.vote not in ("hard", "soft"):
+            raise ValueError(f"vote must be 'hard' or 'soft'; got {self.vote!r}.")
+        if self.vote == "soft" and hasattr(self.estimator, "predict") and not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(
+                f"estimator must have predict_proba for vote='soft'; {type(self.estimator).__name__} has not. "
+                "Use vote='hard'."
+            )
+        X, y = _numbers(lambda: validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2))
+        check_classification_targets(y)
+        known = np.unique(y)
+        classes = np.asarray(getattr(self.estimator, "classes_", known) if _is_frozen(self.estimator) else known)
+        if len(classes) < 2:
+            raise ValueError(f"y must hold at least two classes; got only one class, {classes[0]!r}.")
+        if not np.isin(known, classes).all():
+            raise ValueError(f"y must hold classes of the fitted estimator, {list(classes)}; got {list(known)}.")
+        self.classes_ = classes
+        self._prepare(X, y, classes=classes, n_classes=len(classes))
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities of the smoothed model; the guarantee is about these.
+
+        They depend on the row alone, not on the batch it comes in.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._mean_votes(X)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Most likely class. **Not covered by the guarantee**: it jumps where classes tie; see `decide`."""
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def certify(self, X: Any) -> Certificate:
+        """Per person: probabilities, an interval, and the distance at which the most likely class may change.
+
+        Each person's certificate holds with probability ``1 - delta`` over the draws made in `fit`.
+        """
+        probabilities = self.predict_proba(X)
+        return certify_classes(
+            probabilities,
+            self.noise_,
+            self.classes_,
+            n_draws=self.n_draws_,
+            delta=self.guarantee_.delta,
+            hard=self.vote == "hard",
+        )
+
+    @property
+    def _n_outputs(self) -> int:
+        return len(self.classes_)
+
+    def _vote(self) -> Vote:
+        votes = hard_votes if self.vote == "hard" else soft_votes
+        return votes(self.estimator_, self.classes_)
+
+    def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        # Hard votes put all the mass on one class; soft votes are a law to draw from.
+        beaten = votes.cumsum(axis=1)[:, :-1] <= rng.random(len(votes))[:, None]
+        return np.asarray(self.classes_[beaten.sum(axis=1)])
+
+
+class SmoothedRegressor(RegressorMixin, _Smoothed):
+    """A regressor whose predictions are close for people who are close.
+
+    ``h(x) = E_t[f(x + t)]`` with f clipped to `output_range` ``(a, b)`` and noise t calibrated to a metric D. For all
+    people x and x', ``|h(x) - h(x')| <= (b - a) noise.bound(D(x, x')) <= (b - a) D(x, x')``; averaging over
+    finitely many draws adds ``(b - a) epsilon``, except with probability `delta` per pair.
+
+    Covers / does not cover
+    -----------------------
+    The promise is about `predict` and `decide`, for every inner model. It says nothing about what the features
+    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
+    Parameters
+    ----------
+    estimator : regressor or callable
+        As for `SmoothedClassifier`; a plain function returns one number per row.
+    metric, noise, epsilon, delta, n_draws, augment, random_state, verbose
+        As for `SmoothedClassifier`; `epsilon` is in units of ``b - a``.
+    output_range : tuple of float, optional
+        Limits ``(a, b)`` to which the predictions of f are clipped. None takes the range of `y` in `fit`.
+
+    Attributes
+    ----------
+    output_range_ : tuple of float
+    guarantee_, estimator_, noise_, n_draws_, n_features_in_, feature_names_in_ : as for `SmoothedClassifier`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = make_regression(random_state=0)
+    >>> model = SmoothedRegressor(LinearRegression(), n_draws=500, output_range=(-400, 400)).fit(X, y)
+    >>> model.predict(X[:3]).shape
+    (3,)
+    """
+
+    output_range_: tuple[float, float]
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        metric: WeightedLp | None = None,
+        output_range: tuple[float, float] | None = None,
+        noise: str | Noise = "auto",
+        epsilon: float = 0.01,
+        delta: float = 1e-3,
+        n_draws: int | str = "auto",
+        augment: int = 0,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.output_range = output_range
+        self.noise = noise
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.augment = augment
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose the noise, draw the seed of the bank, and fit the inner model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        """
+        X, y = _numbers(lambda: validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2))
+        self.output_range_ = _check_range(self.output_range, y)
+        # Two outcomes, above and below: an output in [0, 1] deviates like the probability of one class of two.
+        self._prepare(X, y, classes=None, n_classes=2)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions of the smoothed model; the guarantee is about these.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._mean_votes(X)[:, 0]
+
+    def certify(self, X: Any) -> Certificate:
+        """Per person: prediction, an interval, and (`Certificate.range_at`) the range at a distance."""
+        return certify_predictions(
+            self.predict(X),
+            self.noise_,
+            self.output_range_,
+            n_draws=self.n_draws_,
+            delta=self.guarantee_.delta,
+        )
+
+    @property
+    def _n_outputs(self) -> int:
+        return 1
+
+    @property
+    def _output_range(self) -> tuple[float, float]:
+        return self.output_range_
+
+    def _vote(self) -> Vote:
+        return clipped_predictions(self.estimator_, self.output_range_)
+
+    def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        return votes[:, 0]
+
+
+def _is_frozen(estimator: Any) -> bool:
+    return isinstance(estimator, FrozenEstimator)
+
+
+def _seed(random_state: Any) -> int:
+    """128 random bits: too many to be found by trying."""
+    words = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
+    return int.from_bytes(words.astype("<u4").tobytes(), "little")
+
+
+def _seed_inner(estimator: Any, state: Any) -> None:
+    """Give every `random_state` inside the estimator that is None a fixed value."""
+    params = estimator.get_params(deep=True)
+    unset = sorted(name for name in params if name.split("__")[-1] == "random_state" and params[name] is None)
+    estimator.set_params(**{name: int(state.randint(2**31)) for name in unset})
+
+
+def _check_range(given: Any, y: FloatArray) -> tuple[float, float]:
+    if given is None:
+        low, high = float(y.min()), float(y.max())
+        if low == high:
+            raise ValueError(f"y is constant ({low:g}), so output_range cannot be taken from it. Give output_range.")
+        return low, high
+    try:
+        low, high = (float(limit) for limit in given)
+    except (TypeError, ValueError):
+        raise ValueError(f"output_range must be two numbers (lowest, highest); got {given!r}.") from None
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ValueError(f"output_range must be finite, the lowest first; got {given!r}.")
+    return low, high
+
+
+def _numbers(validate: Callable[[], Any]) -> Any:
+    """Run a validation of scikit-learn, with a clearer word on text."""
+    try:
+        return validate()
+    except ValueError as error:
+        if "could not convert string to float" in str(error):
+            raise ValueError(
+                f"X must hold numbers only ({error}). Encode text columns first, for example with OneHotEncoder."
+            ) from None
+        raise

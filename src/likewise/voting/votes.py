@@ -1,0 +1,94 @@
+"""What a model says about rows, as numbers that can be averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from likewise.metrics import FloatArray
+
+Vote = Callable[[FloatArray], FloatArray]
+"""From rows (n_rows, n_features) to votes (n_rows, n_outputs), each within known limits."""
+
+
+def hard_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
+    """1 for the class that the model predicts, 0 for the others."""
+    predict = _method(model, "predict")
+
+    def vote(rows: FloatArray) -> FloatArray:
+        answer = np.asarray(predict(rows))
+        chosen = answer.argmax(axis=1) if answer.ndim == 2 else _class_index(answer, classes)
+        _check_length(chosen, rows)
+        return np.eye(len(classes))[chosen]
+
+    return vote
+
+
+def soft_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
+    """The model's own class probabilities."""
+    predict_proba = _method(model, "predict_proba")
+
+    def vote(rows: FloatArray) -> FloatArray:
+        answer = np.asarray(predict_proba(rows), dtype=np.float64)
+        if answer.shape != (len(rows), len(classes)):
+            raise ValueError(
+                f"With vote='soft' the estimator must return one probability per class, shape "
+                f"({len(rows)}, {len(classes)}); got {answer.shape}. Use vote='hard' for labels."
+            )
+        # The guarantee rests on votes being probabilities; NaN fails every comparison.
+        if not ((answer >= 0).all() and (np.abs(answer.sum(axis=1) - 1) <= 1e-5).all()):
+            raise ValueError(
+                "With vote='soft' the estimator must return probabilities: non-negative, with sum 1 in each row. "
+                "Use vote='hard' for other scores."
+            )
+        return np.asarray(answer / answer.sum(axis=1, keepdims=True))
+
+    return vote
+
+
+def clipped_predictions(model: Any, output_range: tuple[float, float]) -> Vote:
+    """The model's predictions, clipped to the range that the guarantee refers to."""
+    predict = _method(model, "predict")
+
+    def vote(rows: FloatArray) -> FloatArray:
+        answer = np.asarray(predict(rows), dtype=np.float64)
+        if answer.ndim == 2 and answer.shape[1] == 1:
+            answer = answer[:, 0]
+        _check_length(answer, rows)
+        if np.isnan(answer).any():
+            raise ValueError("The estimator predicted NaN; its predictions must be numbers.")
+        return np.clip(answer, *output_range)[:, None]
+
+    return vote
+
+
+def _method(model: Any, name: str) -> Callable[[Any], Any]:
+    """The model's method, or the model itself if it is a plain callable."""
+    method = getattr(model, name, None)
+    if method is None:
+        return model  # type: ignore[no-any-return]
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return method  # type: ignore[no-any-return]
+    return lambda rows: method(pd.DataFrame(rows, columns=names, copy=False))
+
+
+def _class_index(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    unknown = classes[index] != labels
+    if unknown.any():
+        raise ValueError(
+            f"The estimator predicted {labels[unknown][0]!r}, which is not among the classes {list(classes)}."
+        )
+    return index
+
+
+def _check_length(answer: npt.NDArray[Any], rows: FloatArray) -> None:
+    if answer.shape != (len(rows),):
+        raise ValueError(
+            f"The estimator must return one answer per row: {len(rows)} rows gave an array of shape {answer.shape}."
+        )
