@@ -27,15 +27,15 @@ def fit_on_noisy_copies(
 
     With `partial_fit`, one epoch is `n_copies` passes over the data, each under fresh noise, and there are up to
     `estimator.max_iter` epochs (one, if it has no such parameter): training ends when the score on new noisy
-    copies has not risen by `tol` in `n_iter_no_change` epochs. Otherwise all copies are made once and fitted
-    together.
+    copies has not risen by `tol` in `n_iter_no_change` epochs. Otherwise (and with scikit-learn's own
+    `early_stopping`, which excludes `partial_fit`) all copies are made once and fitted together.
     """
     people = bank.mask(X)
 
     def noisy() -> FloatArray:
         return people + bank.fresh(len(X), rng)
 
-    if not hasattr(estimator, "partial_fit"):
+    if not hasattr(estimator, "partial_fit") or getattr(estimator, "early_stopping", False):
         return estimator.fit(np.concatenate([noisy() for _ in range(n_copies)]), np.tile(y, n_copies))
 
     n_epochs = getattr(estimator, "max_iter", 1)
