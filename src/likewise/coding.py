@@ -66,7 +66,7 @@ class NumericColumn:
     def encode(self, column: pd.Series[Any]) -> FloatArray:
         """Numbers, NaN where missing."""
         if self.levels is not None:
-            codes = pd.Categorical(column, categories=self.levels).codes.astype(np.float64)
+            codes = pd.Index(self.levels).get_indexer(pd.Index(column)).astype(np.float64)
             unknown = (codes < 0) & column.notna().to_numpy()
             if unknown.any():
                 raise ValueError(
@@ -110,6 +110,7 @@ class CategoricalColumn:
             )
         try:
             levels = column.drop_duplicates()
+            hash(tuple(levels))
         except TypeError:
             raise ValueError(f"Column {name!r} must hold plain values such as text or numbers, not lists.") from None
         if pd.api.types.is_float_dtype(kind) and np.isinf(levels.to_numpy(dtype=np.float64, na_value=np.nan)).any():
