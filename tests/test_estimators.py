@@ -28,6 +28,7 @@ from likewise import (
     Laplace,
     SmoothedClassifier,
     SmoothedRegressor,
+    Splitting,
     Uniform,
     WeightedLp,
     draws_needed,
@@ -241,7 +242,8 @@ def test_a_saved_model_holds_the_seed_and_not_the_draws(people):
 def test_memory_is_flat_in_people_and_draws():
     def peak(n_people, n_draws, d=178):
         X = np.random.default_rng(0).normal(size=(n_people, d))
-        model = SmoothedClassifier(half_space(0), metric=WeightedLp(np.ones(d)), n_draws=n_draws).fit(X, X[:, 0] > 0)
+        noise = Uniform.for_metric(WeightedLp(np.ones(d)))
+        model = SmoothedClassifier(half_space(0), noise=noise, n_draws=n_draws).fit(X, X[:, 0] > 0)
         tracemalloc.start()
         try:
             model.predict_proba(X)
@@ -258,14 +260,12 @@ def test_memory_is_flat_in_people_and_draws():
 # -- models, votes, classes -------------------------------------------------------------------------------------
 
 
-def test_draws_follow_from_epsilon_and_delta_or_the_other_way_round(people):
+def test_epsilon_and_delta_are_kept_or_follow_from_the_draws(people):
     X, y = people
-    auto = SmoothedClassifier(LogisticRegression(), epsilon=0.1, delta=0.01).fit(X, y)
-    assert auto.n_draws_ == draws_needed(0.1, 0.01)
-    assert auto.guarantee_.epsilon == 0.1
-    fixed = SmoothedClassifier(LogisticRegression(), n_draws=4 * auto.n_draws_, delta=0.01).fit(X, y)
+    auto = SmoothedClassifier(half_space(0), noise="gaussian", epsilon=0.1, delta=0.01).fit(X, y)
+    assert (auto.guarantee_.epsilon, auto.guarantee_.delta, auto.guarantee_.level) == (0.1, 0.01, "sampled")
+    fixed = SmoothedClassifier(half_space(0), noise="gaussian", n_draws=draws_needed(0.05, 0.01), delta=0.01).fit(X, y)
     assert fixed.guarantee_.epsilon == pytest.approx(0.05, rel=1e-3)
-    assert auto.guarantee_.level == "sampled"
 
 
 def test_without_a_metric_the_papers_is_derived(people):
@@ -291,11 +291,13 @@ def test_linear_metric_of_several_classes_regression_and_frames(three_kinds):
         linear_metric(np.ones((4, 2)), [0, 1, 0, 1])
 
 
-def test_auto_noise_is_the_narrowest_for_the_metric(people):
+def test_auto_noise_is_the_one_that_keeps_most_for_the_metric(people):
     X, y = people
-    for p, kind in ((1, Uniform), (2, Gaussian), (np.inf, Gaussian)):
-        model = SmoothedClassifier(LogisticRegression(), metric=WeightedLp(np.ones(4), p), n_draws=5).fit(X, y)
+    for p, kind, level in ((1, Splitting, "deterministic"), (2, Gaussian, "sampled"), (np.inf, Gaussian, "sampled")):
+        model = SmoothedClassifier(half_space(0), metric=WeightedLp(np.ones(4), p)).fit(X, y)
         assert type(model.noise_) is kind
+        assert model.guarantee_.level == level
+    assert SmoothedClassifier(LogisticRegression()).fit(X, y).guarantee_.level == "exact"
 
 
 def test_a_noise_object_brings_its_metric(people):
@@ -373,7 +375,8 @@ class IncrementalRecorder(Recorder):
 
 def test_augment_trains_on_noisy_copies(people):
     X, y = people
-    (seen,) = SmoothedClassifier(Recorder(), metric=WeightedLp(np.ones(4)), augment=3).fit(X, y).estimator_.seen_
+    noise = Uniform.for_metric(WeightedLp(np.ones(4)))
+    (seen,) = SmoothedClassifier(Recorder(), noise=noise, augment=3).fit(X, y).estimator_.seen_
     assert seen.shape == (900, 4)
     noise = seen - np.tile(X, (3, 1))
     assert np.abs(noise).max() <= 0.5
@@ -382,7 +385,8 @@ def test_augment_trains_on_noisy_copies(people):
 
 def test_with_partial_fit_the_noise_is_fresh_in_each_epoch(people):
     X, y = people
-    model = SmoothedClassifier(IncrementalRecorder(max_iter=3), metric=WeightedLp(np.ones(4)), augment=2).fit(X, y)
+    noise = Uniform.for_metric(WeightedLp(np.ones(4)))
+    model = SmoothedClassifier(IncrementalRecorder(max_iter=3), noise=noise, augment=2).fit(X, y)
     seen = model.estimator_.seen_
     assert len(seen) == 6
     assert len(np.unique(np.concatenate(seen) - np.tile(X, (6, 1)))) == 6 * X.size
@@ -486,7 +490,7 @@ class NoPredict(BaseEstimator):
             "noise and metric must fit",
         ),
         ({"noise": Gaussian.for_metric(WeightedLp([1.0]))}, "one weight per feature"),
-        ({"vote": "loud"}, "vote must be 'hard' or 'soft'; got 'loud'"),
+        ({"vote": "loud"}, "vote must be 'hard', 'soft' or 'trees'; got 'loud'"),
         ({"epsilon": 0}, "epsilon must be a positive"),
         ({"epsilon": 1.5}, "epsilon must be below 1"),
         ({"delta": 0}, "delta must be a number strictly between 0 and 1"),

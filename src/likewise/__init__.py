@@ -4,7 +4,7 @@ from likewise.certificate import Certificate
 from likewise.guarantee import Guarantee, draws_needed, error_margin, failure_probability
 from likewise.metrics import WeightedLp
 from likewise.minimal import linear_metric
-from likewise.noise import Gaussian, Laplace, Uniform
+from likewise.noise import Gaussian, Laplace, Splitting, Uniform
 from likewise.smoothing import SmoothedClassifier, SmoothedRegressor
 from likewise.tables import TableMetric
 
@@ -17,6 +17,7 @@ __all__ = [
     "Laplace",
     "SmoothedClassifier",
     "SmoothedRegressor",
+    "Splitting",
     "TableMetric",
     "Uniform",
     "WeightedLp",

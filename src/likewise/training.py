@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from likewise.metrics import FloatArray
 from likewise.progress import progress_bar
-from likewise.voting.bank import Bank
+from likewise.voting.draws import Perturbation
 
 
 def fit_on_noisy_copies(
     estimator: Any,
     X: FloatArray,
     y: npt.NDArray[Any],
-    bank: Bank,
+    perturbation: Perturbation,
     n_copies: int,
     rng: np.random.Generator,
     *,
@@ -30,10 +30,9 @@ def fit_on_noisy_copies(
     copies has not risen by `tol` in `n_iter_no_change` epochs. Otherwise (and with scikit-learn's own
     `early_stopping`, which excludes `partial_fit`) all copies are made once and fitted together.
     """
-    people = bank.mask(X)
 
     def noisy() -> FloatArray:
-        return people + bank.fresh(len(X), rng)
+        return perturbation.perturb(X, rng)
 
     if not hasattr(estimator, "partial_fit") or getattr(estimator, "early_stopping", False):
         return estimator.fit(np.concatenate([noisy() for _ in range(n_copies)]), np.tile(y, n_copies))
