@@ -66,8 +66,9 @@ def fetch_seizure(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
 
 def _read(path: Path) -> pd.DataFrame:
     frame = pd.read_csv(path)
-    if "recording" in frame.columns:
+    if "recording" in frame.columns or "y" not in frame.columns:
         return frame
     # The original numbers its rows "X21.V1.791": chunk 21 of recording V1.791, a number used once per class.
     name = frame.iloc[:, 0].astype(str).str.split(".", n=1).str[-1]
-    return frame.assign(recording=frame["y"].astype(str) + "." + name) if "y" in frame.columns else frame
+    recording = frame["y"].astype(str) + "." + name
+    return pd.concat([recording.rename("recording"), frame], axis=1)
