@@ -294,3 +294,26 @@ def test_a_logistic_pipeline_of_a_table_stays_useful():
     metric = TableMetric({"age": 0.2, "income": 1e-3}, {"region": 0.2, "owner": 0.1, "race": 0})
     model = SmoothedClassifier(make_pipeline(encode, LogisticRegression()), metric=metric, n_draws=300).fit(X, y)
     assert model.score(X, y) > 0.9
+
+
+def test_a_table_of_numbers_has_formulas_and_may_miss_what_does_not_matter():
+    numbers = X[["age", "income"]]
+    metric = TableMetric({"age": 0.02, "income": 0})
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    model = SmoothedClassifier(pipeline, metric=metric).fit(numbers, Y)
+    assert model.guarantee_.level == "deterministic"  # hidden columns have no formula
+    np.testing.assert_array_equal(
+        model.predict_proba(numbers.assign(income=np.nan)), model.predict_proba(numbers.assign(income=3.0))
+    )
+    metric = TableMetric({"age": 0.02, "income": 1e-4})
+    model = SmoothedClassifier(pipeline, metric=metric).fit(numbers, Y)
+    assert (model.guarantee_.level, model.guarantee_.metric) == ("exact", metric)
+    assert worst_excess(model, numbers) <= 1e-12
+
+
+def test_a_function_of_numbers_is_still_given_a_table():
+    numbers = X[["age", "income"]]
+    model = SmoothedClassifier(
+        lambda rows: (rows["age"] > 40).to_numpy().astype(int), metric=TableMetric({"age": 0.02, "income": 1e-4})
+    ).fit(numbers, Y)
+    assert worst_excess(model, numbers) <= 0

@@ -188,6 +188,11 @@ class TableCoding:
         """Which columns are numeric."""
         return np.array([isinstance(column, NumericColumn) for column in self.columns])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all columns are numbers, so that the matrix says all that the table does."""
+        return all(isinstance(column, NumericColumn) and column.categories is None for column in self.columns)
+
     def encode(self, X: pd.DataFrame) -> FloatArray:
         """Return the matrix of a table; NaN for missing numbers, `UNSEEN` for unseen categories."""
         _check_names(list(X.columns), self.names, ordered=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -65,6 +66,15 @@ def _all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+@dataclass(frozen=True)
+class _Drawing:
+    """What `fit` was told about draws; later changes of parameters must not touch a promise already made."""
+
+    epsilon: float
+    delta: float
+    n_draws: int | None
+
+
 class _Smoothed(MetaEstimatorMixin, BaseEstimator):
     """What the two estimators share: preparing a metric, a noise, a bank and an inner model."""
 
@@ -83,6 +93,7 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
     noise_: Noise | TableNoise
     perturbation_: Bank | Cells | Mixed
     coding_: TableCoding
+    drawing_: _Drawing
     n_draws_: int
     guarantee_: Guarantee
 
@@ -113,6 +124,7 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
     def _check_data(self, X: Any, y: Any, *, numeric: bool) -> tuple[FloatArray, npt.NDArray[Any], Any]:
         """Return people as numbers, the target, and the people as the inner model takes them."""
         if not isinstance(self.metric, TableMetric):
+            self.__dict__.pop("coding_", None)  # of an earlier fit
             X, y = _numbers(
                 lambda: validate_data(self, X, y, dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
             )
@@ -124,7 +136,7 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
         check_consistent_length(frame, y)
         self.coding_ = self.metric.coding(frame)
         self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
-        return self._check_rows(frame), y, frame
+        return self.metric.encode(frame, self.coding_), y, frame
 
     def _prepare(self, X: FloatArray, y: npt.NDArray[Any], rows: Any, *, classes: npt.NDArray[Any] | None) -> None:
         """Set everything that `fit` learns, for checked data."""
@@ -139,9 +151,14 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
             check_count("n_jobs", self.n_jobs, cure="None uses every core.")
 
         metric = self._choose_metric(X, y, classify=classes is not None)
+        working = metric
+        if isinstance(metric, TableMetric) and self.coding_.is_plain and not metric.allows_missing:
+            # A table of numbers is an array: formulas and fast networks work there.
+            working, X = metric.as_weighted(self.coding_.names), np.nan_to_num(X)
+        self.drawing_ = _Drawing(epsilon, float(self.delta), self._fixed_draws)
         state = check_random_state(self.random_state)
         seed = _seed(state)
-        noise = self._first_noise(metric)
+        noise = self._first_noise(working)
         self.perturbation_ = self._perturbation(noise, X, seed)
         self.estimator_ = self._fit_inner(X, y, rows, classes, n_copies, state)
         if self.noise == "auto" and isinstance(self.perturbation_, Bank):
@@ -150,6 +167,8 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
             if type(noise) is not other and not has_formula(self.estimator_, self.perturbation_, self._ballot):
                 self.perturbation_ = self._perturbation(other.for_metric(self.perturbation_.noise.metric), X, seed)
         self.noise_ = self.perturbation_.noise
+        if isinstance(metric, TableMetric) and isinstance(self.noise_, Noise):
+            self.noise_ = TableNoise(metric, self.noise_, isinstance(self.noise_, Splitting))
         voter = self._voter()
         self.n_draws_ = voter.n_draws
         self.guarantee_ = Guarantee(
@@ -184,9 +203,9 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
             self.estimator_,
             self.perturbation_,
             self._ballot,
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            n_draws=self._fixed_draws,
+            epsilon=self.drawing_.epsilon,
+            delta=self.drawing_.delta,
+            n_draws=self.drawing_.n_draws,
             n_jobs=self.n_jobs,
         )
 
@@ -250,21 +269,32 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
         if not n_copies:
             return estimator.fit(rows, y)
         rng = np.random.default_rng(_seed(state))
-        options = {} if self._decode is None else {"decode": self._decode}
+        options = {"decode": self.coding_.decode} if self._of_tables else {}
         return fit_on_noisy_copies(
             estimator, X, y, self.perturbation_, n_copies, rng, classes=classes, verbose=bool(self.verbose), **options
         )
 
     @property
+    def _of_tables(self) -> bool:
+        return hasattr(self, "coding_")
+
+    @property
     def _decode(self) -> Decode | None:
-        return self.coding_.decode if isinstance(self.metric, TableMetric) else None
+        """How votes get from perturbed rows to the model; None if it takes rows of numbers."""
+        if not self._of_tables:
+            return None
+        perturbation, estimator = getattr(self, "perturbation_", None), getattr(self, "estimator_", None)
+        takes_numbers = not isinstance(perturbation, Mixed) and hasattr(estimator, "feature_names_in_")
+        return None if takes_numbers else self.coding_.decode
 
     def _check_rows(self, X: Any) -> FloatArray:
-        if isinstance(self.metric, TableMetric):
-            codes = self.coding_.encode(as_frame(X))
-            self.metric.check_missing(codes, self.coding_)
-            return codes
-        return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, reset=False)))
+        """People as numbers, in `predict` and its like."""
+        if not self._of_tables:
+            return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, reset=False)))
+        metric: Any = self.noise_.metric
+        codes = metric.encode(as_frame(X), self.coding_)
+        # Where there is no `Mixed`, only columns that must not matter may be missing, and nobody looks at those.
+        return codes if isinstance(self.perturbation_, Mixed) else np.nan_to_num(codes)
 
     def _estimate(self, X: Any) -> Estimate:
         check_is_fitted(self)
