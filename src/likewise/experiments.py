@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, train_test_split
 from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from likewise._checks import check_count
@@ -59,7 +60,7 @@ class Settings:
 
 
 FULL = Settings()
-QUICK = Settings(n_test=300, n_train=5000, n_draws=2000, n_epochs=20)
+QUICK = Settings(n_test=200, n_train=4000, n_draws=1000, n_epochs=20)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def reproduce(
     quick : bool, default=False
         Less of everything, for a first look in minutes.
     rows : int, optional
-        Test people to score, instead of 2,000 (300 if quick).
+        Test people to score, instead of 2,000 (200 if quick).
     out : path-like, default="reproduced"
         Directory for ``results.csv``. Cells found there are not computed again.
     data_home : path-like, optional
@@ -306,8 +307,11 @@ def _splits(name: str) -> tuple[str, ...]:
     return ("rows", "recordings") if name == "seizure" else ("rows",)
 
 
-def _network(seed: int, settings: Settings) -> MLPClassifier:
-    return MLPClassifier((128, 128), max_iter=settings.n_epochs, early_stopping=True, random_state=seed)
+def _network(seed: int, settings: Settings) -> Pipeline:
+    # The scaler sees people with their noise, which can be many times as wide as they are apart: without it the network
+    # starts far from where it can learn (Seizure, L-infinity, Gaussian: 80% accuracy without, 89% with).
+    network = MLPClassifier((128, 128), max_iter=settings.n_epochs, early_stopping=True, random_state=seed)
+    return make_pipeline(StandardScaler(), network)
 
 
 def _at_most(rows: npt.NDArray[np.intp], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
