@@ -4,8 +4,9 @@ from likewise.certificate import Certificate
 from likewise.guarantee import Guarantee, draws_needed, error_margin, failure_probability
 from likewise.metrics import WeightedLp
 from likewise.minimal import linear_metric
-from likewise.noise import Gaussian, Laplace, Uniform
+from likewise.noise import Gaussian, Laplace, Splitting, Uniform
 from likewise.smoothing import SmoothedClassifier, SmoothedRegressor
+from likewise.tables import TableMetric
 
 __version__ = "0.1.0.dev0"
 
@@ -16,6 +17,8 @@ __all__ = [
     "Laplace",
     "SmoothedClassifier",
     "SmoothedRegressor",
+    "Splitting",
+    "TableMetric",
     "Uniform",
     "WeightedLp",
     "draws_needed",

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from likewise.metrics import FloatArray
 from likewise.progress import progress_bar
-from likewise.voting.bank import Bank
+from likewise.voting.draws import Perturbation
 
 # Noisy copies of each held-out person on which epochs are compared.
 _JUDGING_COPIES = 10
@@ -22,10 +22,11 @@ def fit_on_noisy_copies(
     estimator: Any,
     X: FloatArray,
     y: npt.NDArray[Any],
-    bank: Bank,
+    perturbation: Perturbation,
     n_copies: int,
     rng: np.random.Generator,
     *,
+    decode: Callable[[FloatArray], Any] = lambda rows: rows,
     classes: npt.NDArray[Any] | None = None,
     verbose: bool = False,
 ) -> Any:
@@ -47,19 +48,20 @@ def fit_on_noisy_copies(
     estimator : estimator
         Unfitted; fitted in place.
     X, y : ndarray of shape (n_samples, n_features) and (n_samples,)
-    bank : Bank
-        Makes the perturbations.
+    perturbation : Perturbation
+        Makes the noisy copies.
     n_copies : int
     rng : Generator
         Draws the noise and the people held out. The estimator's own randomness follows its `random_state`.
+    decode : callable, optional
+        Turns perturbed rows into what the estimator takes.
     classes : ndarray, optional
         For a classifier.
     verbose : bool, default=False
     """
-    people = bank.mask(X)
 
-    def noisy(rows: npt.NDArray[np.intp]) -> FloatArray:
-        return people[rows] + bank.fresh(len(rows), rng)
+    def noisy(rows: npt.NDArray[np.intp]) -> Any:
+        return decode(perturbation.perturb(X[rows], rng))
 
     everyone = np.arange(len(X))
     if isinstance(estimator, Pipeline) and hasattr(estimator.steps[-1][1], "partial_fit"):
@@ -67,7 +69,7 @@ def fit_on_noisy_copies(
         before = estimator[:-1]
         if len(before):
             before.fit(*_copies(noisy, everyone, y, n_copies))
-        prepare: Callable[[FloatArray], Any] = before.transform if len(before) else lambda rows: rows
+        prepare: Callable[[Any], Any] = before.transform if len(before) else lambda rows: rows
         last = _fit_by_epochs(last, lambda rows: prepare(noisy(rows)), y, n_copies, rng, classes, verbose)
         estimator.steps[-1] = (name, last)
         return estimator

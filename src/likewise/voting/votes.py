@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
 
 from likewise.metrics import FloatArray
 
@@ -48,6 +50,32 @@ def soft_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
         return np.asarray(answer / answer.sum(axis=1, keepdims=True))
 
     return vote
+
+
+def tree_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
+    """The share of a forest's trees that predict each class."""
+    trees = getattr(fitted(model), "estimators_", None)
+    if trees is None or not all(isinstance(tree, DecisionTreeClassifier) for tree in trees):
+        raise TypeError(
+            f"With vote='trees' the estimator must be a forest of classification trees; got {type(model).__name__}. "
+            "Use vote='hard' or vote='soft'."
+        )
+    # Inside a forest, trees know the classes by their numbers.
+    numbers = np.arange(len(classes))
+    single = [hard_votes(tree, numbers) for tree in trees]
+
+    def vote(rows: FloatArray) -> FloatArray:
+        total = single[0](rows)
+        for tree in single[1:]:
+            total += tree(rows)
+        return total / len(single)
+
+    return vote
+
+
+def fitted(model: Any) -> Any:
+    """The model inside a FrozenEstimator, or the model itself."""
+    return model.estimator if isinstance(model, FrozenEstimator) else model
 
 
 def clipped_predictions(model: Any, output_range: tuple[float, float]) -> Vote:
