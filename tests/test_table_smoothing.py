@@ -301,7 +301,7 @@ def test_a_table_of_numbers_has_formulas_and_may_miss_what_does_not_matter():
     metric = TableMetric({"age": 0.02, "income": 0})
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     model = SmoothedClassifier(pipeline, metric=metric).fit(numbers, Y)
-    assert model.guarantee_.level == "deterministic"  # hidden columns have no formula
+    assert model.guarantee_.level == "exact"
     np.testing.assert_array_equal(
         model.predict_proba(numbers.assign(income=np.nan)), model.predict_proba(numbers.assign(income=3.0))
     )

@@ -292,7 +292,7 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
         if not self._of_tables:
             return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, reset=False)))
         metric: Any = self.noise_.metric
-        codes = metric.encode(as_frame(X), self.coding_)
+        codes: FloatArray = metric.encode(as_frame(X), self.coding_)
         # Where there is no `Mixed`, only columns that must not matter may be missing, and nobody looks at those.
         return codes if isinstance(self.perturbation_, Mixed) else np.nan_to_num(codes)
 
