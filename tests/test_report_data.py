@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from likewise.report import (
     Audit,
     Claim,
@@ -22,8 +23,8 @@ from likewise.report.distance import distances, pair_distances
 
 METRIC = Metric(
     (
-        Column("income", "numeric", 0.012, "thousand a month", "$", revealed_weight=0.012, missing_weight=0.05),
-        Column("loan amount", "numeric", 0.0006, "thousand", "$", revealed_weight=0.0009),
+        Column("income", "numeric", 1.2e-05, "a month", "$", revealed_weight=1.2e-05, missing_weight=0.05),
+        Column("loan amount", "numeric", 6e-07, "", "$", revealed_weight=9e-07),
         Column("monthly payments / income", "numeric", 0.009, "percent", revealed_weight=0.0095),
         Column("loan / price of the home", "numeric", 0.004, "percent", revealed_weight=0.0061),
         Column("years in current job", "numeric", 0.005, "years", revealed_weight=0.0012),
@@ -44,8 +45,8 @@ METRIC = Metric(
 
 def _row(rng):
     return (
-        None if rng.random() < 0.02 else round(float(rng.lognormal(1.5, 0.45)), 2),
-        round(float(rng.lognormal(4.8, 0.4))),
+        None if rng.random() < 0.02 else round(float(np.clip(rng.lognormal(8.4, 0.45), 900, 8000)), -1),
+        1000 * round(float(rng.lognormal(4.8, 0.4))),
         round(float(np.clip(rng.normal(33, 8), 5, 70)), 1),
         round(float(np.clip(rng.normal(76, 16), 15, 110)), 1),
         int(rng.poisson(6)),
@@ -58,11 +59,11 @@ def _row(rng):
 
 
 def _scores(row):
-    """A steep score that looks at race, and one with gentle slopes that does not."""
+    """A steep score that looks at race, and one whose slopes are below the weights of the metric."""
     income, loan, burden, ratio, years, history, default, own, race, _ = row
     merit = (
-        0.5 * ((income or 4.0) - 4.5)
-        - 0.004 * (loan - 125)
+        0.0005 * ((income or 4500) - 4500)
+        - 0.000004 * (loan - 125_000)
         - 0.09 * (burden - 33)
         - 0.02 * (ratio - 76)
         + 0.05 * (years - 6)
@@ -71,7 +72,17 @@ def _scores(row):
         - 0.3 * (own == "yes")
     )
     before = 1 / (1 + math.exp(-(1.9 * merit + 2.2 - 0.9 * (race != "white"))))
-    after = 0.5 + 0.42 * math.tanh(0.15 * (merit + 1.8))
+    gentle = (
+        1.1e-5 * ((income or 4500) - 4500)
+        - 5e-7 * (loan - 125_000)
+        - 0.008 * (burden - 33)
+        - 0.003 * (ratio - 76)
+        + 0.003 * (years - 6)
+        - 0.17 * (history != "no late payments")
+        - 0.2 * (default == "yes")
+        - 0.02 * (own == "yes")
+    )
+    after = min(0.98, max(0.02, 0.87 + gentle))
     return round(before, 4), round(after, 4)
 
 
@@ -150,7 +161,7 @@ def test_data_convert_to_json_with_infinities_as_text():
     data = json.loads(mortgage(4).to_json())
     assert data["audit_before"]["max_ratio"] == "inf"
     assert data["people"][0]["values"][9] in ("female", "male")
-    assert [column["name"] for column in data["metric"]["columns"]][0] == "income"
+    assert data["metric"]["columns"][0]["name"] == "income"
 
 
 @pytest.mark.parametrize("p", [1, 2, 3.5, math.inf])

@@ -51,7 +51,9 @@ def density(distances: FloatArray, gaps: FloatArray, limit: float, epsilon: floa
         row = np.minimum(BINS - 1, (gaps[chosen] / limit * BINS).astype(int))
         counts = np.bincount(column * BINS + row, minlength=BINS * BINS)
         layers.append(_shaded(counts))
-    return Density(layers[0], layers[1], len(gaps), int(above.sum()), int((gaps > distances + epsilon + TOLERANCE).sum()))
+    return Density(
+        layers[0], layers[1], len(gaps), int(above.sum()), int((gaps > distances + epsilon + TOLERANCE).sum())
+    )
 
 
 def _shaded(counts: Any) -> tuple[str, ...]:

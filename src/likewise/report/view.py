@@ -12,7 +12,7 @@ from likewise.report import pictures, words
 from likewise.report.data import Audit, Column, Group, ReportData, UtilityPoint, WorstPair
 from likewise.report.distance import pair_distances, scale, typical_difference
 
-WORST_SHOWN = 5
+WORST_SHOWN = 5  # two of them unfolded
 
 
 def prepare(data: ReportData) -> dict[str, Any]:
@@ -37,6 +37,8 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "curves": [] if data.utility is None else pictures.curves(data.utility),
         "chosen": _chosen(data),
         "groups": _groups(data),
+        "group_axes": {name: _axis(data, name) for name in ("accuracy", "score")},
+        "broken": _contradicted(data),
     }
 
 
@@ -179,6 +181,23 @@ def _groups(data: ReportData) -> list[tuple[str, list[Group]]]:
     for group in data.groups:
         gathered.setdefault(group.column, []).append(group)
     return list(gathered.items())
+
+
+def _axis(data: ReportData, measure: str) -> dict[str, Any]:
+    """Round limits around what was measured in all groups, in steps of 5 %."""
+    names = (f"{measure}_before", f"{measure}_after")
+    known = [x for group in data.groups for name in names if (x := getattr(group, name)) is not None] or [0.0, 1.0]
+    low, high = math.floor(min(known) * 20) / 20, math.ceil(max(known) * 20) / 20
+    low = low if low < high else max(0.0, low - 0.05)
+    high = high if low < high else low + 0.05
+    return {"low": low, "high": high, "text": f"{100 * low:.0f} to {100 * high:.0f} %"}
+
+
+def _contradicted(data: ReportData) -> bool:
+    """Whether the search found more than is promised; the page must then say so first."""
+    if data.claim is None or data.audit_after is None:
+        return False
+    return data.audit_after.max_excess > data.claim.epsilon + pictures.TOLERANCE
 
 
 def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:

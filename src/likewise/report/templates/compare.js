@@ -44,17 +44,34 @@ function verdict(a, b, result) {
       const gap = Math.abs(one[name] - other[name]);
       const over = gap - Math.min(1, result.distance);
       const score = (x) => (100 * x).toFixed(1) + " %";
-      let end = "within the distance";
+      let end = "within their distance";
       if (over > TOLERANCE) {
-        end = points(over) + " above the distance";
+        end = points(over) + " above their distance";
         if (name === "after" && report.promised && !isEdited() && over <= report.epsilon + TOLERANCE) end += ", within the error that the promise allows";
       }
-      details.push(when + " their scores are " + score(one[name]) + " and " + score(other[name]) + ", a difference of " + points(gap) + ": " + end + ".");
+      details.push(when + ": " + score(one[name]) + " and " + score(other[name]) + ", " + end + ".");
     }
   } else if (result.distance < 1 && report.promised && !isEdited()) {
     details.push("The promise covers them although nobody computed their scores" + (report.epsilon > 0 ? ", up to its error of " + points(report.epsilon) : "") + ".");
   }
   return [first, details.join(" ")];
+}
+
+// Allowed and actual differences as bars on one scale.
+function drawGaps(distance) {
+  const one = scored("a"), other = scored("b");
+  byId("gaps").hidden = !one || !other || one.before === null && one.after === null || Number.isNaN(distance);
+  if (byId("gaps").hidden) return;
+  const gaps = { allowed: Math.min(1, distance) };
+  for (const name of ["before", "after"]) gaps[name] = one[name] === null ? null : Math.abs(one[name] - other[name]);
+  const widest = Math.max(gaps.allowed, gaps.before, gaps.after) || 1;
+  for (const [name, gap] of Object.entries(gaps)) {
+    const row = byId("gap-" + name);
+    row.hidden = gap === null;
+    if (gap === null) continue;
+    row.querySelector(".value").textContent = points(gap);
+    row.querySelector("rect").setAttribute("width", 100 * gap / widest + "%");
+  }
 }
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -103,6 +120,7 @@ function update() {
   });
   byId("distance").textContent = Number.isNaN(result.distance) ? "not defined" : points(result.distance);
   byId("distance").dataset.value = String(result.distance);
+  drawGaps(result.distance);
   draw(result);
 }
 

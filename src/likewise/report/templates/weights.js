@@ -57,7 +57,9 @@ function countPairs() {
     }
   }
   for (const name of models) {
-    byId(name + "-count").textContent = tally[name].above.toLocaleString("en-US");
+    const count = tally[name].above.toLocaleString("en-US");
+    byId(name + "-count").textContent = count;
+    document.querySelector(".running ." + name + "-count").textContent = count;
     cells(tally[name].within).forEach((path, k) => byId(name + "-within-" + (k + 1)).setAttribute("d", path));
     cells(tally[name].over).forEach((path, k) => byId(name + "-above-" + (k + 1)).setAttribute("d", path));
   }
