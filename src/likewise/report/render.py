@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -72,6 +73,7 @@ def embedded_json(item: Any) -> Markup:
     return Markup(text)
 
 
+@cache  # templates are compiled once
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("likewise.report", "templates"),

@@ -34,6 +34,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "examples": _examples(data),
         "pairs": _pair_pictures(data),
         "audits": [_audit(data, *audit) for audit in (("before", data.audit_before), ("after", data.audit_after))],
+        "coverage": _coverage(data),
         "curves": [] if data.utility is None else pictures.curves(data.utility),
         "chosen": _chosen(data),
         "groups": _groups(data),
@@ -151,6 +152,18 @@ def _pair_pictures(data: ReportData) -> dict[str, Any] | None:
 def _audit(data: ReportData, name: str, audit: Audit | None) -> dict[str, Any]:
     worst = [] if audit is None else [_worst(data, pair) for pair in audit.worst[:WORST_SHOWN]]
     return {"name": name, "audit": audit, "worst": worst}
+
+
+def _coverage(data: ReportData) -> list[str]:
+    """What was searched, said once if it is the same before and after."""
+    said = {
+        name: audit.coverage
+        for name, audit in (("Before", data.audit_before), ("After", data.audit_after))
+        if audit is not None and audit.coverage
+    }
+    if len(set(said.values())) == 1:
+        return [f"What was searched: {next(iter(said.values()))}"]
+    return [f"What was searched {name.lower()} smoothing: {text}" for name, text in said.items()]
 
 
 def _worst(data: ReportData, pair: WorstPair) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def point_figure(x: float) -> str:
 
 def percent(x: float | None) -> str:
     """Return a share in percent, to one decimal."""
-    return "\N{EN DASH}" if x is None else f"{100 * x:.1f} %"
+    return "\N{EN DASH}" if x is None else f"{100 * x:.1f}\N{NO-BREAK SPACE}%"
 
 
 def whole(n: int) -> str:

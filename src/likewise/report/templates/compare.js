@@ -43,7 +43,7 @@ function verdict(a, b, result) {
       if (one[name] === null) continue;
       const gap = Math.abs(one[name] - other[name]);
       const over = gap - Math.min(1, result.distance);
-      const score = (x) => (100 * x).toFixed(1) + " %";
+      const score = (x) => (100 * x).toFixed(1) + "\u00a0%";
       let end = "within their distance";
       if (over > TOLERANCE) {
         end = points(over) + " above their distance";
@@ -70,7 +70,7 @@ function drawGaps(distance) {
     row.hidden = gap === null;
     if (gap === null) continue;
     row.querySelector(".value").textContent = points(gap);
-    row.querySelector("rect").setAttribute("width", 100 * gap / widest + "%");
+    row.querySelector("rect:last-child").setAttribute("width", 100 * gap / widest + "%");
   }
 }
 
