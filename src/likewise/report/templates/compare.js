@@ -24,7 +24,7 @@ function read(side) {
 
 const scored = (side) => (sides[side].person && sides[side].person.value !== "" ? report.people[Number(sides[side].person.value)] : null);
 
-function verdict(a, b, result) {
+function verdict(result) {
   const wrong = report.columns.filter((_, i) => ["a", "b"].some((side) => field(side, i).validity && field(side, i).validity.badInput));
   if (wrong.length) return ["Not a number.", "Please check " + wrong[0].name + "."];
   if (Number.isNaN(result.distance)) {
@@ -110,7 +110,7 @@ function draw(result) {
 
 function update() {
   const result = compare(weights, read("a"), read("b"));
-  const [first, detail] = verdict(read("a"), read("b"), result);
+  const [first, detail] = verdict(result);
   byId("verdict").textContent = first;
   byId("verdict-detail").textContent = detail;
   byId("edited-note").hidden = !isEdited();

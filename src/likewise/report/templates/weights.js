@@ -9,7 +9,8 @@ function weightAt(i, position) {
   const column = report.columns[i];
   if (position === home[i]) return column.weight;
   const scale = column.top * Math.pow(Number(position) / 200, 3) / column.typical;
-  return column.kind === "categorical" || P === Infinity ? scale : Math.pow(scale, P);
+  // Three digits: a weight is something that people agree on.
+  return Number((column.kind === "categorical" || P === Infinity ? scale : Math.pow(scale, P)).toPrecision(3));
 }
 
 function showColumn(i) {
