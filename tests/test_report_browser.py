@@ -147,6 +147,8 @@ def test_the_metric_file_is_toml_whatever_the_names(show):
     written = tomllib.loads(show(mortgage(2)).input_value("#toml"))
     expected = {c.name: c.weight for c in METRIC.columns if c.kind == "numeric"}
     assert (written["p"], written["numeric"]) == (1, expected)
+    assert written["missing"] == {"income": 0.05}
+    assert written["units"]["income"] == "$ a month"
     assert tomllib.loads(show(hostile()).input_value("#toml"))["categorical"] == {HOSTILE: 0.5}
 
 

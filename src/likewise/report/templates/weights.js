@@ -86,6 +86,9 @@ function toml() {
   }
   const missing = report.columns.filter((column) => column.kind === "numeric" && column.missing !== null);
   if (missing.length) lines.push("", "[missing]", ...missing.map((column) => quoted(column.name) + " = " + column.missing));
+  const unit = (column) => (column.prefix + " " + column.unit).trim();
+  const units = report.columns.filter((column) => column.kind === "numeric" && unit(column));
+  if (units.length) lines.push("", "[units]", ...units.map((column) => quoted(column.name) + " = " + quoted(unit(column))));
   return lines.join("\n") + "\n";
 }
 
