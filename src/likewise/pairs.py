@@ -1,7 +1,7 @@
 """Compiled scans over all pairs of people.
 
-People are columns here (`X[feature, person]`, `outputs[k, person]`), so that one person is compared with a run of others
-in vector instructions. Importing this module imports numba; callers do so inside functions.
+People are columns here (`X[feature, person]`, `outputs[k, person]`), so that one person is compared with a run of
+others in vector instructions. Importing this module imports numba; callers do so inside functions.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from likewise.population import IntArray
 BLOCK = 512
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def fill_differences(outputs, i, start, stop, out):  # type: ignore[no-untyped-def]
     """Difference of outputs between person i and the persons from `start` to `stop`."""
-    n = stop - start
-    for j in range(n):
-        out[j] = abs(outputs[0, i] - outputs[0, start + j])
-    for k in range(1, outputs.shape[0]):
-        own = outputs[k, i]
-        for j in range(n):
-            out[j] += abs(own - outputs[k, start + j])
+    for k in range(outputs.shape[0]):
+        own, others = outputs[k, i], outputs[k, start:stop]  # a slice: its positions need no check, so loops vectorise
+        if k == 0:
+            for j in range(len(others)):
+                out[j] = abs(own - others[j])
+        else:
+            for j in range(len(others)):
+                out[j] += abs(own - others[j])
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def fill_distances(X, scales, p, i, start, stop, differences, out):  # type: ignore[no-untyped-def]
     """Distance between person i and the persons from `start` to `stop`.
 
@@ -40,17 +41,18 @@ def fill_distances(X, scales, p, i, start, stop, differences, out):  # type: ign
     for j in range(n):
         out[j] = 0.0
     for f in range(X.shape[0]):
-        own, scale = X[f, i], scales[f]
+        own, scale, others = X[f, i], scales[f], X[f, start:stop]
         if p == 1.0:
-            for j in range(n):
-                out[j] += scale * abs(own - X[f, start + j])
+            for j in range(len(others)):
+                out[j] += scale * abs(own - others[j])
         elif p == 2.0:
-            for j in range(n):
-                z = scale * abs(own - X[f, start + j])
+            for j in range(len(others)):
+                z = scale * abs(own - others[j])
                 out[j] += z * z
         else:
-            for j in range(n):
-                out[j] = max(out[j], scale * abs(own - X[f, start + j]))
+            for j in range(len(others)):
+                z = scale * abs(own - others[j])
+                out[j] = z if z > out[j] else out[j]
     if p == 2.0:
         for j in range(n):
             out[j] = np.sqrt(out[j])
@@ -64,7 +66,7 @@ def fill_distances(X, scales, p, i, start, stop, differences, out):  # type: ign
                 out[j] = largest * total ** (1.0 / p)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, error_model="numpy")
 def _worst_partners(X, outputs, scales, p, tolerance):  # type: ignore[no-untyped-def]
     n = X.shape[1]
     partner = np.full((2, n), -1, dtype=np.int64)
@@ -113,7 +115,7 @@ def worst_partners(
     return result  # type: ignore[no-any-return]
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, error_model="numpy")
 def _mean_powers(X, p):  # type: ignore[no-untyped-def]
     d, n = X.shape
     totals = np.zeros((n, d))
