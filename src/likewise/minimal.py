@@ -1,4 +1,4 @@
-"""Reading a metric off a model or off data."""
+"""Reading a metric off a model or off data: exactly for linear models, and by the paper's recipe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,62 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_X_y
 
+from likewise.coding import UnprovableError
+from likewise.linear import read_linear_model
 from likewise.metrics import FloatArray, WeightedLp
+from likewise.tables import TableMetric
+
+
+def minimal_metric(model: Any) -> WeightedLp | TableMetric:
+    """Smallest weighted L1 metric under which a linear model treats all people alike, exactly.
+
+    ``w_i = L |beta_i|`` per unit of the raw feature, where L is the largest slope of the model's link: 1 for linear
+    regression and 1/4 for logistic regression. With several classes, ``|beta_i|`` is the largest difference between the
+    coefficients of two classes. A column behind one-hot coding has a mismatch weight: ``|beta|`` is then the largest
+    difference between two categories, and the weight is the largest change of output it can make,
+    ``tanh(|beta| / 4)`` for logistic regression.
+
+    Covers / does not cover
+    -----------------------
+    All people in R^d (and all categories), not only those seen: no pair exceeds the metric, and with any smaller
+    weight some pair does. With two classes, or in regression, no weighted Lp metric is smaller, for any p; with more
+    classes this holds within p = 1 (`docs/theory.md` §8 has the proofs). It holds for predicted values and
+    probabilities, not for predicted classes.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Linear regressors of scikit-learn; `LogisticRegression`, `LinearDiscriminantAnalysis` and `SGDClassifier` with
+        probabilities; also at the end of a `Pipeline` of scalers, one-hot coding and `ColumnTransformer`, and
+        inside a `FrozenEstimator`.
+
+    Returns
+    -------
+    WeightedLp, or TableMetric if there are one-hot coded columns
+
+    Raises
+    ------
+    TypeError
+        For any other model, and where the constant cannot be proven: use `estimate_minimal_metric`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = [[0, 0], [1, 0], [0, 1]], [1, 3, 0]
+    >>> minimal_metric(LinearRegression().fit(X, y))
+    WeightedLp([2, 1], p=1)
+    """
+    try:
+        linear = read_linear_model(model)
+        numeric, categorical = linear.weights()
+    except UnprovableError as reason:
+        raise TypeError(
+            f"minimal_metric cannot give an exact metric: {reason}. Use estimate_minimal_metric(model, X), which works "
+            "for any model, on the people in X."
+        ) from None
+    if categorical:
+        return TableMetric(numeric, categorical)
+    return WeightedLp(list(numeric.values()), p=1, feature_names=list(numeric) if linear.named else None)
 
 
 def linear_metric(X: Any, y: Any, p: float = 1) -> WeightedLp:

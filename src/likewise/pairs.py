@@ -18,7 +18,7 @@ BLOCK = 512
 
 
 @njit(cache=True, error_model="numpy")
-def fill_differences(outputs, i, start, stop, out):  # type: ignore[no-untyped-def]
+def fill_differences(outputs, i, start, stop, out):
     """Difference of outputs between person i and the persons from `start` to `stop`."""
     for k in range(outputs.shape[0]):
         own, others = outputs[k, i], outputs[k, start:stop]  # a slice: its positions need no check, so loops vectorise
@@ -31,7 +31,7 @@ def fill_differences(outputs, i, start, stop, out):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, error_model="numpy")
-def fill_distances(X, scales, p, i, start, stop, differences, out):  # type: ignore[no-untyped-def]
+def fill_distances(X, scales, p, i, start, stop, differences, out):
     """Distance between person i and the persons from `start` to `stop`.
 
     Powers other than 1, 2 and infinity are slow, so they are taken only where the largest coordinate, a lower
@@ -67,7 +67,7 @@ def fill_distances(X, scales, p, i, start, stop, differences, out):  # type: ign
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def _worst_partners(X, outputs, scales, p, tolerance):  # type: ignore[no-untyped-def]
+def _worst_partners(X, outputs, scales, p, tolerance):
     n = X.shape[1]
     partner = np.full((2, n), -1, dtype=np.int64)
     excess = np.zeros(n)
@@ -116,7 +116,7 @@ def worst_partners(
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def _mean_powers(X, p):  # type: ignore[no-untyped-def]
+def _mean_powers(X, p):
     d, n = X.shape
     totals = np.zeros((n, d))
     for turn in prange(n):

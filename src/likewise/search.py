@@ -149,7 +149,7 @@ def _tasks(child: IntArray) -> IntArray:
 
 
 @njit(cache=True, error_model="numpy")
-def _sampled(columns, answers, scales, p, tolerance, offsets):  # type: ignore[no-untyped-def]
+def _sampled(columns, answers, scales, p, tolerance, offsets):
     n = columns.shape[1]
     excess = np.empty(n * len(offsets))
     difference, distance = np.empty(1), np.empty(1)
@@ -166,7 +166,7 @@ def _sampled(columns, answers, scales, p, tolerance, offsets):  # type: ignore[n
 
 
 @njit(cache=True, error_model="numpy")
-def _better(excess, i, j, other, k, m):  # type: ignore[no-untyped-def]
+def _better(excess, i, j, other, k, m):
     """Whether the pair (i, j) comes before the pair (k, m) in the table of the worst."""
     if excess != other:
         return excess > other
@@ -174,7 +174,7 @@ def _better(excess, i, j, other, k, m):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _keep(heap, pairs, values, size, excess, i, j, difference, distance):  # type: ignore[no-untyped-def]
+def _keep(heap, pairs, values, size, excess, i, j, difference, distance):
     """Put a pair in the heap, whose root is the least bad pair kept; return the new size."""
     n = len(heap)
     if size < n:
@@ -208,7 +208,7 @@ def _keep(heap, pairs, values, size, excess, i, j, difference, distance):  # typ
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _run(  # type: ignore[no-untyped-def]
+def _run(
     columns, answers, rest, weight, order, scales, p, tolerance, slopes, steepness, slack,
     start, stop, child, node_weight, box, answer_box, rest_box,
     tasks, n_worst, floor, ratio, prune,
@@ -276,7 +276,7 @@ def _run(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _bound(  # type: ignore[no-untyped-def]
+def _bound(
     low_a, high_a, low_b, high_b, answer_low_a, answer_high_a, answer_low_b, answer_high_b,
     rest_low_a, rest_high_a, rest_low_b, rest_high_b, scales, p, slopes, steepness, gap,
 ):  # fmt: skip
@@ -293,7 +293,7 @@ def _bound(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _all_exceed(  # type: ignore[no-untyped-def]
+def _all_exceed(
     low_a, high_a, low_b, high_b, answer_low_a, answer_high_a, answer_low_b, answer_high_b,
     scales, p, tolerance, largest, gap,
 ):  # fmt: skip
@@ -311,7 +311,7 @@ def _all_exceed(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _push_parts(stack, top, a, b, start, stop, child):  # type: ignore[no-untyped-def]
+def _push_parts(stack, top, a, b, start, stop, child):
     """Replace a pair of nodes by the pairs of its parts, splitting the larger node; return the new top."""
     if a == b:
         one = child[a]

@@ -11,7 +11,7 @@ MARGIN = 1e-12
 
 
 @njit(cache=True, error_model="numpy")
-def build(columns, answers, scales, leaf):  # type: ignore[no-untyped-def]
+def build(columns, answers, scales, leaf):
     """Halve the people along the widest of the scaled features and the outputs, until `leaf` are left."""
     d, n = columns.shape
     k = answers.shape[0]
@@ -49,7 +49,7 @@ def build(columns, answers, scales, leaf):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _select(key, order, a, b, middle):  # type: ignore[no-untyped-def]
+def _select(key, order, a, b, middle):
     """Quickselect: rearrange key[a:b] (and order with it) so that key[a:middle] <= key[middle:b]."""
     left, right = a, b - 1
     while left < right:
@@ -74,7 +74,7 @@ def _select(key, order, a, b, middle):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def ranges(rows, start, stop, child):  # type: ignore[no-untyped-def]
+def ranges(rows, start, stop, child):
     """Smallest and largest value per row and node; shape (n_nodes, n_rows)."""
     n_nodes, n_rows = len(start), rows.shape[0]
     low, high = np.empty((n_nodes, n_rows)), np.empty((n_nodes, n_rows))
@@ -90,7 +90,7 @@ def ranges(rows, start, stop, child):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def norm(gap, scales, p):  # type: ignore[no-untyped-def]
+def norm(gap, scales, p):
     """The distance that belongs to absolute differences `gap`, by the operations of `fill_distances`."""
     total = 0.0
     if p == 1.0:
@@ -113,7 +113,7 @@ def norm(gap, scales, p):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def most_difference(low_a, high_a, low_b, high_b):  # type: ignore[no-untyped-def]
+def most_difference(low_a, high_a, low_b, high_b):
     """Upper bound of the difference of outputs between two boxes."""
     if len(low_a) == 1:
         return max(high_a[0] - low_b[0], high_b[0] - low_a[0])
@@ -130,7 +130,7 @@ def most_difference(low_a, high_a, low_b, high_b):  # type: ignore[no-untyped-de
 
 @njit(cache=True, error_model="numpy")
 def most_excess(low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_b, rest_high_b,
-                 scales, p, slopes, used, gap):  # type: ignore[no-untyped-def]  # fmt: skip
+                 scales, p, slopes, used, gap):  # fmt: skip
     """Upper bound of the excess between two boxes, from what the slopes leave of output and distance.
 
     For a slope g, with rest r = output - g.x: ``output_a - output_b - D = r_a - r_b - (D - g.(x_a - x_b))``. The last
@@ -161,7 +161,7 @@ def most_excess(low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_
 
 
 @njit(cache=True, error_model="numpy")
-def least_difference(low_a, high_a, low_b, high_b):  # type: ignore[no-untyped-def]
+def least_difference(low_a, high_a, low_b, high_b):
     """Lower bound of the difference of outputs between two boxes."""
     total = 0.0
     for k in range(len(low_a)):
