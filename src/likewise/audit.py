@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ def audit(
     unit = people.unit
     if tolerance is None:
         tolerance = 1e-9 * unit
-    elif isinstance(tolerance, bool) or not np.isscalar(tolerance) or not 0 <= float(tolerance) < np.inf:
+    elif isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
         raise ValueError(f"tolerance must be a non-negative finite number; got {tolerance!r}.")
     groups = groups_of(np.column_stack([people.X, people.outputs]))
     found = search(

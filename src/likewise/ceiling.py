@@ -23,8 +23,8 @@ class Ceiling:
     Attributes
     ----------
     value : float
-        No model with ``TV(h(x), h(x')) <= D(x, x')`` on these people has a larger mean of ``h(x)[y]``; some model
-        reaches it, up to 1e-6.
+        No model with ``TV(h(x), h(x')) <= D(x, x')`` on these people has a larger mean of ``h(x)[y]``. Some
+        function reaches it, up to the tolerance of the linear program (an excess of 1e-7 per pair).
     n_pairs : int
         Pairs of distinct people, all of them scanned in every round.
     n_rounds, n_constraints : int
@@ -120,7 +120,7 @@ class _Program:
         self.n, self.m = tally.shape
         self.n_constraints = 0
         self.h: FloatArray = np.eye(self.m)[tally.argmax(axis=1)]  # the optimum without constraints
-        self.solver = highspy.Highs()
+        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self.solver.silent()
         n_columns = self.n * self.m
         self.solver.addVars(n_columns, np.zeros(n_columns), np.ones(n_columns))

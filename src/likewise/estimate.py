@@ -161,7 +161,7 @@ class _Program:
         self.pairs: dict[tuple[int, int], None] = {}  # an ordered set
         lower, upper = low * self.scale**p, high * self.scale**p
         upper[~self.varies] = lower[~self.varies]  # nothing to explain
-        self.solver = highspy.Highs()
+        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self.solver.silent()
         for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
             self.solver.setOptionValue(name, 1e-10)
@@ -180,7 +180,7 @@ class _Program:
         with np.errstate(over="ignore", under="ignore"):
             # Beyond 1e10 the smallest weight explains the pair; the cap errs towards larger weights.
             values = np.minimum((np.abs(self.X[a] - self.X[b]) / self.scale / needed[:, None]) ** self.p, 1e10)
-        n, d = values.shape
+        n, d = len(new), self.X.shape[1]
         enlarge = 1 / np.minimum(values.max(axis=1), 1.0)  # the solver drops tiny coefficients
         values *= enlarge[:, None]
         self.solver.addRows(
@@ -210,8 +210,8 @@ class _Program:
         import highspy
 
         tight = [status == highspy.HighsBasisStatus.kLower for status in self.solver.getBasis().row_status]
-        pairs = np.array(list(self.pairs), dtype=np.int64).reshape(-1, 2)
-        return pairs[np.array(tight, dtype=bool)]
+        pairs: IntArray = np.array(list(self.pairs), dtype=np.int64).reshape(-1, 2)
+        return pairs[np.flatnonzero(tight)]
 
 
 def _choose(partner: IntArray, excess: FloatArray, ratio: FloatArray) -> IntArray:
@@ -228,7 +228,7 @@ def _describe(people: Population, pairs: IntArray, metric: WeightedLp) -> pd.Dat
     a, b = pairs.T
     difference = people.unit * np.abs(people.outputs[a] - people.outputs[b]).sum(axis=1)
     forced = [
-        ", ".join(people.name(i) for i in np.flatnonzero((people.X[j] != people.X[k]) & (metric.weights > 0)))
+        ", ".join(people.name(int(i)) for i in np.flatnonzero((people.X[j] != people.X[k]) & (metric.weights > 0)))
         for j, k in pairs
     ]
     frame = pd.DataFrame(
@@ -288,7 +288,7 @@ def _position(parameter: str, key: Any, people: Population) -> int:
     d = people.X.shape[1]
     if people.names is not None and str(key) in people.names:
         return people.names.index(str(key))
-    if isinstance(key, Integral) and 0 <= key < d:
+    if isinstance(key, Integral) and 0 <= int(key) < d:
         return int(key)
     known = f"positions 0 to {d - 1}" if people.names is None else list(people.names)
     raise ValueError(f"{parameter} must name features of X, {known}; got {key!r}.")

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 from sklearn import linear_model
-from sklearn.base import is_classifier
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator

@@ -171,7 +171,8 @@ class AuditDisplay:
         top = 1.15 * max(result.max_excess, result.tolerance, 0.25 * limit)
         ax.axhspan(bottom, result.tolerance, color=_BLUE, alpha=0.09, lw=0)
         ax.axhline(result.tolerance, color=_BLUE, lw=1.2)
-        ax.scatter(near["distance"], excess, s=7, color=_GREY, alpha=0.55, lw=0, label=f"{len(near):,} random pairs")
+        colours = np.where(excess > result.tolerance, _RED, _GREY)
+        ax.scatter(near["distance"], excess, s=7, c=colours, alpha=0.55, lw=0, label=f"{len(near):,} random pairs")
         worst = result.violations
         if len(worst):
             ax.scatter(
@@ -189,9 +190,9 @@ class AuditDisplay:
         ax.set_ylim(bottom, top)
         ax.annotate(
             "allowed by the metric",
-            (0.985, 0.03),
+            (0.02, 0.03),  # an excess is never below -D, so this corner is empty
             xycoords="axes fraction",
-            ha="right",
+            ha="left",
             va="bottom",
             color=_BLUE,
             fontsize=9,

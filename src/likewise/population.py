@@ -129,7 +129,7 @@ def _ask(model: Any, X: Any, people: FloatArray) -> tuple[FloatArray, bool]:
             "model must have predict_proba or predict, or be a function of rows; "
             f"got {type(model).__name__}. Pass predictions= for a system that cannot be called."
         )
-    rows = people
+    rows: Any = people
     known = getattr(model, "feature_names_in_", None)
     if known is not None:  # scikit-learn checks the names, and warns where they are missing
         rows = X if hasattr(X, "columns") else pd.DataFrame(people, columns=known)
