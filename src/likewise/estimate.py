@@ -13,10 +13,9 @@ import pandas as pd
 from likewise.metrics import FloatArray, WeightedLp
 from likewise.population import IntArray, Population, groups_of
 
-# In units of the outputs. Below it lie differences of rounding, which no metric should have to explain.
-TOLERANCE = 1e-9
-# A pair of the linear program counts as satisfied at this relative shortfall; with half the tolerance left for
-# it, the final metric stays within TOLERANCE.
+# As a share of the range of outputs. Below it lie differences of rounding, which no metric should have to explain.
+_ROUNDING = 1e-11
+# A pair counts as explained at this relative shortfall, a little above what the solver leaves.
 _SHORTFALL = 2e-10
 _PER_ROUND = 500
 _MAX_ROUNDS = 200
@@ -116,7 +115,7 @@ def estimate_minimal_metric(
     n_rounds = 0
     while True:
         scales = program.weights ** (1 / p)
-        partner, excess, ratio = worst_partners(columns, outputs, scales, p, TOLERANCE / 2)
+        partner, excess, ratio = worst_partners(columns, outputs, scales, p, _ROUNDING)
         if ratio.min() >= 1 - _SHORTFALL:
             break
         new = program.add(_choose(partner, excess, ratio))
@@ -176,7 +175,7 @@ class _Program:
             return 0
         self.pairs |= dict.fromkeys(new)
         a, b = np.array(new).T
-        needed = np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1) - TOLERANCE / 2
+        needed = np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1) - _ROUNDING
         with np.errstate(over="ignore", under="ignore"):
             # Beyond 1e10 the smallest weight explains the pair; the cap errs towards larger weights.
             values = np.minimum((np.abs(self.X[a] - self.X[b]) / self.scale / needed[:, None]) ** self.p, 1e10)
@@ -259,7 +258,7 @@ def _check_distinct(people: Population, first: IntArray, of_row: IntArray) -> No
         raise ValueError(f"X must hold at least two distinct rows; all {len(people.X)} rows are equal.")
     gap = np.abs(people.outputs - people.outputs[first[of_row]]).sum(axis=1)
     worst = int(gap.argmax())
-    if gap[worst] > TOLERANCE:
+    if gap[worst] > 1e-9:  # rows of one batch may be rounded differently
         raise ValueError(
             f"Equal people must have equal outputs, or no metric exists; rows {first[of_row[worst]]} and {worst} of X "
             f"are equal and their outputs differ by {people.unit * gap[worst]:.3g}. Use a deterministic model, or add "
@@ -313,8 +312,8 @@ def _check_feasible(
     if not np.isfinite(high).any():
         return
     scales = np.where(np.isinf(high), 1e100, high ** (1 / p))
-    partner, excess, ratio = worst_partners(columns, outputs, scales, p, TOLERANCE)
-    if ratio.min() >= 1 - 1e-9:
+    partner, excess, ratio = worst_partners(columns, outputs, scales, p, _ROUNDING)
+    if ratio.min() >= 1 - _SHORTFALL:
         return
     worst = [i for i in np.argsort(-excess, kind="stable")[:3] if partner[0, i] >= 0]
     order = np.arange(len(high))

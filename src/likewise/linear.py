@@ -178,10 +178,7 @@ def _scores(model: Any) -> tuple[FloatArray, FloatArray, Link]:
             if classes > 2:
                 raise UnprovableError(f"{name} normalises one-vs-rest probabilities for {classes} classes")
     else:
-        what = "classifier" if hasattr(model, "__sklearn_tags__") and is_classifier(model) else "model"
-        raise UnprovableError(
-            f"{name} is not among the linear models of scikit-learn whose constant is proven ({what})"
-        )
+        raise UnprovableError(f"{name} is not among the linear models whose constant is proven")
     coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_, dtype=np.float64)
     coef = np.atleast_2d(coef)
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), len(coef))
