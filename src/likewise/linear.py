@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVR, LinearSVR, NuSVR
 from sklearn.utils.validation import check_is_fitted
 
-from likewise.coding import Source, UnprovableError, sources_after
+from likewise.preprocessing import Source, UnprovableError, sources_after
 from likewise.metrics import FloatArray
 
 # Exact classes: a subclass may predict differently. Those with a log link, several outputs or a kernel are not here.

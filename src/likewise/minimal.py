@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_X_y
 
-from likewise.coding import UnprovableError
+from likewise.preprocessing import UnprovableError
 from likewise.linear import read_linear_model
 from likewise.metrics import FloatArray, WeightedLp
 from likewise.tables import TableMetric
