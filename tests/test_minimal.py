@@ -176,10 +176,19 @@ def coded(last, **options):
 def test_one_hot_columns_get_the_largest_difference_between_categories(drop):
     frame = people()
     model = coded(LinearRegression(), drop=drop).fit(frame, target(frame))
-    metric = minimal_metric(model)
+    metric = minimal_metric(model, output_range=(0, 10))
     assert isinstance(metric, TableMetric)
-    assert metric.categorical == pytest.approx({"job": 3.0, "town": 1.0})
-    assert metric.numeric == pytest.approx({"age": 0.1, "hours": 0.0}, abs=1e-9)
+    assert dict(metric.categorical) == pytest.approx({"job": 0.3, "town": 0.1})
+    assert dict(metric.numeric) == pytest.approx({"age": 0.01, "hours": 0.0}, abs=1e-9)
+
+
+def test_mismatch_weights_above_one_ask_for_the_range_of_outputs():
+    frame = people()
+    model = coded(LinearRegression()).fit(frame, target(frame))
+    with pytest.raises(ValueError, match=r"between 0 and 1; got 3 for 'job'.*Give output_range"):
+        minimal_metric(model)
+    with pytest.raises(ValueError, match="output_range must not be given for a classifier"):
+        minimal_metric(LogisticRegression().fit(X, BINARY), output_range=(0, 1))
 
 
 def test_scaling_after_coding_changes_nothing():
@@ -187,9 +196,9 @@ def test_scaling_after_coding_changes_nothing():
     columns = make_column_transformer((OneHotEncoder(sparse_output=False), ["job"]), ("passthrough", ["age"]))
     model = make_pipeline(columns, StandardScaler(), LinearRegression()).fit(frame, target(frame))
     plain = make_pipeline(columns, LinearRegression()).fit(frame, target(frame))
-    expected = minimal_metric(plain)
-    assert minimal_metric(model).categorical == pytest.approx(expected.categorical)
-    assert minimal_metric(model).numeric == pytest.approx(expected.numeric)
+    expected, found = (minimal_metric(each, output_range=(0, 10)) for each in (plain, model))
+    assert dict(found.categorical) == pytest.approx(dict(expected.categorical))
+    assert dict(found.numeric) == pytest.approx(dict(expected.numeric))
 
 
 def test_logistic_mismatch_weight_is_the_largest_change_it_can_make():
@@ -229,10 +238,10 @@ def test_mismatch_weight_of_several_classes_is_exact():
 def test_unknown_categories_are_a_level_of_their_own():
     frame = people()
     y = target(frame) + 5 * (frame["town"] == "A") + 5 * (frame["town"] == "B")
-    strict = minimal_metric(coded(LinearRegression(fit_intercept=False)).fit(frame, y))
-    lenient = minimal_metric(coded(LinearRegression(fit_intercept=False), handle_unknown="ignore").fit(frame, y))
-    assert strict.categorical["town"] == pytest.approx(1.0)
-    assert lenient.categorical["town"] > 2  # a new town has no coefficient at all
+    models = (coded(LinearRegression(fit_intercept=False), handle_unknown=how) for how in ("error", "ignore"))
+    strict, lenient = (minimal_metric(model.fit(frame, y), output_range=(0, 20)) for model in models)
+    assert strict.categorical["town"] == pytest.approx(1 / 20)
+    assert lenient.categorical["town"] > 2 / 20  # a new town has no coefficient at all
 
 
 def test_rare_categories_share_a_level():

@@ -7,7 +7,7 @@ from likewise.estimate import MetricEstimate, estimate_minimal_metric
 from likewise.guarantee import Guarantee, draws_needed, error_margin, failure_probability
 from likewise.metrics import WeightedLp
 from likewise.minimal import linear_metric, minimal_metric
-from likewise.noise import Gaussian, Laplace, Uniform
+from likewise.noise import Gaussian, Laplace, Splitting, Uniform
 from likewise.plotting import AuditDisplay, MetricDisplay
 from likewise.smoothing import SmoothedClassifier, SmoothedRegressor
 from likewise.tables import TableMetric
@@ -26,6 +26,7 @@ __all__ = [
     "MetricEstimate",
     "SmoothedClassifier",
     "SmoothedRegressor",
+    "Splitting",
     "TableMetric",
     "Uniform",
     "WeightedLp",

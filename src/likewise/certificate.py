@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import beta
 
+from likewise.guarantee import Guarantee
 from likewise.metrics import FloatArray
-from likewise.noise import Noise
+from likewise.noise import Curve
+from likewise.voting import Estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,9 @@ class Certificate:
     """Per person: estimate, interval, and how far away the outcome may differ.
 
     With probability at least ``1 - delta`` for each person, over the draws made in `fit`, all of the
-    following hold at once for the smoothed model h (the limit of infinitely many draws).
+    following hold at once for the smoothed model h: the limit of infinitely many draws, or, at the level
+    "deterministic", the average over all K draws of the splitting. ``delta`` is 0 where nothing is sampled, and the
+    intervals then have width 0.
 
     Attributes
     ----------
@@ -33,6 +36,8 @@ class Certificate:
         Everyone closer than this has the same most likely class under h. 0 where the draws do not settle
         which class is the most likely.
     delta : float
+    excess : float
+        What h may exceed ``noise.bound`` by (``n / K`` of a splitting); contained in `distance` and `range_at`.
     """
 
     estimate: FloatArray
@@ -41,17 +46,18 @@ class Certificate:
     outcome: npt.NDArray[Any] | None
     distance: FloatArray | None
     delta: float
-    noise: Noise
+    noise: Curve
     columns: tuple[str, ...]
     output_range: tuple[float, float] = (0.0, 1.0)
+    excess: float = 0.0
 
     def range_at(self, distance: float) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest output of h for anyone at that distance; two arrays of shape (n_samples, n_outputs)."""
         low, high = self.output_range
         width = high - low
-        lowest = 1 - self.noise.highest(np.clip(1 - (self.lower - low) / width, 0, 1), distance)
-        highest = self.noise.highest(np.clip((self.upper - low) / width, 0, 1), distance)
-        return low + width * lowest, low + width * highest
+        lowest = 1 - self.noise.highest(np.clip(1 - (self.lower - low) / width, 0, 1), distance) - self.excess
+        highest = self.noise.highest(np.clip((self.upper - low) / width, 0, 1), distance) + self.excess
+        return low + width * np.maximum(lowest, 0), low + width * np.minimum(highest, 1)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per person."""
@@ -65,69 +71,46 @@ class Certificate:
         return pd.DataFrame(parts)
 
 
-def certify_classes(
-    probabilities: FloatArray,
-    noise: Noise,
-    classes: npt.NDArray[Any],
-    *,
-    n_draws: int,
-    delta: float,
-    hard: bool,
-) -> Certificate:
-    """Certificate for sampled class probabilities, from hard or soft votes."""
-    n_classes = probabilities.shape[1]
-    # Two classes have one free probability; otherwise the intervals share delta (union bound).
-    share = delta if n_classes == 2 else delta / n_classes
-    interval = clopper_pearson if hard else hoeffding
-    lower, upper = interval(probabilities, n_draws, share)
-    order = np.argsort(-probabilities, axis=1, kind="stable")
-    people = np.arange(len(probabilities))
-    top = order[:, 0]
+def certify_classes(found: Estimate, guarantee: Guarantee, classes: npt.NDArray[Any]) -> Certificate:
+    """Certificate for class probabilities."""
+    mean, lower, upper = found.mean, found.lower, found.upper
+    people = np.arange(len(mean))
+    top = mean.argmax(axis=1)
     others = upper.copy()
     others[people, top] = -np.inf
     runner_up = np.minimum(others.max(axis=1), 1 - lower[people, top])
+    excess = _excess(guarantee)
     return Certificate(
-        estimate=probabilities,
+        estimate=mean,
         lower=lower,
         upper=upper,
         outcome=classes[top],
-        distance=noise.distance_to_tie(lower[people, top], runner_up),
-        delta=delta,
-        noise=noise,
+        distance=guarantee.noise.distance_to_tie(
+            np.maximum(lower[people, top] - excess, 0), np.minimum(runner_up + excess, 1)
+        ),
+        delta=guarantee.delta,
+        noise=guarantee.noise,
         columns=tuple(str(c) for c in classes),
+        excess=excess,
     )
 
 
-def certify_predictions(
-    predictions: FloatArray, noise: Noise, output_range: tuple[float, float], *, n_draws: int, delta: float
-) -> Certificate:
-    """Certificate for sampled predictions within a range; `predictions` has shape (n_samples,)."""
-    low, high = output_range
-    estimate = predictions[:, None]
-    lower, upper = hoeffding((estimate - low) / (high - low), n_draws, delta)
+def certify_predictions(found: Estimate, guarantee: Guarantee) -> Certificate:
+    """Certificate for predictions within a range."""
     return Certificate(
-        estimate=estimate,
-        lower=low + (high - low) * lower,
-        upper=low + (high - low) * upper,
+        estimate=found.mean,
+        lower=found.lower,
+        upper=found.upper,
         outcome=None,
         distance=None,
-        delta=delta,
-        noise=noise,
+        delta=guarantee.delta,
+        noise=guarantee.noise,
         columns=("prediction",),
-        output_range=output_range,
+        output_range=guarantee.output_range or (0.0, 1.0),
+        excess=_excess(guarantee),
     )
 
 
-def hoeffding(mean: FloatArray, n_draws: int, delta: float) -> tuple[FloatArray, FloatArray]:
-    """Interval for the mean of votes in [0, 1]: mean +- sqrt(log(2 / delta) / (2 n))."""
-    margin = np.sqrt(np.log(2 / delta) / (2 * n_draws))
-    return np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
-
-
-def clopper_pearson(share: FloatArray, n_draws: int, delta: float) -> tuple[FloatArray, FloatArray]:
-    """Interval for a probability, from the share of `n_draws` votes in {0, 1}; exact for every n."""
-    count = np.rint(share * n_draws)
-    with np.errstate(invalid="ignore"):
-        lower = np.where(count > 0, beta.ppf(delta / 2, count, n_draws - count + 1), 0.0)
-        upper = np.where(count < n_draws, beta.ppf(1 - delta / 2, count + 1, n_draws - count), 1.0)
-    return lower, upper
+def _excess(guarantee: Guarantee) -> float:
+    """What h itself may exceed its noise's curve by; an error of sampling is in the intervals instead."""
+    return guarantee.epsilon if guarantee.level == "deterministic" else 0.0

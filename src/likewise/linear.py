@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVR, LinearSVR, NuSVR
 from sklearn.utils.validation import check_is_fitted
 
-from likewise.preprocessing import Source, UnprovableError, sources_after
 from likewise.metrics import FloatArray
+from likewise.preprocessing import Source, UnprovableError, sources_after
 
 # Exact classes: a subclass may predict differently. Those with a log link, several outputs or a kernel are not here.
 _REGRESSORS = {

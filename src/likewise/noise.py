@@ -11,8 +11,9 @@ Every noise is sampled for a standard norm and divided by the metric's scales.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,43 @@ from likewise.metrics import FloatArray, WeightedLp, lp_norm
 _SMALLEST_SCALE = 1e-290  # below it, noise of width 1/scale overflows
 
 
+class Curve(ABC):
+    """A promise as a map from the distance between two people to the total variation between their outputs."""
+
+    metric: Any
+
+    def bound(self, distance: npt.ArrayLike) -> FloatArray:
+        """Largest total variation between the outputs for two people at `distance`, for any model.
+
+        Never above ``min(1, distance)``; 0 at 0; rounded upwards.
+        """
+        d = np.asarray(distance, dtype=np.float64)
+        if not (d >= 0).all():
+            raise ValueError("distance must be non-negative.")
+        return np.where(d == 0, 0.0, np.minimum(_up(self._curve(d)), np.minimum(d, 1.0)))
+
+    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
+        return np.minimum(1.0, np.asarray(probability) + self.bound(distance))
+
+    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
+        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`.
+
+        0 where `top` is not larger.
+        """
+        # One gains what the other loses, and neither moves by more than bound(D).
+        lead = np.asarray(top, dtype=np.float64) - np.asarray(other, dtype=np.float64)
+        return _down(self._inverse_curve(np.clip(lead / 2, 0.0, 1.0)))
+
+    @abstractmethod
+    def _curve(self, distance: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _inverse_curve(self, variation: FloatArray) -> FloatArray: ...
+
+
 @dataclass(frozen=True, repr=False)
-class Noise(ABC):
+class Noise(Curve):
     """What the noises share: the one conversion between norms, and sound rounding.
 
     A noise is made for its own ("native") norm ``q``. Under a metric with exponent ``p``, since
@@ -90,41 +126,12 @@ class Noise(ABC):
         out *= self.widths
         return out
 
-    def bound(self, distance: npt.ArrayLike) -> FloatArray:
-        """Largest total variation between the outputs for two people at `distance`, for any model.
-
-        Never above ``min(1, distance)``; 0 at 0; rounded upwards.
-        """
-        d = np.asarray(distance, dtype=np.float64)
-        if not (d >= 0).all():
-            raise ValueError("distance must be non-negative.")
-        return np.where(d == 0, 0.0, np.minimum(_up(self._curve(d)), np.minimum(d, 1.0)))
-
-    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
-        """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
-        return np.minimum(1.0, np.asarray(probability) + self.bound(distance))
-
-    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
-        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`.
-
-        0 where `top` is not larger.
-        """
-        # One gains what the other loses, and neither moves by more than bound(D).
-        lead = np.asarray(top, dtype=np.float64) - np.asarray(other, dtype=np.float64)
-        return _down(self._inverse_curve(np.clip(lead / 2, 0.0, 1.0)))
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}.for_metric({self.metric!r})"
 
     @abstractmethod
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         """Draw from the law for the native norm with unit scales."""
-
-    @abstractmethod
-    def _curve(self, distance: FloatArray) -> FloatArray: ...
-
-    @abstractmethod
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray: ...
 
 
 class Gaussian(Noise):
@@ -144,10 +151,10 @@ class Gaussian(Noise):
 
     native_p: ClassVar[float] = 2.0
 
-    _SIGMA: ClassVar[float] = 1 / np.sqrt(2 * np.pi)
+    SIGMA: ClassVar[float] = 1 / np.sqrt(2 * np.pi)
 
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
-        return rng.standard_normal((n, d)) * self._SIGMA
+        return rng.standard_normal((n, d)) * self.SIGMA
 
     def _curve(self, distance: FloatArray) -> FloatArray:
         return np.asarray(erf(np.sqrt(np.pi) / 2 * distance))
@@ -160,25 +167,26 @@ class Gaussian(Noise):
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
         d = np.asarray(distance, dtype=np.float64)
-        return np.minimum(1.0, _up(ndtr(ndtri(np.asarray(probability, dtype=np.float64)) + d / self._SIGMA)))
+        return np.minimum(1.0, _up(ndtr(ndtri(np.asarray(probability, dtype=np.float64)) + d / self.SIGMA)))
 
     def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
         """Smallest distance at which an outcome of probability `other` can catch up with one of `top`."""
         p, q = np.asarray(top, dtype=np.float64), np.asarray(other, dtype=np.float64)
         lead = np.where(p > q, ndtri(p) - ndtri(np.where(p > q, q, 0.5)), 0.0)
-        return _down(self._SIGMA / 2 * lead)
+        return _down(self.SIGMA / 2 * lead)
 
 
 class Laplace(Noise):
     """Noise of density proportional to ``exp(-2 ||t||_p)``, for the metric's own p (Theorem 3 of the paper).
 
-    ``bound(D) = tanh(D)``; for ``p = 1`` (and for a single feature) the sharper and exact ``1 - exp(-D)``.
+    ``bound(D) = 1 - exp(-D)``, for every p; the exact total variation between translates along an axis for
+    ``p = 1``.
 
     Examples
     --------
     >>> noise = Laplace.for_metric(WeightedLp([1.0, 1.0], p=3))
     >>> noise.bound([0.1, 1]).round(3)
-    array([0.1  , 0.762])
+    array([0.095, 0.632])
     """
 
     @property
@@ -198,16 +206,12 @@ class Laplace(Noise):
         norm = lp_norm(z, p)
         return z * (radius / np.where(norm > 0, norm, 1.0))[:, None]
 
-    @property
-    def _has_product_form(self) -> bool:
-        return self.metric.p == 1 or int(self.visible.sum()) == 1
-
     def _curve(self, distance: FloatArray) -> FloatArray:
-        return -np.expm1(-distance) if self._has_product_form else np.tanh(distance)
+        return np.asarray(-np.expm1(-distance))
 
     def _inverse_curve(self, variation: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
-            return -np.log1p(-variation) if self._has_product_form else np.arctanh(variation)
+            return np.asarray(-np.log1p(-variation))
 
 
 class Uniform(Noise):
@@ -233,6 +237,77 @@ class Uniform(Noise):
 
     def _inverse_curve(self, variation: FloatArray) -> FloatArray:
         return variation
+
+
+@dataclass(frozen=True, repr=False)
+class Splitting(Noise):
+    """Deterministic noise: the centre of the cell that a person falls into, over K shifts of a grid.
+
+    Cells of width ``1 / s_i`` for the standard L1 norm. Two people get the same perturbed point unless a cell
+    border falls between them, which happens for at most ``s_i |x_i - x'_i| K + 1`` of the K shifts of feature i.
+    So ``TV <= D + n_diff / K``, where ``n_diff`` counts the features in which they differ, for every pair of
+    people and every model, with nothing left to chance. A feature whose values lie on a grid (whole numbers, say)
+    adds nothing to ``n_diff``: its cells hold whole steps. ``bound(D) = min(1, D)`` is the part without ``n_diff``.
+
+    Attributes
+    ----------
+    metric : WeightedLp
+    steps : "auto", None, or tuple of float
+        Steps of the features' grids. "auto" finds them in the training data: whole numbers, and values that
+        repeat at multiples of a step. A declared step promises multiples of it (0: no grid); other values are then
+        refused. None uses no grid.
+
+    Examples
+    --------
+    >>> noise = Splitting.for_metric(WeightedLp({"age": 0.1, "score": 0.5}), steps={"age": 1})
+    >>> noise.steps
+    (1.0, 0.0)
+    >>> noise.bound([0.1, 2])
+    array([0.1, 1. ])
+    """
+
+    steps: Any = "auto"
+
+    native_p: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps is not None and not (isinstance(self.steps, str) and self.steps == "auto"):
+            object.__setattr__(self, "steps", _check_steps(self.steps, self.metric))
+
+    @classmethod
+    def for_metric(cls, metric: WeightedLp, *, steps: Any = "auto") -> Self:
+        """Return the splitting calibrated to `metric`; `steps` may be a mapping from feature name to step."""
+        return cls(metric, steps)
+
+    def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+        # The centre of the cell minus the person is uniform, for each single person.
+        return rng.random((n, d)) - 0.5
+
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return np.minimum(1.0, distance)
+
+    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
+        return variation
+
+
+def _check_steps(steps: Any, metric: WeightedLp) -> tuple[float, ...]:
+    if isinstance(steps, Mapping):
+        names = metric.feature_names or ()
+        unknown = [name for name in steps if name not in names]
+        if unknown:
+            raise ValueError(f"steps must name features of the metric, {list(names)}; got {unknown[0]!r}.")
+        steps = [steps.get(name, 0.0) for name in names]
+    try:
+        values = tuple(float(step) for step in steps)
+    except (TypeError, ValueError):
+        raise ValueError(f"steps must be 'auto', None, or one number per feature; got {steps!r}.") from None
+    if len(values) != metric.n_features or not all(0 <= step < np.inf for step in values):
+        raise ValueError(
+            f"steps must be one non-negative number for each of the {metric.n_features} features; got {steps!r}. "
+            "Use 0 for a feature without a grid."
+        )
+    return values
 
 
 # SciPy's special functions are good to a few units in the last place; 8 of them is a safe margin.

@@ -75,7 +75,7 @@ class MetricDisplay:
             metric = metric.metric
         if isinstance(metric, TableMetric):
             weights = np.array([*metric.numeric.values(), *metric.categorical.values()])
-            names, mismatch = metric.columns, np.arange(len(weights)) >= len(metric.numeric)
+            names, mismatch = tuple(metric.columns), np.arange(len(weights)) >= len(metric.numeric)
         elif isinstance(metric, WeightedLp):
             weights, mismatch = metric.weights, np.zeros(metric.n_features, dtype=bool)
             names = metric.feature_names or tuple(f"feature {i}" for i in range(metric.n_features))

@@ -51,7 +51,7 @@ class Population:
         if probable:
             return cls(people, _probability_outputs(answers), 1.0, names)
         if output_range is not None:
-            low, high = _check_output_range(output_range)
+            low, high = check_output_range(output_range)
             answers = (answers - low) / (high - low)
         spread = float(np.ptp(answers))
         unit = float(np.exp2(np.ceil(np.log2(spread)))) if spread > 0 else 1.0
@@ -170,7 +170,7 @@ def _given(predictions: Any, n_samples: int, output_range: Any) -> tuple[FloatAr
             f"predictions must have one entry per row of X ({n_samples}); got an array of shape {answers.shape}."
         )
     if output_range is not None:
-        low, high = _check_output_range(output_range)
+        low, high = check_output_range(output_range)
         wrong = ~((answers >= low) & (answers <= high))
         if answers.ndim != 1 or wrong.any():
             example = f"{answers[wrong][0]:g}" if wrong.any() else f"shape {answers.shape}"
@@ -201,7 +201,8 @@ def _probability_outputs(answers: FloatArray) -> FloatArray:
     return answers / 2  # TV = 1/2 sum_k |p_k - p'_k|
 
 
-def _check_output_range(output_range: Any) -> tuple[float, float]:
+def check_output_range(output_range: Any) -> tuple[float, float]:
+    """Return the limits if they are two finite numbers, the lowest first."""
     try:
         low, high = (float(limit) for limit in output_range)
     except (TypeError, ValueError):

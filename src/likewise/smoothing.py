@@ -13,18 +13,40 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, Reg
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from likewise._checks import check_count, check_positive, check_probability
 from likewise.certificate import Certificate, certify_classes, certify_predictions
-from likewise.guarantee import Guarantee, draws_needed, error_margin
+from likewise.coding import TableCoding, as_frame
+from likewise.guarantee import Guarantee
 from likewise.metrics import FloatArray, WeightedLp
 from likewise.minimal import linear_weights
-from likewise.noise import Gaussian, Laplace, Noise, Uniform
+from likewise.noise import Gaussian, Laplace, Noise, Splitting, Uniform
+from likewise.table_noise import TableNoise
+from likewise.tables import TableMetric
 from likewise.training import fit_on_noisy_copies
-from likewise.voting import Bank, Vote, clipped_predictions, hard_votes, mean_votes, single_votes, soft_votes
+from likewise.voting import (
+    Ballot,
+    Bank,
+    Cells,
+    Decode,
+    Estimate,
+    Mixed,
+    Voter,
+    candidate_noise,
+    choose_voter,
+    has_formula,
+    single_votes,
+    without_formula,
+)
 
-_NOISES: dict[str, type[Noise]] = {"gaussian": Gaussian, "laplace": Laplace, "uniform": Uniform}
+_NOISES: dict[str, type[Noise]] = {"gaussian": Gaussian, "laplace": Laplace, "uniform": Uniform, "splitting": Splitting}
 
 
 def _all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,18 +69,20 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
     """What the two estimators share: preparing a metric, a noise, a bank and an inner model."""
 
     estimator: Any
-    metric: WeightedLp | None
+    metric: WeightedLp | TableMetric | None
     noise: str | Noise
     epsilon: float
     delta: float
     n_draws: int | str
     augment: int
     random_state: Any
+    n_jobs: int | None
     verbose: bool
 
     estimator_: Any
-    noise_: Noise
-    bank_: Bank
+    noise_: Noise | TableNoise
+    perturbation_: Bank | Cells | Mixed
+    coding_: TableCoding
     n_draws_: int
     guarantee_: Guarantee
 
@@ -81,32 +105,96 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rng = np.random.default_rng(_seed(random_state))
-        votes = single_votes(self._vote(), self._check_rows(X), self.bank_, self._n_outputs, rng)
+        votes = single_votes(
+            self._ballot.of(self.estimator_), self._check_rows(X), self.perturbation_, self._ballot.n_outputs, rng
+        )
         return self._outcomes(votes, rng)
 
-    def _prepare(self, X: FloatArray, y: npt.NDArray[Any], *, classes: npt.NDArray[Any] | None, n_classes: int) -> None:
+    def _check_data(self, X: Any, y: Any, *, numeric: bool) -> tuple[FloatArray, npt.NDArray[Any], Any]:
+        """Return people as numbers, the target, and the people as the inner model takes them."""
+        if not isinstance(self.metric, TableMetric):
+            X, y = _numbers(
+                lambda: validate_data(self, X, y, dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
+            )
+            return X, y, X
+        frame = as_frame(X)
+        if len(frame) < 2:
+            raise ValueError(f"X must hold at least two people; got {len(frame)} rows.")
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64 if numeric else None, input_name="y"))
+        check_consistent_length(frame, y)
+        self.coding_ = self.metric.coding(frame)
+        self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
+        return self._check_rows(frame), y, frame
+
+    def _prepare(self, X: FloatArray, y: npt.NDArray[Any], rows: Any, *, classes: npt.NDArray[Any] | None) -> None:
         """Set everything that `fit` learns, for checked data."""
-        delta = check_probability("delta", self.delta)
+        check_probability("delta", self.delta)
         epsilon = check_positive("epsilon", self.epsilon, cure="No finite number of draws gives 0.")
         if epsilon >= 1:
             raise ValueError(f"epsilon must be below 1, the largest possible difference; got {self.epsilon!r}.")
         n_copies = check_count("augment", self.augment, least=0, cure="0 trains on the data as they are.")
-        if self.n_draws == "auto":
-            n_draws = draws_needed(epsilon, delta, n_classes)
-        else:
-            n_draws = check_count("n_draws", self.n_draws, cure="'auto' takes what epsilon and delta need.")
-            epsilon = error_margin(n_draws, delta, n_classes)
+        if self.n_draws != "auto":
+            check_count("n_draws", self.n_draws, cure="'auto' takes what epsilon and delta need.")
+        if self.n_jobs is not None:
+            check_count("n_jobs", self.n_jobs, cure="None uses every core.")
 
-        self.noise_ = self._choose_noise(X, y, classify=classes is not None)
+        metric = self._choose_metric(X, y, classify=classes is not None)
         state = check_random_state(self.random_state)
-        self.bank_ = Bank.from_training_data(self.noise_, X, seed=_seed(state))
-        self.n_draws_ = n_draws
-        self.guarantee_ = Guarantee(self.noise_, epsilon, delta, "sampled", n_draws, self._output_range)
-        self.estimator_ = self._fit_inner(X, y, classes, n_copies, state)
+        seed = _seed(state)
+        noise = self._first_noise(metric)
+        self.perturbation_ = self._perturbation(noise, X, seed)
+        self.estimator_ = self._fit_inner(X, y, rows, classes, n_copies, state)
+        if self.noise == "auto" and isinstance(self.perturbation_, Bank):
+            # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
+            other = without_formula(self.perturbation_.noise.metric.p)
+            if type(noise) is not other and not has_formula(self.estimator_, self.perturbation_, self._ballot):
+                self.perturbation_ = self._perturbation(other.for_metric(self.perturbation_.noise.metric), X, seed)
+        self.noise_ = self.perturbation_.noise
+        voter = self._voter()
+        self.n_draws_ = voter.n_draws
+        self.guarantee_ = Guarantee(
+            self.noise_, voter.epsilon, voter.delta, voter.level, voter.n_draws, self._output_range
+        )
 
-    def _choose_noise(self, X: FloatArray, y: npt.NDArray[Any], *, classify: bool) -> Noise:
+    def _perturbation(self, noise: Noise | TableNoise, X: FloatArray, seed: int) -> Bank | Cells | Mixed:
+        n_draws, epsilon = self._fixed_draws, float(self.epsilon)
+        if isinstance(noise, TableNoise):
+            return Mixed.from_training_data(noise, X, self.coding_, seed, n_draws=n_draws, epsilon=epsilon)
+        if isinstance(noise, Splitting):
+            return Cells.from_training_data(noise, X, n_draws=n_draws, epsilon=epsilon)
+        return Bank.from_training_data(noise, X, seed)
+
+    @property
+    def _fixed_draws(self) -> int | None:
+        return None if self.n_draws == "auto" else int(self.n_draws)
+
+    def _first_noise(self, metric: WeightedLp | TableMetric) -> Noise | TableNoise:
+        if isinstance(self.noise, Noise):
+            return self.noise
+        if isinstance(metric, TableMetric):
+            kind = without_formula(metric.p) if self.noise == "auto" else _NOISES[self.noise]
+            return TableNoise.for_metric(metric, kind)
+        if self.noise == "auto":
+            formula = self._fixed_draws is None
+            return candidate_noise(self.estimator, self._ballot, metric.p, formula=formula).for_metric(metric)
+        return _NOISES[self.noise].for_metric(metric)
+
+    def _voter(self) -> Voter:
+        return choose_voter(
+            self.estimator_,
+            self.perturbation_,
+            self._ballot,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            n_draws=self._fixed_draws,
+            n_jobs=self.n_jobs,
+        )
+
+    def _choose_metric(self, X: FloatArray, y: npt.NDArray[Any], *, classify: bool) -> WeightedLp | TableMetric:
         metric, noise, n_features = self.metric, self.noise, X.shape[1]
         if isinstance(noise, Noise):
+            if isinstance(metric, TableMetric):
+                raise ValueError(f"noise must be given by name for a TableMetric; got {noise!r}.")
             if metric is not None and metric != noise.metric:
                 raise ValueError(
                     f"noise and metric must fit: noise was made for {noise.metric!r}, metric is {metric!r}. "
@@ -119,8 +207,10 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
             )
         if metric is None:
             metric = WeightedLp(linear_weights(X, y, classify=classify), p=1).normalized()
+        if isinstance(metric, TableMetric):
+            return metric
         if not isinstance(metric, WeightedLp):
-            raise TypeError(f"metric must be a WeightedLp or None; got {type(metric).__name__}.")
+            raise TypeError(f"metric must be a WeightedLp, a TableMetric or None; got {type(metric).__name__}.")
         if metric.n_features != n_features:
             raise ValueError(
                 f"metric must have one weight per feature of X ({n_features}); it has {metric.n_features}: {metric!r}."
@@ -130,14 +220,16 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 f"metric must have the columns of X in their order, {list(names)}; it has {list(metric.feature_names)}."
             )
-        if isinstance(noise, Noise):
-            return noise
-        if noise == "auto":  # the least noise for the same promise (theory §4)
-            return Uniform.for_metric(metric) if metric.p == 1 else Gaussian.for_metric(metric)
-        return _NOISES[noise].for_metric(metric)
+        return metric
 
     def _fit_inner(
-        self, X: FloatArray, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None, n_copies: int, state: Any
+        self,
+        X: FloatArray,
+        y: npt.NDArray[Any],
+        rows: Any,
+        classes: npt.NDArray[Any] | None,
+        n_copies: int,
+        state: Any,
     ) -> Any:
         given = self.estimator
         if isinstance(given, type):
@@ -156,30 +248,35 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
         if self.random_state is not None:
             _seed_inner(estimator, state)
         if not n_copies:
-            return estimator.fit(X, y)
+            return estimator.fit(rows, y)
         rng = np.random.default_rng(_seed(state))
+        options = {} if self._decode is None else {"decode": self._decode}
         return fit_on_noisy_copies(
-            estimator, X, y, self.bank_, n_copies, rng, classes=classes, verbose=bool(self.verbose)
+            estimator, X, y, self.perturbation_, n_copies, rng, classes=classes, verbose=bool(self.verbose), **options
         )
 
+    @property
+    def _decode(self) -> Decode | None:
+        return self.coding_.decode if isinstance(self.metric, TableMetric) else None
+
     def _check_rows(self, X: Any) -> FloatArray:
+        if isinstance(self.metric, TableMetric):
+            codes = self.coding_.encode(as_frame(X))
+            self.metric.check_missing(codes, self.coding_)
+            return codes
         return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, reset=False)))
 
-    def _mean_votes(self, X: Any) -> FloatArray:
+    def _estimate(self, X: Any) -> Estimate:
         check_is_fitted(self)
-        X = self._check_rows(X)
-        return mean_votes(self._vote(), X, self.bank_, self.n_draws_, self._n_outputs, verbose=bool(self.verbose))
-
-    @property
-    @abstractmethod
-    def _n_outputs(self) -> int: ...
+        return self._voter().estimate(self._check_rows(X), verbose=bool(self.verbose))
 
     @property
     def _output_range(self) -> tuple[float, float] | None:
         return None
 
+    @property
     @abstractmethod
-    def _vote(self) -> Vote: ...
+    def _ballot(self) -> Ballot: ...
 
     @abstractmethod
     def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]: ...
@@ -189,8 +286,8 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
     """A classifier whose probabilities are close for people who are close.
 
     ``h(x)[y] = E_t[1{f(x + t) = y}]``, the share of votes of the inner model f under noise t calibrated to a
-    metric D. For all people x and x', ``TV(h(x), h(x')) <= noise.bound(D(x, x')) <= D(x, x')``; averaging over
-    finitely many draws adds `epsilon`, except with probability `delta` per pair.
+    metric D. For all people x and x', ``TV(h(x), h(x')) <= noise.bound(D(x, x')) <= D(x, x')``; where h has no formula,
+    averaging over finitely many draws adds `epsilon`, except with probability `delta` per pair.
 
     Covers / does not cover
     -----------------------
@@ -204,23 +301,31 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
         Any scikit-learn classifier; it is cloned and fitted in `fit`. Wrap a fitted one in
         `sklearn.frozen.FrozenEstimator`. A plain function of rows returns labels, or one column of scores per
         class in sorted order.
-    metric : WeightedLp, optional
-        Distance between people. None derives `linear_metric` from the training data.
-    noise : {"auto", "gaussian", "laplace", "uniform"} or Noise, default="auto"
-        "auto" takes uniform noise for p = 1 and Gaussian noise otherwise.
-    vote : {"hard", "soft"}, default="hard"
-        Whether f votes with its predicted class or with its class probabilities.
+    metric : WeightedLp or TableMetric, optional
+        Distance between people. With a `TableMetric`, people are rows of a table (pandas, polars or pyarrow), noise
+        is added in natural units, and the estimator is one that takes such a table, such as a Pipeline. None
+        derives `linear_metric` from the training data.
+    noise : {"auto", "gaussian", "laplace", "uniform", "splitting"} or Noise, default="auto"
+        "auto" takes a noise under which f has a formula (two-class linear models with hard votes; trees, and
+        forests with soft votes or votes of trees), else `Splitting` for p = 1 and Gaussian noise for other p.
+    vote : {"hard", "soft", "trees"}, default="hard"
+        Whether f votes with its predicted class, with its class probabilities, or, for forests, each tree with
+        its predicted class.
     epsilon, delta : float, default=0.01 and 0.001
-        Error of sampling, and the probability per pair that it is larger.
+        Error of drawing, and the probability per pair that it is larger. Formulas have neither, `Splitting` has no
+        delta; see ``guarantee_``.
     n_draws : int or "auto", default="auto"
-        Evaluations of f per person. "auto" takes what `epsilon` and `delta` need; a number overrides `epsilon`,
-        and ``guarantee_.epsilon`` says what it gives.
+        Evaluations of f per person. "auto" takes none where there is a formula, and else what `epsilon` and `delta`
+        need (of random draws: as many as each person needs). A number overrides `epsilon`, and
+        ``guarantee_.epsilon`` says what it gives.
     augment : int, default=0
         Train f on that many noisy copies of each person, with fresh noise in each epoch if f has `partial_fit`.
         0 trains on the data as they are. Noisy copies usually keep more accuracy after smoothing.
     random_state : int, RandomState instance or None, default=None
         Seeds the draws, and f where it has a `random_state` of None. Keep it secret: who knows the draws can look
         for people for whom they err.
+    n_jobs : int, optional
+        Threads for formulas and networks; None uses every core. Results do not depend on it.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -238,11 +343,11 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = make_classification(random_state=0)
-    >>> model = SmoothedClassifier(DecisionTreeClassifier(), n_draws=2000, random_state=0).fit(X, y)
+    >>> model = SmoothedClassifier(DecisionTreeClassifier(), random_state=0).fit(X, y)
     >>> model.predict_proba(X[:2]).shape
     (2, 2)
-    >>> round(model.guarantee_.epsilon, 3)
-    0.087
+    >>> model.guarantee_.level, model.guarantee_.epsilon
+    ('exact', 0.0)
     """
 
     classes_: npt.NDArray[Any]
@@ -251,14 +356,15 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
         self,
         estimator: Any,
         *,
-        metric: WeightedLp | None = None,
+        metric: WeightedLp | TableMetric | None = None,
         noise: str | Noise = "auto",
-        vote: Literal["hard", "soft"] = "hard",
+        vote: Literal["hard", "soft", "trees"] = "hard",
         epsilon: float = 0.01,
         delta: float = 1e-3,
         n_draws: int | str = "auto",
         augment: int = 0,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.estimator = estimator
@@ -270,6 +376,7 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
         self.n_draws = n_draws
         self.augment = augment
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @_all_or_nothing
@@ -281,14 +388,14 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         """
-        if self.vote not in ("hard", "soft"):
-            raise ValueError(f"vote must be 'hard' or 'soft'; got {self.vote!r}.")
+        if self.vote not in ("hard", "soft", "trees"):
+            raise ValueError(f"vote must be 'hard', 'soft' or 'trees'; got {self.vote!r}.")
         if self.vote == "soft" and hasattr(self.estimator, "predict") and not hasattr(self.estimator, "predict_proba"):
             raise TypeError(
                 f"estimator must have predict_proba for vote='soft'; {type(self.estimator).__name__} has not. "
                 "Use vote='hard'."
             )
-        X, y = _numbers(lambda: validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2))
+        X, y, rows = self._check_data(X, y, numeric=False)
         check_classification_targets(y)
         known = np.unique(y)
         classes = np.asarray(getattr(self.estimator, "classes_", known) if _is_frozen(self.estimator) else known)
@@ -297,7 +404,7 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
         if not np.isin(known, classes).all():
             raise ValueError(f"y must hold classes of the fitted estimator, {list(classes)}; got {list(known)}.")
         self.classes_ = classes
-        self._prepare(X, y, classes=classes, n_classes=len(classes))
+        self._prepare(X, y, rows, classes=classes)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -309,7 +416,7 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._mean_votes(X)
+        return self._estimate(X).mean
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class. **Not covered by the guarantee**: it jumps where classes tie; see `decide`."""
@@ -319,25 +426,14 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
     def certify(self, X: Any) -> Certificate:
         """Per person: probabilities, an interval, and the distance at which the most likely class may change.
 
-        Each person's certificate holds with probability ``1 - delta`` over the draws made in `fit`.
+        Each person's certificate holds with probability ``1 - delta`` over the draws made in `fit`; with certainty
+        where nothing is sampled, and there the intervals have width 0.
         """
-        probabilities = self.predict_proba(X)
-        return certify_classes(
-            probabilities,
-            self.noise_,
-            self.classes_,
-            n_draws=self.n_draws_,
-            delta=self.guarantee_.delta,
-            hard=self.vote == "hard",
-        )
+        return certify_classes(self._estimate(X), self.guarantee_, self.classes_)
 
     @property
-    def _n_outputs(self) -> int:
-        return len(self.classes_)
-
-    def _vote(self) -> Vote:
-        votes = hard_votes if self.vote == "hard" else soft_votes
-        return votes(self.estimator_, self.classes_)
+    def _ballot(self) -> Ballot:
+        return Ballot(self.vote, self.classes_, decode=self._decode)
 
     def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         # Hard votes put all the mass on one class; soft votes are a law to draw from.
@@ -361,7 +457,7 @@ class SmoothedRegressor(RegressorMixin, _Smoothed):
     ----------
     estimator : regressor or callable
         As for `SmoothedClassifier`; a plain function returns one number per row.
-    metric, noise, epsilon, delta, n_draws, augment, random_state, verbose
+    metric, noise, epsilon, delta, n_draws, augment, random_state, n_jobs, verbose
         As for `SmoothedClassifier`; `epsilon` is in units of ``b - a``.
     output_range : tuple of float, optional
         Limits ``(a, b)`` to which the predictions of f are clipped. None takes the range of `y` in `fit`.
@@ -387,7 +483,7 @@ class SmoothedRegressor(RegressorMixin, _Smoothed):
         self,
         estimator: Any,
         *,
-        metric: WeightedLp | None = None,
+        metric: WeightedLp | TableMetric | None = None,
         output_range: tuple[float, float] | None = None,
         noise: str | Noise = "auto",
         epsilon: float = 0.01,
@@ -395,6 +491,7 @@ class SmoothedRegressor(RegressorMixin, _Smoothed):
         n_draws: int | str = "auto",
         augment: int = 0,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.estimator = estimator
@@ -406,6 +503,7 @@ class SmoothedRegressor(RegressorMixin, _Smoothed):
         self.n_draws = n_draws
         self.augment = augment
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @_all_or_nothing
@@ -417,10 +515,9 @@ class SmoothedRegressor(RegressorMixin, _Smoothed):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         """
-        X, y = _numbers(lambda: validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2))
+        X, y, rows = self._check_data(X, y, numeric=True)
         self.output_range_ = _check_range(self.output_range, y)
-        # Two outcomes, above and below: an output in [0, 1] deviates like the probability of one class of two.
-        self._prepare(X, y, classes=None, n_classes=2)
+        self._prepare(X, y, rows, classes=None)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -430,28 +527,19 @@ class SmoothedRegressor(RegressorMixin, _Smoothed):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._mean_votes(X)[:, 0]
+        return self._estimate(X).mean[:, 0]
 
     def certify(self, X: Any) -> Certificate:
         """Per person: prediction, an interval, and (`Certificate.range_at`) the range at a distance."""
-        return certify_predictions(
-            self.predict(X),
-            self.noise_,
-            self.output_range_,
-            n_draws=self.n_draws_,
-            delta=self.guarantee_.delta,
-        )
+        return certify_predictions(self._estimate(X), self.guarantee_)
 
     @property
-    def _n_outputs(self) -> int:
-        return 1
+    def _ballot(self) -> Ballot:
+        return Ballot("value", None, self.output_range_, self._decode)
 
     @property
     def _output_range(self) -> tuple[float, float]:
         return self.output_range_
-
-    def _vote(self) -> Vote:
-        return clipped_predictions(self.estimator_, self.output_range_)
 
     def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         return votes[:, 0]
@@ -496,6 +584,6 @@ def _numbers(validate: Callable[[], Any]) -> Any:
     except ValueError as error:
         if "could not convert string to float" in str(error):
             raise ValueError(
-                f"X must hold numbers only ({error}). Encode text columns first, for example with OneHotEncoder."
+                f"X must hold numbers only ({error}). Encode text columns first, or give a table with a TableMetric."
             ) from None
         raise

@@ -1,14 +1,16 @@
-"""The draws that every person shares."""
+"""The random draws that every person shares."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from likewise.metrics import FloatArray
 from likewise.noise import Noise
+from likewise.voting.draws import Draws, Shift
 
 # Draws come in chunks of this size, each from its own seed. It bounds memory, and it is part of the definition
 # of the bank: a prediction must not depend on how the work was cut.
@@ -55,6 +57,22 @@ class Bank:
             rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(i,)))
             yield self.fresh(CHUNK, rng)[: n_draws - start]
 
+    def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
+        """Yield the draws up to ``edges[-1]`` in order, cut at every edge and at every chunk."""
+        for i, chunk in enumerate(self.chunks(edges[-1])):
+            start, stop = i * CHUNK, i * CHUNK + len(chunk)
+            cuts = [start, *(edge for edge in edges if start < edge < stop), stop]
+            for a, b in pairwise(cuts):
+                yield b, Shift(self.noise.visible, chunk[a - start : b - start])
+
     def mask(self, X: FloatArray) -> FloatArray:
         """`X` with 0 in the columns that must not matter, ready for adding perturbations."""
         return X if self.noise.visible.all() else np.where(self.noise.visible, X, 0.0)
+
+    def prepare(self, X: FloatArray) -> FloatArray:
+        """People as the draws see them."""
+        return self.mask(X)
+
+    def perturb(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Perturb each person once, by a fresh draw of their own."""
+        return self.mask(X) + self.fresh(len(X), rng)

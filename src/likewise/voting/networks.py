@@ -1,0 +1,213 @@
+"""A fast forward pass for fully connected networks.
+
+For additive noise the first layer is linear in person and noise, ``W1 (x + t) = W1 x + W1 t``, so ``W1 t`` is computed
+once for everyone. The sum is made in float64 and only then rounded to float32, for the remaining layers: noise that
+is small next to the value is not lost, and what is rounded is a function of ``x + t`` up to the last digits of
+float64. Work is cut into tiles that stay in the cache, always at the same draws, so that results do not depend on
+the batch or on the number of threads.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+
+from likewise.metrics import FloatArray
+from likewise.voting.affine import affine_map, last_step
+from likewise.voting.draws import Draws, Shift
+from likewise.voting.threads import n_threads, run_in_threads, single_threaded_blas
+
+TILE = 512
+
+_ACTIVATIONS = {"relu": 0, "tanh": 1, "logistic": 2, "identity": 3}
+_TORCH_ACTIVATIONS = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
+_KINDS = {"hard": 0, "soft": 1, "value": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A fitted network, with any scalers in front folded into its first layer.
+
+    Attributes
+    ----------
+    weights, biases : list of ndarray
+        Of each layer; weights have shape (n_in, n_out).
+    activation : str
+        Of the hidden layers.
+    kind : {"hard", "soft", "value"}
+        Whether the votes are the predicted class, class probabilities, or a clipped prediction.
+    n_outputs : int
+    limits : tuple of float
+        Range to which predictions are clipped; votes are in units of it.
+    """
+
+    weights: list[FloatArray]
+    biases: list[FloatArray]
+    activation: str
+    kind: str
+    n_outputs: int
+    limits: tuple[float, float] = (0.0, 1.0)
+
+    @classmethod
+    def from_model(
+        cls, model: Any, *, kind: str, n_outputs: int, limits: tuple[float, float] = (0.0, 1.0)
+    ) -> Network | None:
+        """Read a scikit-learn MLP or a torch `Sequential` of linear layers; None if the model is neither."""
+        net = last_step(model)
+        layers = _torch_layers(net) if is_torch(net) else _mlp_layers(net, kind)
+        if layers is None:
+            return None
+        weights, biases, activation = layers
+        factor, shift = affine_map(model, len(weights[0]))
+        first = weights[0] * factor[:, None]
+        units = weights[-1].shape[1]
+        if units != n_outputs and not (units == 1 and n_outputs == 2):
+            raise ValueError(
+                f"The network must have one output per class ({n_outputs}), or one for two classes; it has {units}."
+            )
+        biases = [biases[0] + shift @ weights[0], *biases[1:]]
+        return cls([first, *weights[1:]], biases, activation, kind, n_outputs, limits)
+
+    def vote(self, rows: FloatArray) -> FloatArray:
+        """Votes for rows in plain NumPy, shape (n_rows, n_outputs); in output units."""
+        z = np.asarray(rows, dtype=np.float64)
+        for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            z = _activate(z @ W + b, self.activation)
+        z = z @ self.weights[-1] + self.biases[-1]
+        if self.kind == "value":
+            return np.asarray(np.clip(z, *self.limits))
+        if z.shape[1] == 1:
+            z = np.concatenate([np.zeros_like(z), z], axis=1)
+        if self.kind == "hard":
+            return np.asarray(np.eye(self.n_outputs)[z.argmax(axis=1)])
+        e = np.exp(z - z.max(axis=1, keepdims=True))
+        return np.asarray(e / e.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkScorer:
+    """Sums of a network's votes over draws, tile by tile; votes of regression are in units of the range."""
+
+    network: Network
+    n_jobs: int | None = None
+
+    def sums(self, draws: Draws, people: npt.NDArray[np.generic]) -> tuple[FloatArray, FloatArray]:
+        """Sums of votes, and of squared votes, over `draws` per person."""
+        net, tail = self.network, _Tail(self.network)
+        tiles = [slice(a, min(a + TILE, len(draws))) for a in range(0, len(draws), TILE)]
+        parts = np.zeros((2, len(tiles), len(people), net.n_outputs))
+        with single_threaded_blas():
+            if isinstance(draws, Shift) and draws.keep.ndim == 1:
+                keep, shared = draws.keep, draws.t @ net.weights[0]
+                shared += net.biases[0]
+                # Of a few people, the tiles are shared out among the threads; of many, the people are.
+                step = len(tiles) if len(people) >= 4 * n_threads(self.n_jobs) else 1
+
+                def work(item: tuple[int, int]) -> None:
+                    k, first = item
+                    shift = np.where(keep, people[k], 0.0) @ net.weights[0]
+                    for a in range(first, min(first + step, len(tiles))):
+                        tail.votes(shared[tiles[a]], shift, parts[0, a, k], parts[1, a, k])
+
+                items = [(k, a) for k in range(len(people)) for a in range(0, len(tiles), step)]
+                run_in_threads(work, items, self.n_jobs)
+            else:
+
+                def work_on_rows(k: int) -> None:
+                    z = draws.apply(people[k]) @ net.weights[0]
+                    for a, tile in enumerate(tiles):
+                        tail.votes(z[tile], net.biases[0], parts[0, a, k], parts[1, a, k])
+
+                run_in_threads(work_on_rows, range(len(people)), self.n_jobs)
+        total, squares = parts[:, 0].copy()
+        for a in range(1, len(tiles)):  # in order, so that the sum does not depend on who was done first
+            total += parts[0, a]
+            squares += parts[1, a]
+        return total, squares
+
+
+class _Tail:
+    """The network after its first product, in float32, with each thread's own buffers."""
+
+    def __init__(self, net: Network) -> None:
+        self.weights = [W.astype(np.float32) for W in net.weights[1:]]
+        self.last = np.ascontiguousarray(self.weights.pop().T)
+        self.biases = [b.astype(np.float32) for b in net.biases[1:]]
+        self.codes = _ACTIVATIONS[net.activation], _KINDS[net.kind]
+        self.limits = net.limits[0], net.limits[1] - net.limits[0]
+        self.widths = [W.shape[1] for W in net.weights[:-1]]
+        self.own = threading.local()
+
+    def votes(self, z: FloatArray, shift: FloatArray, total: FloatArray, squares: FloatArray) -> None:
+        """Add up the votes of one tile, given the first layer's product `z` and what is to be added to it."""
+        from likewise.voting.kernels import output_votes, shifted_layer
+
+        if not hasattr(self.own, "buffers"):
+            self.own.buffers = [np.empty((2, TILE, width), np.float32) for width in self.widths]
+        activation, kind = self.codes
+        hidden = self.own.buffers[0][0, : len(z)]
+        shifted_layer(z, shift, activation, hidden)
+        bias, pending = np.zeros(z.shape[1], np.float32), _ACTIVATIONS["identity"]
+        for layer, (W, b) in enumerate(zip(self.weights, self.biases, strict=False), start=1):
+            if layer > 1:
+                before, hidden = hidden, self.own.buffers[layer - 1][1, : len(z)]
+                shifted_layer(before, bias, activation, hidden)
+            hidden = np.dot(hidden, W, out=self.own.buffers[layer][0, : len(z)])
+            bias, pending = b, activation  # added and applied by whoever reads the buffer next
+        output_votes(hidden, bias, pending, self.last, self.biases[-1], kind, *self.limits, total, squares)
+
+
+def is_torch(model: Any) -> bool:
+    """Whether the model is a torch module, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def _mlp_layers(net: Any, kind: str) -> tuple[list[FloatArray], list[FloatArray], str] | None:
+    if type(net) not in (MLPClassifier, MLPRegressor) or net.activation not in _ACTIVATIONS:
+        return None
+    expected = {"identity"} if kind == "value" else {"softmax"} if net.n_outputs_ > 1 else {"logistic"}
+    if net.out_activation_ not in expected or (kind == "value" and net.n_outputs_ > 1):
+        return None
+    as_double = [[np.asarray(part, dtype=np.float64) for part in parts] for parts in (net.coefs_, net.intercepts_)]
+    return as_double[0], as_double[1], str(net.activation)
+
+
+def _torch_layers(net: Any) -> tuple[list[FloatArray], list[FloatArray], str] | None:
+    layers = list(net) if type(net).__name__ == "Sequential" else []
+    names = [type(layer).__name__ for layer in layers]
+    between = set(names[1::2])
+    if (
+        len(layers) % 2 == 0
+        or set(names[0::2]) != {"Linear"}
+        or len(between) > 1
+        or not between <= set(_TORCH_ACTIVATIONS)
+    ):
+        raise TypeError(
+            f"A torch estimator must be a Sequential of Linear layers with one kind of activation "
+            f"({', '.join(_TORCH_ACTIVATIONS)}) between them; got {names or type(net).__name__}. "
+            "Wrap other modules in a function from NumPy rows to labels."
+        )
+    weights = [layer.weight.detach().cpu().double().numpy().T.copy() for layer in layers[0::2]]
+    biases = [
+        np.zeros(W.shape[1]) if layer.bias is None else layer.bias.detach().cpu().double().numpy().copy()
+        for layer, W in zip(layers[0::2], weights, strict=True)
+    ]
+    return weights, biases, _TORCH_ACTIVATIONS[between.pop()] if between else "identity"
+
+
+def _activate(z: FloatArray, activation: str) -> FloatArray:
+    if activation == "relu":
+        return np.maximum(z, 0)
+    if activation == "tanh":
+        return np.tanh(z)
+    if activation == "logistic":
+        with np.errstate(over="ignore"):
+            return np.asarray(1 / (1 + np.exp(-z)))
+    return z

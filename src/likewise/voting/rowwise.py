@@ -1,0 +1,75 @@
+"""Which models answer for a row with the same bits wherever the row stands.
+
+Trees compare and look up; matrix products may round differently by position, since their kernels treat the last
+rows of a matrix apart. Only types known to be of the first kind are listed; a subclass may do anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
+
+_ROWWISE = {
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    SimpleImputer,
+    StandardScaler,
+}
+# With several threads, these add up their trees in the order in which the threads finish.
+_FORESTS = {ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor}
+
+
+def is_rowwise(model: Any) -> bool:
+    """Whether the model is known to treat each row by itself, to the last bit.
+
+    Examples
+    --------
+    >>> is_rowwise(DecisionTreeClassifier()), is_rowwise(len)
+    (True, False)
+    """
+    if model is None or isinstance(model, str):
+        return model in (None, "passthrough", "drop")
+    if type(model) is FrozenEstimator:
+        return is_rowwise(model.estimator)
+    if type(model) is Pipeline:
+        return all(is_rowwise(step) for _, step in model.steps)
+    if type(model) is ColumnTransformer:
+        fitted = getattr(model, "transformers_", model.transformers)
+        return all(is_rowwise(step) for _, step, _ in fitted)
+    if type(model) in _FORESTS:
+        return model.n_jobs in (None, 1)
+    return type(model) in _ROWWISE

@@ -1,0 +1,38 @@
+"""One thread per core, with single-threaded linear algebra inside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+T = TypeVar("T")
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """`n_jobs`, or one thread for each core that this process may use."""
+    return len(os.sched_getaffinity(0)) if n_jobs is None and hasattr(os, "sched_getaffinity") else n_jobs or 1
+
+
+def run_in_threads(work: Callable[[T], None], items: Iterable[T], n_jobs: int | None) -> None:
+    """Call `work` on every item; the work must release the GIL to gain, and must not depend on the order."""
+    todo = list(items)
+    count = min(n_threads(n_jobs), len(todo))
+    if count <= 1:
+        for item in todo:
+            work(item)
+        return
+    with ThreadPoolExecutor(count) as pool:
+        for _ in pool.map(work, todo):
+            pass
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Matrix products in one thread: their last bits then do not depend on the number of cores."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
