@@ -163,60 +163,81 @@ def save_model(model: Any, path: str | Path) -> None:
     import skops.io
 
     document = {"format": _FORMAT, "versions": {name: version(name) for name in _VERSIONED}, "model": model}
+    data = skops.io.dumps(document)
+    unknown = [kind for kind in skops.io.get_untrusted_types(data=data) if kind not in _ALLOWED]
+    if unknown:
+        raise FileError(
+            f"Cannot save the model: it holds objects of type {unknown[0]}, which a likewise file may not. "
+            "Use models of scikit-learn and likewise."
+        )
     with atomic_write(path) as temporary:
-        skops.io.dump(document, temporary)
-        unknown = _untrusted(temporary)
-        if unknown:
-            raise FileError(
-                f"Cannot save the model: it holds objects of type {unknown[0]}, which a likewise file may not. "
-                "Use models of scikit-learn and likewise."
-            )
+        temporary.write_bytes(data)
 
 
 def load_model(path: str | Path) -> Any:
     """Load a model, if it holds nothing but known types and was saved with fitting versions."""
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise FileError(f"There is no model file {path}. Make one with likewise smooth.") from None
+    except OSError as error:
+        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
+    return model_from_bytes(data, str(path))
+
+
+def model_from_bytes(data: bytes, name: str) -> Any:
+    """Load a model from the content of a file; `name` is for errors."""
     import skops.io
 
-    if not Path(path).is_file():
-        raise FileError(f"There is no model file {path}. Make one with likewise smooth.")
     try:
-        unknown = _untrusted(path)
-        document = None if unknown else skops.io.load(path, trusted=_ours(path))
+        types = skops.io.get_untrusted_types(data=data)
+        unknown = [kind for kind in types if kind not in _ALLOWED]
+        document = None if unknown else skops.io.loads(data, trusted=types)
     except Exception as error:  # whatever a damaged archive leads to
         raise FileError(
-            f"{path} is not a model saved by likewise, or it is damaged ({_plain(str(error))[:120]})."
+            f"{name} is not a model saved by likewise, or it is damaged ({_plain(str(error))[:120]})."
         ) from None
     if unknown:
-        raise FileError(f"{path} holds objects of type {unknown[0]}, which likewise does not load.")
+        raise FileError(f"{name} holds objects of type {unknown[0]}, which likewise does not load.")
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise FileError(f"{path} is not a model saved by likewise.")
-    for name, saved in document["versions"].items():
-        if _minor(saved) != _minor(version(name)):
+        raise FileError(f"{name} is not a model saved by likewise.")
+    for package, saved in document["versions"].items():
+        if _minor(saved) != _minor(version(package)):
             raise FileError(
-                f"{path} was saved with {name} {saved}; here is {version(name)}, with which its scores could differ. "
-                f"Install {name}=={saved}, or smooth the model again."
+                f"{name} was saved with {package} {saved}; here is {version(package)}, with which its scores could "
+                f"differ. Install {package}=={saved}, or smooth the model again."
             )
     return document["model"]
 
 
-def _untrusted(path: str | Path) -> list[str]:
-    import skops.io
-
-    return [name for name in skops.io.get_untrusted_types(file=path) if not _is_ours(name)]
-
-
-def _ours(path: str | Path) -> list[str]:
-    import skops.io
-
-    return [name for name in skops.io.get_untrusted_types(file=path) if _is_ours(name)]
-
-
-def _is_ours(name: str) -> bool:
-    """Our own classes, and the parts of pandas in which column types are kept."""
-    return name.startswith("likewise.") or name in _PANDAS_PARTS
-
-
-_PANDAS_PARTS: frozenset[str] = frozenset()
+# What a model file may hold beyond what skops trusts: our own classes, and the parts of models that hold nothing but
+# numbers.
+_ALLOWED = frozenset(
+    {
+        "likewise.coding.CategoricalColumn",
+        "likewise.coding.NumericColumn",
+        "likewise.coding.TableCoding",
+        "likewise.guarantee.Guarantee",
+        "likewise.metrics.WeightedLp",
+        "likewise.noise.Gaussian",
+        "likewise.noise.Laplace",
+        "likewise.noise.Splitting",
+        "likewise.noise.Uniform",
+        "likewise.smoothing.SmoothedClassifier",
+        "likewise.smoothing.SmoothedRegressor",
+        "likewise.smoothing._Drawing",
+        "likewise.table_noise.TableNoise",
+        "likewise.tables.TableMetric",
+        "likewise.voting.bank.Bank",
+        "likewise.voting.cells.Cells",
+        "likewise.voting.mixed.Mixed",
+        "numpy.dtype",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+        "sklearn.tree._tree.Tree",
+    }
+)
 
 
 def _minor(text: str) -> tuple[str, ...]:

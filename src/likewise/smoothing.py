@@ -121,6 +121,16 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
         )
         return self._outcomes(votes, rng)
 
+    def visible_rows(self, X: Any) -> npt.NDArray[np.generic]:
+        """What the draws may see of people: two people with equal rows here have equal scores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_visible)
+        """
+        check_is_fitted(self)
+        return self.perturbation_.prepare(self._check_rows(X))
+
     def _check_data(self, X: Any, y: Any, *, numeric: bool) -> tuple[FloatArray, npt.NDArray[Any], Any]:
         """Return people as numbers, the target, and the people as the inner model takes them."""
         if not isinstance(self.metric, TableMetric):
