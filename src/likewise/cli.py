@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MODELS = ("logistic", "forest", "boosting", "network")
 _FILE = click.Path(path_type=Path, dir_okay=False)
+_DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
 class _Say:
@@ -274,7 +275,7 @@ def audit(
     X = columns_of(people, chosen, table)
     model = None if model_file is None else load_model(model_file)
     given = None
-    slack = model.guarantee_.epsilon if hasattr(model, "guarantee_") else 0.0
+    slack = 0.0 if model is None else model.guarantee_.epsilon
     if scores is not None:
         if scores not in people.columns:
             raise ValueError(f"{table} has no column {scores!r}; it has {list(people.columns)}.")
@@ -331,7 +332,7 @@ def report(say: _Say, model: Path, table: Path, target: str, outcome: str | None
 @click.argument("datasets", nargs=-1)
 @click.option("--quick", is_flag=True, help="Fewer people and draws: minutes instead of an hour.")
 @click.option("--rows", type=click.IntRange(1), help="At most that many test people per data set.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("reproduced"), show_default=True)
+@click.option("--out", type=_DIRECTORY, default=Path("reproduced"), show_default=True)
 @_command
 def reproduce(say: _Say, datasets: tuple[str, ...], quick: bool, rows: int | None, out: Path) -> None:
     """Run the experiments of the paper that likewise implements: adult, compas, ssl, seizure.

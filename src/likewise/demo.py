@@ -16,7 +16,6 @@ from likewise.workflow import edit, reveal, write_report
 
 _BLIND = ("race", "sex")
 _DRAWS = 200
-_STRICTNESS = 0.25
 
 
 def run(say: Any, out: Path) -> None:

@@ -51,6 +51,9 @@ class Scorer:
     def __call__(self, X: pd.DataFrame) -> pd.DataFrame:
         """Score a batch."""
         model = _loaded(self.model)
+        absent = [name for name in model.feature_names_in_ if name not in X.columns]
+        if absent:
+            raise FileError(f"The table has no column {absent[0]!r}, which the model needs; it has {list(X.columns)}.")
         people = X[list(model.feature_names_in_)]
         certificate = model.certify(people)
         regression = not hasattr(model, "classes_")

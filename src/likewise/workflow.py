@@ -96,7 +96,7 @@ def edit(metric: TableMetric, zero: Sequence[str]) -> TableMetric:
         {name: 0.0 if name in zero else weight for name, weight in metric.numeric.items()},
         {name: 0.0 if name in zero else weight for name, weight in metric.categorical.items()},
         metric.p,
-        missing=metric.missing or "refuse",  # type: ignore[arg-type]
+        missing=metric.missing or "refuse",
         units=metric.units,
     )
 
