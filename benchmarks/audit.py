@@ -29,8 +29,8 @@ def run() -> str:
         "metric 1.5 times as large as the curve's own; the result is exactly that of looking at every pair. "
         f"Brute force is the library's own compiled scan of every pair with all cores, measured on {SCANNED:,} people "
         f"({brute:.1f} s; `audit` in the same process: {ours:.1f} s, **{brute / ours:.0f}x**) and extrapolated by the "
-        "number of pairs. Memory is the most that the process ever held, data included (allowed: 2 GB; allowed ratio "
-        "at a million: 10x).\n\n"
+        "number of pairs. Memory is the most that the process ever held, data included. Allowed at a million: 2 GB, "
+        "and a ratio of at least 10.\n\n"
         "| people | audit | pairs looked at | brute force | ratio | growth | memory |\n|---|---|---|---|---|---|---|\n"
         + "\n".join(rows)
         + "\n"

@@ -141,9 +141,13 @@ def test_a_model_of_another_version_is_refused(tmp_path, monkeypatch):
 def test_a_failed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "file.txt"
     path.write_text("old")
-    with pytest.raises(FileNotFoundError), atomic_write(path) as temporary:
+
+    def write_half(temporary):
         temporary.write_text("half")
-        (tmp_path / "absent").read_text()
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), atomic_write(path) as temporary:
+        write_half(temporary)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

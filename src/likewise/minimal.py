@@ -73,12 +73,12 @@ def minimal_metric(model: Any, *, output_range: tuple[float, float] | None = Non
         ) from None
     if categorical:
         largest = max(categorical, key=categorical.__getitem__)
-        if categorical[largest] > 1 + 1e-9:  # beyond rounding
+        if categorical[largest] > 1 + 1e-9:
             raise ValueError(
                 f"Mismatch weights of a table lie between 0 and 1; got {categorical[largest]:.4g} for {largest!r}, in "
                 "the unit of the output. Give output_range=(lowest, highest) to have shares of its width."
             )
-        return TableMetric(numeric, {name: min(1.0, weight) for name, weight in categorical.items()})
+        return TableMetric(numeric, {name: min(1.0, weight) for name, weight in categorical.items()})  # rounding
     return WeightedLp(list(numeric.values()), p=1, feature_names=list(numeric) if linear.named else None)
 
 

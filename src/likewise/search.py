@@ -77,10 +77,11 @@ def search(
     rest = np.ascontiguousarray(answers[:1] - slopes @ centred)
     # Rounding of the rests, and of distances up to the diameter: absolute, where MARGIN is relative.
     slack = 64 * np.finfo(float).eps * (1 + float(scales @ np.abs(centred).max(axis=1)))
+    by_row = tuple(np.ascontiguousarray(each.T) for each in (columns, answers, rest))
     total = np.concatenate([[0], np.cumsum(weight)])
     floor, ratio = _first_guess(columns, answers, scales, p, tolerance, n_worst)
     arguments = (
-        *(columns, answers, rest, weight, order, scales, p, tolerance, slopes, steepness, slack),
+        *(columns, answers, by_row, weight, order, scales, p, tolerance, slopes, steepness, slack),
         *(start, stop, child, total[stop] - total[start]),
         *(ranges(columns, start, stop, child), ranges(answers, start, stop, child), ranges(rest, start, stop, child)),
     )
@@ -209,17 +210,18 @@ def _keep(heap, pairs, values, size, excess, i, j, difference, distance):
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _run(
-    columns, answers, rest, weight, order, scales, p, tolerance, slopes, steepness, slack,
+    columns, answers, by_row, weight, order, scales, p, tolerance, slopes, steepness, slack,
     start, stop, child, node_weight, box, answer_box, rest_box,
     tasks, n_worst, floor, ratio, prune,
 ):  # fmt: skip
-    d, k = columns.shape[0], answers.shape[0]
+    # By rows, for bounds of single people: their numbers are then side by side.
+    rows, answer_rows, rest_rows = by_row
     low, high = box
     answer_low, answer_high = answer_box
     rest_low, rest_high = rest_box
     heap, pairs, values = np.empty(n_worst), np.empty((n_worst, 2), np.int64), np.empty((n_worst, 2))
     stack = np.empty((256, 2), np.int64)
-    gap, person, answer, remainder = np.empty(d), np.empty(d), np.empty(k), np.empty(len(slopes))
+    gap = np.empty(columns.shape[0])
     differences, distances = np.empty(LEAF), np.empty(LEAF)
     least, largest = floor, ratio
     found, looked, kept = 0, 0, 0
@@ -232,7 +234,8 @@ def _run(
             if prune and a != b:
                 most = _bound(
                     low[a], high[a], low[b], high[b], answer_low[a], answer_high[a], answer_low[b], answer_high[b],
-                    rest_low[a], rest_high[a], rest_low[b], rest_high[b], scales, p, slopes, steepness, gap,
+                    rest_low[a], rest_high[a], rest_low[b], rest_high[b],
+                    scales, p, slopes, steepness, tolerance - slack, gap,
                 ) + slack  # fmt: skip
                 if most <= tolerance:
                     continue
@@ -247,10 +250,11 @@ def _run(
                 continue
             for i in range(start[a], stop[a]):
                 if prune and a != b:
-                    person[:], answer[:], remainder[:] = columns[:, i], answers[:, i], rest[:, i]
                     most = _bound(
-                        person, person, low[b], high[b], answer, answer, answer_low[b], answer_high[b],
-                        remainder, remainder, rest_low[b], rest_high[b], scales, p, slopes, steepness, gap,
+                        rows[i], rows[i], low[b], high[b],
+                        answer_rows[i], answer_rows[i], answer_low[b], answer_high[b],
+                        rest_rows[i], rest_rows[i], rest_low[b], rest_high[b],
+                        scales, p, slopes, steepness, tolerance - slack, gap,
                     )  # fmt: skip
                     if most + slack <= tolerance:
                         continue
@@ -278,13 +282,13 @@ def _run(
 @njit(cache=True, error_model="numpy")
 def _bound(
     low_a, high_a, low_b, high_b, answer_low_a, answer_high_a, answer_low_b, answer_high_b,
-    rest_low_a, rest_high_a, rest_low_b, rest_high_b, scales, p, slopes, steepness, gap,
+    rest_low_a, rest_high_a, rest_low_b, rest_high_b, scales, p, slopes, steepness, enough, gap,
 ):  # fmt: skip
-    """Upper bound of the excess between two boxes."""
+    """Upper bound of the excess between two boxes; any that is at most `enough` will do."""
     if len(answer_low_a) == 1:
         return most_excess(
             low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_b, rest_high_b,
-            scales, p, slopes, steepness, gap,
+            scales, p, slopes, steepness, enough, gap,
         )  # fmt: skip
     for f in range(len(gap)):
         gap[f] = max(0.0, low_a[f] - high_b[f], low_b[f] - high_a[f])

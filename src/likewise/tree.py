@@ -129,34 +129,36 @@ def most_difference(low_a, high_a, low_b, high_b):
 
 
 @njit(cache=True, error_model="numpy")
-def most_excess(low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_b, rest_high_b,
-                 scales, p, slopes, used, gap):  # fmt: skip
-    """Upper bound of the excess between two boxes, from what the slopes leave of output and distance.
+def most_excess(
+    low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_b, rest_high_b,
+    scales, p, slopes, steepness, enough, gap,
+):  # fmt: skip
+    """Upper bound of the excess between two boxes, from what slopes leave of output and distance.
 
     For a slope g, with rest r = output - g.x: ``output_a - output_b - D = r_a - r_b - (D - g.(x_a - x_b))``. The last
-    bracket is at least 0 if g is no steeper than the metric, and grows with the gap between the boxes.
+    bracket is at least 0 if g is no steeper than the metric, and grows with the gap between the boxes. Ends with
+    the first slopes that show a bound of at most `enough`.
     """
-    d = len(scales)
+    for f in range(len(gap)):
+        gap[f] = max(0.0, low_a[f] - high_b[f], low_b[f] - high_a[f])
+    nearest = norm(gap, scales, p) * (1 - MARGIN)
+    for f in range(len(gap)):
+        if low_b[f] > high_a[f]:
+            gap[f] = -gap[f]
     up, down = np.inf, np.inf  # a above b, and b above a
-    nearest = 0.0
-    if p != 1.0:
-        for f in range(d):
-            gap[f] = max(0.0, low_a[f] - high_b[f], low_b[f] - high_a[f])
-        nearest = norm(gap, scales, p)
-    for g in range(len(slopes)):
+    for k in range(len(slopes)):
         if p == 1.0:
-            kept_up, kept_down = 0.0, 0.0
-            for f in range(d):
-                if low_a[f] > high_b[f]:
-                    kept_up += (scales[f] - slopes[g, f]) * (low_a[f] - high_b[f])
-                    kept_down += (scales[f] + slopes[g, f]) * (low_a[f] - high_b[f])
-                elif low_b[f] > high_a[f]:
-                    kept_up += (scales[f] + slopes[g, f]) * (low_b[f] - high_a[f])
-                    kept_down += (scales[f] - slopes[g, f]) * (low_b[f] - high_a[f])
-        else:
-            kept_up = kept_down = (1.0 - used[g]) * nearest
-        up = min(up, rest_high_a[g] - rest_low_b[g] - kept_up * (1 - MARGIN))
-        down = min(down, rest_high_b[g] - rest_low_a[g] - kept_down * (1 - MARGIN))
+            # Each feature stands for itself: the bracket is sum_f s_f |gap_f| - g_f gap_f.
+            climb = 0.0
+            for f in range(len(gap)):
+                climb += slopes[k, f] * gap[f]
+            kept_up, kept_down = nearest - climb, nearest + climb
+        else:  # Hoelder: g.(x_a - x_b) <= ||g / s||_q D, with the dual exponent q
+            kept_up = kept_down = (1.0 - steepness[k]) * nearest
+        up = min(up, rest_high_a[k] - rest_low_b[k] - kept_up)
+        down = min(down, rest_high_b[k] - rest_low_a[k] - kept_down)
+        if up <= enough and down <= enough:
+            break
     return max(up, down)
 
 
