@@ -211,7 +211,7 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
         )
 
     def _check_rows(self, X: Any) -> FloatArray:
-        return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, reset=False)))
+        return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, order="C", reset=False)))
 
     def _estimate(self, X: Any) -> Estimate:
         check_is_fitted(self)
