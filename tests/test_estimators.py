@@ -1,15 +1,618 @@
-from sklearn.linear_model import LogisticRegression, Ridge
+"""The estimators through their public interface."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_classification, make_regression
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from likewise import SmoothedClassifier, SmoothedRegressor
+from chance import PER_CHECK, too_few, too_many
+from likewise import (
+    Gaussian,
+    Laplace,
+    SmoothedClassifier,
+    SmoothedRegressor,
+    Splitting,
+    Uniform,
+    WeightedLp,
+    draws_needed,
+    linear_metric,
+)
+
+NOISES = {"gaussian": Gaussian, "laplace": Laplace, "uniform": Uniform}
 
 
 @parametrize_with_checks(
     [
         SmoothedClassifier(LogisticRegression(), n_draws=500),
         SmoothedClassifier(LogisticRegression(), vote="soft", noise="laplace", epsilon=0.2),
+        SmoothedClassifier(DecisionTreeClassifier(), augment=2, n_draws=500),
         SmoothedRegressor(Ridge(), n_draws=500),
     ]
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.fixture(scope="module")
+def people():
+    return make_classification(300, 4, n_informative=3, n_redundant=0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def three_kinds():
+    X, y = make_classification(300, 4, n_informative=4, n_redundant=0, n_classes=3, random_state=1)
+    return X, np.array(["high", "low", "middle"])[y]
+
+
+# -- the promise ------------------------------------------------------------------------------------------------
+
+
+def half_space(i):
+    return lambda rows: (rows[:, i] >= 0).astype(int)
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3, np.inf])
+@pytest.mark.parametrize("noise", NOISES)
+def test_half_spaces_respect_the_metric_end_to_end(noise, p):
+    metric = WeightedLp([4.0, 0.25], p)
+    X = np.vstack([np.eye(2) / metric.scales * step for step in (0.05, -0.05, 0.3, -0.3)])
+    for i in range(2):
+        model = SmoothedClassifier(half_space(i), metric=metric, noise=noise, n_draws=20_000, random_state=0)
+        share = model.fit(X, [0, 1] * 4).predict_proba(X)[:, 1]
+        gap = np.abs(share[:, None] - share)
+        assert (gap <= model.guarantee_.bound(metric.pairwise(X)) + 1e-12).all()
+
+
+@pytest.mark.parametrize("vote", ["hard", "soft"])
+@pytest.mark.parametrize("noise", NOISES)
+def test_all_pairs_keep_the_promise_for_three_classes(three_kinds, vote, noise):
+    X, y = three_kinds
+    metric = WeightedLp([1.0, 0.5, 2.0, 0.0], 1)
+    model = SmoothedClassifier(
+        RandomForestClassifier(5, random_state=0), metric=metric, noise=noise, vote=vote, n_draws=2000, random_state=0
+    ).fit(X, y)
+    scores = model.predict_proba(X[:60])
+    np.testing.assert_allclose(scores.sum(axis=1), 1)
+    variation = np.abs(scores[:, None] - scores).sum(axis=2) / 2
+    assert (variation <= model.guarantee_.bound(metric.pairwise(X[:60]))).all()
+
+
+def test_control_the_unsmoothed_model_breaks_the_promise(three_kinds):
+    X, y = three_kinds
+    metric = WeightedLp([1.0, 0.5, 2.0, 0.0], 1)
+    scores = RandomForestClassifier(5, random_state=0).fit(X, y).predict_proba(X[:60])
+    variation = np.abs(scores[:, None] - scores).sum(axis=2) / 2
+    assert (variation > metric.pairwise(X[:60]) + 0.087).any()
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_model_cannot_see_features_of_weight_zero(people, noise):
+    X, y = people
+    metric = WeightedLp([1.0, 0.0, 0.5, 0.0], 2)
+    for vote in ("hard", "soft"):
+        model = SmoothedClassifier(
+            DecisionTreeClassifier(random_state=0), metric=metric, noise=noise, vote=vote, n_draws=300, random_state=0
+        ).fit(X, y)
+        changed = X[:20].copy()
+        changed[:, [1, 3]] = np.random.default_rng(0).normal(size=(20, 2)) * 1e9
+        np.testing.assert_array_equal(model.predict_proba(changed), model.predict_proba(X[:20]))
+        np.testing.assert_array_equal(model.decide(changed, 0), model.decide(X[:20], 0))
+
+
+def test_hidden_columns_are_replaced_by_real_combinations():
+    one_hot = np.eye(3)[np.random.default_rng(0).integers(3, size=50)]
+    X = np.column_stack([np.arange(50.0), one_hot])
+    seen = []
+
+    def model(rows):
+        seen.append(rows[:, 1:].copy())
+        return np.zeros(len(rows), dtype=int)
+
+    metric = WeightedLp([1.0, 0.0, 0.0, 0.0])
+    SmoothedClassifier(model, metric=metric, n_draws=500, random_state=0).fit(X, np.arange(50) % 2).predict_proba(X[:3])
+    assert {tuple(row) for row in np.vstack(seen)} == {(1, 0, 0), (0, 1, 0), (0, 0, 1)}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_regression_keeps_its_promise_and_its_range(noise):
+    X, y = make_regression(200, 3, random_state=0)
+    metric = WeightedLp([0.3, 0.0, 2.0], 1)
+    model = SmoothedRegressor(
+        LinearRegression(), metric=metric, noise=noise, output_range=(-50, 50), n_draws=2000, random_state=0
+    ).fit(X, y)
+    predicted = model.predict(X[:60])
+    assert predicted.min() >= -50
+    assert predicted.max() <= 50
+    assert (np.abs(predicted[:, None] - predicted) <= model.guarantee_.bound(metric.pairwise(X[:60]))).all()
+    raw = np.clip(model.estimator_.predict(X[:60]), -50, 50)
+    assert (np.abs(raw[:, None] - raw) > model.guarantee_.bound(metric.pairwise(X[:60]))).any()  # the control
+
+
+def test_sampled_probabilities_agree_with_the_closed_form():
+    rng = np.random.default_rng(0)
+    X, beta = rng.normal(size=(30, 3)), np.array([1.0, -2.0, 0.5])
+    metric = WeightedLp([4.0, 1.0, 0.25], 2)
+    model = SmoothedClassifier(
+        lambda rows: (rows @ beta > 0.3).astype(int), metric=metric, noise="gaussian", n_draws=50_000, random_state=0
+    ).fit(X, np.arange(30) % 2)
+    sigma = np.linalg.norm(beta / metric.scales) / np.sqrt(2 * np.pi)
+    exact = ndtr((X @ beta - 0.3) / sigma)
+    margin = np.sqrt(np.log(2 * 30 / PER_CHECK) / (2 * 50_000))
+    gap = np.abs(model.predict_proba(X)[:, 1] - exact)
+    assert gap.max() <= margin
+    assert np.abs(model.predict_proba(X)[:, 1] - ndtr((X @ beta - 0.3) / sigma * 2)).max() > margin  # half the noise
+
+
+def test_decide_has_the_law_of_the_smoothed_model(three_kinds):
+    X, y = three_kinds
+    for vote in ("hard", "soft"):
+        model = SmoothedClassifier(
+            LogisticRegression(), metric=WeightedLp(np.ones(4), 2), vote=vote, n_draws=100_000, random_state=0
+        ).fit(X, y)
+        n = 20_000
+        law = model.predict_proba(X[:1])[0]
+        decisions = model.decide(np.repeat(X[:1], n, axis=0), random_state=1)
+        margin = np.sqrt(np.log(2 / PER_CHECK) / (2 * model.n_draws_))  # how far `law` itself may be off
+        for share, kind in zip(law, model.classes_, strict=True):
+            assert not too_many(int((decisions == kind).sum()), n, min(1, share + margin))
+            assert not too_few(int((decisions == kind).sum()), n, max(0, share - margin))
+
+
+def test_decide_draws_afresh_unless_seeded(people):
+    X, y = people
+    model = SmoothedClassifier(LogisticRegression(), n_draws=10, random_state=0).fit(X, y)
+    assert (model.decide(X, 3) == model.decide(X, 3)).all()
+    assert (model.decide(X) != model.decide(X)).any()
+    regressor = SmoothedRegressor(Ridge(), n_draws=10).fit(X, y)
+    assert regressor.decide(X).shape == (300,)
+
+
+# -- a prediction depends on the row alone ----------------------------------------------------------------------
+
+INNER = {
+    "logistic": LogisticRegression(),
+    "network": MLPClassifier((8,), max_iter=20, early_stopping=True, random_state=0),
+    "forest": RandomForestClassifier(3, random_state=0),
+}
+
+
+@pytest.mark.parametrize("vote", ["hard", "soft"])
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_same_scores_in_any_batch_order_and_precision(people, inner, vote):
+    X, y = people
+    model = SmoothedClassifier(INNER[inner], vote=vote, n_draws=5000, random_state=0).fit(X, y)
+    some = X[:12].astype(np.float32)
+    scores = model.predict_proba(some)
+    order = np.random.default_rng(0).permutation(12)
+    np.testing.assert_array_equal(model.predict_proba(some[order]), scores[order])
+    np.testing.assert_array_equal(np.vstack([model.predict_proba(row[None]) for row in some]), scores)
+    np.testing.assert_array_equal(model.predict_proba(some.astype(np.float64)), scores)
+    np.testing.assert_array_equal(model.predict_proba(np.asfortranarray(some)), scores)
+
+
+def test_same_scores_after_clone_and_refit(people):
+    X, y = people
+    for inner in (MLPClassifier((8,), max_iter=30), make_pipeline(StandardScaler(), SGDClassifier())):
+        model = SmoothedClassifier(inner, augment=1, n_draws=500, random_state=7)
+        first = model.fit(X, y).predict_proba(X[:5])
+        np.testing.assert_array_equal(clone(model).fit(X, y).predict_proba(X[:5]), first)
+        np.testing.assert_array_equal(model.fit(X, y).predict_proba(X[:5]), first)
+    other = clone(model).set_params(random_state=8).fit(X, y).predict_proba(X[:5])
+    assert (other != first).any()
+
+
+def test_same_scores_after_saving_and_loading(people, tmp_path):
+    X, y = people
+    metric = WeightedLp([1.0, 0.0, 2.0, 1.0])
+    for model in (
+        SmoothedClassifier(LogisticRegression(), metric=metric, n_draws=500).fit(X, y),
+        SmoothedRegressor(Ridge(), metric=metric, noise="laplace", n_draws=500).fit(X, y),
+    ):
+        skops.io.dump(model, tmp_path / "model.skops")
+        trusted = skops.io.get_untrusted_types(file=tmp_path / "model.skops")
+        for again in (pickle.loads(pickle.dumps(model)), skops.io.load(tmp_path / "model.skops", trusted=trusted)):
+            np.testing.assert_array_equal(again.predict(X[:5]), model.predict(X[:5]))
+            assert again.guarantee_ == model.guarantee_
+
+
+def test_a_saved_model_holds_the_seed_and_not_the_draws(people):
+    X, y = people
+    model = SmoothedClassifier(LogisticRegression(), n_draws=1_000_000).fit(X, y)
+    assert len(pickle.dumps(model)) < 10_000
+
+
+def test_memory_is_flat_in_people_and_draws():
+    def peak(n_people, n_draws, d=178):
+        X = np.random.default_rng(0).normal(size=(n_people, d))
+        noise = Uniform.for_metric(WeightedLp(np.ones(d)))
+        model = SmoothedClassifier(half_space(0), noise=noise, n_draws=n_draws).fit(X, X[:, 0] > 0)
+        tracemalloc.start()
+        try:
+            model.predict_proba(X)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    small = peak(10, 5000)
+    assert small < 50e6
+    assert peak(10, 100_000) < 1.2 * small
+    assert peak(500, 5000) < 1.2 * small + 500 * 178 * 8 * 2
+
+
+# -- models, votes, classes -------------------------------------------------------------------------------------
+
+
+def test_epsilon_and_delta_are_kept_or_follow_from_the_draws(people):
+    X, y = people
+    auto = SmoothedClassifier(half_space(0), noise="gaussian", epsilon=0.1, delta=0.01).fit(X, y)
+    assert (auto.guarantee_.epsilon, auto.guarantee_.delta, auto.guarantee_.level) == (0.1, 0.01, "sampled")
+    fixed = SmoothedClassifier(half_space(0), noise="gaussian", n_draws=draws_needed(0.05, 0.01), delta=0.01).fit(X, y)
+    assert fixed.guarantee_.epsilon == pytest.approx(0.05, rel=1e-3)
+
+
+def test_without_a_metric_the_papers_is_derived(people):
+    X, y = people
+    model = SmoothedClassifier(LogisticRegression(), n_draws=10).fit(X, y)
+    assert model.guarantee_.metric == linear_metric(X, y)
+    assert model.guarantee_.metric.weights.mean() == pytest.approx(1)
+    coef = LogisticRegression().fit(StandardScaler().fit_transform(X), y).coef_[0] / X.std(axis=0)
+    np.testing.assert_allclose(model.guarantee_.metric.weights, np.abs(coef) / np.abs(coef).mean(), rtol=1e-3)
+
+
+def test_linear_metric_of_several_classes_regression_and_frames(three_kinds):
+    X, y = three_kinds
+    names = ["a", "b", "c", "d"]
+    metric = linear_metric(pd.DataFrame(X, columns=names), y, p=2)
+    assert metric.feature_names == tuple(names)
+    assert metric.p == 2
+    assert metric.weights.mean() == pytest.approx(1)
+    beta = np.array([3.0, 0.0, -1.0, 0.0])
+    weights = linear_metric(X, X @ beta).weights
+    np.testing.assert_allclose(weights, [3, 0, 1, 0], atol=0.05)
+    with pytest.raises(ValueError, match="does not vary with any feature"):
+        linear_metric(np.ones((4, 2)), [0, 1, 0, 1])
+
+
+def test_auto_noise_is_the_one_that_keeps_most_for_the_metric(people):
+    X, y = people
+    for p, kind, level in ((1, Splitting, "deterministic"), (2, Gaussian, "sampled"), (np.inf, Gaussian, "sampled")):
+        model = SmoothedClassifier(half_space(0), metric=WeightedLp(np.ones(4), p)).fit(X, y)
+        assert type(model.noise_) is kind
+        assert model.guarantee_.level == level
+    assert SmoothedClassifier(LogisticRegression()).fit(X, y).guarantee_.level == "exact"
+
+
+def test_a_noise_object_brings_its_metric(people):
+    X, y = people
+    metric = WeightedLp(np.ones(4), 3)
+    model = SmoothedClassifier(LogisticRegression(), noise=Laplace.for_metric(metric), n_draws=5).fit(X, y)
+    assert model.guarantee_.metric == metric
+
+
+def test_fitted_models_come_in_frozen(people):
+    X, y = people
+    fitted = LogisticRegression().fit(X, y)
+    before = fitted.coef_.copy()
+    model = SmoothedClassifier(FrozenEstimator(fitted), n_draws=5).fit(X[:100], y[:100][::-1])
+    np.testing.assert_array_equal(model.estimator_.coef_, before)
+
+
+def test_a_frozen_model_may_know_classes_that_the_data_do_not_show(three_kinds):
+    X, y = three_kinds
+    fitted = LogisticRegression().fit(X, y)
+    known = y != "middle"
+    model = SmoothedClassifier(FrozenEstimator(fitted), n_draws=50).fit(X[known], y[known])
+    assert list(model.classes_) == ["high", "low", "middle"]
+    assert model.predict_proba(X[:2]).shape == (2, 3)
+    with pytest.raises(ValueError, match="y must hold classes of the fitted estimator"):
+        SmoothedClassifier(FrozenEstimator(fitted), n_draws=50).fit(X, np.where(known, y, "other"))
+
+
+def test_functions_may_return_labels_or_scores(three_kinds):
+    X, y = three_kinds
+    inner = LogisticRegression().fit(X, y)
+    kwargs = {"metric": WeightedLp(np.ones(4)), "n_draws": 500, "random_state": 0}
+    expected = SmoothedClassifier(FrozenEstimator(inner), **kwargs).fit(X, y).predict_proba(X[:4])
+    for function in (inner.predict, inner.predict_proba, lambda rows: inner.predict(rows).tolist()):
+        np.testing.assert_array_equal(SmoothedClassifier(function, **kwargs).fit(X, y).predict_proba(X[:4]), expected)
+    soft = SmoothedClassifier(FrozenEstimator(inner), vote="soft", **kwargs).fit(X, y).predict_proba(X[:4])
+    again = SmoothedClassifier(inner.predict_proba, vote="soft", **kwargs).fit(X, y).predict_proba(X[:4])
+    np.testing.assert_array_equal(again, soft)
+
+
+def test_models_fitted_on_frames_are_given_frames(people):
+    X, y = people
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    fitted = make_pipeline(StandardScaler(), LinearSVC()).fit(frame, y)
+    model = SmoothedClassifier(FrozenEstimator(fitted), n_draws=20).fit(frame, y)
+    assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
+    assert model.predict_proba(frame[:3]).shape == (3, 2)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict_proba(frame[["b", "a", "c", "d"]])
+
+
+# -- training on noisy copies -----------------------------------------------------------------------------------
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Remembers what it was trained on."""
+
+    def fit(self, X, y):
+        self.seen_, self.classes_ = [X.copy()], np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+class IncrementalRecorder(Recorder):
+    def __init__(self, max_iter=3):
+        self.max_iter = max_iter
+
+    def partial_fit(self, X, y, classes=None):
+        self.n_features_in_ = X.shape[1]
+        self.seen_, self.classes_ = [*getattr(self, "seen_", []), X.copy()], classes
+        return self
+
+
+def test_augment_trains_on_noisy_copies(people):
+    X, y = people
+    noise = Uniform.for_metric(WeightedLp(np.ones(4)))
+    (seen,) = SmoothedClassifier(Recorder(), noise=noise, augment=3).fit(X, y).estimator_.seen_
+    assert seen.shape == (900, 4)
+    noise = seen - np.tile(X, (3, 1))
+    assert np.abs(noise).max() <= 0.5
+    assert len(np.unique(noise)) == noise.size
+
+
+def test_with_partial_fit_the_noise_is_fresh_in_each_epoch(people):
+    X, y = people
+    noise = Uniform.for_metric(WeightedLp(np.ones(4)))
+    model = SmoothedClassifier(IncrementalRecorder(max_iter=3), noise=noise, augment=2).fit(X, y)
+    seen = model.estimator_.seen_
+    assert len(seen) == 6
+    assert len(np.unique(np.concatenate(seen) - np.tile(X, (6, 1)))) == 6 * X.size
+
+
+def test_training_on_noisy_copies_helps_under_noise():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = (X[:, 0] + rng.normal(size=2000) * 0.01 > 0).astype(int)
+    X = np.column_stack([X[:, 0] * 0.02, X[:, 0] + X[:, 1]])  # one feature is precise but will drown in noise
+    X = np.column_stack([X, y + rng.normal(size=2000) * 0.6])
+    kwargs = {"metric": WeightedLp([1.0, 1.0, 2.0]), "n_draws": 300, "random_state": 0}
+    plain, trained = (
+        SmoothedClassifier(DecisionTreeClassifier(max_depth=6), augment=k, **kwargs).fit(X, y) for k in (0, 5)
+    )
+    confidence = [m.predict_proba(X[:200])[np.arange(200), y[:200]].mean() for m in (plain, trained)]
+    assert confidence[1] > confidence[0] + 0.1
+
+
+@pytest.mark.parametrize("inner", [GaussianNB(), SGDClassifier(), MLPClassifier((8,), learning_rate_init=0.02)])
+def test_augment_works_for_models_with_partial_fit(people, inner):
+    X, y = people
+    model = SmoothedClassifier(inner, augment=2, n_draws=300, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.65  # a logistic regression reaches 0.71
+
+
+# -- certificates -----------------------------------------------------------------------------------------------
+
+
+def interval_misses(shrink):
+    """Certificates of a half-space under Gaussian noise, whose truth is known, over many seeds."""
+    X = np.linspace(-1, 1, 9)[:, None]
+    truth = ndtr(X[:, 0] * np.sqrt(2 * np.pi))
+    misses = 0
+    for seed in range(200):
+        model = SmoothedClassifier(
+            half_space(0), metric=WeightedLp([1.0], 2), n_draws=100, delta=0.1, random_state=seed
+        ).fit(X, np.arange(9) % 2)
+        c = model.certify(X[[seed % 9]])
+        middle, half = (c.lower + c.upper)[0, 1] / 2, (c.upper - c.lower)[0, 1] / 2 * shrink
+        misses += abs(truth[seed % 9] - middle) > half
+    return misses
+
+
+def test_intervals_cover_at_their_rate():
+    assert not too_many(interval_misses(1.0), 200, 0.1)
+
+
+def test_control_narrow_intervals_are_caught():
+    assert too_many(interval_misses(0.3), 200, 0.1)
+
+
+def test_the_certified_distance_is_that_to_the_boundary():
+    X = np.array([[0.05, 3.0], [0.4, -1.0], [-0.7, 0.0], [0.0, 0.0]])
+    model = SmoothedClassifier(half_space(0), metric=WeightedLp([4.0, 1.0], 2), n_draws=200_000, random_state=0).fit(
+        X, [0, 1, 0, 1]
+    )
+    certificate = model.certify(X)
+    to_boundary = np.abs(X[:, 0]) * 2
+    assert (certificate.distance <= to_boundary).all()
+    np.testing.assert_allclose(certificate.distance[:2], to_boundary[:2], atol=0.05)
+    assert certificate.distance[3] == 0
+    assert certificate.outcome[:3].tolist() == [1, 1, 0]
+    low, high = certificate.range_at(0.2)
+    exact = [ndtr((X[:, 0] * 2 + step) * np.sqrt(2 * np.pi)) for step in (-0.2, 0.2)]
+    assert (low[:, 1] <= exact[0]).all()
+    assert (high[:, 1] >= exact[1]).all()
+    np.testing.assert_allclose(high[:, 1], exact[1], atol=0.02)
+
+
+def test_certificates_as_tables(three_kinds):
+    X, y = three_kinds
+    frame = SmoothedClassifier(LogisticRegression(), n_draws=50).fit(X, y).certify(X[:3]).to_frame()
+    assert list(frame.columns)[:3] == ["high", "high lower", "high upper"]
+    assert list(frame.columns)[-2:] == ["outcome", "distance"]
+    assert (frame["low lower"] <= frame["low"]).all()
+    certificate = SmoothedRegressor(Ridge(), n_draws=50).fit(X, X[:, 0]).certify(X[:3])
+    assert list(certificate.to_frame().columns) == ["prediction", "prediction lower", "prediction upper"]
+    low, high = certificate.range_at(0.1)
+    assert (low <= certificate.lower).all()
+    assert (high >= certificate.upper).all()
+
+
+# -- what goes wrong --------------------------------------------------------------------------------------------
+
+
+class NoPredict(BaseEstimator):
+    def fit(self, X, y):
+        return self
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"metric": WeightedLp(np.zeros(4))}, "weights are all 0"),
+        ({"metric": WeightedLp([1.0])}, r"metric must have one weight per feature of X \(4\); it has 1"),
+        ({"metric": [1, 1, 1, 1]}, "metric must be a WeightedLp or None; got list"),
+        ({"noise": "cauchy"}, "noise must be 'auto', 'gaussian', .*; got 'cauchy'"),
+        (
+            {"noise": Gaussian.for_metric(WeightedLp(np.ones(4))), "metric": WeightedLp(np.ones(4), 2)},
+            "noise and metric must fit",
+        ),
+        ({"noise": Gaussian.for_metric(WeightedLp([1.0]))}, "one weight per feature"),
+        ({"vote": "loud"}, "vote must be 'hard', 'soft' or 'trees'; got 'loud'"),
+        ({"epsilon": 0}, "epsilon must be a positive"),
+        ({"epsilon": 1.5}, "epsilon must be below 1"),
+        ({"delta": 0}, "delta must be a number strictly between 0 and 1"),
+        ({"delta": 1}, "delta must be"),
+        ({"n_draws": 0}, "n_draws must be a whole number >= 1; got 0"),
+        ({"n_draws": 10.5}, "n_draws must be"),
+        ({"n_draws": "many"}, "n_draws must be"),
+        ({"augment": -1}, "augment must be a whole number >= 0"),
+        ({"estimator": NoPredict()}, "estimator must have a predict method or be a function"),
+        ({"estimator": "logistic"}, "estimator must have a predict method"),
+        ({"estimator": LogisticRegression}, "must be an instance, not a class"),
+        ({"estimator": LinearSVC(), "vote": "soft"}, "must have predict_proba for vote='soft'; LinearSVC"),
+        ({"estimator": half_space(0), "augment": 1}, "augment must be 0 for a plain function"),
+        ({"estimator": FrozenEstimator(LogisticRegression()), "augment": 1}, "augment must be 0 for a Frozen"),
+    ],
+)
+def test_bad_parameters_are_refused_and_change_nothing(people, params, message):
+    X, y = people
+    model = SmoothedClassifier(**({"estimator": LogisticRegression(), "n_draws": 50} | params))
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(X, y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[1, np.nan], [2, 3]], [0, 1], "NaN"),
+        ([[1, np.inf], [2, 3]], [0, 1], "infinity"),
+        ([[1, "x"], [2, "y"]], [0, 1], "X must hold numbers only .*'x'.*Encode text columns"),
+        ([[1, 2], [2, 3]], [1, 1], "at least two classes; got only one class"),
+        ([[1, 2], [2, 3]], [0.5, 1.7], "continuous"),
+        ([[1, 2], [2, 3]], [0], "inconsistent numbers of samples"),
+    ],
+)
+def test_bad_data_are_refused_and_change_nothing(people, X, y, message):
+    model = SmoothedClassifier(LogisticRegression(), n_draws=50, random_state=0).fit(*people)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=message):
+        model.fit(np.array(X, dtype=object) if "x" in np.ravel(X) else X, y)
+    assert vars(model) == before
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[1, 2, 3]], "X has 3 features, but SmoothedClassifier is expecting 4"),
+        ([[1, 2, 3, np.nan]], "NaN"),
+        (np.array([[1, 2, 3, "x"]], dtype=object), "numbers only"),
+        ([1, 2, 3, 4], "2D array"),
+    ],
+)
+@pytest.mark.parametrize("method", ["predict_proba", "predict", "decide", "certify"])
+def test_bad_rows_are_refused(people, rows, message, method):
+    model = SmoothedClassifier(LogisticRegression(), n_draws=50).fit(*people)
+    with pytest.raises(ValueError, match=message):
+        getattr(model, method)(rows)
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "predict", "decide", "certify"])
+def test_nothing_works_before_fit(method):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(SmoothedClassifier(LogisticRegression()), method)([[1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("output_range", "message"),
+    [
+        ((1, 1), "lowest first"),
+        ((0, np.inf), "finite"),
+        (3, "must be two numbers"),
+        ((1, 2, 3), "must be two numbers"),
+    ],
+)
+def test_bad_output_ranges_are_refused(output_range, message):
+    with pytest.raises(ValueError, match=message):
+        SmoothedRegressor(Ridge(), output_range=output_range).fit([[1], [2]], [1, 2])
+
+
+def test_a_constant_target_needs_an_output_range():
+    with pytest.raises(ValueError, match=r"y is constant .* Give output_range"):
+        SmoothedRegressor(Ridge(), metric=WeightedLp([1])).fit([[1], [2]], [3, 3])
+
+
+@pytest.mark.parametrize(
+    ("function", "vote", "message"),
+    [
+        (lambda rows: np.zeros((len(rows), 2)) + 3, "soft", "must return probabilities"),
+        (lambda rows: np.full((len(rows), 2), np.nan), "soft", "must return probabilities"),
+        (lambda rows: np.zeros(len(rows)), "soft", "one probability per class"),
+        (lambda rows: np.full(len(rows), 7), "hard", "predicted .*7.*, which is not among the classes"),
+        (lambda rows: np.zeros(3), "hard", "one answer per row"),
+    ],
+)
+def test_models_that_answer_wrongly_are_refused(people, function, vote, message):
+    X, y = people
+    model = SmoothedClassifier(function, vote=vote, n_draws=50).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        model.predict_proba(X[:2])
+
+
+def test_a_metric_with_other_columns_than_the_table_is_refused(people):
+    X, y = people
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    metric = WeightedLp({"a": 1, "c": 1, "b": 1, "d": 1})
+    with pytest.raises(ValueError, match=r"metric must have the columns of X in their order, \['a', 'b'"):
+        SmoothedClassifier(LogisticRegression(), metric=metric, n_draws=5).fit(frame, y)
+
+
+# -- progress ---------------------------------------------------------------------------------------------------
+
+
+def test_progress_is_silent_by_default_and_away_from_a_terminal(people, capfd):
+    X, y = people
+    for verbose in (False, True):
+        SmoothedClassifier(LogisticRegression(), n_draws=50, verbose=verbose).fit(X, y).predict_proba(X[:2])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_shows_at_a_terminal(people, capfd, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # how rich is told that this is a terminal
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    X, y = people
+    SmoothedClassifier(LogisticRegression(), n_draws=50, verbose=True).fit(X, y).predict_proba(X[:2])
+    assert "Smoothing" in capfd.readouterr().err

@@ -6,6 +6,7 @@ from likewise.metrics import WeightedLp
 from likewise.minimal import linear_metric
 from likewise.noise import Gaussian, Laplace, Splitting, Uniform
 from likewise.smoothing import SmoothedClassifier, SmoothedRegressor
+from likewise.tables import TableMetric
 
 __version__ = "0.1.0.dev0"
 
@@ -17,6 +18,7 @@ __all__ = [
     "SmoothedClassifier",
     "SmoothedRegressor",
     "Splitting",
+    "TableMetric",
     "Uniform",
     "WeightedLp",
     "draws_needed",

@@ -62,8 +62,8 @@ class WeightedLp:
         if isinstance(weights, (Mapping, pd.Series)):
             if feature_names is not None:
                 raise ValueError("feature_names must not be given when weights is a mapping: it has the names.")
-            feature_names = [str(name) for name in weights]
-            weights = [weights[name] for name in weights]
+            named = dict(weights)
+            feature_names, weights = [str(name) for name in named], list(named.values())
         self.p = _check_p(p)
         self.weights = _check_weights(weights, feature_names)
         self.feature_names = None if feature_names is None else tuple(str(n) for n in feature_names)

@@ -173,13 +173,14 @@ class Gaussian(Noise):
 class Laplace(Noise):
     """Noise of density proportional to ``exp(-2 ||t||_p)``, for the metric's own p (Theorem 3 of the paper).
 
-    ``bound(D) = tanh(D)``; for ``p = 1`` (and for a single feature) the sharper and exact ``1 - exp(-D)``.
+    ``bound(D) = 1 - exp(-D)``, for every p; the exact total variation between translates along an axis for
+    ``p = 1``.
 
     Examples
     --------
     >>> noise = Laplace.for_metric(WeightedLp([1.0, 1.0], p=3))
     >>> noise.bound([0.1, 1]).round(3)
-    array([0.1  , 0.762])
+    array([0.095, 0.632])
     """
 
     @property
@@ -199,16 +200,12 @@ class Laplace(Noise):
         norm = lp_norm(z, p)
         return z * (radius / np.where(norm > 0, norm, 1.0))[:, None]
 
-    @property
-    def _has_product_form(self) -> bool:
-        return self.metric.p == 1 or int(self.visible.sum()) == 1
-
     def _curve(self, distance: FloatArray) -> FloatArray:
-        return -np.expm1(-distance) if self._has_product_form else np.tanh(distance)
+        return np.asarray(-np.expm1(-distance))
 
     def _inverse_curve(self, variation: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):
-            return -np.log1p(-variation) if self._has_product_form else np.arctanh(variation)
+            return np.asarray(-np.log1p(-variation))
 
 
 class Uniform(Noise):

@@ -1,0 +1,206 @@
+"""Chicago's Strategic Subject List, and a synthetic stand-in made from its published marginals."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import rankdata
+from sklearn.utils import Bunch, check_random_state
+
+from likewise._checks import check_count
+from likewise.datasets._bunch import make_bunch
+from likewise.datasets._files import Source, find, table
+
+_PREFIX = "PREDICTOR RAT "
+_AGE = "age_at_latest_arrest"
+# Feature, unit, and the published mean and standard deviation where there are any.
+_PREDICTORS = [
+    (_AGE, "years, middle of the band", None, None),
+    ("victim_shooting_incidents", "incidents", 0.0202, 0.153),
+    ("victim_battery_or_assault", "incidents", 0.0359, 0.211),
+    ("arrests_violent_offenses", "arrests", 0.1150, 0.406),
+    ("gang_affiliation", "1 if affiliated", 0.1629, 0.369),
+    ("narcotic_arrests", "arrests", 0.3358, 0.838),
+    ("trend_in_criminal_activity", "slope of recent activity", -0.0495, 0.405),
+    ("uuw_arrests", "arrests for unlawful use of weapons", 0.0333, 0.193),
+]
+_UNITS = {name: unit for name, unit, _, _ in _PREDICTORS}
+_OFFICIAL = {_PREFIX + name.replace("_", " ").upper(): name for name in _UNITS}
+_SCORE = "SSL SCORE"
+_SOURCE = Source(
+    (
+        "Strategic_Subject_List_-_Historical.csv",
+        "Strategic_Subject_List.csv",
+        "Strategic_Subject_List_-_Historical.csv.gz",
+        "Strategic_Subject_List.csv.gz",
+    ),
+    "the City of Chicago's data portal, data.cityofchicago.org, data set 4aki-r3np, 'Export', 'CSV'",
+)
+_TARGET_NAMES = ["low", "high"]
+_DESCR = """Strategic Subject List (Chicago Police Department)
+
+398,684 people arrested from August 2012 to July 2016, with the score from 0 to 500 by which the department ranked their
+risk of being involved in a shooting, and the eight predictors it used. The target is whether the score is above its
+median; `score` has the number. Age at the latest arrest is published in bands ('20-30'); a band becomes its
+middle in years, and 'less than 20' becomes 15. {n_left_out:,} rows with a missing value were left out.
+
+Source: City of Chicago, data set 4aki-r3np. The programme ended in 2019.
+"""
+_SYNTHETIC = """SYNTHETIC data in the form of the Strategic Subject List
+
+No row is about a real person. {n:,} rows drawn to match figures published about the list: mean and standard deviation
+of seven predictors, and mean, standard deviation, quartiles and range of the score. Predictors are drawn
+independently, the shares of the age bands and the way in which the score depends on the predictors are assumptions. Use
+it to run code, not to learn about the list.
+"""
+
+
+def fetch_ssl(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
+    """Strategic Subject List: 398,684 people arrested in Chicago, a high risk score or a low one.
+
+    Parameters
+    ----------
+    data_home : path-like, optional
+        Directory with the city's CSV export, ``Strategic_Subject_List_-_Historical.csv`` (also ``.gz``, and the 2017
+        export, which writes underscores for spaces in its header). None looks into the directory named by
+        ``LIKEWISE_DATA``. There is no download: the portal makes the export anew each time, so it has no fixed hash.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (DataFrame of eight numeric predictors), ``target`` (Series: 1 if the score is above its median),
+        ``score`` (Series of numbers), ``frame``, ``feature_names``, ``target_names``, ``units``, ``licence``,
+        ``DESCR``.
+
+    See Also
+    --------
+    make_ssl_like : Synthetic data of the same form.
+    """
+    official = table(find(_SOURCE, data_home), [_SCORE, *_OFFICIAL], _read)
+    people = _numbers(official)
+    complete = people.dropna().reset_index(drop=True)
+    return _bunch(
+        complete,
+        licence="City of Chicago data portal terms of use",
+        descr=_DESCR.format(n_left_out=len(people) - len(complete)),
+    )
+
+
+def make_ssl_like(n_samples: int = 10_000, *, random_state: Any = None) -> Bunch:
+    """Make synthetic people in the form of the Strategic Subject List, from its published marginals.
+
+    No row is about a real person, and how the score depends on the predictors is invented: lower with age, higher
+    with everything else. The marginals of the score and of seven predictors match what was published.
+
+    Parameters
+    ----------
+    n_samples : int, default=10_000
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    Bunch
+        As `fetch_ssl` returns it, and ``official``, the table in the form of the city's CSV export.
+
+    Examples
+    --------
+    >>> ssl = make_ssl_like(1000, random_state=0)
+    >>> ssl.data.shape
+    (1000, 8)
+    >>> ssl.DESCR.splitlines()[0]
+    'SYNTHETIC data in the form of the Strategic Subject List'
+    """
+    n = check_count("n_samples", n_samples, least=2)
+    # A NumPy Generator from scikit-learn's kind of seed.
+    rng = np.random.default_rng(check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32))
+    official = _synthetic(n, rng)
+    return _bunch(
+        _numbers(official),
+        licence="synthetic; no restrictions",
+        descr=_SYNTHETIC.format(n=n),
+        official=official,
+    )
+
+
+def _bunch(people: pd.DataFrame, **more: Any) -> Bunch:
+    score = people.pop("score")
+    high = score.gt(score.median()).astype(int).rename("high_risk")
+    return make_bunch(people, high, target_names=_TARGET_NAMES, units=_UNITS, score=score, **more)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    wanted = {_SCORE, *_OFFICIAL}
+    frame = pd.read_csv(path, usecols=lambda name: _spaced(name) in wanted)
+    return frame.rename(columns=_spaced)
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"[\s_]+", " ", name).strip().upper()
+
+
+def _numbers(official: pd.DataFrame) -> pd.DataFrame:
+    """Turn the official columns into numbers under our names, the score last; missing values stay."""
+    people = official.rename(columns={**_OFFICIAL, _SCORE: "score"})
+    people[_AGE] = people[_AGE].map(_middle_of_band, na_action="ignore")
+    for name in people.columns:
+        try:
+            people[name] = pd.to_numeric(people[name]).astype(float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"The column {name} of the Strategic Subject List must hold numbers: {error}.") from None
+    return people[[*_UNITS, "score"]]
+
+
+def _middle_of_band(band: Any) -> float:
+    text = str(band).strip().lower()
+    if match := re.fullmatch(r"(\d+)\s*-\s*(\d+)", text):
+        return (int(match[1]) + int(match[2])) / 2
+    if match := re.fullmatch(r"less than (\d+)", text):
+        return int(match[1]) - 5.0  # bands are ten years wide
+    raise ValueError(
+        f"An age band of the Strategic Subject List must read like '20-30' or 'less than 20'; got {band!r}."
+    )
+
+
+_BANDS = ["less than 20", "20-30", "30-40", "40-50", "50-60", "60-70", "70-80"]
+_BAND_SHARES = [0.13, 0.36, 0.22, 0.16, 0.1, 0.025, 0.005]  # an assumption
+
+
+def _synthetic(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Draw people in the official format."""
+    band = rng.choice(len(_BANDS), size=n, p=_BAND_SHARES)
+    values: dict[str, npt.NDArray[Any]] = {}
+    risk = -1.5 * band + 0.6 * rng.standard_normal(n)
+    for name, _, mean, sd in _PREDICTORS:
+        if mean is None or sd is None:
+            values[name] = np.array(_BANDS)[band]
+            continue
+        if name == "gang_affiliation":
+            values[name] = (rng.random(n) < mean).astype(int)
+        elif mean < 0:  # the trend, the only one that is not a count
+            values[name] = rng.normal(mean, sd, n).round(2)
+        else:
+            # Negative binomial with mean r (1 - q) / q and variance mean / q.
+            q = mean / sd**2
+            values[name] = rng.negative_binomial(mean * q / (1 - q), q, n)
+        risk += values[name]
+    # Scores in the order of risk, with the published law.
+    level = (rankdata(risk, method="ordinal") - 0.5) / n
+    columns = {official: values[name] for official, name in _OFFICIAL.items()}
+    return pd.DataFrame({_SCORE: _score_quantile(level).round().astype(int), **columns})
+
+
+def _score_quantile(u: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Quantiles of the score: linear between the published quartiles, a power in each tail.
+
+    The exponents are those for which mean (279.84) and standard deviation (58.00) are the published ones.
+    """
+    low = 242 - (242 - 10) * np.clip(1 - u / 0.25, 0, 1) ** 6.3716
+    high = 322 + (500 - 322) * np.clip((u - 0.75) / 0.25, 0, 1) ** 10.2431
+    middle = np.interp(u, [0.25, 0.5, 0.75], [242, 289, 322])
+    return np.where(u < 0.25, low, np.where(u > 0.75, high, middle))

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+
+from chance import too_many
+from likewise import Gaussian, Guarantee, Uniform, WeightedLp, draws_needed, error_margin, failure_probability
+
+
+def test_the_papers_number():
+    delta = failure_probability(100_000, 0.01, n_classes=2, shared=False, method="paper")
+    assert f"{delta:.1e}" == "1.8e-04"
+    assert delta == pytest.approx(4 * np.exp(-10))
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "shared", "n_people", "expected"),
+    [
+        (2, False, 2, lambda n, e: 2 * np.exp(-n * e**2)),  # half the paper's
+        (2, True, 2, lambda n, e: 2 * np.exp(-n * e**2 / 2)),
+        (10, False, 2, lambda n, e: (2**10 - 2) * np.exp(-n * e**2)),
+        (10, True, 2, lambda n, e: (2**10 - 2) * np.exp(-n * e**2 / 2)),
+        (2, False, 100, lambda n, e: 2 * 4950 * np.exp(-n * e**2)),
+        (2, True, 100, lambda n, e: 2 * 100 * np.exp(-n * e**2 / 2)),
+    ],
+)
+def test_closed_forms(n_classes, shared, n_people, expected):
+    n, epsilon = 200_000, 0.02
+    delta = failure_probability(n, epsilon, n_classes, shared, n_people=n_people)
+    assert delta == pytest.approx(expected(n, epsilon))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 40, 5000])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("n_people", [2, 1000])
+def test_draws_margin_and_probability_are_inverse_to_each_other(n_classes, shared, n_people):
+    n = draws_needed(0.02, 1e-4, n_classes, shared, n_people=n_people)
+    assert failure_probability(n, 0.02, n_classes, shared, n_people=n_people) <= 1e-4
+    assert n == 1 or failure_probability(n - 1, 0.02, n_classes, shared, n_people=n_people) > 1e-4
+    assert error_margin(n, 1e-4, n_classes, shared, n_people=n_people) == pytest.approx(0.02, rel=1e-3)
+    assert n <= draws_needed(0.02, 1e-4, n_classes, shared, n_people=n_people, method="paper")
+
+
+def test_probability_and_margin_never_exceed_one():
+    assert failure_probability(1, 1e-9) == 1
+    assert error_margin(1, 1e-9) == 1
+    assert draws_needed(0.9, 0.9) >= 1
+
+
+def excess_share(n_draws, epsilon, shared, shrink=1.0, runs=20_000):
+    """How often the votes of a half-space differ by more than D + epsilon between two people, and the bound."""
+    rng = np.random.default_rng(0)
+    noise = Uniform.for_metric(WeightedLp([1.0], 1))
+    a, b = np.zeros(1), np.full(1, 0.5)  # h is 1/2 and 1: TV = 1/2 = D
+    first = noise.sample(runs * n_draws, rng)[:, 0].reshape(runs, n_draws)
+    second = first if shared else noise.sample(runs * n_draws, rng)[:, 0].reshape(runs, n_draws)
+    gap = (b[0] + second >= 0).mean(axis=1) - (a[0] + first >= 0).mean(axis=1)
+    return int((np.abs(gap) > 0.5 + epsilon * shrink).sum()), runs
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_sampling_fails_no_more_often_than_stated(shared):
+    n_draws, epsilon = 60, 0.25
+    failures, runs = excess_share(n_draws, epsilon, shared)
+    stated = failure_probability(n_draws, epsilon, shared=shared)
+    assert 0 < stated < 0.5
+    assert not too_many(failures, runs, stated)
+
+
+def test_control_a_bound_that_is_too_small_is_caught():
+    failures, runs = excess_share(60, 0.25, shared=True, shrink=0.2)
+    assert too_many(failures, runs, failure_probability(60, 0.25, shared=False))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": 0}, "epsilon must be a positive finite number; got 0. No finite number of draws"),
+        ({"epsilon": -1}, "epsilon"),
+        ({"epsilon": np.nan}, "epsilon"),
+        ({"delta": 0}, "delta must be a number strictly between 0 and 1; got 0"),
+        ({"delta": 1}, "delta"),
+        ({"n_classes": 1}, "n_classes must be a whole number >= 2; got 1"),
+        ({"n_classes": 2.5}, "n_classes"),
+        ({"n_people": 1}, "n_people must be a whole number >= 2"),
+        ({"method": "best"}, "method must be 'sharpest' or 'paper'; got 'best'"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        draws_needed(**({"epsilon": 0.01, "delta": 1e-3} | arguments))
+
+
+METRIC = WeightedLp({"age": 0.1, "income": 0.002}, p=2)
+
+
+def test_the_bound_adds_epsilon_to_the_curve_and_stays_below_one():
+    guarantee = Guarantee(Gaussian.for_metric(METRIC), 0.01, 1e-3, "sampled", 1000)
+    np.testing.assert_allclose(guarantee.bound([0, 0.1]), guarantee.noise.bound([0, 0.1]) + 0.01)
+    assert guarantee.bound(50) == 1
+    assert guarantee.metric is METRIC
+
+
+def test_for_regression_the_bound_is_in_units_of_the_output():
+    guarantee = Guarantee(Uniform.for_metric(METRIC.scaled(1)), 0.01, 1e-3, "sampled", 1000, (100.0, 300.0))
+    assert guarantee.bound(1e9) == pytest.approx(200)
+    assert guarantee.bound(0) == pytest.approx(2)
+
+
+def test_the_statement_says_what_is_promised_to_whom_and_what_is_not():
+    statement = Guarantee(Gaussian.for_metric(METRIC), 0.01, 1e-3, "sampled", 152_018).statement
+    for fact in (
+        "0.01",
+        "0.999",
+        "152,018",
+        "age=0.1",
+        "predict_proba",
+        "decide",
+        "Not covered",
+        "predict (",
+        "groups",
+    ):
+        assert fact in statement
+    assert "fair" not in statement
+
+
+def test_the_statement_of_an_exact_guarantee_speaks_of_certainty():
+    statement = Guarantee(Gaussian.for_metric(METRIC), 0.0, 0.0, "exact", 1).statement
+    assert "certainty" in statement
+    assert "draws" not in statement
