@@ -6,6 +6,7 @@ from sklearn.frozen import FrozenEstimator
 
 from benchmarks.common import network, seconds, section
 from likewise import SmoothedClassifier, WeightedLp
+from likewise.voting.threads import single_threaded_blas
 
 N_DRAWS, N_PEOPLE, N_FEATURES, SIZE = 100_000, 8, 20, 2048
 
@@ -21,8 +22,9 @@ def run() -> str:
     parts = [draws for _, draws in voter.perturbation.parts([N_DRAWS])]
 
     def forward():
-        for draws in parts:
-            voter.scorer.sums(draws, people)
+        with single_threaded_blas():
+            for draws in parts:
+                voter.scorer.sums(draws, people)
 
     matrix = np.random.default_rng(0).random((SIZE, SIZE), dtype=np.float32)
     forward()

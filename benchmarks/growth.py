@@ -23,7 +23,8 @@ def run() -> str:
         "Growth with the number of people",
         ["way", "people", "time", "per person", "memory beyond data and result"],
         rows,
-        "`formula`: a forest of 20 trees of depth 5. `splitting`: K = 100 through a network of 16 hidden units. 5 features.",
+        "`formula`: a forest of 20 trees of depth 5. `splitting`: K = 100 through a network of 16 hidden units. "
+        "5 features.",
     )
 
 

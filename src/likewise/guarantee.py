@@ -91,7 +91,7 @@ class Guarantee:
                 f"{self.n_draws:,} random draws made in fit, for pairs chosen without knowledge of the draws."
             )
         if self.level == "exact":
-            return "D(x, x')", "This holds for all pairs, with certainty: outputs come from a formula, not from draws."
+            return "D(x, x')", "This holds for all pairs, with certainty: outputs come from a formula."
         n_loose = round(self.epsilon * self.n_draws)
         if n_loose == 0:
             return "D(x, x')", (
