@@ -24,7 +24,7 @@ TITLE = "Draws as needed against the paper's way"
 def run() -> str:
     rows = []
     try:
-        for name, load, n_people, target in (("Adult", adult, 600, 10), ("Seizure", seizure, 600, 20)):
+        for name, load, n_people, target in (("Adult", adult, 400, 10), ("Seizure", seizure, 400, 20)):
             rows.append(compare(name, *load(), n_people, target))
     except DataMissingError as why:
         return skipped(TITLE, why)

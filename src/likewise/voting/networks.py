@@ -110,21 +110,22 @@ class NetworkScorer:
             shared = draws.t @ net.weights[0]
             shared += net.biases[0]
             # One product each: a product for all people may round differently by their number.
-            shifts = [np.where(draws.keep, person, 0.0) @ net.weights[0] for person in people]
+            shifts = np.stack([np.where(draws.keep, person, 0.0) @ net.weights[0] for person in people])
 
             def work(item: tuple[int, int]) -> None:
                 a, first = item
-                for k in range(first, min(first + _PEOPLE_PER_TILE, len(people))):  # the tile stays in the cache
-                    tail.votes(shared[tiles[a]], shifts[k], parts[0, a, k], parts[1, a, k])
+                block = slice(first, first + _PEOPLE_PER_TILE)  # while the tile is in the cache
+                tail.votes(shared[tiles[a]], shifts[block], parts[0, a, block], parts[1, a, block])
 
             blocks = range(0, len(people), _PEOPLE_PER_TILE)
             run_in_threads(work, [(a, first) for a in range(len(tiles)) for first in blocks], self.n_jobs)
         else:
+            bias = net.biases[0][None]
 
             def work_on_rows(k: int) -> None:
                 z = draws.apply(people[k]) @ net.weights[0]
                 for a, tile in enumerate(tiles):
-                    tail.votes(z[tile], net.biases[0], parts[0, a, k], parts[1, a, k])
+                    tail.votes(z[tile], bias, parts[0, a, k : k + 1], parts[1, a, k : k + 1])
 
             run_in_threads(work_on_rows, range(len(people)), self.n_jobs)
         total, squares = parts[:, 0].copy()
@@ -138,31 +139,33 @@ class _Tail:
     """The network after its first product, in float32, with each thread's own buffers."""
 
     def __init__(self, net: Network) -> None:
-        self.weights = [_single(W) for W in net.weights[1:]]
-        self.last = np.ascontiguousarray(self.weights.pop().T)
-        self.biases = [b.astype(np.float32) for b in net.biases[1:]]
-        self.codes = _ACTIVATIONS[net.activation], _KINDS[net.kind]
+        *between, last = (_single(W) for W in net.weights[1:])
+        self.weights = tuple(between)
+        self.last = np.ascontiguousarray(last.T)
+        self.biases = tuple(b.astype(np.float32) for b in net.biases[1:])
+        self.activation, self.kind = _ACTIVATIONS[net.activation], _KINDS[net.kind]
         self.limits = net.limits[0], net.limits[1] - net.limits[0]
         self.widths = [W.shape[1] for W in net.weights[:-1]]
         self.own = threading.local()
 
-    def votes(self, z: FloatArray, shift: FloatArray, total: FloatArray, squares: FloatArray) -> None:
-        """Add up the votes of one tile, given the first layer's product `z` and what is to be added to it."""
-        from likewise.voting.kernels import output_votes, shifted_layer
+    def votes(self, z: FloatArray, shifts: FloatArray, total: FloatArray, squares: FloatArray) -> None:
+        """Add up the votes of one tile, given the first layer's product `z` and what each person adds to it."""
+        from likewise.voting.kernels import network_votes, output_votes, shifted_layer
 
-        if not hasattr(self.own, "buffers"):
-            self.own.buffers = [np.empty((2, TILE, width), np.float32) for width in self.widths]
-        activation, kind = self.codes
-        hidden = self.own.buffers[0][0, : len(z)]
-        shifted_layer(z, shift, activation, hidden)
-        bias, pending = np.zeros(z.shape[1], np.float32), _ACTIVATIONS["identity"]
-        for layer, (W, b) in enumerate(zip(self.weights, self.biases, strict=False), start=1):
-            if layer > 1:
-                before, hidden = hidden, self.own.buffers[layer - 1][1, : len(z)]
-                shifted_layer(before, bias, activation, hidden)
-            hidden = np.dot(hidden, W, out=self.own.buffers[layer][0, : len(z)])
-            bias, pending = b, activation  # added and applied by whoever reads the buffer next
-        output_votes(hidden, bias, pending, self.last, self.biases[-1], kind, *self.limits, total, squares)
+        if not hasattr(self.own, "raw"):
+            self.own.raw = tuple(np.empty((TILE, width), np.float32) for width in self.widths)
+            self.own.active = tuple(np.empty((TILE, width), np.float32) for width in self.widths)
+        raw, active, end = self.own.raw, self.own.active, (self.kind, *self.limits)
+        if self.weights:
+            network_votes(
+                z, shifts, self.activation, self.weights, self.biases, self.last, *end, raw, active, total, squares
+            )
+            return
+        hidden, no_bias = active[0][: len(z)], np.zeros(z.shape[1], np.float32)
+        for k, shift in enumerate(shifts):
+            shifted_layer(z, shift, self.activation, hidden)
+            identity = _ACTIVATIONS["identity"]
+            output_votes(hidden, no_bias, identity, self.last, self.biases[-1], *end, total[k], squares[k])
 
 
 def _single(W: FloatArray) -> npt.NDArray[np.float32]:
