@@ -49,8 +49,8 @@ def run() -> str:
         "Forward pass of a 2x128 network over 100,000 draws",
         ["10^9 operations per second", f"float32 matrix product, {SIZE} x {SIZE}", "forward pass", "share"],
         rows,
-        f"{N_PEOPLE} people, {N_FEATURES} features; best of 5 in turns. The first layer of the draws is computed once, and "
-        "counted once. Processor time does not suffer from other programs on the machine.",
+        f"{N_PEOPLE} people, {N_FEATURES} features; best of 5 in turns. The first layer of the draws is computed once, "
+        "and counted once. Processor time does not suffer from other programs on the machine.",
     )
 
 

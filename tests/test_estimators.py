@@ -483,7 +483,7 @@ class NoPredict(BaseEstimator):
     [
         ({"metric": WeightedLp(np.zeros(4))}, "weights are all 0"),
         ({"metric": WeightedLp([1.0])}, r"metric must have one weight per feature of X \(4\); it has 1"),
-        ({"metric": [1, 1, 1, 1]}, "metric must be a WeightedLp or None; got list"),
+        ({"metric": [1, 1, 1, 1]}, "metric must be a WeightedLp, a TableMetric or None; got list"),
         ({"noise": "cauchy"}, "noise must be 'auto', 'gaussian', .*; got 'cauchy'"),
         (
             {"noise": Gaussian.for_metric(WeightedLp(np.ones(4))), "metric": WeightedLp(np.ones(4), 2)},
@@ -616,3 +616,11 @@ def test_progress_shows_at_a_terminal(people, capfd, monkeypatch):
     X, y = people
     SmoothedClassifier(LogisticRegression(), n_draws=50, verbose=True).fit(X, y).predict_proba(X[:2])
     assert "Smoothing" in capfd.readouterr().err
+
+
+def test_changing_parameters_after_fit_does_not_touch_the_promise(people):
+    X, y = people
+    model = SmoothedClassifier(half_space(0), noise="gaussian", epsilon=0.05, random_state=0).fit(X, y)
+    before = model.predict_proba(X[:5])
+    model.set_params(epsilon=0.9, delta=0.5, n_draws=1)
+    np.testing.assert_array_equal(model.predict_proba(X[:5]), before)

@@ -7,7 +7,7 @@ import pytest
 from likewise import Gaussian, Guarantee, WeightedLp, experiments
 from likewise.experiments import Cell, Checkpoint, Settings, largest_excess, plan, reproduce, summarise
 
-TINY = Settings(n_test=20, n_train=200, n_draws=50, n_epochs=2)
+TINY = Settings(n_test=20, n_train=200, n_draws=50, n_shifts=50, n_epochs=2)
 
 
 @pytest.fixture
@@ -25,11 +25,11 @@ def test_every_cell_of_the_plan_is_in_the_results(tiny):
     assert results[["accuracy", "confidence"]].stack().between(0, 1).all()
 
 
-def test_the_plan_has_the_paper_and_uniform_noise_for_p_1():
+def test_the_plan_has_the_paper_and_more_noises_for_p_1():
     smoothed = [(cell.p, cell.noise) for cell in plan("adult", "rows", 0) if cell.model == "smoothed network"]
     paper = {(p, noise) for p in ("1", "2", "inf") for noise in ("laplace", "gaussian")}
-    assert set(smoothed) == paper | {("1", "uniform")}
-    assert len(smoothed) == 7
+    assert set(smoothed) == paper | {("1", "uniform"), ("1", "splitting")}
+    assert len(smoothed) == 8
 
 
 def test_synthetic_data_are_called_so(tiny):

@@ -77,9 +77,10 @@ def test_noise_is_fresh_in_each_pass(people):
             assert not np.isclose(added[i], added[j]).any()
 
 
-def test_training_stops_when_the_score_stalls(people):
-    model = train(Recorder(max_iter=20, n_iter_no_change=2, scores=(0.5, 0.7, 0.6, 0.7, 0.9)), *people)
-    assert len(model.seen_) == 4
+def test_training_stops_when_the_score_stalls_and_returns_the_best_epoch(people):
+    model = train(Recorder(max_iter=20, n_iter_no_change=2, scores=(0.5, 0.7, 0.6, 0.65, 0.9)), *people)
+    assert len(JUDGED) == 4
+    assert len(model.seen_) == 2
 
 
 def test_training_runs_for_max_iter_epochs_if_the_score_rises(people):

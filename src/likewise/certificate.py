@@ -11,7 +11,7 @@ import pandas as pd
 
 from likewise.guarantee import Guarantee
 from likewise.metrics import FloatArray
-from likewise.noise import Noise
+from likewise.noise import Curve
 from likewise.voting import Estimate
 
 
@@ -46,7 +46,7 @@ class Certificate:
     outcome: npt.NDArray[Any] | None
     distance: FloatArray | None
     delta: float
-    noise: Noise
+    noise: Curve
     columns: tuple[str, ...]
     output_range: tuple[float, float] = (0.0, 1.0)
     excess: float = 0.0

@@ -40,38 +40,38 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
     return frame
 
 
-@dataclass(frozen=True, eq=False)
+# Values are kept as plain Python values, so that a saved model holds nothing that a file may not.
+
+
+@dataclass(frozen=True)
 class NumericColumn:
     """A column of numbers, or of ordered categories counted from 0."""
 
     name: str
-    levels: Any = None  # the ordered categories, if it has any
+    categories: tuple[Any, ...] | None = None
 
     @classmethod
     def learn(cls, column: pd.Series[Any]) -> NumericColumn:
         """Check that distances make sense in this column."""
         name, kind = str(column.name), column.dtype
-        if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
-            raise ValueError(
-                f"Column {name!r} holds dates or times. Turn it into a number first, such as years before a fixed day."
-            )
+        _refuse_times(column, "Turn it into a number first, such as years before a fixed day.")
         if pd.api.types.is_bool_dtype(kind):
             raise ValueError(f"Column {name!r} is boolean: list it under categorical, where its two values can differ.")
         if isinstance(kind, pd.CategoricalDtype):
             if not kind.ordered:
                 raise ValueError(f"Column {name!r} has categories without an order: list it under categorical.")
-            return cls(name, pd.Series(kind.categories))
+            return cls(name, tuple(kind.categories.tolist()))
         return cls(name)
 
     def encode(self, column: pd.Series[Any]) -> FloatArray:
         """Numbers, NaN where missing."""
-        if self.levels is not None:
-            codes = pd.Index(self.levels).get_indexer(pd.Index(column)).astype(np.float64)
+        if self.categories is not None:
+            codes = pd.Index(self.categories).get_indexer(pd.Index(column)).astype(np.float64)
             unknown = (codes < 0) & column.notna().to_numpy()
             if unknown.any():
                 raise ValueError(
                     f"Column {self.name!r} has the value {column[unknown].iloc[0]!r}, which is not among its ordered "
-                    f"categories {list(self.levels)}: it has no place in their order."
+                    f"categories {list(self.categories)}: it has no place in their order."
                 )
             return np.where(codes < 0, np.nan, codes)
         try:
@@ -86,54 +86,75 @@ class NumericColumn:
 
     def decode(self, numbers: FloatArray) -> Any:
         """Numbers as the model expects them; for ordered categories the nearest one."""
-        if self.levels is None:
+        if self.categories is None:
             return numbers
-        nearest = np.clip(np.rint(numbers), 0, len(self.levels) - 1)
+        nearest = np.clip(np.rint(numbers), 0, len(self.categories) - 1)
         codes = np.where(np.isnan(numbers), -1, nearest).astype(np.intp)
-        return pd.Categorical.from_codes(codes, categories=pd.Index(self.levels), ordered=True)
+        return pd.Categorical.from_codes(codes, categories=pd.Index(self.categories), ordered=True)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CategoricalColumn:
-    """A column whose values are equal or not. A missing value is a category of its own."""
+    """A column whose values are equal or not. A missing value is a category of its own, the last one.
+
+    Attributes
+    ----------
+    name : str
+    levels : tuple
+        The values of the training data, without the missing one.
+    has_missing : bool
+        Whether it had a missing one.
+    kind : str
+        The pandas type of the column.
+    categories : tuple, or None
+        All categories of the type, if it is categorical.
+    """
 
     name: str
-    levels: Any  # the values of the training data, as a pandas Series of the column's own type
+    levels: tuple[Any, ...]
+    has_missing: bool
+    kind: str
+    categories: tuple[Any, ...] | None = None
 
     @classmethod
     def learn(cls, column: pd.Series[Any]) -> CategoricalColumn:
         """Remember the values that occur."""
         name, kind = str(column.name), column.dtype
-        if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
-            raise ValueError(
-                f"Column {name!r} holds dates or times. Turn it into a number, or into text such as the month, first."
-            )
+        _refuse_times(column, "Turn it into a number, or into text such as the month, first.")
         try:
-            levels = column.drop_duplicates()
+            levels = column.dropna().drop_duplicates().tolist()
             hash(tuple(levels))
         except TypeError:
             raise ValueError(f"Column {name!r} must hold plain values such as text or numbers, not lists.") from None
-        if pd.api.types.is_float_dtype(kind) and np.isinf(levels.to_numpy(dtype=np.float64, na_value=np.nan)).any():
+        if any(isinstance(value, float) and np.isinf(value) for value in levels):
             raise ValueError(f"Column {name!r} must be finite; it has an infinity.")
-        # Sorted, so that codes do not depend on the order of people; the missing one last.
-        return cls(name, levels.sort_values(key=lambda v: v.astype(str), na_position="last").reset_index(drop=True))
+        # Sorted, so that codes do not depend on the order of people.
+        levels.sort(key=str)
+        categories = tuple(kind.categories.tolist()) if isinstance(kind, pd.CategoricalDtype) else None
+        return cls(name, tuple(levels), bool(column.isna().any()), str(kind), categories)
 
     def encode(self, column: pd.Series[Any]) -> FloatArray:
         """Positions among the known values; `UNSEEN` for others."""
-        present = self.levels.dropna()
-        missing = float(len(present)) if len(present) < len(self.levels) else UNSEEN
-        codes = pd.Index(present).get_indexer(pd.Index(column)).astype(np.float64)
+        missing = float(len(self.levels)) if self.has_missing else UNSEEN
+        codes = pd.Index(self.levels, dtype=self._level_kind).get_indexer(pd.Index(column)).astype(np.float64)
         return np.where(column.isna().to_numpy(), missing, codes)
 
     def decode(self, codes: FloatArray) -> Any:
         """Values of the column's own type."""
-        return self.levels.array.take(codes.astype(np.intp))
+        values = [*self.levels, None] if self.has_missing else list(self.levels)
+        if self.categories is not None:
+            return pd.Categorical(values, categories=list(self.categories)).take(codes.astype(np.intp))
+        return pd.Series(values, dtype=self.kind).array.take(codes.astype(np.intp))
+
+    @property
+    def _level_kind(self) -> Any:
+        return None if self.categories is not None else self.kind
 
 
 Column = NumericColumn | CategoricalColumn
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class TableCoding:
     """How a table becomes a matrix of numbers, one column each, and how perturbed rows become a table again.
 
@@ -167,6 +188,11 @@ class TableCoding:
         """Which columns are numeric."""
         return np.array([isinstance(column, NumericColumn) for column in self.columns])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all columns are numbers, so that the matrix says all that the table does."""
+        return all(isinstance(column, NumericColumn) and column.categories is None for column in self.columns)
+
     def encode(self, X: pd.DataFrame) -> FloatArray:
         """Return the matrix of a table; NaN for missing numbers, `UNSEEN` for unseen categories."""
         _check_names(list(X.columns), self.names, ordered=True)
@@ -177,6 +203,12 @@ class TableCoding:
         return pd.DataFrame(
             {column.name: column.decode(rows[:, i]) for i, column in enumerate(self.columns)}, copy=False
         )
+
+
+def _refuse_times(column: pd.Series[Any], cure: str) -> None:
+    kind = column.dtype
+    if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
+        raise ValueError(f"Column {str(column.name)!r} holds dates or times. {cure}")
 
 
 def _check_names(given: list[str], expected: list[str], *, ordered: bool) -> None:

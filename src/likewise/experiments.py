@@ -21,19 +21,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, train_test_split
 from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from likewise._checks import check_count
 from likewise.datasets import fetch_adult, fetch_compas, fetch_seizure, fetch_ssl, make_ssl_like
 from likewise.guarantee import Guarantee
 from likewise.metrics import FloatArray, WeightedLp
-from likewise.noise import Gaussian, Laplace, Noise, Uniform
+from likewise.noise import Gaussian, Laplace, Noise, Splitting, Uniform
 from likewise.progress import progress_bar
 from likewise.smoothing import SmoothedClassifier
+from likewise.voting.threads import single_threaded_blas
 
 DATASETS = ("adult", "compas", "ssl", "seizure")
 _EXPONENTS = (1.0, 2.0, np.inf)
-_NOISES: dict[str, type[Noise]] = {"laplace": Laplace, "gaussian": Gaussian, "uniform": Uniform}
+_NOISES: dict[str, type[Noise]] = {"laplace": Laplace, "gaussian": Gaussian, "uniform": Uniform, "splitting": Splitting}
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Settings:
         People of the training set at most.
     n_draws : int
         Evaluations of the network per person.
+    n_shifts : int
+        The same for splitting, which has no error of sampling and needs fewer.
     n_epochs : int
         Passes over the training data at most; training stops earlier when held-out people do not gain.
     """
@@ -55,11 +59,12 @@ class Settings:
     n_test: int = 2000
     n_train: int = 100_000
     n_draws: int = 100_000
+    n_shifts: int = 10_000
     n_epochs: int = 200
 
 
 FULL = Settings()
-QUICK = Settings(n_test=300, n_train=5000, n_draws=2000, n_epochs=20)
+QUICK = Settings(n_test=200, n_train=4000, n_draws=1000, n_shifts=1000, n_epochs=20)
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def reproduce(
     quick : bool, default=False
         Less of everything, for a first look in minutes.
     rows : int, optional
-        Test people to score, instead of 2,000 (300 if quick).
+        Test people to score, instead of 2,000 (200 if quick).
     out : path-like, default="reproduced"
         Directory for ``results.csv``. Cells found there are not computed again.
     data_home : path-like, optional
@@ -136,7 +141,9 @@ def reproduce(
     checkpoint = Checkpoint(Path(out), settings)
     plans = [(name, split, seed) for seed in seeds for name in datasets for split in _splits(name)]
     per_plan = sum(1 for _ in plan("", "", 0))
-    with progress_bar("Experiments", len(plans) * per_plan, show=verbose) as advance:
+    # One thread for the matrix products of training: as fast for batches this small, and the results do not depend
+    # on the number of cores.
+    with single_threaded_blas(), progress_bar("Experiments", len(plans) * per_plan, show=verbose) as advance:
         for name, split, seed in plans:
             loaded = load(name, data_home=data_home)
             cells = list(plan(loaded.name, split, seed))
@@ -157,8 +164,8 @@ def plan(dataset: str, split: str, seed: int) -> Iterator[Cell]:
     yield Cell(dataset, split, seed, "network")
     for p in _EXPONENTS:
         for noise in _NOISES:
-            # Beyond the paper: uniform noise, where it is at home.
-            if noise != "uniform" or p == 1:
+            # Beyond the paper: uniform noise and splitting, where they are at home.
+            if noise in ("laplace", "gaussian") or p == 1:
                 yield Cell(dataset, split, seed, "smoothed network", f"{p:g}", noise)
 
 
@@ -229,7 +236,7 @@ def run(cell: Cell, problem: Problem, settings: Settings) -> dict[str, float]:
         model = SmoothedClassifier(
             _network(cell.seed, settings),
             noise=_NOISES[cell.noise].for_metric(metric),
-            n_draws=settings.n_draws,
+            n_draws=settings.n_shifts if cell.noise == "splitting" else settings.n_draws,
             augment=1,
             random_state=cell.seed,
         ).fit(problem.X_train, problem.y_train)
@@ -306,8 +313,14 @@ def _splits(name: str) -> tuple[str, ...]:
     return ("rows", "recordings") if name == "seizure" else ("rows",)
 
 
-def _network(seed: int, settings: Settings) -> MLPClassifier:
-    return MLPClassifier((128, 128), max_iter=settings.n_epochs, early_stopping=True, random_state=seed)
+def _network(seed: int, settings: Settings) -> Pipeline:
+    # The scaler sees people with their noise, which can be many times as wide as they are apart: without it the network
+    # starts far from where it can learn (Seizure, L-infinity, Gaussian: 80% accuracy without, 89% with).
+    # Patience of 20 epochs: with 10, the epoch at which training stopped varied more than the noises differ.
+    network = MLPClassifier(
+        (128, 128), max_iter=settings.n_epochs, early_stopping=True, n_iter_no_change=20, random_state=seed
+    )
+    return make_pipeline(StandardScaler(), network)
 
 
 def _at_most(rows: npt.NDArray[np.intp], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from likewise._checks import check_count, check_positive, check_probability
 from likewise.metrics import FloatArray, WeightedLp
-from likewise.noise import Noise
+from likewise.noise import Curve
+from likewise.tables import TableMetric
 
 Level = Literal["exact", "deterministic", "sampled"]
 
@@ -26,7 +27,7 @@ class Guarantee:
 
     Attributes
     ----------
-    noise : Noise
+    noise : Noise or TableNoise
         Its curve is the promise before the error of sampling.
     epsilon, delta : float
         Error of drawing, and the probability that a pair exceeds it. Both 0 for "exact". For "deterministic", delta
@@ -38,7 +39,7 @@ class Guarantee:
         For regression: predictions lie in it.
     """
 
-    noise: Noise
+    noise: Curve
     epsilon: float
     delta: float
     level: Level
@@ -46,9 +47,10 @@ class Guarantee:
     output_range: tuple[float, float] | None = None
 
     @property
-    def metric(self) -> WeightedLp:
+    def metric(self) -> WeightedLp | TableMetric:
         """The distance between people that the promise refers to."""
-        return self.noise.metric
+        metric: WeightedLp | TableMetric = self.noise.metric
+        return metric
 
     def bound(self, distance: npt.ArrayLike) -> FloatArray:
         """Largest difference of outputs promised for two people at `distance`.

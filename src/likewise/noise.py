@@ -24,8 +24,43 @@ from likewise.metrics import FloatArray, WeightedLp, lp_norm
 _SMALLEST_SCALE = 1e-290  # below it, noise of width 1/scale overflows
 
 
+class Curve(ABC):
+    """A promise as a map from the distance between two people to the total variation between their outputs."""
+
+    metric: Any
+
+    def bound(self, distance: npt.ArrayLike) -> FloatArray:
+        """Largest total variation between the outputs for two people at `distance`, for any model.
+
+        Never above ``min(1, distance)``; 0 at 0; rounded upwards.
+        """
+        d = np.asarray(distance, dtype=np.float64)
+        if not (d >= 0).all():
+            raise ValueError("distance must be non-negative.")
+        return np.where(d == 0, 0.0, np.minimum(_up(self._curve(d)), np.minimum(d, 1.0)))
+
+    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
+        return np.minimum(1.0, np.asarray(probability) + self.bound(distance))
+
+    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
+        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`.
+
+        0 where `top` is not larger.
+        """
+        # One gains what the other loses, and neither moves by more than bound(D).
+        lead = np.asarray(top, dtype=np.float64) - np.asarray(other, dtype=np.float64)
+        return _down(self._inverse_curve(np.clip(lead / 2, 0.0, 1.0)))
+
+    @abstractmethod
+    def _curve(self, distance: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _inverse_curve(self, variation: FloatArray) -> FloatArray: ...
+
+
 @dataclass(frozen=True, repr=False)
-class Noise(ABC):
+class Noise(Curve):
     """What the noises share: the one conversion between norms, and sound rounding.
 
     A noise is made for its own ("native") norm ``q``. Under a metric with exponent ``p``, since
@@ -91,41 +126,12 @@ class Noise(ABC):
         out *= self.widths
         return out
 
-    def bound(self, distance: npt.ArrayLike) -> FloatArray:
-        """Largest total variation between the outputs for two people at `distance`, for any model.
-
-        Never above ``min(1, distance)``; 0 at 0; rounded upwards.
-        """
-        d = np.asarray(distance, dtype=np.float64)
-        if not (d >= 0).all():
-            raise ValueError("distance must be non-negative.")
-        return np.where(d == 0, 0.0, np.minimum(_up(self._curve(d)), np.minimum(d, 1.0)))
-
-    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
-        """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
-        return np.minimum(1.0, np.asarray(probability) + self.bound(distance))
-
-    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
-        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`.
-
-        0 where `top` is not larger.
-        """
-        # One gains what the other loses, and neither moves by more than bound(D).
-        lead = np.asarray(top, dtype=np.float64) - np.asarray(other, dtype=np.float64)
-        return _down(self._inverse_curve(np.clip(lead / 2, 0.0, 1.0)))
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}.for_metric({self.metric!r})"
 
     @abstractmethod
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         """Draw from the law for the native norm with unit scales."""
-
-    @abstractmethod
-    def _curve(self, distance: FloatArray) -> FloatArray: ...
-
-    @abstractmethod
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray: ...
 
 
 class Gaussian(Noise):

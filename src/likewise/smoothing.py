@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,20 +14,31 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, Reg
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from likewise._checks import check_count, check_positive, check_probability
 from likewise.certificate import Certificate, certify_classes, certify_predictions
+from likewise.coding import TableCoding, as_frame
 from likewise.guarantee import Guarantee
 from likewise.metrics import FloatArray, WeightedLp
 from likewise.minimal import linear_weights
 from likewise.noise import Gaussian, Laplace, Noise, Splitting, Uniform
+from likewise.table_noise import TableNoise
+from likewise.tables import TableMetric
 from likewise.training import fit_on_noisy_copies
 from likewise.voting import (
     Ballot,
     Bank,
     Cells,
+    Decode,
     Estimate,
+    Mixed,
     Voter,
     candidate_noise,
     choose_voter,
@@ -54,11 +66,20 @@ def _all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+@dataclass(frozen=True)
+class _Drawing:
+    """What `fit` was told about draws; later changes of parameters must not touch a promise already made."""
+
+    epsilon: float
+    delta: float
+    n_draws: int | None
+
+
 class _Smoothed(MetaEstimatorMixin, BaseEstimator):
     """What the two estimators share: preparing a metric, a noise, a bank and an inner model."""
 
     estimator: Any
-    metric: WeightedLp | None
+    metric: WeightedLp | TableMetric | None
     noise: str | Noise
     epsilon: float
     delta: float
@@ -69,8 +90,10 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
     verbose: bool
 
     estimator_: Any
-    noise_: Noise
-    perturbation_: Bank | Cells
+    noise_: Noise | TableNoise
+    perturbation_: Bank | Cells | Mixed
+    coding_: TableCoding
+    drawing_: _Drawing
     n_draws_: int
     guarantee_: Guarantee
 
@@ -98,7 +121,24 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
         )
         return self._outcomes(votes, rng)
 
-    def _prepare(self, X: FloatArray, y: npt.NDArray[Any], *, classes: npt.NDArray[Any] | None) -> None:
+    def _check_data(self, X: Any, y: Any, *, numeric: bool) -> tuple[FloatArray, npt.NDArray[Any], Any]:
+        """Return people as numbers, the target, and the people as the inner model takes them."""
+        if not isinstance(self.metric, TableMetric):
+            self.__dict__.pop("coding_", None)  # of an earlier fit
+            X, y = _numbers(
+                lambda: validate_data(self, X, y, dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
+            )
+            return X, y, X
+        frame = as_frame(X)
+        if len(frame) < 2:
+            raise ValueError(f"X must hold at least two people; got {len(frame)} rows.")
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64 if numeric else None, input_name="y"))
+        check_consistent_length(frame, y)
+        self.coding_ = self.metric.coding(frame)
+        self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
+        return self.metric.encode(frame, self.coding_), y, frame
+
+    def _prepare(self, X: FloatArray, y: npt.NDArray[Any], rows: Any, *, classes: npt.NDArray[Any] | None) -> None:
         """Set everything that `fit` learns, for checked data."""
         check_probability("delta", self.delta)
         epsilon = check_positive("epsilon", self.epsilon, cure="No finite number of draws gives 0.")
@@ -111,35 +151,48 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
             check_count("n_jobs", self.n_jobs, cure="None uses every core.")
 
         metric = self._choose_metric(X, y, classify=classes is not None)
+        working = metric
+        if isinstance(metric, TableMetric) and self.coding_.is_plain and not metric.allows_missing:
+            # A table of numbers is an array: formulas and fast networks work there.
+            working, X = metric.as_weighted(self.coding_.names), np.nan_to_num(X)
+        self.drawing_ = _Drawing(epsilon, float(self.delta), self._fixed_draws)
         state = check_random_state(self.random_state)
         seed = _seed(state)
-        noise = self._first_noise(metric)
+        noise = self._first_noise(working)
         self.perturbation_ = self._perturbation(noise, X, seed)
-        self.estimator_ = self._fit_inner(X, y, classes, n_copies, state)
+        self.estimator_ = self._fit_inner(X, y, rows, classes, n_copies, state)
         if self.noise == "auto" and isinstance(self.perturbation_, Bank):
             # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
-            other = without_formula(metric.p)
+            other = without_formula(self.perturbation_.noise.metric.p)
             if type(noise) is not other and not has_formula(self.estimator_, self.perturbation_, self._ballot):
-                self.perturbation_ = self._perturbation(other.for_metric(metric), X, seed)
+                self.perturbation_ = self._perturbation(other.for_metric(self.perturbation_.noise.metric), X, seed)
         self.noise_ = self.perturbation_.noise
+        if isinstance(metric, TableMetric) and isinstance(self.noise_, Noise):
+            self.noise_ = TableNoise(metric, self.noise_, isinstance(self.noise_, Splitting))
         voter = self._voter()
         self.n_draws_ = voter.n_draws
         self.guarantee_ = Guarantee(
             self.noise_, voter.epsilon, voter.delta, voter.level, voter.n_draws, self._output_range
         )
 
-    def _perturbation(self, noise: Noise, X: FloatArray, seed: int) -> Bank | Cells:
+    def _perturbation(self, noise: Noise | TableNoise, X: FloatArray, seed: int) -> Bank | Cells | Mixed:
+        n_draws, epsilon = self._fixed_draws, float(self.epsilon)
+        if isinstance(noise, TableNoise):
+            return Mixed.from_training_data(noise, X, self.coding_, seed, n_draws=n_draws, epsilon=epsilon)
         if isinstance(noise, Splitting):
-            return Cells.from_training_data(noise, X, n_draws=self._fixed_draws, epsilon=float(self.epsilon))
+            return Cells.from_training_data(noise, X, n_draws=n_draws, epsilon=epsilon)
         return Bank.from_training_data(noise, X, seed)
 
     @property
     def _fixed_draws(self) -> int | None:
         return None if self.n_draws == "auto" else int(self.n_draws)
 
-    def _first_noise(self, metric: WeightedLp) -> Noise:
+    def _first_noise(self, metric: WeightedLp | TableMetric) -> Noise | TableNoise:
         if isinstance(self.noise, Noise):
             return self.noise
+        if isinstance(metric, TableMetric):
+            kind = without_formula(metric.p) if self.noise == "auto" else _NOISES[self.noise]
+            return TableNoise.for_metric(metric, kind)
         if self.noise == "auto":
             formula = self._fixed_draws is None
             return candidate_noise(self.estimator, self._ballot, metric.p, formula=formula).for_metric(metric)
@@ -150,15 +203,17 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
             self.estimator_,
             self.perturbation_,
             self._ballot,
-            epsilon=float(self.epsilon),
-            delta=float(self.delta),
-            n_draws=self._fixed_draws,
+            epsilon=self.drawing_.epsilon,
+            delta=self.drawing_.delta,
+            n_draws=self.drawing_.n_draws,
             n_jobs=self.n_jobs,
         )
 
-    def _choose_metric(self, X: FloatArray, y: npt.NDArray[Any], *, classify: bool) -> WeightedLp:
+    def _choose_metric(self, X: FloatArray, y: npt.NDArray[Any], *, classify: bool) -> WeightedLp | TableMetric:
         metric, noise, n_features = self.metric, self.noise, X.shape[1]
         if isinstance(noise, Noise):
+            if isinstance(metric, TableMetric):
+                raise ValueError(f"noise must be given by name for a TableMetric; got {noise!r}.")
             if metric is not None and metric != noise.metric:
                 raise ValueError(
                     f"noise and metric must fit: noise was made for {noise.metric!r}, metric is {metric!r}. "
@@ -171,8 +226,10 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
             )
         if metric is None:
             metric = WeightedLp(linear_weights(X, y, classify=classify), p=1).normalized()
+        if isinstance(metric, TableMetric):
+            return metric
         if not isinstance(metric, WeightedLp):
-            raise TypeError(f"metric must be a WeightedLp or None; got {type(metric).__name__}.")
+            raise TypeError(f"metric must be a WeightedLp, a TableMetric or None; got {type(metric).__name__}.")
         if metric.n_features != n_features:
             raise ValueError(
                 f"metric must have one weight per feature of X ({n_features}); it has {metric.n_features}: {metric!r}."
@@ -185,7 +242,13 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
         return metric
 
     def _fit_inner(
-        self, X: FloatArray, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None, n_copies: int, state: Any
+        self,
+        X: FloatArray,
+        y: npt.NDArray[Any],
+        rows: Any,
+        classes: npt.NDArray[Any] | None,
+        n_copies: int,
+        state: Any,
     ) -> Any:
         given = self.estimator
         if isinstance(given, type):
@@ -204,14 +267,34 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
         if self.random_state is not None:
             _seed_inner(estimator, state)
         if not n_copies:
-            return estimator.fit(X, y)
+            return estimator.fit(rows, y)
         rng = np.random.default_rng(_seed(state))
+        options = {"decode": self.coding_.decode} if self._of_tables else {}
         return fit_on_noisy_copies(
-            estimator, X, y, self.perturbation_, n_copies, rng, classes=classes, verbose=bool(self.verbose)
+            estimator, X, y, self.perturbation_, n_copies, rng, classes=classes, verbose=bool(self.verbose), **options
         )
 
+    @property
+    def _of_tables(self) -> bool:
+        return hasattr(self, "coding_")
+
+    @property
+    def _decode(self) -> Decode | None:
+        """How votes get from perturbed rows to the model; None if it takes rows of numbers."""
+        if not self._of_tables:
+            return None
+        perturbation, estimator = getattr(self, "perturbation_", None), getattr(self, "estimator_", None)
+        takes_numbers = not isinstance(perturbation, Mixed) and hasattr(estimator, "feature_names_in_")
+        return None if takes_numbers else self.coding_.decode
+
     def _check_rows(self, X: Any) -> FloatArray:
-        return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, order="C", reset=False)))
+        """People as numbers, in `predict` and its like."""
+        if not self._of_tables:
+            return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, order="C", reset=False)))
+        metric: Any = self.noise_.metric
+        codes: FloatArray = metric.encode(as_frame(X), self.coding_)
+        # Where there is no `Mixed`, only columns that must not matter may be missing, and nobody looks at those.
+        return codes if isinstance(self.perturbation_, Mixed) else np.nan_to_num(codes)
 
     def _estimate(self, X: Any) -> Estimate:
         check_is_fitted(self)
@@ -248,8 +331,10 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
         Any scikit-learn classifier; it is cloned and fitted in `fit`. Wrap a fitted one in
         `sklearn.frozen.FrozenEstimator`. A plain function of rows returns labels, or one column of scores per
         class in sorted order.
-    metric : WeightedLp, optional
-        Distance between people. None derives `linear_metric` from the training data.
+    metric : WeightedLp or TableMetric, optional
+        Distance between people. With a `TableMetric`, people are rows of a table (pandas, polars or pyarrow), noise
+        is added in natural units, and the estimator is one that takes such a table, such as a Pipeline. None
+        derives `linear_metric` from the training data.
     noise : {"auto", "gaussian", "laplace", "uniform", "splitting"} or Noise, default="auto"
         "auto" takes a noise under which f has a formula (two-class linear models with hard votes; trees, and
         forests with soft votes or votes of trees), else `Splitting` for p = 1 and Gaussian noise for other p.
@@ -301,7 +386,7 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
         self,
         estimator: Any,
         *,
-        metric: WeightedLp | None = None,
+        metric: WeightedLp | TableMetric | None = None,
         noise: str | Noise = "auto",
         vote: Literal["hard", "soft", "trees"] = "hard",
         epsilon: float = 0.01,
@@ -340,7 +425,7 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
                 f"estimator must have predict_proba for vote='soft'; {type(self.estimator).__name__} has not. "
                 "Use vote='hard'."
             )
-        X, y = _numbers(lambda: validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2))
+        X, y, rows = self._check_data(X, y, numeric=False)
         check_classification_targets(y)
         known = np.unique(y)
         classes = np.asarray(getattr(self.estimator, "classes_", known) if _is_frozen(self.estimator) else known)
@@ -349,7 +434,7 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
         if not np.isin(known, classes).all():
             raise ValueError(f"y must hold classes of the fitted estimator, {list(classes)}; got {list(known)}.")
         self.classes_ = classes
-        self._prepare(X, y, classes=classes)
+        self._prepare(X, y, rows, classes=classes)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -378,7 +463,7 @@ class SmoothedClassifier(ClassifierMixin, _Smoothed):
 
     @property
     def _ballot(self) -> Ballot:
-        return Ballot(self.vote, self.classes_)
+        return Ballot(self.vote, self.classes_, decode=self._decode)
 
     def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         # Hard votes put all the mass on one class; soft votes are a law to draw from.
@@ -428,7 +513,7 @@ class SmoothedRegressor(RegressorMixin, _Smoothed):
         self,
         estimator: Any,
         *,
-        metric: WeightedLp | None = None,
+        metric: WeightedLp | TableMetric | None = None,
         output_range: tuple[float, float] | None = None,
         noise: str | Noise = "auto",
         epsilon: float = 0.01,
@@ -460,9 +545,9 @@ class SmoothedRegressor(RegressorMixin, _Smoothed):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         """
-        X, y = _numbers(lambda: validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2))
+        X, y, rows = self._check_data(X, y, numeric=True)
         self.output_range_ = _check_range(self.output_range, y)
-        self._prepare(X, y, classes=None)
+        self._prepare(X, y, rows, classes=None)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -480,7 +565,7 @@ class SmoothedRegressor(RegressorMixin, _Smoothed):
 
     @property
     def _ballot(self) -> Ballot:
-        return Ballot("value", None, self.output_range_)
+        return Ballot("value", None, self.output_range_, self._decode)
 
     @property
     def _output_range(self) -> tuple[float, float]:
@@ -529,6 +614,6 @@ def _numbers(validate: Callable[[], Any]) -> Any:
     except ValueError as error:
         if "could not convert string to float" in str(error):
             raise ValueError(
-                f"X must hold numbers only ({error}). Encode text columns first, for example with OneHotEncoder."
+                f"X must hold numbers only ({error}). Encode text columns first, or give a table with a TableMetric."
             ) from None
         raise

@@ -168,15 +168,25 @@ class TableMetric:
         """Learn how tables like `X` become numbers."""
         return TableCoding.learn(X, list(self.numeric), list(self.categorical))
 
-    def check_missing(self, X: FloatArray, coding: TableCoding) -> None:
-        """Refuse missing numbers in a coded table where the metric has no weight for them."""
-        for i in np.flatnonzero(np.isnan(X).any(axis=0)):
-            name = coding.names[i]
-            if name not in self.missing:
+    def encode(self, X: pd.DataFrame, coding: TableCoding) -> FloatArray:
+        """Return a table as numbers; missing ones are refused where the metric has no weight for them."""
+        codes = coding.encode(X)
+        for i in np.flatnonzero(np.isnan(codes).any(axis=0)):
+            if coding.names[i] not in self.missing:
                 raise ValueError(
-                    f"Column {name!r} has missing numbers, which the metric refuses. Impute them, or use "
+                    f"Column {coding.names[i]!r} has missing numbers, which the metric refuses. Impute them, or use "
                     "TableMetric(..., missing='category')."
                 )
+        return codes
+
+    @property
+    def allows_missing(self) -> bool:
+        """Whether a number that matters may be missing."""
+        return any(self.missing.values()) or any(self.numeric[name] > 0 for name in self.missing)
+
+    def as_weighted(self, names: list[str]) -> WeightedLp:
+        """Return the same metric for arrays of the numeric columns `names`."""
+        return WeightedLp([self.numeric[name] for name in names], self.p, feature_names=names)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TableMetric) and self._key() == other._key()
@@ -223,9 +233,7 @@ class TableMetric:
             if absent:
                 raise ValueError(f"{name} must have the column {absent[0]!r}, which the metric names.")
         both = pd.concat([a[self.columns], b[self.columns]], ignore_index=True)
-        coding = self.coding(both)
-        coded = coding.encode(both)
-        self.check_missing(coded, coding)
+        coded = self.encode(both, self.coding(both))
         return coded[: len(a)], coded[len(a) :]
 
 

@@ -35,11 +35,11 @@ def fit_on_noisy_copies(
     An estimator with `partial_fit` (such as scikit-learn's MLP, or a wrapper of a PyTorch module) sees fresh noise in
     each epoch, and so does the last step of a `Pipeline`, whose other steps are fitted once, on noisy copies.
     Its own parameters say how long: up to `max_iter` epochs (one, if it has no such parameter), of `n_copies` passes
-    over the data each; training ends when the score has not risen by `tol` for `n_iter_no_change` epochs. With
-    `early_stopping`, the share `validation_fraction` of the people is held out and the score is theirs, under the
-    same noise in every epoch, and the model of the best epoch is returned; without, the score is that of everybody
-    under new noise. For a classifier, accuracy under noise is the mean confidence in the correct class that
-    smoothing with hard votes will have.
+    over the data each; training ends when the score has not risen by `tol` for `n_iter_no_change` epochs, and the
+    model of the best epoch (the last of several) is returned. With `early_stopping`, the share
+    `validation_fraction` of the people is held out and the score is theirs, under the same noise in every epoch;
+    without, it is that of everybody under new noise. For a classifier, accuracy under noise is the mean confidence
+    in the correct class that smoothing with hard votes will have.
 
     Other estimators are fitted once, on all copies together.
 
@@ -110,9 +110,9 @@ def _fit_by_epochs(
                 advance(1)
             score = model.score(*(judged or (noisy(rows), y[rows])))
             stale = 0 if score > best_score + tolerance else stale + 1
-            if score > best_score:
+            if score >= best_score:
                 best_score = score
-                best = copy.deepcopy(model) if hold_out else model
+                best = copy.deepcopy(model)
             if stale >= patience:
                 break
     return best.set_params(early_stopping=True) if hold_out else best

@@ -68,7 +68,7 @@ class Cells:
         steps = np.where(loose, 0.0, steps)
         origins = np.where(loose, np.median(visible, axis=0), origins)
         # One training row per draw, spread evenly over all of them.
-        rows = (_permutation(K, -1) * len(X)) // K
+        rows = (permutation(K, -1) * len(X)) // K
         cells = cls(noise, K, origins, steps, X[:, ~noise.visible][rows])
         cells._check_on_grid(visible)
         return cells
@@ -104,7 +104,10 @@ class Cells:
 
     def perturb(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by one of the K draws chosen at random."""
-        chosen = rng.integers(self.n_draws, size=len(X))
+        return self.perturb_by(X, rng.integers(self.n_draws, size=len(X)))
+
+    def perturb_by(self, X: FloatArray, chosen: npt.NDArray[np.int64]) -> FloatArray:
+        """Perturb each person once, by the draw of the given number."""
         shifts = self._shifts()[chosen]
         draws = self._draws(shifts, self.background[chosen])
         return np.concatenate(
@@ -116,7 +119,7 @@ class Cells:
         return self.noise.widths[self.noise.visible]
 
     def _shifts(self) -> npt.NDArray[np.int32]:
-        return np.stack([_permutation(self.n_draws, i) for i in range(len(self.steps))], axis=1).astype(np.int32)
+        return np.stack([permutation(self.n_draws, i) for i in range(len(self.steps))], axis=1).astype(np.int32)
 
     def _draws(self, shifts: npt.NDArray[np.int32], background: FloatArray) -> CellDraws:
         gridded, K = self.steps > 0, self.n_draws
@@ -206,7 +209,7 @@ def _positions_per_step(noise: Splitting, K: int, origins: FloatArray, steps: Fl
     return np.array(counts)
 
 
-def _permutation(K: int, column: int) -> IntArray:
+def permutation(K: int, column: int) -> IntArray:
     """A fixed arbitrary order of 0, ..., K - 1 per column (by splitmix64, so that it is the same everywhere)."""
     with np.errstate(over="ignore"):
         z = np.arange(K, dtype=np.uint64) + np.uint64((column + 2) * 0x9E3779B97F4A7C15 % 2**64)

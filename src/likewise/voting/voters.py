@@ -19,13 +19,14 @@ from likewise.voting.bank import Bank
 from likewise.voting.cells import Cells
 from likewise.voting.draws import Perturbation
 from likewise.voting.linear import LINEAR_CLASSIFIERS, LinearVotes
+from likewise.voting.mixed import Mixed
 from likewise.voting.networks import Network, NetworkScorer, is_torch
 from likewise.voting.rowwise import is_rowwise
 from likewise.voting.sampled import Advance, Estimate, Schedule, adaptive_votes, mean_votes
 from likewise.voting.scoring import CallScorer, Scorer
 from likewise.voting.threads import single_threaded_blas
 from likewise.voting.trees import BOOSTED, FORESTS, SINGLE_TREES, TreeVotes
-from likewise.voting.votes import Vote, clipped_predictions, hard_votes, soft_votes, tree_votes
+from likewise.voting.votes import Decode, Vote, clipped_predictions, hard_votes, soft_votes, tree_votes
 
 _BLOCK = 16_384  # people at a time: memory does not grow with their number
 
@@ -41,11 +42,14 @@ class Ballot:
     classes : ndarray, or None for regression
     limits : tuple of float
         Range of a vote.
+    decode : callable, optional
+        Turns perturbed rows into what the model takes.
     """
 
     vote: str
     classes: npt.NDArray[Any] | None = None
     limits: tuple[float, float] = (0.0, 1.0)
+    decode: Decode | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -62,9 +66,10 @@ class Ballot:
         if network is not None:
             return network.vote
         if self.classes is None:
-            return clipped_predictions(model, self.limits)
-        votes = {"hard": hard_votes, "soft": soft_votes, "trees": tree_votes}[self.vote]
-        return votes(model, self.classes)
+            return clipped_predictions(model, self.limits, self.decode)
+        if self.vote == "trees":
+            return tree_votes(model, self.classes)
+        return (hard_votes if self.vote == "hard" else soft_votes)(model, self.classes, self.decode)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +171,7 @@ class Adaptive(_Drawn):
 
 def choose_voter(
     model: Any,
-    perturbation: Bank | Cells,
+    perturbation: Bank | Cells | Mixed,
     ballot: Ballot,
     *,
     epsilon: float,
@@ -184,7 +189,7 @@ def choose_voter(
         if formula is not None:
             return Exact("exact", 0.0, 0.0, 0, formula, ballot.limits, n_jobs)
     drawn = _scorer(model, ballot, n_jobs), perturbation, ballot
-    if isinstance(perturbation, Cells):
+    if isinstance(perturbation, Cells) or (isinstance(perturbation, Mixed) and perturbation.is_deterministic):
         return Deterministic("deterministic", perturbation.epsilon, 0.0, perturbation.n_draws, *drawn)
     if n_draws is not None:
         # An output in [0, 1] deviates like the probability of one class of two.
@@ -226,7 +231,7 @@ def _formula(model: Any, bank: Bank, ballot: Ballot) -> LinearVotes | TreeVotes 
 
 
 def _scorer(model: Any, ballot: Ballot, n_jobs: int | None) -> Scorer:
-    network = None if ballot.vote == "trees" else _network(model, ballot)
+    network = None if ballot.vote == "trees" or ballot.decode is not None else _network(model, ballot)
     if network is not None and len(network.weights) > 1:
         return NetworkScorer(network, n_jobs)
     return CallScorer(_unit_votes(ballot.of(model), ballot.limits), is_rowwise(model))

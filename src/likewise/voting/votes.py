@@ -13,13 +13,16 @@ from sklearn.tree import DecisionTreeClassifier
 
 from likewise.metrics import FloatArray
 
+Decode = Callable[[FloatArray], Any]
+"""From perturbed rows to what the model takes."""
+
 Vote = Callable[[FloatArray], FloatArray]
 """From rows (n_rows, n_features) to votes (n_rows, n_outputs), each within known limits."""
 
 
-def hard_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
+def hard_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = None) -> Vote:
     """1 for the class that the model predicts, 0 for the others."""
-    predict = _method(model, "predict")
+    predict = _method(model, "predict", decode)
 
     def vote(rows: FloatArray) -> FloatArray:
         answer = np.asarray(predict(rows))
@@ -30,9 +33,9 @@ def hard_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
     return vote
 
 
-def soft_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
+def soft_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = None) -> Vote:
     """The model's own class probabilities."""
-    predict_proba = _method(model, "predict_proba")
+    predict_proba = _method(model, "predict_proba", decode)
 
     def vote(rows: FloatArray) -> FloatArray:
         answer = np.asarray(predict_proba(rows), dtype=np.float64)
@@ -78,9 +81,9 @@ def fitted(model: Any) -> Any:
     return model.estimator if isinstance(model, FrozenEstimator) else model
 
 
-def clipped_predictions(model: Any, output_range: tuple[float, float]) -> Vote:
+def clipped_predictions(model: Any, output_range: tuple[float, float], decode: Decode | None = None) -> Vote:
     """The model's predictions, clipped to the range that the guarantee refers to."""
-    predict = _method(model, "predict")
+    predict = _method(model, "predict", decode)
 
     def vote(rows: FloatArray) -> FloatArray:
         answer = np.asarray(predict(rows), dtype=np.float64)
@@ -94,10 +97,12 @@ def clipped_predictions(model: Any, output_range: tuple[float, float]) -> Vote:
     return vote
 
 
-def _method(model: Any, name: str) -> Callable[[Any], Any]:
-    """The model's method, or the model itself if it is a plain callable."""
-    method = getattr(model, name, None)
-    if method is None:
+def _method(model: Any, name: str, decode: Decode | None) -> Callable[[FloatArray], Any]:
+    """The model's method, or the model itself if it is a plain callable, for perturbed rows."""
+    method = getattr(model, name, model)
+    if decode is not None:
+        return lambda rows: method(decode(rows))
+    if method is model:
         return model  # type: ignore[no-any-return]
     names = getattr(model, "feature_names_in_", None)
     if names is None:

@@ -1,0 +1,75 @@
+// The distance between people and its words: the same arithmetic as distance.py and words.py.
+const report = JSON.parse(document.getElementById("data").textContent);
+const P = report.p === "inf" ? Infinity : report.p;
+const byId = (id) => document.getElementById(id);
+
+// Distance per unit of a column, for a weight.
+function perUnit(column, weight) {
+  return column.kind === "categorical" || P === Infinity ? weight : Math.pow(weight, 1 / P);
+}
+
+// What each column adds to the distance between two rows, and the distance. Undefined (NaN) where a number is
+// missing on one side and the metric says nothing of missing values.
+function compare(weights, a, b) {
+  const parts = new Array(weights.length).fill(0);
+  const numeric = [];
+  let mismatch = 0;
+  for (let i = 0; i < weights.length; i++) {
+    const column = report.columns[i];
+    if (column.kind === "categorical") {
+      parts[i] = a[i] === b[i] ? 0 : weights[i];
+      mismatch += parts[i];
+    } else if ((a[i] === null) !== (b[i] === null)) {
+      parts[i] = column.missing !== null ? column.missing : weights[i] === 0 ? 0 : NaN;
+      mismatch += parts[i];
+    } else if (a[i] !== null) {
+      parts[i] = perUnit(column, weights[i]) * Math.abs(a[i] - b[i]);
+      numeric.push(i);
+    }
+  }
+  const largest = numeric.reduce((most, i) => Math.max(most, parts[i]), 0);
+  let norm = largest;
+  if (P === 1) {
+    norm = numeric.reduce((sum, i) => sum + parts[i], 0);
+  } else if (largest > 0) {
+    // Shares of the norm, so that the parts add up to the distance for every p.
+    const powers = numeric.map((i) => (P === Infinity ? +(parts[i] === largest) : Math.pow(parts[i] / largest, P)));
+    const sum = powers.reduce((total, power) => total + power, 0);
+    if (P !== Infinity) norm = largest * Math.pow(sum, 1 / P);
+    numeric.forEach((i, k) => { parts[i] = norm * (powers[k] / sum); });
+  }
+  return { parts, distance: norm + mismatch };
+}
+
+function figure(x) {
+  if (x === 0) return "0";
+  if (!Number.isFinite(x)) return "∞";
+  const rounded = Number(x.toPrecision(3));
+  if (Math.abs(rounded) < 1e-6 || Math.abs(rounded) >= 1e12) return rounded.toExponential().replace("e+", "e");
+  return rounded.toLocaleString("en-US", { maximumSignificantDigits: 3 });
+}
+
+function pointFigure(x) {
+  if (!Number.isFinite(x)) return "∞";
+  const value = 100 * x;
+  if (value > 0 && value < 0.005) return "under 0.01";
+  const digits = Math.abs(value) >= 1 ? 1 : 2;
+  return Number(value.toFixed(digits)).toLocaleString("en-US", { maximumFractionDigits: digits });
+}
+
+function points(x) {
+  const text = pointFigure(x);
+  return text + (text === "1" ? " point" : " points");
+}
+
+function worth(column, weight) {
+  const scale = perUnit(column, weight);
+  if (scale === 0) return "must not matter";
+  if (column.kind === "categorical") return "any difference = " + points(scale);
+  return "1 point = " + column.prefix + figure(0.01 / scale) + (column.unit ? " " : "") + column.unit;
+}
+
+// The weights in use: those of the report until a slider moves.
+const weights = report.columns.map((column) => column.weight);
+const isEdited = () => report.columns.some((column, i) => weights[i] !== column.weight);
+const onWeights = [];

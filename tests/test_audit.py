@@ -1,0 +1,210 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
+
+from likewise import (
+    SmoothedClassifier,
+    SmoothedRegressor,
+    WeightedLp,
+    audit,
+    estimate_minimal_metric,
+    minimal_metric,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 3))
+Y = X @ [1.0, -2.0, 0.5] + RNG.normal(size=400)
+
+
+def by_hand(outputs, rows, metric, tolerance=1e-9):
+    i, j = np.triu_indices(len(rows), 1)
+    difference = np.abs(outputs[i] - outputs[j]).sum(axis=1)
+    distance = metric(rows[i], rows[j])
+    violates = difference - distance > tolerance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (difference / distance)[violates].max(initial=0)
+    return int(violates.sum()), (difference - distance)[violates].max(initial=0), ratio
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, np.inf])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_numbers_are_those_of_all_pairs(p, n_classes):
+    rows = np.concatenate([X, X[:50]])  # equal people are counted, each pair of rows once
+    model = RandomForestClassifier(10, random_state=0).fit(X, np.digitize(Y, np.linspace(-1, 1, n_classes - 1)))
+    metric = WeightedLp([0.2, 0.3, 0.0], p)
+    result = audit(model, rows, metric)
+    expected = by_hand(model.predict_proba(rows) / 2, rows, metric)
+    assert result.n_pairs == 450 * 449 // 2
+    assert result.n_distinct == 400
+    assert (result.n_violations, result.max_excess) == (expected[0], pytest.approx(expected[1]))
+    assert result.max_ratio == pytest.approx(expected[2])
+    assert result.n_violations > 100
+
+
+def test_the_exact_metric_of_a_model_has_no_violation_and_a_smaller_one_has():
+    model = LogisticRegression().fit(X, Y > 0)
+    metric = minimal_metric(model)
+    assert audit(model, X, metric).n_violations == 0
+    assert audit(model, X, metric.scaled(0.9)).n_violations > 0  # the control
+
+
+def test_without_violations_nothing_is_claimed():
+    result = audit(None, [[0.0], [1.0]], WeightedLp([1.0]), predictions=[0.2, 0.3])
+    assert (result.n_violations, result.max_excess) == (0, 0.0)
+    assert np.isnan(result.max_ratio)
+    assert result.violations.empty
+    assert "No pair was found to exceed it" in result.coverage
+    assert "Not searched: people who are not in X" in result.coverage
+    assert "fair" not in result.coverage
+
+
+def test_planted_violators_among_many_are_found_at_rank_one():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(100_000, 4))
+    beta = np.array([0.5, -0.3, 0.2, 0.1])
+    scores = 1 / (1 + np.exp(-rows @ beta))
+    rows[77_777] = rows[123] + 1e-6
+    scores[123], scores[77_777] = 0.1, 0.9
+    result = audit(None, rows, WeightedLp(np.abs(beta)), predictions=scores)
+    worst = result.violations.iloc[0]
+    assert (worst["row_a"], worst["row_b"]) == (123, 77_777)
+    assert worst["excess"] == pytest.approx(0.8, abs=1e-5)
+    assert result.max_excess == worst["excess"]
+
+
+def test_equal_people_with_different_scores_have_an_infinite_ratio():
+    result = audit(None, [[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]], WeightedLp([1.0, 1.0]), predictions=[0.1, 0.2, 0.4])
+    assert result.n_violations == 1
+    assert result.max_ratio == np.inf
+    assert result.violations[["row_a", "row_b", "differs"]].to_numpy().tolist() == [[0, 2, "nothing"]]
+
+
+def test_people_who_differ_only_where_it_must_not_matter_are_at_distance_zero():
+    frame = pd.DataFrame({"age": [30, 30], "race": [0, 1]})
+    result = audit(None, frame, WeightedLp({"age": 0.1, "race": 0.0}), predictions=[0.5, 0.6])
+    assert result.max_ratio == np.inf
+    assert result.violations["differs"].tolist() == ["race: 0 / 1"]
+
+
+def test_table_lists_the_features_that_differ_most_important_first():
+    frame = pd.DataFrame({"age": [30, 31.5], "hours": [40, 20], "height": [1.8, 1.8]})
+    metric = WeightedLp({"age": 0.01, "hours": 0.01, "height": 1.0})
+    result = audit(None, frame, metric, predictions=[0.0, 1.0])
+    row = result.violations.iloc[0]
+    assert row["differs"] == "hours: 40 / 20, age: 30 / 31.5"
+    assert row["distance"] == pytest.approx(0.215)
+    assert row["excess"] == pytest.approx(0.785)
+    assert row["ratio"] == pytest.approx(1 / 0.215)
+
+
+def test_equal_pairs_are_listed_once_and_counted_each():
+    rows = [[0.0]] * 3 + [[1.0]] * 2 + [[9.0]]
+    result = audit(None, rows, WeightedLp([0.1]), predictions=[0.0] * 3 + [1.0] * 2 + [0.5])
+    assert result.n_violations == 6
+    assert result.violations[["row_a", "row_b", "n_pairs"]].to_numpy().tolist() == [[0, 3, 6]]
+
+
+def test_only_the_worst_are_listed():
+    result = audit(None, X, WeightedLp(np.zeros(3)), predictions=RNG.random(400), n_worst=7)
+    assert result.n_violations == 400 * 399 // 2
+    assert len(result.violations) == 7
+    assert result.violations["excess"].is_monotonic_decreasing
+
+
+def test_all_kinds_of_models_can_be_audited():
+    metric = WeightedLp([0.1, 0.1, 0.1])
+    labels = LinearSVC().fit(X, Y > 0)
+    assert audit(labels, X, metric).violations["difference"].max() == 1.0
+    assert audit(lambda rows: rows[:, 0], X, WeightedLp([1.0, 0, 0])).n_violations == 0
+    assert audit(lambda rows: 2 * rows[:, 0], X, WeightedLp([1.0, 0, 0])).n_violations == 400 * 399 // 2
+    words = audit(lambda rows: np.where(rows[:, 0] > 0, "yes", "no"), X, metric)
+    assert words.violations["difference"].max() == 1.0
+
+
+def test_regression_is_in_units_of_the_output():
+    model = LinearRegression().fit(X, 1e6 * Y)
+    metric = minimal_metric(model)
+    assert audit(model, X, metric).n_violations == 0
+    result = audit(model, X, metric.scaled(0.5))
+    assert result.max_excess > 1e5
+    assert result.max_ratio == pytest.approx(2, rel=0.2)
+
+
+def test_output_range_measures_predictions_as_a_share_of_it():
+    scores = np.array([300.0, 500.0])
+    result = audit(None, [[0.0], [1.0]], WeightedLp([0.1]), predictions=scores, output_range=(100, 1100))
+    assert result.max_excess == pytest.approx(0.2 - 0.1)
+
+
+def test_smoothed_models_keep_their_promise_and_their_inner_models_do_not():
+    metric = WeightedLp([0.4, 0.4, 0.4])
+    inner = RandomForestClassifier(5, random_state=0)
+    model = SmoothedClassifier(inner, metric=metric, n_draws=2000, random_state=0).fit(X, Y > 0)
+    assert audit(model, X, metric, tolerance=model.guarantee_.epsilon).n_violations == 0
+    assert audit(model.estimator_, X, metric, tolerance=model.guarantee_.epsilon).n_violations > 0
+
+
+def test_a_smoothed_regressor_is_measured_in_its_own_range():
+    metric = WeightedLp([0.4, 0.4, 0.4])
+    model = SmoothedRegressor(LinearRegression(), metric=metric, n_draws=2000, random_state=0).fit(X, 1000 * Y)
+    result = audit(model, X, metric, tolerance=model.guarantee_.epsilon)
+    assert result.n_violations == 0
+    assert result.sample["difference"].max() <= 1
+
+
+def test_an_estimated_metric_has_no_violation_at_the_default_tolerance():
+    model = RandomForestClassifier(10, random_state=0).fit(X, Y > 0)
+    for p in (1, 2, 3):
+        metric = estimate_minimal_metric(model, X, p).metric
+        assert audit(model, X, metric).n_violations == 0
+
+
+def test_names_of_features_are_checked_by_scikit_learn_and_by_us():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = LogisticRegression().fit(frame, Y > 0)
+    assert audit(model, X, minimal_metric(model)).n_violations == 0  # an array, for a model that knows names
+    with pytest.raises(ValueError, match=r"in its order, \['a', 'b', 'c'\]; got \['c', 'b', 'a'\]"):
+        audit(lambda rows: rows[:, 0], frame[["c", "b", "a"]], minimal_metric(model))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": [[1.0, np.nan], [1.0, 2.0]]}, "X must be finite"),
+        ({"X": [[1.0, 2.0]]}, "at least two people"),
+        ({"predictions": [0.1]}, "one entry per row"),
+        ({"predictions": [0.1, -0.2]}, r"within \[0, 1\]; got -0.2"),
+        ({"predictions": ["a", "b"]}, "predictions must be numbers"),
+        ({"predictions": [5.0, 12.0], "output_range": (0, 10)}, r"output_range, \(0, 10\); got 12"),
+        ({"output_range": (1, 0)}, "output_range must be finite, the lowest first"),
+        ({"metric": WeightedLp([1.0])}, r"one weight per feature of X \(2\); it has 1"),
+        ({"tolerance": -1.0}, "tolerance must be a non-negative finite number; got -1.0"),
+        ({"n_worst": 0}, "n_worst must be a whole number >= 1; got 0"),
+    ],
+)
+def test_bad_input_gives_one_clear_error(change, message):
+    arguments = {"X": [[1.0, 2.0], [3.0, 4.0]], "metric": WeightedLp([1.0, 1.0]), "predictions": [0.1, 0.2]} | change
+    with pytest.raises(ValueError, match=message):
+        audit(None, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda rows: np.array([0.5]), "answer once per row"),
+        (lambda rows: np.full(len(rows), np.nan), "NaN or infinity"),
+        (lambda rows: np.full((len(rows), 2), 0.7), "sum to 1"),
+        (lambda rows: np.tile([-0.5, 1.5], (len(rows), 1)), r"within \[0, 1\]; got -0.5"),
+    ],
+)
+def test_models_with_impossible_answers_are_refused(answer, message):
+    with pytest.raises(ValueError, match=message):
+        audit(answer, X, WeightedLp([1.0, 1.0, 1.0]))
+
+
+def test_metric_must_be_a_metric():
+    with pytest.raises(TypeError, match="metric must be a WeightedLp; got list"):
+        audit(None, X, [1, 1, 1], predictions=np.zeros(400))

@@ -1,0 +1,319 @@
+"""Smoothed models of tables: every pair, brute-force kernels, blindness, missing and unseen values."""
+
+import itertools
+import os
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from chance import PER_CHECK
+from likewise import Gaussian, SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp
+from likewise.datasets import fetch_adult, fetch_compas, load_mortgages
+
+NOISES = ["splitting", "gaussian", "laplace", "uniform"]
+
+needs_data = pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="set LIKEWISE_DATA to run on real data")
+
+
+def tree_pipeline(X, depth=None):
+    """A jagged model of any table: text to numbers, then a deep tree."""
+    text = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
+    encode = OrdinalEncoder(handle_unknown="error", encoded_missing_value=-1)
+    return make_pipeline(
+        make_column_transformer((encode, text), remainder="passthrough"), DecisionTreeClassifier(max_depth=depth)
+    )
+
+
+def applicants(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 70, n),
+            "income": rng.lognormal(8, 0.5, n).round(2),
+            "region": rng.choice(["north", "south", "east"], n),
+            "owner": rng.random(n) < 0.5,
+            "race": rng.choice(["x", "y"], n),
+        }
+    )
+
+
+X = applicants()
+Y = ((X.age > 40) ^ (X.region == "north") ^ (X.race == "x")).to_numpy().astype(int)
+METRIC = TableMetric({"age": 0.02, "income": 1e-4}, {"region": 0.2, "owner": 0.1, "race": 0})
+
+
+def worst_excess(model, people):
+    scores = model.predict_proba(people)
+    variation = np.abs(scores[:, None] - scores).sum(axis=2) / 2
+    return float((variation - model.guarantee_.bound(model.guarantee_.metric.pairwise(people))).max())
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+def test_no_pair_exceeds_its_bound(noise, p):
+    metric = TableMetric(METRIC.numeric, METRIC.categorical, p)
+    model = SmoothedClassifier(tree_pipeline(X), metric=metric, noise=noise, n_draws=1000, random_state=0).fit(X, Y)
+    assert worst_excess(model, X[:100]) <= 0
+    assert model.guarantee_.level == ("deterministic" if noise == "splitting" else "sampled")
+
+
+def test_control_the_unsmoothed_model_exceeds_it():
+    scores = tree_pipeline(X).fit(X, Y).predict_proba(X)[:, 1]
+    assert (np.abs(scores[:, None] - scores) - METRIC.pairwise(X)).max() > 0.5
+
+
+def test_auto_is_a_splitting_for_p_1_and_keeps_whole_numbers_exact():
+    whole = X.assign(income=X.income.round())
+    model = SmoothedClassifier(
+        tree_pipeline(whole),
+        metric=TableMetric({"age": 0.02, "income": 0.01}, {"region": 0.2, "owner": 0.1, "race": 0}),
+        n_draws=1000,
+    ).fit(whole, Y)
+    assert (model.guarantee_.level, model.guarantee_.epsilon, model.guarantee_.delta) == ("deterministic", 0.0, 0.0)
+    assert worst_excess(model, whole[:100]) <= 1e-12
+
+
+def test_the_kernel_on_categories_is_exactly_its_weight_apart():
+    """Two values of a column of weight w are told apart in floor(K w) of K draws, by the model that just looks."""
+    people = pd.DataFrame({"a": ["u", "v", "w"] * 4, "b": [1, 2] * 6})
+    for weight, K in itertools.product([0.0, 0.1, 1 / 3, 0.75, 1.0], [10, 997]):
+        metric = TableMetric(categorical={"a": weight, "b": 1.0})
+        model = SmoothedClassifier(
+            lambda rows: (rows["a"] == "u").to_numpy().astype(int), metric=metric, n_draws=K, random_state=0
+        ).fit(people, [0, 1] * 6)
+        score = model.predict_proba(pd.DataFrame({"a": ["u", "v"], "b": [1, 1]}))[:, 1]
+        kept = int(weight * K + 1e-9)
+        assert score[0] - score[1] == pytest.approx(kept / K, abs=1e-12)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_mixed_kernel_against_enumeration(noise):
+    """For every set of outcomes on a small table, by the models that read out the perturbed row itself."""
+    people = pd.DataFrame(list(itertools.product([0, 1, 2], ["u", "v"], ["k", "l"])), columns=["n", "a", "b"])
+    metric = TableMetric({"n": 0.2}, {"a": 0.3, "b": 0.15})
+    n_draws = 1000 if noise == "splitting" else 20_000
+    D = metric.pairwise(people)
+    rng = np.random.default_rng(0)
+    cells = list(itertools.product(range(-9, 13), ["u", "v"], ["k", "l"]))
+    for _ in range(4):
+        chosen = {cell for cell in cells if rng.random() < 0.5}
+
+        def member(rows, chosen=chosen):
+            where = np.clip(np.floor(rows["n"]), -9, 12).astype(int)
+            return np.array([cell in chosen for cell in zip(where, rows["a"], rows["b"], strict=True)]).astype(int)
+
+        model = SmoothedClassifier(member, metric=metric, noise=noise, n_draws=n_draws, random_state=0)
+        score = model.fit(people, [0, 1] * 6).predict_proba(people)[:, 1]
+        # Shared draws: n differences of range 2/n, so P(excess >= e) <= exp(-n e^2 / 2), for 66 pairs both ways.
+        margin = 0 if noise == "splitting" else np.sqrt(2 * np.log(132 / PER_CHECK) / n_draws)
+        assert (np.abs(score[:, None] - score) <= D + model.guarantee_.epsilon * (noise == "splitting") + margin).all()
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_column_that_must_not_matter_is_invisible_however_it_changes(noise):
+    metric = TableMetric({"age": 0.02, "income": 0}, {"region": 0.2, "owner": 0.1, "race": 0})
+    model = SmoothedClassifier(tree_pipeline(X), metric=metric, noise=noise, n_draws=300, random_state=0).fit(X, Y)
+    people = X[:30]
+    scores = model.predict_proba(people)
+    for change in (
+        {"race": "y"},
+        {"race": "never seen"},
+        {"race": None},
+        {"income": 1e12},
+        {"income": -5.5},
+        {"income": np.nan},
+    ):
+        changed = people.assign(**change)
+        np.testing.assert_array_equal(model.predict_proba(changed), scores)
+        np.testing.assert_array_equal(model.decide(changed, 0), model.decide(people, 0))
+        np.testing.assert_array_equal(model.certify(changed).lower, model.certify(people).lower)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_unseen_categories_keep_the_promise_and_never_reach_the_model(noise):
+    model = SmoothedClassifier(tree_pipeline(X), metric=METRIC, noise=noise, n_draws=500, random_state=0).fit(X, Y)
+    people = pd.concat([X[:30], X[:30].assign(region="west"), X[:30].assign(region=None)], ignore_index=True)
+    assert worst_excess(model, people) <= 0
+    scores = model.predict_proba(people)
+    np.testing.assert_array_equal(scores[30:60], scores[60:])  # all unseen values are one
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("missing", ["category", {"income": 0.3}])
+def test_missing_numbers_as_a_category_keep_the_promise(noise, missing):
+    holes = X.assign(income=X.income.where(np.arange(len(X)) % 5 > 0))
+    metric = TableMetric(METRIC.numeric, METRIC.categorical, missing=missing)
+    pipeline = make_pipeline(
+        make_column_transformer((OrdinalEncoder(), ["region", "race"]), remainder="passthrough"),
+        DecisionTreeClassifier(),
+    )
+    model = SmoothedClassifier(pipeline, metric=metric, noise=noise, n_draws=1000, random_state=0).fit(holes, Y)
+    both = pd.concat([holes[:40], holes[:40].assign(income=np.nan)], ignore_index=True)
+    assert worst_excess(model, both) <= 0
+
+
+def test_missing_numbers_are_refused_unless_asked_for():
+    model = SmoothedClassifier(tree_pipeline(X), metric=METRIC, n_draws=50).fit(X, Y)
+    with pytest.raises(ValueError, match="Column 'income' has missing numbers, which the metric refuses"):
+        model.predict_proba(X.assign(income=np.nan))
+    with pytest.raises(ValueError, match="Column 'income' has missing numbers"):
+        SmoothedClassifier(tree_pipeline(X), metric=METRIC).fit(X.assign(income=np.nan), Y)
+
+
+def test_scores_depend_on_the_row_alone_and_not_on_the_kind_of_table():
+    model = SmoothedClassifier(boosted_pipeline(), metric=METRIC, n_draws=300, random_state=0, vote="soft").fit(X, Y)
+    scores = model.predict_proba(X[:12])
+    order = np.random.default_rng(0).permutation(12)
+    np.testing.assert_array_equal(model.predict_proba(X[:12].iloc[order]), scores[order])
+    np.testing.assert_array_equal(np.vstack([model.predict_proba(X[i : i + 1]) for i in range(12)]), scores)
+    for other in (pl.from_pandas(X[:12]), pa.Table.from_pandas(X[:12])):
+        np.testing.assert_array_equal(model.predict_proba(other), scores)
+
+
+def boosted_pipeline():
+    return make_pipeline(
+        make_column_transformer((OrdinalEncoder(), ["region", "race"]), remainder="passthrough"),
+        HistGradientBoostingClassifier(max_iter=10, random_state=0),
+    )
+
+
+def test_saved_and_loaded_models_give_the_same_scores(tmp_path):
+    for noise in ("splitting", "gaussian"):
+        model = SmoothedClassifier(tree_pipeline(X), metric=METRIC, noise=noise, n_draws=300).fit(X, Y)
+        skops.io.dump(model, tmp_path / "model.skops")
+        trusted = skops.io.get_untrusted_types(file=tmp_path / "model.skops")
+        for again in (pickle.loads(pickle.dumps(model)), skops.io.load(tmp_path / "model.skops", trusted=trusted)):
+            np.testing.assert_array_equal(again.predict_proba(X[:5]), model.predict_proba(X[:5]))
+
+
+def test_decide_has_the_law_of_the_scores():
+    for noise in ("splitting", "gaussian"):
+        model = SmoothedClassifier(tree_pipeline(X), metric=METRIC, noise=noise, n_draws=5000, random_state=0).fit(X, Y)
+        n = 4000
+        share = (model.decide(X.iloc[[0] * n], random_state=1) == 1).mean()
+        margin = np.sqrt(np.log(4 / PER_CHECK) / 2) * (n**-0.5 + 5000**-0.5)
+        assert abs(share - model.predict_proba(X[:1])[0, 1]) <= margin
+
+
+def test_augmented_training_and_regression_on_tables():
+    model = SmoothedClassifier(tree_pipeline(X, 4), metric=METRIC, augment=2, n_draws=300, random_state=0).fit(X, Y)
+    assert worst_excess(model, X[:50]) <= 0
+    numbers = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["region", "race"]), remainder=StandardScaler()),
+        RandomForestRegressor(5, random_state=0),
+    )
+    regressor = SmoothedRegressor(numbers, metric=METRIC, n_draws=1000, random_state=0).fit(X, X.income)
+    gap = np.abs(regressor.predict(X[:50])[:, None] - regressor.predict(X[:50]))
+    assert (gap <= regressor.guarantee_.bound(METRIC.pairwise(X[:50])) + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda X: X.to_numpy(), TypeError, "X must be a table with named columns"),
+        (lambda X: X.drop(columns="age"), ValueError, "X must have the column 'age'"),
+        (lambda X: X.assign(extra=1), ValueError, "X has the column 'extra', of which the metric says nothing"),
+        (lambda X: X[X.columns[::-1]], ValueError, "X must have its columns in the order of fit"),
+        (lambda X: X.assign(age="old"), ValueError, "Column 'age' must hold numbers"),
+    ],
+)
+def test_the_columns_are_checked(change, error, message):
+    model = SmoothedClassifier(tree_pipeline(X), metric=METRIC, n_draws=50).fit(X, Y)
+    with pytest.raises(error, match=message):
+        model.predict_proba(change(X))
+
+
+def test_parameters_that_do_not_fit_tables_are_refused():
+    other = Gaussian.for_metric(WeightedLp([1.0]))
+    with pytest.raises(ValueError, match="weights are all 0"):
+        SmoothedClassifier(tree_pipeline(X), metric=METRIC_OF_ZEROS).fit(X, Y)
+    with pytest.raises(ValueError, match="noise must be given by name for a TableMetric"):
+        SmoothedClassifier(tree_pipeline(X), metric=METRIC, noise=other).fit(X, Y)
+    with pytest.raises(ValueError, match="at least two people"):
+        SmoothedClassifier(tree_pipeline(X), metric=METRIC).fit(X[:1], Y[:1])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SmoothedClassifier(tree_pipeline(X), metric=METRIC).fit(X, Y[:-1])
+
+
+METRIC_OF_ZEROS = TableMetric({"age": 0, "income": 0}, {"region": 0, "owner": 0, "race": 0})
+
+
+# -- real tables ------------------------------------------------------------------------------------------------
+
+
+def metric_for(X, strictness=0.3, zero=()):
+    """A rough metric of any table: one standard deviation, or one mismatch, is worth `strictness`."""
+    numbers = [name for name in X.columns if pd.api.types.is_numeric_dtype(X[name]) and X[name].dtype != bool]
+    return TableMetric(
+        {name: 0 if name in zero else strictness / (X[name].std() or 1) for name in numbers},
+        {name: 0 if name in zero else strictness / 2 for name in X.columns if name not in numbers},
+        missing="category",
+    )
+
+
+def check_every_pair(X, y, zero):
+    train, test = X[:1500], X[1500:2500].reset_index(drop=True)
+    metric = metric_for(X, zero=zero)
+    model = SmoothedClassifier(tree_pipeline(X, 8), metric=metric, n_draws=200, random_state=0).fit(train, y[:1500])
+    assert worst_excess(model, test) <= 1e-12
+    changed = test[:50].assign(**{name: train[name].iloc[:50].to_numpy()[::-1] for name in zero})
+    np.testing.assert_array_equal(model.predict_proba(changed), model.predict_proba(test[:50]))
+
+
+@needs_data
+def test_every_pair_of_adult_with_all_columns():
+    adult = fetch_adult(columns="all")
+    check_every_pair(adult.data, np.asarray(adult.target), ["race", "sex"])
+
+
+@needs_data
+def test_every_pair_of_compas():
+    compas = fetch_compas()
+    check_every_pair(compas.data, np.asarray(compas.target), ["race", "sex"])
+
+
+def test_every_pair_of_the_mortgages():
+    mortgages = load_mortgages()
+    check_every_pair(mortgages.data, np.asarray(mortgages.target), ["race", "sex"])
+
+
+def test_a_logistic_pipeline_of_a_table_stays_useful():
+    encode = make_column_transformer((OneHotEncoder(), ["region", "race"]), remainder=StandardScaler())
+    y = (X.age > 40).astype(int)
+    metric = TableMetric({"age": 0.2, "income": 1e-3}, {"region": 0.2, "owner": 0.1, "race": 0})
+    model = SmoothedClassifier(make_pipeline(encode, LogisticRegression()), metric=metric, n_draws=300).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+def test_a_table_of_numbers_has_formulas_and_may_miss_what_does_not_matter():
+    numbers = X[["age", "income"]]
+    metric = TableMetric({"age": 0.02, "income": 0})
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    model = SmoothedClassifier(pipeline, metric=metric).fit(numbers, Y)
+    assert model.guarantee_.level == "exact"
+    np.testing.assert_array_equal(
+        model.predict_proba(numbers.assign(income=np.nan)), model.predict_proba(numbers.assign(income=3.0))
+    )
+    metric = TableMetric({"age": 0.02, "income": 1e-4})
+    model = SmoothedClassifier(pipeline, metric=metric).fit(numbers, Y)
+    assert (model.guarantee_.level, model.guarantee_.metric) == ("exact", metric)
+    assert worst_excess(model, numbers) <= 1e-12
+
+
+def test_a_function_of_numbers_is_still_given_a_table():
+    numbers = X[["age", "income"]]
+    model = SmoothedClassifier(
+        lambda rows: (rows["age"] > 40).to_numpy().astype(int), metric=TableMetric({"age": 0.02, "income": 1e-4})
+    ).fit(numbers, Y)
+    assert worst_excess(model, numbers) <= 0
