@@ -122,12 +122,13 @@ class NetworkScorer:
         else:
             bias = net.biases[0][None]
 
-            def work_on_rows(k: int) -> None:
-                z = draws.apply(people[k]) @ net.weights[0]
-                for a, tile in enumerate(tiles):
-                    tail.votes(z[tile], bias, parts[0, a, k : k + 1], parts[1, a, k : k + 1])
+            def work_on_rows(first: int) -> None:
+                for k in range(first, min(first + _PEOPLE_PER_TILE, len(people))):
+                    z = draws.apply(people[k]) @ net.weights[0]
+                    for a, tile in enumerate(tiles):
+                        tail.votes(z[tile], bias, parts[0, a, k : k + 1], parts[1, a, k : k + 1])
 
-            run_in_threads(work_on_rows, range(len(people)), self.n_jobs)
+            run_in_threads(work_on_rows, range(0, len(people), _PEOPLE_PER_TILE), self.n_jobs)
         total, squares = parts[:, 0].copy()
         for a in range(1, len(tiles)):  # in order, so that the sum does not depend on who was done first
             total += parts[0, a]
