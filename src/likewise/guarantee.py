@@ -21,7 +21,8 @@ class Guarantee:
     """What is promised about a smoothed model.
 
     For two people at distance D, the outputs differ by at most ``bound(D)``, ``= noise.bound(D) + epsilon``,
-    with probability at least ``1 - delta`` over the draws made in `fit`. Outputs are class probabilities,
+    with probability at least ``1 - delta`` over the draws made in `fit`; at the levels "exact" (a formula) and
+    "deterministic" (a `Splitting`) with certainty. Outputs are class probabilities,
     compared by total variation, or predictions, compared by absolute difference in units of `output_range`.
 
     Attributes
@@ -29,10 +30,11 @@ class Guarantee:
     noise : Noise or TableNoise
         Its curve is the promise before the error of sampling.
     epsilon, delta : float
-        Error of sampling, and the probability that a pair exceeds it. Both 0 where nothing is sampled.
+        Error of drawing, and the probability that a pair exceeds it. Both 0 for "exact". For "deterministic", delta
+        is 0 and epsilon is the number of features without a grid, divided by `n_draws`.
     level : {"exact", "deterministic", "sampled"}
     n_draws : int
-        Evaluations of the inner model per person.
+        Evaluations of the inner model per person, at most; 0 for "exact".
     output_range : tuple of float, or None
         For regression: predictions lie in it.
     """
@@ -73,22 +75,35 @@ class Guarantee:
                 "predict",
             )
             argmax = ""
-        if self.epsilon == 0:
-            size = "D(x, x')"
-            odds = "This holds for all pairs, with certainty."
-        else:
-            size = f"D(x, x') + {self.epsilon:.3g}"
-            odds = (
+        size, odds = self._size_and_odds()
+        return (
+            f"For two people x and x', the {what} differ by at most {size} {unit}, "
+            f"where D is {self.metric!r}; guarantee_.bound has the sharper curve of the noise. {odds}\n"
+            f"Covered: {covered}; and decide, whose outcome has exactly the smoothed law (no sampling error). "
+            f"Level: {self.level}.\n"
+            f"Not covered: {argmax}information that is not among the features, differences between groups, "
+            "the accuracy of the model, and whether the metric is the right one."
+        )
+
+    def _size_and_odds(self) -> tuple[str, str]:
+        """How large a difference may be, and how sure that is."""
+        if self.level == "sampled":
+            return f"D(x, x') + {self.epsilon:.3g}", (
                 f"This holds for each pair with probability at least {1 - self.delta:.6g} over the "
                 f"{self.n_draws:,} random draws made in fit, for pairs chosen without knowledge of the draws."
             )
-        return (
-            f"For two people x and x', the {what} differ by at most {size} {unit}, "
-            f"where D is {self.metric!r}; the exact curve, guarantee_.bound, is tighter. {odds}\n"
-            f"Covered: {covered}; and decide, whose outcome has exactly the smoothed law (no sampling error). "
-            "Level: " + self.level + ".\n"
-            f"Not covered: {argmax}information that is not among the features, differences between groups, "
-            "the accuracy of the model, and whether the metric is the right one."
+        if self.level == "exact":
+            return "D(x, x')", "This holds for all pairs, with certainty: outputs come from a formula."
+        n_loose = round(self.epsilon * self.n_draws)
+        if n_loose == 0:
+            return "D(x, x')", (
+                f"This holds for all pairs, with certainty: outputs are averages over {self.n_draws:,} fixed shifts "
+                "of a grid that holds every feature's values; values off the grid are refused."
+            )
+        return f"D(x, x') + n/{self.n_draws:,}", (
+            f"Here n counts the features in which x and x' differ, among the {n_loose} whose values are not on a grid, "
+            f"so n/{self.n_draws:,} is at most {self.epsilon:.3g}. This holds for all pairs, with certainty: outputs "
+            f"are averages over {self.n_draws:,} fixed shifts of a grid, not over random draws."
         )
 
 

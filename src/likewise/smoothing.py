@@ -300,7 +300,7 @@ class _Smoothed(MetaEstimatorMixin, BaseEstimator):
     def _check_rows(self, X: Any) -> FloatArray:
         """People as numbers, in `predict` and its like."""
         if not self._of_tables:
-            return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, reset=False)))
+            return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, order="C", reset=False)))
         metric: Any = self.noise_.metric
         codes: FloatArray = metric.encode(as_frame(X), self.coding_)
         # Where there is no `Mixed`, only columns that must not matter may be missing, and nobody looks at those.

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
@@ -62,13 +63,15 @@ class Cells:
         K = LEAST_DRAWS if n_draws is None else n_draws
         loose = _positions_per_step(noise, K, origins, steps) == 0
         if n_draws is None:
-            K = max(LEAST_DRAWS, int(np.ceil(loose.sum() / epsilon * (1 + 1e-12))))
+            K = max(LEAST_DRAWS, ceil(Fraction(int(loose.sum())) / Fraction(epsilon)))
             loose = _positions_per_step(noise, K, origins, steps) == 0
         steps = np.where(loose, 0.0, steps)
         origins = np.where(loose, np.median(visible, axis=0), origins)
         # One training row per draw, spread evenly over all of them.
         rows = (permutation(K, -1) * len(X)) // K
-        return cls(noise, K, origins, steps, X[:, ~noise.visible][rows])
+        cells = cls(noise, K, origins, steps, X[:, ~noise.visible][rows])
+        cells._check_on_grid(visible)
+        return cells
 
     @property
     def epsilon(self) -> float:
@@ -177,22 +180,18 @@ class CellDraws:
 def _grids(noise: Splitting, X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Steps and origins of the visible features; a step of 0 where there is no grid."""
     if noise.steps is None:
-        steps = np.zeros(X.shape[1])
-    elif isinstance(noise.steps, str):
-        steps = np.array([find_step(column) for column in X.T])
-    else:
-        steps = np.asarray(noise.steps)[noise.visible]
-    declared = noise.steps is not None and not isinstance(noise.steps, str)
-    origins = np.array([_origin(column, step, declared) for column, step in zip(X.T, steps, strict=True)])
+        return np.zeros(X.shape[1]), np.median(X, axis=0)
+    found = isinstance(noise.steps, str)
+    steps = np.array([find_step(column) for column in X.T]) if found else np.asarray(noise.steps)[noise.visible]
+    # A point of the grid near the median: a value that occurs, or a multiple of a declared step.
+    origins = np.quantile(X, 0.5, axis=0, method="lower")
+    if not found:
+        steps_or_1 = np.where(steps > 0, steps, 1.0)
+        origins = np.rint(origins / steps_or_1) * steps_or_1
+    for i in np.flatnonzero(steps if found else []):
+        if not on_grid(X[:, i], origins[i], steps[i]).all():
+            steps[i] = 0.0
     return steps, origins
-
-
-def _origin(column: FloatArray, step: float, declared: bool) -> float:
-    """A point of the grid near the median: multiples of a declared step, or a value that occurs."""
-    if step == 0:
-        return float(np.median(column))
-    middle = float(np.quantile(column, 0.5, method="lower"))
-    return float(np.rint(middle / step) * step) if declared else middle
 
 
 def _positions_per_step(noise: Splitting, K: int, origins: FloatArray, steps: FloatArray) -> FloatArray:

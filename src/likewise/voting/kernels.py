@@ -145,3 +145,23 @@ def output_votes(z, bias, activation, weights, last_bias, kind, low, width, tota
                 p = np.exp(np.float64(score[c] - top)) / norm
                 total[c] += p
                 squares[c] += p * p
+
+
+@_compiled
+def network_votes(z, shifts, activation, weights, biases, last, kind, low, width, raw, active, total, squares):  # type: ignore[no-untyped-def]
+    """Votes of a network for one tile of draws and several people, without returning to Python in between.
+
+    `z` is the first layer's product for the draws, `shifts[k]` what person k adds to it; `weights` are the layers
+    between the first and the `last`, `raw` and `active` buffers for each hidden layer.
+    """
+    n = len(z)
+    for k in range(len(shifts)):
+        shifted_layer(z, shifts[k], activation, active[0][:n])
+        for layer in range(len(weights)):
+            np.dot(active[layer][:n], weights[layer], raw[layer + 1][:n])
+            if layer + 1 < len(weights):
+                shifted_layer(raw[layer + 1][:n], biases[layer], activation, active[layer + 1][:n])
+        output_votes(
+            raw[len(weights)][:n], biases[len(weights) - 1], activation, last, biases[len(weights)], kind, low, width,
+            total[k], squares[k],
+        )  # fmt: skip

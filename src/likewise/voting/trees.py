@@ -63,8 +63,8 @@ class TreeVotes:
     features, thresholds : ndarray of shape (n_thresholds,)
         The distinct splits on visible features.
     split, low, high : ndarray of shape (n_nodes,)
-        Index into the splits; ``low`` and ``high`` bound the same feature further up (-1 and -2: no bound).
-        ``split = -1`` marks a leaf, ``-2`` a split on a hidden feature.
+        Index into the splits; ``low`` and ``high`` bound the same feature further up (n_thresholds + 1 and
+        n_thresholds: no bound). ``split = -1`` marks a leaf, ``-2`` a split on a hidden feature.
     left, right : ndarray of shape (n_nodes,)
         Children, always after their parent.
     chance : ndarray of shape (n_nodes,)
@@ -146,13 +146,18 @@ class TreeVotes:
 
 @dataclass(eq=False)
 class _Nodes:
-    """One tree as arrays; a leaf has left = -1. A row goes left if it is at most the threshold."""
+    """One tree as arrays; a leaf has left = -1.
+
+    A row goes left if it is at most `threshold` after rounding to `dtype`: if it is at most `border`, ties aside.
+    """
 
     left: IntArray
     right: IntArray
     feature: IntArray
     threshold: FloatArray
+    border: FloatArray
     values: FloatArray
+    dtype: type[np.floating[Any]]
 
 
 def output_limits(model: Any) -> tuple[float, float]:
@@ -227,8 +232,10 @@ def _from_sklearn(tree: Any, factor: float, vote: str, *, classify: bool) -> _No
         tree.children_left.astype(np.int64),
         tree.children_right.astype(np.int64),
         tree.feature.astype(np.int64),
+        tree.threshold,
         middle,
         values * factor,
+        np.float32,
     )
 
 
@@ -239,7 +246,9 @@ def _from_histogram(nodes: Any) -> _Nodes:
         np.where(leaf, -1, nodes["right"].astype(np.int64)),
         nodes["feature_idx"].astype(np.int64),
         nodes["num_threshold"].astype(np.float64),
+        nodes["num_threshold"].astype(np.float64),
         nodes["value"].astype(np.float64)[:, None],
+        np.float64,
     )
 
 
@@ -249,10 +258,9 @@ def _assemble(cls: type[TreeVotes], trees: list[_Nodes], baseline: FloatArray, m
     factor, shift = affine_map(model, noise.metric.n_features)
     column_of = np.cumsum(~noise.visible) - 1  # of a hidden feature, in the background
     starts = np.cumsum([0, *(len(tree.left) for tree in trees)])
-    feature = np.concatenate([tree.feature for tree in trees])
     inner = np.concatenate([tree.left for tree in trees]) >= 0
-    scale = np.where(inner, factor[feature], 1.0)
-    threshold = (np.concatenate([tree.threshold for tree in trees]) - np.where(inner, shift[feature], 0.0)) / scale
+    feature = np.where(inner, np.concatenate([tree.feature for tree in trees]), 0)
+    threshold = (np.concatenate([tree.border for tree in trees]) - shift[feature]) / factor[feature]
     seen = inner & noise.visible[feature]
     splits, index = np.unique(
         np.stack([feature[seen].astype(np.float64), threshold[seen]]), axis=1, return_inverse=True
@@ -279,7 +287,8 @@ def _assemble(cls: type[TreeVotes], trees: list[_Nodes], baseline: FloatArray, m
                 stack.append((int(tree.left[node]), box | {i: (bounds[0], cut)}, rows))
                 stack.append((int(tree.right[node]), box | {i: (cut, bounds[1])}, rows))
             else:
-                goes_left = bank.background[rows, column_of[i]] <= threshold[here]
+                seen_by_tree = (bank.background[rows, column_of[i]] * factor[i] + shift[i]).astype(tree.dtype)
+                goes_left = seen_by_tree <= tree.threshold[node]
                 chance[here] = goes_left.mean() if len(rows) else 0.0
                 stack.append((int(tree.left[node]), box, rows[goes_left]))
                 stack.append((int(tree.right[node]), box, rows[~goes_left]))

@@ -108,7 +108,8 @@ class Exact(Voter):
         if isinstance(self.votes, LinearVotes):
             mean = self.votes.mean_votes(X)
         else:
-            mean = np.clip(self.votes.mean_votes(X, self.n_jobs), *self.limits)
+            mean = self.votes.mean_votes(X, self.n_jobs)
+            np.clip(mean, *self.limits, out=mean)
         return Estimate(mean, mean, mean, np.zeros(len(X), dtype=np.int64))
 
 
@@ -122,17 +123,20 @@ class _Drawn(Voter):
 
     def estimate(self, X: FloatArray, *, verbose: bool = False) -> Estimate:
         """Averages over draws."""
-        parts = []
+        shape = (len(X), self.ballot.n_outputs)
+        out = Estimate(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(len(X), dtype=np.int64))
+        low, high = self.ballot.limits
         with progress_bar("Smoothing", len(X) * self.n_draws, show=verbose) as advance, single_threaded_blas():
             for start in range(0, len(X), _BLOCK):
-                people, where = _distinct(self.perturbation.prepare(X[start : start + _BLOCK]))
+                block = slice(start, start + _BLOCK)
+                people, where = _distinct(self.perturbation.prepare(X[block]))
                 advance((len(where) - len(people)) * self.n_draws)
                 found = self._of_people(people, advance)
-                parts.append([part[where] for part in (found.mean, found.lower, found.upper, found.n_draws)])
-        mean, lower, upper, n_draws = (np.concatenate(part) for part in zip(*parts, strict=True))
-        low, high = self.ballot.limits
-        mean, lower, upper = (low + (high - low) * part for part in (mean, lower, upper))
-        return Estimate(mean, lower, upper, n_draws)
+                out.mean[block] = low + (high - low) * found.mean[where]
+                out.lower[block] = low + (high - low) * found.lower[where]
+                out.upper[block] = low + (high - low) * found.upper[where]
+                out.n_draws[block] = found.n_draws[where]
+        return out
 
     @abstractmethod
     def _of_people(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate: ...
