@@ -162,7 +162,7 @@ class Gaussian(Noise):
     def _inverse_curve(self, variation: FloatArray) -> FloatArray:
         return np.asarray(erfinv(variation) * 2 / np.sqrt(np.pi))
 
-    # For Gaussian noise, Phi^-1(h(x)) is (1/sigma)-Lipschitz (theory §6), which is sharper than p + bound(D).
+    # For Gaussian noise, Phi^-1(h(x)) is (1/sigma)-Lipschitz (theory §10), which is sharper than p + bound(D).
 
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
