@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from likewise import WeightedLp
 from likewise.pairs import mean_powers, worst_partners
-from likewise.population import groups_of
+from likewise.people import groups_of
 from likewise.search import search
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]

@@ -11,7 +11,9 @@ import pandas as pd
 
 from likewise._checks import check_count
 from likewise.metrics import FloatArray, WeightedLp
-from likewise.population import Groups, Population, groups_of
+from likewise.people import Groups, IntArray, People
+from likewise.population import Population
+from likewise.tables import TableMetric
 
 _SAMPLE = 2000
 
@@ -43,7 +45,7 @@ class Audit:
     n_samples, n_distinct, n_compared : int
         Rows, distinct people (row and output), and pairs of distinct people that were compared one by one.
     tolerance : float
-    metric : WeightedLp
+    metric : WeightedLp or TableMetric
     """
 
     n_pairs: int
@@ -56,7 +58,7 @@ class Audit:
     n_distinct: int
     n_compared: int
     tolerance: float
-    metric: WeightedLp
+    metric: WeightedLp | TableMetric
 
     @property
     def coverage(self) -> str:
@@ -82,7 +84,7 @@ class Audit:
 def audit(
     model: Any,
     X: Any,
-    metric: WeightedLp,
+    metric: WeightedLp | TableMetric,
     *,
     predictions: Any = None,
     output_range: tuple[float, float] | None = None,
@@ -106,7 +108,9 @@ def audit(
         absolute difference, in the unit of the output. A plain function returns one number per row, or one
         probability per class. May be None if `predictions` is given.
     X : array-like of shape (n_samples, n_features)
-    metric : WeightedLp
+        For a `TableMetric` a table (pandas, polars or pyarrow) with the metric's columns, in any order; the model is
+        given it as a pandas DataFrame.
+    metric : WeightedLp or TableMetric
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Outputs of any outside system, to be used in place of the model's answers: probabilities within [0, 1], or
         numbers within `output_range`.
@@ -133,37 +137,46 @@ def audit(
     >>> result.violations[["row_a", "row_b", "differs"]]
        row_a  row_b       differs
     0      0      1  age: 30 / 31
+
+    The same for a table, with a column that must not matter:
+
+    >>> from likewise import TableMetric
+    >>> X = pd.DataFrame({"age": [30, 31], "race": ["x", "y"]})
+    >>> audit(None, X, TableMetric({"age": 0.01}, {"race": 0}), predictions=[0.2, 0.6]).violations["differs"][0]
+    'age: 30 / 31, race: x / y'
     """
     from likewise.search import search
 
-    if not isinstance(metric, WeightedLp):
-        raise TypeError(f"metric must be a WeightedLp; got {type(metric).__name__}.")
+    if not isinstance(metric, (WeightedLp, TableMetric)):
+        raise TypeError(f"metric must be a WeightedLp or a TableMetric; got {type(metric).__name__}.")
     n_worst = check_count("n_worst", n_worst)
-    people = _population(model, X, metric, predictions, output_range)
-    unit = people.unit
+    people = People.under(metric, X)
+    population = Population.of(model, X, people, predictions, output_range)
+    scales, unit = people.scales(metric), population.unit
     if tolerance is None:
         tolerance = 1e-9 * unit
     elif isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
         raise ValueError(f"tolerance must be a non-negative finite number; got {tolerance!r}.")
-    groups = groups_of(np.column_stack([people.X, people.outputs]))
+    groups = people.groups(population.outputs)
     found = search(
         people.X[groups.first],
-        people.outputs[groups.first],
+        population.outputs[groups.first],
         groups.count,
-        metric.scales / unit,
+        scales / unit,
         metric.p,
         float(tolerance) / unit,
         n_worst,
+        kinds=people.kinds,
     )
-    n = len(people.X)
+    n = len(people)
     differences, distances = unit * found.differences, unit * found.distances
     return Audit(
         n_pairs=n * (n - 1) // 2,
         n_violations=found.n_violations,
         max_excess=float(differences[0] - distances[0]) if found.n_violations else 0.0,
         max_ratio=found.max_ratio,
-        violations=_table(people, groups, found.pairs, differences, distances, metric),
-        sample=_sample(people, metric),
+        violations=_table(people, groups, found.pairs, differences, distances, scales),
+        sample=_sample(population, scales, metric.p),
         n_samples=n,
         n_distinct=len(groups.first),
         n_compared=found.n_compared,
@@ -172,26 +185,11 @@ def audit(
     )
 
 
-def _population(model: Any, X: Any, metric: WeightedLp, predictions: Any, output_range: Any) -> Population:
-    """People and outputs, with the features named as in the metric."""
-    people = Population.of(model, X, predictions, output_range)
-    if people.X.shape[1] != metric.n_features:
-        raise ValueError(
-            f"metric must have one weight per feature of X ({people.X.shape[1]}); it has {metric.n_features}."
-        )
-    if None not in (people.names, metric.feature_names) and people.names != metric.feature_names:
-        raise ValueError(
-            f"X must have the columns of the metric in its order, {list(metric.feature_names or ())}; "
-            f"got {list(people.names or ())}. Select them with X[list(metric.feature_names)]."
-        )
-    return Population(people.X, people.outputs, people.unit, people.names or metric.feature_names)
-
-
 def _table(
-    people: Population, groups: Groups, pairs: Any, differences: FloatArray, distances: FloatArray, metric: WeightedLp
+    people: People, groups: Groups, pairs: IntArray, differences: FloatArray, distances: FloatArray, scales: FloatArray
 ) -> pd.DataFrame:
     a, b = groups.first[pairs].T
-    contribution = metric.scales * np.abs(people.X[a] - people.X[b])
+    contribution = scales * people.gaps(a, b)
     orders = np.argsort(-contribution, axis=1, kind="stable")
     with np.errstate(divide="ignore"):
         ratios = differences / distances
@@ -211,9 +209,10 @@ def _table(
     )
 
 
-def _sample(people: Population, metric: WeightedLp) -> pd.DataFrame:
+def _sample(population: Population, scales: FloatArray, p: float) -> pd.DataFrame:
     # A fixed seed: the same audit twice is the same result.
-    a, b = np.random.default_rng(0).integers(len(people.X), size=(2, _SAMPLE))
+    a, b = np.random.default_rng(0).integers(len(population.people), size=(2, _SAMPLE))
     a, b = a[a != b], b[a != b]
-    difference = people.unit * np.abs(people.outputs[a] - people.outputs[b]).sum(axis=1)
-    return pd.DataFrame({"difference": difference, "distance": metric(people.X[a], people.X[b])})
+    return pd.DataFrame(
+        {"difference": population.differences(a, b), "distance": population.people.distances(scales, p, a, b)}
+    )

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from likewise.metrics import FloatArray, WeightedLp
-from likewise.population import IntArray, groups_of, people_as_numbers
+from likewise.people import IntArray, People
+from likewise.tables import TableMetric
 
 _TOLERANCE = 1e-7
 _MAX_ROUNDS = 500
@@ -40,7 +41,7 @@ class Ceiling:
         return self.value
 
 
-def ceiling(X: Any, y: Any, metric: WeightedLp) -> Ceiling:
+def ceiling(X: Any, y: Any, metric: WeightedLp | TableMetric) -> Ceiling:
     """Best mean confidence that any model fair under `metric` could reach on (`X`, `y`).
 
     The optimum of ``max mean_i h_i[y_i]`` over class probabilities h with ``TV(h_i, h_j) <= D(x_i, x_j)`` for all
@@ -54,8 +55,9 @@ def ceiling(X: Any, y: Any, metric: WeightedLp) -> Ceiling:
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
+        For a `TableMetric` a table with the metric's columns.
     y : array-like of shape (n_samples,)
-    metric : WeightedLp
+    metric : WeightedLp or TableMetric
 
     Returns
     -------
@@ -72,24 +74,20 @@ def ceiling(X: Any, y: Any, metric: WeightedLp) -> Ceiling:
     """
     from likewise.pairs import worst_partners
 
-    if not isinstance(metric, WeightedLp):
-        raise TypeError(f"metric must be a WeightedLp; got {type(metric).__name__}.")
-    people, names = people_as_numbers(X)
+    if not isinstance(metric, (WeightedLp, TableMetric)):
+        raise TypeError(f"metric must be a WeightedLp or a TableMetric; got {type(metric).__name__}.")
+    people = People.under(metric, X)
+    scales = people.scales(metric)
     labels = np.asarray(y)
     if labels.shape != (len(people),):
         raise ValueError(f"y must have one label per row of X ({len(people)}); got an array of shape {labels.shape}.")
     check_classification_targets(labels)
-    if people.shape[1] != metric.n_features:
-        raise ValueError(f"metric must have one weight per feature of X ({people.shape[1]}); it is {metric!r}.")
-    if None not in (names, metric.feature_names) and names != metric.feature_names:
-        raise ValueError(f"X must have the columns of the metric in its order, {metric.feature_names}; got {names}.")
     classes, codes = np.unique(labels, return_inverse=True)
     # People at distance 0 have the same probabilities under any fair model: they are one person with many labels.
-    rows = people[:, metric.scales > 0]
-    groups = groups_of(rows)
+    groups = people.groups(among=scales > 0)
     tally = np.zeros((len(groups.first), len(classes)))
     np.add.at(tally, (groups.of_row, codes), 1.0)
-    columns = np.ascontiguousarray(people[groups.first].T)
+    columns = np.ascontiguousarray(people.X[groups.first].T)
     n = len(groups.first)
 
     program = _Program(tally)
@@ -97,14 +95,14 @@ def ceiling(X: Any, y: Any, metric: WeightedLp) -> Ceiling:
     while True:
         h = program.h
         outputs = np.ascontiguousarray((h[:, 1:] if len(classes) == 2 else h / 2).T)
-        partner, excess, _ = worst_partners(columns, outputs, metric.scales, metric.p, 0.0)
+        partner, excess, _ = worst_partners(columns, outputs, scales, metric.p, 0.0, people.kinds)
         if excess.max() <= _TOLERANCE:
             break
         if n_rounds == _MAX_ROUNDS:
             raise RuntimeError(f"The linear program did not converge in {n_rounds} rounds. Take fewer people.")
         chosen = [np.stack([np.arange(n), each], axis=1)[(each >= 0) & (excess > _TOLERANCE)] for each in partner]
         pairs = np.unique(np.concatenate(chosen), axis=0)
-        program.add(pairs, metric(people[groups.first[pairs[:, 0]]], people[groups.first[pairs[:, 1]]]))
+        program.add(pairs, people.distances(scales, metric.p, *groups.first[pairs].T))
         program.solve()
         n_rounds += 1
     value = float((tally * program.h).sum() / len(people))

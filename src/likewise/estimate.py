@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise.coding import as_frame, is_table
 from likewise.metrics import FloatArray, WeightedLp
-from likewise.population import IntArray, Population, groups_of
+from likewise.people import CODE, GAPPY, IntArray, People
+from likewise.population import Population
+from likewise.program import ROUNDING, Program
+from likewise.tables import TableMetric
 
-# As a share of the range of outputs. Below it lie differences of rounding, which no metric should have to explain.
-_ROUNDING = 1e-11
 # A pair counts as explained at this relative shortfall, a little above what the solver leaves.
 _SHORTFALL = 2e-10
 _PER_ROUND = 500
@@ -27,7 +29,7 @@ class MetricEstimate:
 
     Attributes
     ----------
-    metric : WeightedLp
+    metric : WeightedLp or TableMetric
     active_pairs : DataFrame
         The people who force the weights: pairs whose difference of outputs uses up their distance. ``row_a`` and
         ``row_b`` are positions in X.
@@ -39,7 +41,7 @@ class MetricEstimate:
         Pairs that entered the linear program.
     """
 
-    metric: WeightedLp
+    metric: WeightedLp | TableMetric
     active_pairs: pd.DataFrame
     n_pairs: int
     n_rounds: int
@@ -51,7 +53,9 @@ def estimate_minimal_metric(
     X: Any,
     p: float = 1,
     *,
+    categorical: Sequence[str] | None = None,
     predictions: Any = None,
+    output_range: tuple[float, float] | None = None,
     upper: Mapping[Any, float] | None = None,
     fixed: Mapping[Any, float] | None = None,
 ) -> MetricEstimate:
@@ -60,7 +64,7 @@ def estimate_minimal_metric(
     Solves ``min c.w`` under ``sum_i w_i |x_ai - x_bi|^p >= difference(a, b)^p`` for all pairs (a, b) of people,
     where ``c_i`` is the mean of ``|x_ai - x_bi|^p``: of all metrics that no pair in `X` exceeds and whose weights
     cannot be lowered, the one with the smallest mean ``D^p``. Pairs enter the program as they are found to be violated
-    (`docs/theory.md` §8).
+    (`docs/theory.md` §8). In a table, ``|x_ai - x_bi|`` is 1 for different categories, and their weight at most 1.
 
     Covers / does not cover
     -----------------------
@@ -73,10 +77,19 @@ def estimate_minimal_metric(
         Class probabilities are compared by total variation, labels as probabilities of 0 and 1, and numbers by
         absolute difference. A plain function returns one number per row, or one probability per class.
     X : array-like of shape (n_samples, n_features)
+        Or a table (pandas, polars or pyarrow) with categories, which the model is given as a pandas DataFrame. A
+        missing number is a category of its own: what its absence weighs is in ``metric.missing``, and
+        where no number is missing in `X` the metric refuses people with one missing.
     p : float, default=1
-        Any finite number >= 1.
+        Any finite number >= 1; 1 for tables with categories.
+    categorical : sequence of str, optional
+        Columns whose values are equal or not. None takes those of text, categories and truth values.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Probabilities to use in place of the model's answers; `model` may then be None.
+        Probabilities to use in place of the model's answers, or numbers within `output_range`; `model` may then be
+        None.
+    output_range : tuple of float, optional
+        Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
+        `audit` take them; otherwise they are in the unit of the output.
     upper : mapping from feature name or position to weight, optional
         Weights may not be larger.
     fixed : mapping from feature name or position to weight, optional
@@ -85,6 +98,7 @@ def estimate_minimal_metric(
     Returns
     -------
     MetricEstimate
+        With a `TableMetric` if `X` is a table with categories or missing numbers, or if `categorical` is given.
 
     Raises
     ------
@@ -98,24 +112,28 @@ def estimate_minimal_metric(
     >>> result = estimate_minimal_metric(lambda X: 3 * X[:, 0] - X[:, 1], X)
     >>> result.metric
     WeightedLp([3, 1], p=1)
+    >>> X = pd.DataFrame({"age": [30, 40, 40], "region": ["north", "north", "south"]})
+    >>> estimate_minimal_metric(None, X, predictions=[0.1, 0.3, 0.6]).metric
+    TableMetric(numeric: age=0.02; mismatch: region=0.3; p=1)
     """
     from likewise.pairs import worst_partners
 
     p = _check_finite_p(p)
-    people = Population.of(model, X, predictions)
-    distinct = groups_of(people.X)
-    _check_distinct(people, distinct.first, distinct.of_row)
-    rows = people.X[distinct.first]
-    columns, outputs = (np.ascontiguousarray(a.T) for a in (rows, people.outputs[distinct.first]))
+    everyone = _people(X, categorical, p)
+    population = Population.of(model, X, everyone, predictions, output_range)
+    distinct = everyone.groups()
+    _check_distinct(population, distinct.first, distinct.of_row)
+    people = People(everyone.X[distinct.first], everyone.kinds, everyone.names)
+    columns, outputs = (np.ascontiguousarray(a.T) for a in (people.X, population.outputs[distinct.first]))
     # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
-    low, high = _bounds(upper, fixed, people, p)
-    _check_feasible(people, distinct.first, columns, outputs, low, high, p)
+    low, high = _bounds(upper, fixed, population, p)
+    _check_feasible(population, distinct.first, columns, outputs, low, high, p)
 
-    program = _Program(rows, outputs.T, low, high, p)
+    program = Program(people, outputs.T, low, high, p)
     n_rounds = 0
     while True:
         scales = program.weights ** (1 / p)
-        partner, excess, ratio = worst_partners(columns, outputs, scales, p, _ROUNDING)
+        partner, excess, ratio = worst_partners(columns, outputs, scales, p, ROUNDING, people.kinds)
         if ratio.min() >= 1 - _SHORTFALL:
             break
         new = program.add(_choose(partner, excess, ratio))
@@ -127,90 +145,71 @@ def estimate_minimal_metric(
         program.solve()
         n_rounds += 1
 
-    metric = WeightedLp(program.weights * people.unit**p, p, feature_names=people.names)
-    n = len(rows)
+    metric = _metric(everyone, program.weights * population.unit**p, p)
+    n = len(people)
     return MetricEstimate(
         metric=metric,
-        active_pairs=_describe(people, distinct.first[program.active()], metric),
+        active_pairs=_describe(population, distinct.first[program.active()], metric),
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
         n_constraints=len(program.pairs),
     )
 
 
-class _Program:
-    """The linear program, kept alive in HiGHS while pairs are added.
-
-    Variables are ``u_i = w_i scale_i^p``, and each pair's row is divided by its right-hand side, so that features in
-    any unit and differences of any size are alike to the solver.
-    """
-
-    def __init__(self, X: FloatArray, outputs: FloatArray, low: FloatArray, high: FloatArray, p: float) -> None:
-        import highspy
-
-        from likewise.pairs import mean_powers
-
-        self.X, self.outputs, self.p, self.low, self.high = X, outputs, p, low, high
-        self.varies = np.ptp(X, axis=0) > 0
-        self.scale = np.where(self.varies, X.std(axis=0), 1.0)
-        cost = mean_powers(np.ascontiguousarray((X / self.scale).T), p)
-        # Any positive costs give a minimal metric; beyond this range, met for large p only, the solver loses digits.
-        cost = np.clip(cost / cost[self.varies].min(), 1.0, 1e8)
-        self.weights = low.copy()
-        self.pairs: dict[tuple[int, int], None] = {}  # an ordered set
-        lower, upper = low * self.scale**p, high * self.scale**p
-        upper[~self.varies] = lower[~self.varies]  # nothing to explain
-        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self.solver.silent()
-        for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            self.solver.setOptionValue(name, 1e-10)
-        self.solver.setOptionValue("small_matrix_value", 1e-12)
-        for each, least, most in zip(cost, lower, upper, strict=True):
-            self.solver.addCol(each, least, most, 0, [], [])
-
-    def add(self, pairs: IntArray) -> int:
-        """Add those pairs that are not yet in the program; return how many."""
-        new = [pair for pair in map(tuple, pairs.tolist()) if pair not in self.pairs]
-        if not new:
-            return 0
-        self.pairs |= dict.fromkeys(new)
-        a, b = np.array(new).T
-        needed = np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1) - _ROUNDING
-        with np.errstate(over="ignore", under="ignore"):
-            # Beyond 1e10 the smallest weight explains the pair; the cap errs towards larger weights.
-            values = np.minimum((np.abs(self.X[a] - self.X[b]) / self.scale / needed[:, None]) ** self.p, 1e10)
-        n, d = len(new), self.X.shape[1]
-        enlarge = 1 / np.minimum(values.max(axis=1), 1.0)  # the solver drops tiny coefficients
-        values *= enlarge[:, None]
-        self.solver.addRows(
-            n,
-            enlarge,
-            np.full(n, np.inf),
-            n * d,
-            np.arange(n, dtype=np.int32) * d,
-            np.tile(np.arange(d, dtype=np.int32), n),
-            values.ravel(),
+def _people(X: Any, categorical: Sequence[str] | None, p: float) -> People:
+    """A matrix of numbers where that says all; otherwise a table, whose columns are told apart by type."""
+    if not is_table(X):
+        if categorical is not None:
+            raise TypeError(f"categorical names columns, so X must be a table; got {type(X).__name__}.")
+        return People.of_array(X)
+    frame = as_frame(X)
+    if categorical is None:
+        chosen = [str(name) for name, column in frame.items() if _is_categorical(column)]
+        if not chosen and not frame.isna().any(axis=None):
+            return People.of_array(frame)
+    else:
+        chosen = list(categorical)
+        unknown = [name for name in chosen if name not in frame.columns]
+        if unknown or isinstance(categorical, str):
+            raise ValueError(f"categorical must list columns of X, {list(frame.columns)}; got {categorical!r}.")
+    wrong = [name for name in frame.columns if not isinstance(name, str)]
+    if wrong:
+        raise ValueError(f"X must have text as names of its columns; got {wrong[0]!r}. Use X.rename(columns=str).")
+    people = People.of_table(frame, [name for name in frame.columns if name not in chosen], chosen)
+    if p != 1 and (people.kinds == CODE).any():
+        raise ValueError(
+            f"p must be 1 for a table with categories or missing numbers; got {p:g}. Their weights are added outside "
+            "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, that a pair is explained is not a "
+            "linear constraint on the weights, and there is no linear program to solve."
         )
-        return n
+    return people
 
-    def solve(self) -> None:
-        """Re-solve from the last basis."""
-        import highspy
 
-        self.solver.run()
-        status = self.solver.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"The linear program could not be solved ({status.name}). Lower p, or rescale X.")
-        u = np.array(self.solver.getSolution().col_value)
-        self.weights = np.clip(np.maximum(u, 0.0) / self.scale**self.p, self.low, self.high)
+def _is_categorical(column: pd.Series[Any]) -> bool:
+    kind = column.dtype
+    return bool(
+        isinstance(kind, pd.CategoricalDtype)
+        or pd.api.types.is_bool_dtype(kind)
+        or pd.api.types.is_object_dtype(kind)
+        or pd.api.types.is_string_dtype(kind)
+    )
 
-    def active(self) -> IntArray:
-        """Pairs whose constraints define the solution (the non-basic rows of the simplex); shape (n, 2)."""
-        import highspy
 
-        tight = [status == highspy.HighsBasisStatus.kLower for status in self.solver.getBasis().row_status]
-        pairs: IntArray = np.array(list(self.pairs), dtype=np.int64).reshape(-1, 2)
-        return pairs[np.flatnonzero(tight)]
+def _metric(people: People, weights: FloatArray, p: float) -> WeightedLp | TableMetric:
+    if people.table is None:
+        return WeightedLp(weights, p, feature_names=people.names)
+    n_named = len(weights) - len(people.gappy)
+    codes = people.kinds == CODE
+    missing = {name: min(1.0, float(w)) for name, w in zip(people.gappy, weights[n_named:], strict=True)}
+    numeric = {people.name(i): float(weights[i]) for i in range(n_named) if not codes[i]}
+    for i, name in enumerate(people.gappy):
+        if numeric[name] == 0 and missing[name] > 0:
+            # In a metric, a number of weight 0 may not matter by its absence either. As good as 0: all people in X
+            # together span 1e-9.
+            values = people.X[:, np.flatnonzero(people.kinds == GAPPY)[i]]
+            numeric[name] = 1e-9 / float(np.nanmax(values) - np.nanmin(values) or 1.0)
+    categorical = {people.name(i): min(1.0, float(weights[i])) for i in range(n_named) if codes[i]}
+    return TableMetric(numeric, categorical, p, missing=missing or "refuse")
 
 
 def _choose(partner: IntArray, excess: FloatArray, ratio: FloatArray) -> IntArray:
@@ -223,19 +222,20 @@ def _choose(partner: IntArray, excess: FloatArray, ratio: FloatArray) -> IntArra
     return np.unique(pairs[pairs[:, 1] >= 0], axis=0)
 
 
-def _describe(people: Population, pairs: IntArray, metric: WeightedLp) -> pd.DataFrame:
+def _describe(population: Population, pairs: IntArray, metric: WeightedLp | TableMetric) -> pd.DataFrame:
+    people = population.people
     a, b = pairs.T
-    difference = people.unit * np.abs(people.outputs[a] - people.outputs[b]).sum(axis=1)
+    scales = people.scales(metric)
     forced = [
-        ", ".join(people.name(int(i)) for i in np.flatnonzero((people.X[j] != people.X[k]) & (metric.weights > 0)))
-        for j, k in pairs
+        ", ".join(dict.fromkeys(people.name(int(i)) for i in np.flatnonzero(part)))
+        for part in people.gaps(a, b) * scales
     ]
     frame = pd.DataFrame(
         {
             "row_a": a,
             "row_b": b,
-            "difference": difference,
-            "distance": metric(people.X[a], people.X[b]) if len(pairs) else np.empty(0),
+            "difference": population.differences(a, b),
+            "distance": people.distances(scales, metric.p, a, b),
             "forces": pd.Series(forced, dtype=object),
         }
     )
@@ -253,48 +253,56 @@ def _check_finite_p(p: Any) -> float:
     return float(p)
 
 
-def _check_distinct(people: Population, first: IntArray, of_row: IntArray) -> None:
+def _check_distinct(population: Population, first: IntArray, of_row: IntArray) -> None:
     if len(first) < 2:
-        raise ValueError(f"X must hold at least two distinct rows; all {len(people.X)} rows are equal.")
-    gap = np.abs(people.outputs - people.outputs[first[of_row]]).sum(axis=1)
+        raise ValueError(f"X must hold at least two distinct rows; all {len(of_row)} rows are equal.")
+    gap = population.differences(np.arange(len(of_row)), first[of_row])
     worst = int(gap.argmax())
-    if gap[worst] > 1e-9:  # rows of one batch may be rounded differently
+    if gap[worst] > 1e-9 * population.unit:  # rows of one batch may be rounded differently
         raise ValueError(
             f"Equal people must have equal outputs, or no metric exists; rows {first[of_row[worst]]} and {worst} of X "
-            f"are equal and their outputs differ by {people.unit * gap[worst]:.3g}. Use a deterministic model, or add "
+            f"are equal and their outputs differ by {gap[worst]:.3g}. Use a deterministic model, or add "
             "the feature that tells these people apart."
         )
 
 
-def _bounds(upper: Any, fixed: Any, people: Population, p: float) -> tuple[FloatArray, FloatArray]:
+def _bounds(upper: Any, fixed: Any, population: Population, p: float) -> tuple[FloatArray, FloatArray]:
     """Lower and upper limits of the weights, for outputs in units."""
-    d = people.X.shape[1]
-    low, high = np.zeros(d), np.full(d, np.inf)
+    people, unit = population.people, population.unit**p
+    codes = people.kinds == CODE
+    low, high = np.zeros(len(codes)), np.where(codes, 1.0 / unit, np.inf)
+    named: set[int] = set()
     for parameter, given in (("upper", upper), ("fixed", fixed)):
         for key, weight in dict(given or {}).items():
             i = _position(parameter, key, people)
+            most = 1.0 if codes[i] else np.inf
             if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
                 raise ValueError(f"{parameter} must hold non-negative finite weights; got {weight!r} for {key!r}.")
-            if parameter == "fixed" and np.isfinite(high[i]):
+            if float(weight) > most:
+                raise ValueError(f"{parameter} must be at most 1 for categories; got {weight!r} for {key!r}.")
+            if i in named:
                 raise ValueError(f"fixed and upper must not both name a feature; got {key!r} in both.")
-            high[i] = float(weight) / people.unit**p
+            named.add(i)
+            high[i] = float(weight) / unit
             if parameter == "fixed":
                 low[i] = high[i]
+            if weight == 0 and people.kinds[i] == GAPPY:  # what must not matter may not matter by its absence either
+                high[len(codes) - len(people.gappy) + people.gappy.index(people.name(i))] = 0.0
     return low, high
 
 
-def _position(parameter: str, key: Any, people: Population) -> int:
-    d = people.X.shape[1]
+def _position(parameter: str, key: Any, people: People) -> int:
+    d = len(people.kinds) - len(people.gappy)
     if people.names is not None and str(key) in people.names:
         return people.names.index(str(key))
     if isinstance(key, Integral) and 0 <= int(key) < d:
         return int(key)
-    known = f"positions 0 to {d - 1}" if people.names is None else list(people.names)
+    known = f"positions 0 to {d - 1}" if people.names is None else list(people.names[:d])
     raise ValueError(f"{parameter} must name features of X, {known}; got {key!r}.")
 
 
 def _check_feasible(
-    people: Population,
+    population: Population,
     first: IntArray,
     columns: FloatArray,
     outputs: FloatArray,
@@ -311,8 +319,9 @@ def _check_feasible(
 
     if not np.isfinite(high).any():
         return
+    people = population.people
     scales = np.where(np.isinf(high), 1e100, high ** (1 / p))
-    partner, excess, ratio = worst_partners(columns, outputs, scales, p, _ROUNDING)
+    partner, excess, ratio = worst_partners(columns, outputs, scales, p, ROUNDING, people.kinds)
     if ratio.min() >= 1 - _SHORTFALL:
         return
     worst = [i for i in np.argsort(-excess, kind="stable")[:3] if partner[0, i] >= 0]
@@ -320,11 +329,13 @@ def _check_feasible(
     lines = []
     for i in worst:
         a, b = (int(first[k]) for k in (i, partner[0, i]))
-        gap = people.unit * float(np.abs(people.outputs[a] - people.outputs[b]).sum())
+        gap = float(population.differences(np.array([a]), np.array([b]))[0])
         lines.append(f"rows {a} and {b} (outputs differ by {gap:.4g}; {people.differing(a, b, order)})")
     n_people = int((partner[0] >= 0).sum())
+    cure = "Raise these weights, or audit the model against the metric you have in mind."
+    if (people.kinds == CODE).any() and population.unit > 1:
+        cure = "Weights of categories are at most 1: give output_range=(lowest, highest) to have shares of its width."
     raise ValueError(
         "fixed and upper leave no metric: some pairs differ only in bounded features, and these weights do not explain "
-        f"the difference of outputs. Worst of those found (for {n_people} people): {'; '.join(lines)}. Raise these "
-        "weights, or audit the model against the metric you have in mind."
+        f"the difference of outputs. Worst of those found (for {n_people} people): {'; '.join(lines)}. {cure}"
     )

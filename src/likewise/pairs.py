@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, prange
 
 from likewise.metrics import FloatArray
-from likewise.population import IntArray
+from likewise.people import CODE, GAPPY, IntArray, Kinds
 
 BLOCK = 512
 
@@ -31,7 +31,7 @@ def fill_differences(outputs, i, start, stop, out):
 
 
 @njit(cache=True, error_model="numpy")
-def fill_distances(X, scales, p, i, start, stop, differences, out):
+def fill_distances(X, kinds, scales, p, i, start, stop, differences, out):
     """Distance between person i and the persons from `start` to `stop`.
 
     Powers other than 1, 2 and infinity are slow, so they are taken only where the largest coordinate, a lower
@@ -42,7 +42,19 @@ def fill_distances(X, scales, p, i, start, stop, differences, out):
         out[j] = 0.0
     for f in range(X.shape[0]):
         own, scale, others = X[f, i], scales[f], X[f, start:stop]
-        if p == 1.0:
+        if kinds[f] == CODE or own != own:  # codes come last; a missing number is at no distance
+            continue
+        if kinds[f] == GAPPY:
+            for j in range(len(others)):
+                z = scale * abs(own - others[j])
+                z = z if z == z else 0.0
+                if p == 1.0:
+                    out[j] += z
+                elif p == 2.0:
+                    out[j] += z * z
+                else:
+                    out[j] = z if z > out[j] else out[j]
+        elif p == 1.0:
             for j in range(len(others)):
                 out[j] += scale * abs(own - others[j])
         elif p == 2.0:
@@ -58,16 +70,28 @@ def fill_distances(X, scales, p, i, start, stop, differences, out):
             out[j] = np.sqrt(out[j])
     elif p != 1.0 and p != np.inf:
         for j in range(n):
-            largest = out[j]
-            if 0.0 < largest < differences[j]:
-                total = 0.0
-                for f in range(X.shape[0]):
-                    total += (scales[f] * abs(X[f, i] - X[f, start + j]) / largest) ** p
-                out[j] = largest * total ** (1.0 / p)
+            if 0.0 < out[j] < differences[j]:
+                out[j] = _raised(X, kinds, scales, p, i, start + j, out[j])
+    for f in range(X.shape[0]):
+        if kinds[f] == CODE:
+            own, scale, others = X[f, i], scales[f], X[f, start:stop]
+            for j in range(len(others)):
+                out[j] += scale if own != others[j] else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _raised(X, kinds, scales, p, i, j, largest):
+    """Distance between the numbers of two people, for any p; `largest` is the largest of their scaled gaps."""
+    total = 0.0
+    for f in range(X.shape[0]):
+        z = scales[f] * abs(X[f, i] - X[f, j]) / largest
+        if kinds[f] != CODE and z == z:
+            total += z**p
+    return largest * total ** (1.0 / p)
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
-def _worst_partners(X, outputs, scales, p, tolerance):
+def _worst_partners(X, outputs, kinds, scales, p, tolerance):
     n = X.shape[1]
     partner = np.full((2, n), -1, dtype=np.int64)
     excess = np.zeros(n)
@@ -79,7 +103,7 @@ def _worst_partners(X, outputs, scales, p, tolerance):
         for start in range(i + 1, n, BLOCK):
             stop = min(n, start + BLOCK)
             fill_differences(outputs, i, start, stop, differences)
-            fill_distances(X, scales, p, i, start, stop, differences, distances)
+            fill_distances(X, kinds, scales, p, i, start, stop, differences, distances)
             for j in range(stop - start):
                 needed = differences[j] - tolerance
                 if distances[j] < needed:
@@ -93,7 +117,7 @@ def _worst_partners(X, outputs, scales, p, tolerance):
 
 
 def worst_partners(
-    X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, tolerance: float
+    X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, tolerance: float, kinds: Kinds | None = None
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """For each person, who among the later ones exceeds the distance most.
 
@@ -103,6 +127,8 @@ def worst_partners(
     ----------
     X : ndarray of shape (n_features, n_people)
     outputs : ndarray of shape (n_outputs, n_people)
+    kinds : ndarray of shape (n_features,), optional
+        As in `likewise.people`; numbers if not given.
 
     Returns
     -------
@@ -111,19 +137,31 @@ def worst_partners(
     excess, ratio : ndarray of shape (n_people,)
         Those two extremes; 0 and 1 where nobody exceeds.
     """
-    result: Any = _worst_partners(X, outputs, scales, p, tolerance)
+    result: Any = _worst_partners(X, outputs, all_numbers(X) if kinds is None else kinds, scales, p, tolerance)
     return result  # type: ignore[no-any-return]
 
 
+def all_numbers(columns: FloatArray) -> Kinds:
+    """Return the kinds of columns (the rows here) that hold numbers only."""
+    return np.zeros(len(columns), dtype=np.int8)
+
+
 @njit(parallel=True, cache=True, error_model="numpy")
-def _mean_powers(X, p):
+def _mean_powers(X, kinds, p):
     d, n = X.shape
     totals = np.zeros((n, d))
     for turn in prange(n):
         i = turn // 2 if turn % 2 == 0 else n - 1 - turn // 2
         for f in range(d):
             own, total = X[f, i], 0.0
-            if p == 1.0:
+            if kinds[f] == CODE:
+                for j in range(i + 1, n):
+                    total += 1.0 if own != X[f, j] else 0.0
+            elif kinds[f] == GAPPY:
+                for j in range(i + 1, n):
+                    z = abs(own - X[f, j])
+                    total += z**p if z == z else 0.0
+            elif p == 1.0:
                 for j in range(i + 1, n):
                     total += abs(own - X[f, j])
             else:
@@ -134,8 +172,8 @@ def _mean_powers(X, p):
     return totals
 
 
-def mean_powers(X: FloatArray, p: float) -> FloatArray:
-    """Mean over all pairs of ``|x_ai - x_bi|^p``, per feature; `X` has shape (n_features, n_people)."""
+def mean_powers(X: FloatArray, p: float, kinds: Kinds | None = None) -> FloatArray:
+    """Mean over all pairs of ``gap_i^p``, per feature; `X` has shape (n_features, n_people)."""
     n = X.shape[1]
-    means: FloatArray = _mean_powers(X, p).sum(axis=0) / (n * (n - 1) / 2)
+    means: FloatArray = _mean_powers(X, all_numbers(X) if kinds is None else kinds, p).sum(axis=0) / (n * (n - 1) / 2)
     return means

@@ -1,4 +1,4 @@
-"""Who is compared, and what a model says about them."""
+"""What a model says about people."""
 
 from __future__ import annotations
 
@@ -6,42 +6,41 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.base import is_classifier
 
 from likewise.metrics import FloatArray
-
-IntArray = npt.NDArray[np.int64]
+from likewise.people import IntArray, People
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """People as numbers, with a model's outputs in a form that is cheap to compare.
+    """People, with a model's outputs in a form that is cheap to compare.
 
     Attributes
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    people : People
     outputs : ndarray of shape (n_samples, n_outputs)
         ``unit * sum_k |outputs[a, k] - outputs[b, k]|`` is the difference between the people a and b: total
         variation of class probabilities, or absolute difference of predictions. The sum is at most 1.
     unit : float
         A power of two, so that leaving it out and putting it back costs no digit. 1 for probabilities.
-    names : tuple of str, or None
-        Of the features.
     """
 
-    X: FloatArray
+    people: People
     outputs: FloatArray
     unit: float
-    names: tuple[str, ...] | None
 
     @classmethod
     def of(
-        cls, model: Any, X: Any, predictions: Any = None, output_range: tuple[float, float] | None = None
+        cls,
+        model: Any,
+        X: Any,
+        people: People,
+        predictions: Any = None,
+        output_range: tuple[float, float] | None = None,
     ) -> Population:
         """Ask `model` about `X`, or take `predictions`; differences are in units of the width of `output_range`."""
-        people, names = people_as_numbers(X)
         if predictions is None:
             answers, probable = _ask(model, X, people)
             guarantee = getattr(model, "guarantee_", None)
@@ -49,79 +48,20 @@ class Population:
         else:
             answers, probable = _given(predictions, len(people), output_range)
         if probable:
-            return cls(people, _probability_outputs(answers), 1.0, names)
+            return cls(people, _probability_outputs(answers), 1.0)
         if output_range is not None:
             low, high = check_output_range(output_range)
             answers = (answers - low) / (high - low)
         spread = float(np.ptp(answers))
         unit = float(np.exp2(np.ceil(np.log2(spread)))) if spread > 0 else 1.0
-        return cls(people, (answers / unit)[:, None], unit, names)
+        return cls(people, (answers / unit)[:, None], unit)
 
-    def name(self, feature: int) -> str:
-        """Name of a feature, or a word for its position."""
-        return f"feature {feature}" if self.names is None else self.names[feature]
-
-    def differing(self, a: int, b: int, order: npt.ArrayLike, most: int = 6) -> str:
-        """List the features in which two people differ, with both values, in the given order of features."""
-        parts = [
-            f"{self.name(i)}: {self.X[a, i]:.6g} / {self.X[b, i]:.6g}"
-            for i in np.asarray(order)
-            if self.X[a, i] != self.X[b, i]
-        ]
-        if len(parts) > most:
-            parts = [*parts[:most], f"{len(parts) - most} more"]
-        return ", ".join(parts) or "nothing"
+    def differences(self, a: IntArray, b: IntArray) -> FloatArray:
+        """Differences of outputs between the people a and b."""
+        return np.asarray(self.unit * np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1))
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Equal rows, each kind once: where it first occurs, how often, and the group of every row."""
-
-    first: IntArray
-    count: IntArray
-    of_row: IntArray
-
-
-def groups_of(rows: FloatArray) -> Groups:
-    """Collapse equal rows; groups are in the order of their first row."""
-    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
-    new = np.ones(len(rows), dtype=bool)
-    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
-    label = np.cumsum(new) - 1
-    starts = np.flatnonzero(new)
-    first = np.minimum.reduceat(order, starts)
-    rank = np.argsort(first)
-    position = np.empty_like(rank)
-    position[rank] = np.arange(len(rank))
-    of_row = np.empty(len(rows), dtype=np.int64)
-    of_row[order] = position[label]
-    count = np.diff(np.append(starts, len(rows)))[rank]
-    return Groups(first[rank].astype(np.int64), count.astype(np.int64), of_row)
-
-
-def people_as_numbers(X: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
-    """Check that `X` is a table of at least two people in finite numbers."""
-    columns = getattr(X, "columns", None)
-    names = None if columns is None else tuple(str(name) for name in columns)
-    try:
-        people = np.ascontiguousarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"X must hold numbers only ({error}). Encode text columns first.") from None
-    if people.ndim != 2 or people.shape[1] == 0:
-        raise ValueError(f"X must be a table of people and features, (n_samples, n_features); got {people.shape}.")
-    if len(people) < 2:
-        raise ValueError(f"X must hold at least two people, since pairs are compared; got {len(people)}.")
-    wrong = np.argwhere(~np.isfinite(people))
-    if len(wrong):
-        row, column = wrong[0]
-        where = f"column {column}" if names is None else repr(names[column])
-        raise ValueError(
-            f"X must be finite; got {people[row, column]} in row {row}, {where}. Impute or drop these rows first."
-        )
-    return people, names
-
-
-def _ask(model: Any, X: Any, people: FloatArray) -> tuple[FloatArray, bool]:
+def _ask(model: Any, X: Any, people: People) -> tuple[FloatArray, bool]:
     """The model's answers, and whether they are class probabilities."""
     method = getattr(model, "predict_proba", None) or getattr(model, "predict", None)
     if method is None and not callable(model):
@@ -129,10 +69,10 @@ def _ask(model: Any, X: Any, people: FloatArray) -> tuple[FloatArray, bool]:
             "model must have predict_proba or predict, or be a function of rows; "
             f"got {type(model).__name__}. Pass predictions= for a system that cannot be called."
         )
-    rows: Any = people
+    rows: Any = people.X if people.table is None else people.table
     known = getattr(model, "feature_names_in_", None)
-    if known is not None:  # scikit-learn checks the names, and warns where they are missing
-        rows = X if hasattr(X, "columns") else pd.DataFrame(people, columns=known)
+    if known is not None and people.table is None:  # scikit-learn checks the names, and warns where they are missing
+        rows = X if hasattr(X, "columns") else pd.DataFrame(people.X, columns=known)
     answer = np.asarray(model(rows) if method is None else method(rows))
     probable = hasattr(model, "predict_proba")
     if not probable and (is_classifier_like(model) or answer.dtype.kind not in "biuf"):

@@ -16,9 +16,19 @@ import numpy as np
 from numba import njit
 
 from likewise.metrics import FloatArray
-from likewise.pairs import fill_differences, fill_distances
-from likewise.population import IntArray
-from likewise.tree import MARGIN, build, least_difference, most_difference, most_excess, norm, ranges
+from likewise.pairs import all_numbers, fill_differences, fill_distances
+from likewise.people import CODE, GAPPY, NUMBER, IntArray, Kinds
+from likewise.tree import (
+    MARGIN,
+    build,
+    least_difference,
+    least_gaps,
+    most_difference,
+    most_excess,
+    most_gaps,
+    norm,
+    ranges,
+)
 
 LEAF = 32
 _LANES = 64  # fixed, so that results do not depend on the number of threads
@@ -48,6 +58,7 @@ def search(
     tolerance: float,
     n_worst: int,
     *,
+    kinds: Kinds | None = None,
     prune: bool = True,
 ) -> Found:
     """Find all pairs with ``difference - D > tolerance``.
@@ -61,6 +72,8 @@ def search(
         How many equal people each one stands for.
     n_worst : int
         How many pairs to return.
+    kinds : ndarray of shape (n_features,), optional
+        As in `likewise.people`; numbers if not given.
     prune : bool
         False looks at every pair: what the search is tested and measured against.
     """
@@ -68,22 +81,26 @@ def search(
     if not matters.any():  # one column that separates nobody keeps the kernels simple
         matters = np.arange(len(scales)) == 0
     scales = np.ascontiguousarray(scales[matters])
+    kinds = all_numbers(scales) if kinds is None else kinds[matters]
     columns = np.ascontiguousarray(X[:, matters].T)
     answers = np.ascontiguousarray(outputs.T)
-    order, start, stop, child = build(columns, answers, scales, LEAF)
+    order, start, stop, child = build(_without_gaps(columns), answers, kinds, scales, LEAF)
     columns, answers, weight = columns.take(order, axis=1), answers.take(order, axis=1), count[order]
-    slopes, steepness = _slopes(columns, answers, scales, p)
-    centred = columns - columns.mean(axis=1, keepdims=True)
+    centred = _without_gaps(columns)
+    box = _boxes(columns, centred, kinds, start, stop, child)
+    centred -= centred.mean(axis=1, keepdims=True)
+    slopes, steepness = _slopes(centred, answers, kinds, scales, p)
     rest = np.ascontiguousarray(answers[:1] - slopes @ centred)
     # Rounding of the rests, and of distances up to the diameter: absolute, where MARGIN is relative.
-    slack = 64 * np.finfo(float).eps * (1 + float(scales @ np.abs(centred).max(axis=1)))
-    by_row = tuple(np.ascontiguousarray(each.T) for each in (columns, answers, rest))
+    widest = np.abs(centred).max(axis=1)
+    slack = 64 * np.finfo(float).eps * (1 + float(scales @ np.where(kinds == CODE, 1.0, widest)))
     total = np.concatenate([[0], np.cumsum(weight)])
-    floor, ratio = _first_guess(columns, answers, scales, p, tolerance, n_worst)
+    floor, ratio = _first_guess(columns, answers, kinds, scales, p, tolerance, n_worst)
     arguments = (
-        *(columns, answers, by_row, weight, order, scales, p, tolerance, slopes, steepness, slack),
+        *(columns, answers, rest, weight, order, kinds, scales, p, tolerance, slopes, steepness, slack),
         *(start, stop, child, total[stop] - total[start]),
-        *(ranges(columns, start, stop, child), ranges(answers, start, stop, child), ranges(rest, start, stop, child)),
+        *(box, ranges(answers, start, stop, child), ranges(rest, start, stop, child)),
+        4 * (_depth(child) + 1),
     )
     tasks = _tasks(child)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -105,14 +122,43 @@ def search(
     )
 
 
-def _slopes(columns: FloatArray, answers: FloatArray, scales: FloatArray, p: float) -> tuple[FloatArray, FloatArray]:
+def _without_gaps(columns: FloatArray) -> FloatArray:
+    """A copy with 0 in place of what is missing."""
+    return np.where(np.isnan(columns), 0.0, columns)
+
+
+def _boxes(
+    columns: FloatArray, filled: FloatArray, kinds: Kinds, start: IntArray, stop: IntArray, child: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Ranges of the features; without limits where someone in the box misses a number, whose gap to all others is 0."""
+    low, high = ranges(filled, start, stop, child)
+    gappy = np.flatnonzero(kinds == GAPPY)
+    if len(gappy):
+        absent = ranges(np.isnan(columns[gappy]).astype(np.float64), start, stop, child)[1] > 0
+        low[:, gappy] = np.where(absent, -np.inf, low[:, gappy])
+        high[:, gappy] = np.where(absent, np.inf, high[:, gappy])
+    return low, high
+
+
+def _depth(child: IntArray) -> int:
+    """How many times people are split, at most: what the stack of a search must hold."""
+    depth = np.zeros(len(child), dtype=np.int64)
+    for node in np.flatnonzero(child >= 0):  # children come after their parents
+        depth[child[node] : child[node] + 2] = depth[node] + 1
+    return int(depth.max())
+
+
+def _slopes(
+    centred: FloatArray, answers: FloatArray, kinds: Kinds, scales: FloatArray, p: float
+) -> tuple[FloatArray, FloatArray]:
     """Slopes to take out of the outputs, none steeper than the metric, and their dual norms.
 
-    Any choice is sound; multiples of the least-squares slope follow smooth scores well. The first is 0.
+    Any choice is sound that is 0 for codes and gappy numbers; multiples of the least-squares slope follow smooth
+    scores well. The first is 0.
     """
-    some = np.linspace(0, columns.shape[1] - 1, min(columns.shape[1], 5000)).astype(int)
-    X, y = columns[:, some].T * scales, answers[0, some]
-    fit = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)[0]
+    some = np.linspace(0, centred.shape[1] - 1, min(centred.shape[1], 5000)).astype(int)
+    X, y = centred[:, some].T * np.where(kinds == NUMBER, scales, 0.0), answers[0, some]
+    fit = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)[0] * (kinds == NUMBER)
     steps = np.array([0.0, 0.5, 1.0, 1.5, 2.0])[:, None] * fit
     if p == 1:
         return np.clip(steps, -1.0, 1.0) * scales, np.abs(steps).max(axis=1)
@@ -123,12 +169,18 @@ def _slopes(columns: FloatArray, answers: FloatArray, scales: FloatArray, p: flo
 
 
 def _first_guess(
-    columns: FloatArray, answers: FloatArray, scales: FloatArray, p: float, tolerance: float, n_worst: int
+    columns: FloatArray,
+    answers: FloatArray,
+    kinds: Kinds,
+    scales: FloatArray,
+    p: float,
+    tolerance: float,
+    n_worst: int,
 ) -> tuple[float, float]:
     """Excess that at least `n_worst` pairs reach, and a ratio that some pair reaches: the search need not go below."""
     n = columns.shape[1]
     offsets = np.unique([o for o in (1, 2, 3, n // 16, n // 8, n // 4, n // 3, n // 2) if 0 < o < n])
-    excess, ratio = _sampled(columns, answers, scales, p, tolerance, offsets)
+    excess, ratio = _sampled(columns, answers, kinds, scales, p, tolerance, offsets)
     if len(excess) < n_worst:
         return tolerance, ratio
     return max(tolerance, float(np.partition(excess, len(excess) - n_worst)[len(excess) - n_worst])), ratio
@@ -150,7 +202,7 @@ def _tasks(child: IntArray) -> IntArray:
 
 
 @njit(cache=True, error_model="numpy")
-def _sampled(columns, answers, scales, p, tolerance, offsets):
+def _sampled(columns, answers, kinds, scales, p, tolerance, offsets):
     n = columns.shape[1]
     excess = np.empty(n * len(offsets))
     difference, distance = np.empty(1), np.empty(1)
@@ -158,7 +210,7 @@ def _sampled(columns, answers, scales, p, tolerance, offsets):
     for o in offsets:
         for i in range(n - o):
             fill_differences(answers, i, i + o, i + o + 1, difference)
-            fill_distances(columns, scales, p, i, i + o, i + o + 1, difference, distance)
+            fill_distances(columns, kinds, scales, p, i, i + o, i + o + 1, difference, distance)
             excess[size] = difference[0] - distance[0]
             if excess[size] > tolerance:
                 ratio = max(ratio, difference[0] / distance[0] if distance[0] > 0 else np.inf)
@@ -210,18 +262,17 @@ def _keep(heap, pairs, values, size, excess, i, j, difference, distance):
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _run(
-    columns, answers, by_row, weight, order, scales, p, tolerance, slopes, steepness, slack,
-    start, stop, child, node_weight, box, answer_box, rest_box,
+    columns, answers, rest, weight, order, kinds, scales, p, tolerance, slopes, steepness, slack,
+    start, stop, child, node_weight, box, answer_box, rest_box, stack_size,
     tasks, n_worst, floor, ratio, prune,
 ):  # fmt: skip
-    # By rows, for bounds of single people: their numbers are then side by side.
-    rows, answer_rows, rest_rows = by_row
+    d, k = columns.shape[0], answers.shape[0]
     low, high = box
     answer_low, answer_high = answer_box
     rest_low, rest_high = rest_box
     heap, pairs, values = np.empty(n_worst), np.empty((n_worst, 2), np.int64), np.empty((n_worst, 2))
-    stack = np.empty((256, 2), np.int64)
-    gap = np.empty(columns.shape[0])
+    stack = np.empty((stack_size, 2), np.int64)
+    gap, person, answer, remainder = np.empty(d), np.empty(d), np.empty(k), np.empty(len(slopes))
     differences, distances = np.empty(LEAF), np.empty(LEAF)
     least, largest = floor, ratio
     found, looked, kept = 0, 0, 0
@@ -234,14 +285,13 @@ def _run(
             if prune and a != b:
                 most = _bound(
                     low[a], high[a], low[b], high[b], answer_low[a], answer_high[a], answer_low[b], answer_high[b],
-                    rest_low[a], rest_high[a], rest_low[b], rest_high[b],
-                    scales, p, slopes, steepness, tolerance - slack, gap,
+                    rest_low[a], rest_high[a], rest_low[b], rest_high[b], kinds, scales, p, slopes, steepness, gap,
                 ) + slack  # fmt: skip
                 if most <= tolerance:
                     continue
                 if most < least and _all_exceed(
                     low[a], high[a], low[b], high[b], answer_low[a], answer_high[a], answer_low[b], answer_high[b],
-                    scales, p, tolerance + slack, largest, gap,
+                    kinds, scales, p, tolerance + slack, largest, gap,
                 ):  # fmt: skip
                     found += node_weight[a] * node_weight[b]
                     continue
@@ -250,17 +300,16 @@ def _run(
                 continue
             for i in range(start[a], stop[a]):
                 if prune and a != b:
+                    person[:], answer[:], remainder[:] = columns[:, i], answers[:, i], rest[:, i]
                     most = _bound(
-                        rows[i], rows[i], low[b], high[b],
-                        answer_rows[i], answer_rows[i], answer_low[b], answer_high[b],
-                        rest_rows[i], rest_rows[i], rest_low[b], rest_high[b],
-                        scales, p, slopes, steepness, tolerance - slack, gap,
+                        person, person, low[b], high[b], answer, answer, answer_low[b], answer_high[b],
+                        remainder, remainder, rest_low[b], rest_high[b], kinds, scales, p, slopes, steepness, gap,
                     )  # fmt: skip
                     if most + slack <= tolerance:
                         continue
                 first = i + 1 if a == b else start[b]
                 fill_differences(answers, i, first, stop[b], differences)
-                fill_distances(columns, scales, p, i, first, stop[b], differences, distances)
+                fill_distances(columns, kinds, scales, p, i, first, stop[b], differences, distances)
                 looked += stop[b] - first
                 for j in range(stop[b] - first):
                     excess = differences[j] - distances[j]
@@ -282,36 +331,33 @@ def _run(
 @njit(cache=True, error_model="numpy")
 def _bound(
     low_a, high_a, low_b, high_b, answer_low_a, answer_high_a, answer_low_b, answer_high_b,
-    rest_low_a, rest_high_a, rest_low_b, rest_high_b, scales, p, slopes, steepness, enough, gap,
+    rest_low_a, rest_high_a, rest_low_b, rest_high_b, kinds, scales, p, slopes, steepness, gap,
 ):  # fmt: skip
-    """Upper bound of the excess between two boxes; any that is at most `enough` will do."""
+    """Upper bound of the excess between two boxes."""
     if len(answer_low_a) == 1:
         return most_excess(
             low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_b, rest_high_b,
-            scales, p, slopes, steepness, enough, gap,
+            kinds, scales, p, slopes, steepness, gap,
         )  # fmt: skip
-    for f in range(len(gap)):
-        gap[f] = max(0.0, low_a[f] - high_b[f], low_b[f] - high_a[f])
+    least_gaps(low_a, high_a, low_b, high_b, kinds, gap)
     most = most_difference(answer_low_a, answer_high_a, answer_low_b, answer_high_b)
-    return most - norm(gap, scales, p) * (1 - MARGIN)
+    return most - norm(gap, kinds, scales, p) * (1 - MARGIN)
 
 
 @njit(cache=True, error_model="numpy")
 def _all_exceed(
     low_a, high_a, low_b, high_b, answer_low_a, answer_high_a, answer_low_b, answer_high_b,
-    scales, p, tolerance, largest, gap,
+    kinds, scales, p, tolerance, largest, gap,
 ):  # fmt: skip
     """Whether all pairs between two boxes exceed, with ratios below `largest`: then it is enough to count them."""
     if largest < np.inf:
-        for f in range(len(gap)):
-            gap[f] = max(0.0, low_a[f] - high_b[f], low_b[f] - high_a[f])
+        least_gaps(low_a, high_a, low_b, high_b, kinds, gap)
         most = most_difference(answer_low_a, answer_high_a, answer_low_b, answer_high_b)
-        if most >= largest * norm(gap, scales, p) * (1 - MARGIN):
+        if most >= largest * norm(gap, kinds, scales, p) * (1 - MARGIN):
             return False
-    for f in range(len(gap)):
-        gap[f] = max(high_a[f] - low_b[f], high_b[f] - low_a[f])
+    most_gaps(low_a, high_a, low_b, high_b, kinds, gap)
     least = least_difference(answer_low_a, answer_high_a, answer_low_b, answer_high_b)
-    return least * (1 - MARGIN) - norm(gap, scales, p) * (1 + MARGIN) > tolerance
+    return least * (1 - MARGIN) - norm(gap, kinds, scales, p) * (1 + MARGIN) > tolerance
 
 
 @njit(cache=True, error_model="numpy")

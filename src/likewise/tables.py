@@ -171,13 +171,17 @@ class TableMetric:
     def encode(self, X: pd.DataFrame, coding: TableCoding) -> FloatArray:
         """Return a table as numbers; missing ones are refused where the metric has no weight for them."""
         codes = coding.encode(X)
-        for i in np.flatnonzero(np.isnan(codes).any(axis=0)):
-            if coding.names[i] not in self.missing:
+        self.check_missing([coding.names[i] for i in np.flatnonzero(np.isnan(codes).any(axis=0))])
+        return codes
+
+    def check_missing(self, columns: list[str]) -> None:
+        """Raise if one of these columns, in which numbers are missing, has no weight for that."""
+        for name in columns:
+            if name not in self.missing:
                 raise ValueError(
-                    f"Column {coding.names[i]!r} has missing numbers, which the metric refuses. Impute them, or use "
+                    f"Column {name!r} has missing numbers, which the metric refuses. Impute them, or use "
                     "TableMetric(..., missing='category')."
                 )
-        return codes
 
     @property
     def allows_missing(self) -> bool:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from likewise.people import CODE
+
 # Bounds are computed by the same operations as the values they bound, which are monotone in floating point except
 # for powers; this relative margin is far above their rounding.
 MARGIN = 1e-12
 
 
 @njit(cache=True, error_model="numpy")
-def build(columns, answers, scales, leaf):
-    """Halve the people along the widest of the scaled features and the outputs, until `leaf` are left."""
+def build(columns, answers, kinds, scales, leaf):
+    """Split the people along the widest of the scaled features and the outputs, until `leaf` are left.
+
+    In halves along numbers. Along codes in the two most even parts that have none in common: it is only then that
+    boxes are apart.
+    """
     d, n = columns.shape
     k = answers.shape[0]
-    most = 2
-    while most * leaf < 4 * n:
-        most *= 2
+    most = 2 * n + 2
     start, stop = np.zeros(most, np.int64), np.zeros(most, np.int64)
     child = np.full(most, -1, np.int64)
     order = np.arange(n)
@@ -33,19 +37,36 @@ def build(columns, answers, scales, leaf):
                 for j in range(a, b):
                     value = columns[f, order[j]] if f < d else answers[f - d, order[j]]
                     lowest, highest = min(lowest, value), max(highest, value)
-                width = (highest - lowest) * (scales[f] if f < d else 1.0)
+                width = highest - lowest
+                if f < d:
+                    width = scales[f] * (width if kinds[f] != CODE else min(width, 1.0))
                 if width > widest:
                     widest, axis = width, f
             for j in range(a, b):
                 key[j] = columns[axis, order[j]] if axis < d else answers[axis - d, order[j]]
             middle = (a + b) // 2
             _select(key, order, a, b, middle)
+            if axis < d and kinds[axis] == CODE and widest > 0:
+                middle = _between_codes(key, a, b, middle)
+                _select(key, order, a, b, middle)
             child[node] = n_nodes
             start[n_nodes], stop[n_nodes] = a, middle
             start[n_nodes + 1], stop[n_nodes + 1] = middle, b
             n_nodes += 2
         node += 1
     return order, start[:n_nodes].copy(), stop[:n_nodes].copy(), child[:n_nodes].copy()
+
+
+@njit(cache=True, error_model="numpy")
+def _between_codes(key, a, b, middle):
+    """Where, nearest to `middle`, key[a:b] would go from one code to another if it were sorted."""
+    below, above = a, b
+    for j in range(a, b):
+        if key[j] < key[middle]:
+            below += 1
+        elif key[j] > key[middle]:
+            above -= 1
+    return below if below > a and (above == b or middle - below <= above - middle) else above
 
 
 @njit(cache=True, error_model="numpy")
@@ -90,25 +111,60 @@ def ranges(rows, start, stop, child):
 
 
 @njit(cache=True, error_model="numpy")
-def norm(gap, scales, p):
-    """The distance that belongs to absolute differences `gap`, by the operations of `fill_distances`."""
+def least_gaps(low_a, high_a, low_b, high_b, kinds, gap):
+    """Fill `gap` with the smallest gap per feature between two boxes (or people, whose missing numbers are NaN)."""
+    for f in range(len(gap)):
+        gap[f] = 0.0
+        if low_a[f] > high_b[f]:
+            gap[f] = low_a[f] - high_b[f] if kinds[f] != CODE else 1.0
+        elif low_b[f] > high_a[f]:
+            gap[f] = low_b[f] - high_a[f] if kinds[f] != CODE else 1.0
+
+
+@njit(cache=True, error_model="numpy")
+def most_gaps(low_a, high_a, low_b, high_b, kinds, gap):
+    """Fill `gap` with the largest gap per feature between two boxes."""
+    for f in range(len(gap)):
+        gap[f] = max(high_a[f] - low_b[f], high_b[f] - low_a[f])
+        if kinds[f] == CODE:
+            gap[f] = min(gap[f], 1.0)
+
+
+@njit(cache=True, error_model="numpy")
+def norm(gap, kinds, scales, p):
+    """The distance that belongs to `gap`, by the operations of `fill_distances`."""
+    return norm_of_numbers(gap, kinds, scales, p) + mismatches(gap, kinds, scales)
+
+
+@njit(cache=True, error_model="numpy")
+def mismatches(gap, kinds, scales):
+    """The part of the distance that is about codes."""
     total = 0.0
-    if p == 1.0:
-        for f in range(len(gap)):
+    for f in range(len(gap)):
+        if kinds[f] == CODE:
             total += scales[f] * gap[f]
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def norm_of_numbers(gap, kinds, scales, p):
+    """The part of the distance that is about numbers."""
+    total, largest = 0.0, 0.0
+    for f in range(len(gap)):
+        if kinds[f] != CODE:
+            z = scales[f] * gap[f]
+            largest = max(largest, z)
+            total += z if p == 1.0 else z * z
+    if p == 1.0:
         return total
     if p == 2.0:
-        for f in range(len(gap)):
-            z = scales[f] * gap[f]
-            total += z * z
         return np.sqrt(total)
-    largest = 0.0
-    for f in range(len(gap)):
-        largest = max(largest, scales[f] * gap[f])
     if p == np.inf or largest == 0.0 or largest == np.inf:
         return largest
+    total = 0.0
     for f in range(len(gap)):
-        total += (scales[f] * gap[f] / largest) ** p
+        if kinds[f] != CODE:
+            total += (scales[f] * gap[f] / largest) ** p
     return largest * total ** (1.0 / p)
 
 
@@ -129,36 +185,35 @@ def most_difference(low_a, high_a, low_b, high_b):
 
 
 @njit(cache=True, error_model="numpy")
-def most_excess(
-    low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_b, rest_high_b,
-    scales, p, slopes, steepness, enough, gap,
-):  # fmt: skip
-    """Upper bound of the excess between two boxes, from what slopes leave of output and distance.
+def most_excess(low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_b, rest_high_b,
+                kinds, scales, p, slopes, used, gap):  # fmt: skip
+    """Upper bound of the excess between two boxes, from what the slopes leave of output and distance.
 
     For a slope g, with rest r = output - g.x: ``output_a - output_b - D = r_a - r_b - (D - g.(x_a - x_b))``. The last
-    bracket is at least 0 if g is no steeper than the metric, and grows with the gap between the boxes. Ends with
-    the first slopes that show a bound of at most `enough`.
+    bracket is at least 0 if g is no steeper than the metric, and grows with the gap between the boxes. g is 0 for
+    codes, and for numbers that may be missing.
     """
-    for f in range(len(gap)):
-        gap[f] = max(0.0, low_a[f] - high_b[f], low_b[f] - high_a[f])
-    nearest = norm(gap, scales, p) * (1 - MARGIN)
-    for f in range(len(gap)):
-        if low_b[f] > high_a[f]:
-            gap[f] = -gap[f]
     up, down = np.inf, np.inf  # a above b, and b above a
-    for k in range(len(slopes)):
+    numbers, codes = 0.0, 0.0
+    if p != 1.0:
+        least_gaps(low_a, high_a, low_b, high_b, kinds, gap)
+        numbers, codes = norm_of_numbers(gap, kinds, scales, p), mismatches(gap, kinds, scales)
+    for g in range(len(slopes)):
         if p == 1.0:
-            # Each feature stands for itself: the bracket is sum_f s_f |gap_f| - g_f gap_f.
-            climb = 0.0
-            for f in range(len(gap)):
-                climb += slopes[k, f] * gap[f]
-            kept_up, kept_down = nearest - climb, nearest + climb
-        else:  # Hoelder: g.(x_a - x_b) <= ||g / s||_q D, with the dual exponent q
-            kept_up = kept_down = (1.0 - steepness[k]) * nearest
-        up = min(up, rest_high_a[k] - rest_low_b[k] - kept_up)
-        down = min(down, rest_high_b[k] - rest_low_a[k] - kept_down)
-        if up <= enough and down <= enough:
-            break
+            kept_up, kept_down = 0.0, 0.0
+            for f in range(len(scales)):
+                if low_a[f] > high_b[f]:
+                    width = low_a[f] - high_b[f] if kinds[f] != CODE else 1.0
+                    kept_up += (scales[f] - slopes[g, f]) * width
+                    kept_down += (scales[f] + slopes[g, f]) * width
+                elif low_b[f] > high_a[f]:
+                    width = low_b[f] - high_a[f] if kinds[f] != CODE else 1.0
+                    kept_up += (scales[f] + slopes[g, f]) * width
+                    kept_down += (scales[f] - slopes[g, f]) * width
+        else:
+            kept_up = kept_down = (1.0 - used[g]) * numbers + codes
+        up = min(up, rest_high_a[g] - rest_low_b[g] - kept_up * (1 - MARGIN))
+        down = min(down, rest_high_b[g] - rest_low_a[g] - kept_down * (1 - MARGIN))
     return max(up, down)
 
 
