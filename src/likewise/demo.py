@@ -24,9 +24,7 @@ def run(say: Any, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     people, outcomes = bunch.data, bunch.target.map({0: "denied", 1: "approved"}).to_numpy()
     X, X_test, y, y_test = train_test_split(people, outcomes, test_size=0.3, random_state=0, stratify=outcomes)
-    say(
-        f"1. {len(people):,} mortgage applications: {len(X):,} to train on, {len(X_test):,} to measure on."
-    )
+    say(f"1. {len(people):,} mortgage applications: {len(X):,} to train on, {len(X_test):,} to measure on.")
 
     numbers = {name: unit for name, unit in bunch.units.items() if unit != "category"}
     revealed = reveal(X, y, "logistic", seed=0, units=numbers)

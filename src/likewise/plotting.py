@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from likewise.audit import Audit
+from likewise.audits import Audit
 from likewise.estimate import MetricEstimate
 from likewise.metrics import WeightedLp
 from likewise.tables import TableMetric

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise import __version__
-from likewise.audit import audit
-from likewise.ceiling import ceiling
+from likewise.audits import audit
+from likewise.ceilings import ceiling
 from likewise.metrics import FloatArray
 from likewise.report.data import (
     Audit,
