@@ -132,12 +132,17 @@ def score_file(
             pd.concat([*columns, scores], axis=1).to_parquet(temporary, index=False)
 
     total = _count_rows(source)
-    with progress_bar("Scoring", total or 1, show=verbose and total is not None) as advance:
-        for part, batch, scores in _compute(scorer, pending(), jobs, cluster):
-            store(part, batch, scores)
-            advance(len(batch))
-    if n_rows == 0:
-        raise FileError(f"{source} has no rows, so there is nobody to score.")
+    try:
+        with progress_bar("Scoring", total or 1, show=verbose and total is not None) as advance:
+            for part, batch, scores in _compute(scorer, pending(), jobs, cluster):
+                store(part, batch, scores)
+                advance(len(batch))
+        if n_rows == 0:
+            raise FileError(f"{source} has no rows, so there is nobody to score.")
+    except BaseException:
+        if not any(parts.glob("*.parquet")):  # nothing to go on from
+            shutil.rmtree(parts)
+        raise
     _join(sorted(parts.glob("*.parquet")), target)
     shutil.rmtree(parts)
     return n_rows
@@ -280,7 +285,7 @@ def _prepare_parts(parts: Path, scorer: Scorer, source: Path, keep: tuple[str, .
             )
         return
     try:
-        parts.mkdir(parents=True)
+        parts.mkdir()
     except OSError as error:
         raise FileError(f"Cannot write {parts}: {error.strerror}.") from None
     with atomic_write(record) as temporary:

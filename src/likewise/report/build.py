@@ -25,13 +25,14 @@ from likewise.report.data import (
     Value,
     WorstPair,
 )
-from likewise.tables import TableMetric
+from likewise.tables import TableMetric, split_unit
 
 _PEOPLE = 200  # shown for comparison
 _AUDITED = 3000  # people among whom all pairs are searched
-_MEASURED = 300  # people on whom the curve of strictness is measured
+_MEASURED = 600  # people on whom the curve of strictness is measured
 _FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 _WORST = 8
+_DRAWS = 200
 _MOST_GROUPS = 8
 
 
@@ -94,7 +95,7 @@ def build_report(
         n_population=len(X),
         audit_before=_audit(people, before, metric, model, rows, slack),
         audit_after=_audit(people, after, metric, model, rows, slack),
-        utility=_utility(model, people, labels, before),
+        utility=_utility(model, people, labels, before, after),
         groups=_groups(people, labels, before, after, metric, shown, classes),
     )
 
@@ -127,8 +128,7 @@ def _metric(metric: TableMetric, revealed: TableMetric | None, model: Any, X: pd
         old = None
         if revealed is not None:
             old = revealed.numeric.get(name, revealed.categorical.get(name))
-        unit = metric.units.get(name, "")
-        prefix, unit = ("$", unit[1:].strip()) if unit.startswith("$") and not unit[1:2].isdigit() else ("", unit)
+        prefix, unit = split_unit(metric.units.get(name, ""))
         codes = model.coding_.encode(X[model.coding_.names])[:, model.coding_.names.index(name)] if number else None
         spread = float(np.nanstd(codes)) if codes is not None and np.isfinite(codes).any() else 0.0
         columns.append(
@@ -199,7 +199,9 @@ def _audit(
     )
 
 
-def _utility(model: Any, people: pd.DataFrame, labels: npt.NDArray[Any], before: FloatArray) -> Utility:
+def _utility(
+    model: Any, people: pd.DataFrame, labels: npt.NDArray[Any], before: FloatArray, after: FloatArray
+) -> Utility:
     """Accuracy and confidence of the same inner model, smoothed more and less strictly."""
     from sklearn.frozen import FrozenEstimator
 
@@ -210,10 +212,13 @@ def _utility(model: Any, people: pd.DataFrame, labels: npt.NDArray[Any], before:
     points = []
     for factor in _FACTORS:
         scaled = metric.scaled(factor)
-        again = model.__class__(
-            FrozenEstimator(model.estimator_), metric=scaled, vote=model.vote, n_draws=200, random_state=0
-        )
-        scores = again.fit(people, labels).predict_proba(few)
+        if factor == 1.0:
+            scores = after[rows]
+        else:
+            again = model.__class__(
+                FrozenEstimator(model.estimator_), metric=scaled, vote=model.vote, n_draws=_DRAWS, random_state=0
+            )
+            scores = again.fit(people, labels).predict_proba(few)
         best = float(ceiling(few, truth, scaled).value) if len(model.classes_) == 2 and len(set(truth)) == 2 else None
         points.append(
             UtilityPoint(
@@ -227,7 +232,7 @@ def _utility(model: Any, people: pd.DataFrame, labels: npt.NDArray[Any], before:
         points=tuple(points),
         baseline_accuracy=float((model.classes_[before[rows].argmax(axis=1)] == truth).mean()),
         baseline_confidence=float(before[rows][np.arange(len(few)), known].mean()),
-        measured_on=f"{len(few)} people of the table, 200 draws each",
+        measured_on=f"{len(few)} people of the table, with {_DRAWS} draws each away from the vertical line",
     )
 
 
