@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test lint bench clean
 
 demo: $(READY)
-	$(BIN)/python examples/quickstart.py
+	$(BIN)/likewise demo
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2

@@ -123,7 +123,7 @@ def score_file(
         for i, batch in enumerate(_batches(source, batch_rows)):
             n_rows += len(batch)
             part = parts / f"{i:08d}.parquet"
-            if not part.exists():
+            if len(batch) and not part.exists():
                 yield part, batch
 
     def store(part: Path, batch: pd.DataFrame, scores: pd.DataFrame) -> None:
