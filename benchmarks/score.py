@@ -44,8 +44,8 @@ def run() -> str:
         "`likewise score` on a large table",
         ["people", "draws each", "time", "allowed", "memory", "allowed"],
         [[f"{PEOPLE:,}", str(DRAWS), f"{taken:.0f} s", "600 s", f"{memory:.2f} GB", "1.5 GB"]],
-        "Distinct people with 5 numeric columns, Splitting, two hidden layers of 128 units; Parquet in and out, with the "
-        "start of the program.",
+        "Distinct people with 5 numeric columns, Splitting, two hidden layers of 128 units; Parquet in and out, with "
+        "the start of the program.",
     )
 
 

@@ -1,6 +1,7 @@
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from likewise import AuditDisplay, MetricDisplay, TableMetric, WeightedLp, audit, estimate_minimal_metric
@@ -43,6 +44,24 @@ def test_mismatch_weights_are_told_apart():
         "per unit of the feature",
         "for a different category",
     ]
+
+
+def test_numbers_of_a_table_can_be_shown_per_standard_deviation():
+    X = pd.DataFrame({"job": ["a", "b", "a"], "age": [0.0, 20.0, np.nan], "race": ["x", "y", "x"]})
+    metric = TableMetric({"age": 0.02}, {"job": 0.3, "race": 0}, missing="category")
+    for table in (X, pl.from_pandas(X)):
+        display = MetricDisplay.from_metric(metric, table)
+        assert bars(display) == pytest.approx({"age": 0.2, "job": 0.3, "race": 0.0})
+        assert "per standard deviation" in display.ax_.get_legend().get_texts()[0].get_text()
+    assert bars(MetricDisplay.from_metric(TableMetric(categorical={"job": 0.3}), X)) == {"job": 0.3}
+    with pytest.raises(ValueError, match="X must have the column 'age', which the metric names"):
+        MetricDisplay.from_metric(metric, X[["job"]])
+
+
+def test_audits_of_tables_are_shown_like_others():
+    X = pd.DataFrame({"age": [30, 30], "race": ["x", "y"]})
+    result = audit(None, X, TableMetric({"age": 0.1}, {"race": 0}), predictions=[0.1, 0.6])
+    assert "1 of 1 pairs exceed the metric" in AuditDisplay.from_audit(result).ax_.get_title(loc="left")
 
 
 def test_long_metrics_are_cut_and_say_so():

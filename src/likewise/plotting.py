@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from likewise.audits import Audit
+from likewise.coding import TableCoding, as_frame
 from likewise.estimate import MetricEstimate
 from likewise.metrics import WeightedLp
 from likewise.tables import TableMetric
@@ -213,11 +214,14 @@ class AuditDisplay:
 
 def _spread(X: Any, metric: WeightedLp | TableMetric) -> Any:
     if isinstance(metric, TableMetric):
-        X = X[list(metric.numeric)]
+        frame, names = as_frame(X), list(metric.numeric)
+        absent = [name for name in names if name not in frame.columns]
+        if absent:
+            raise ValueError(f"X must have the column {absent[0]!r}, which the metric names.")
+        return np.nanstd(TableCoding.learn(frame[names], names, []).encode(frame[names]), axis=0) if names else 1.0
     spread = np.asarray(X, dtype=np.float64).std(axis=0)
-    expected = len(metric.numeric) if isinstance(metric, TableMetric) else metric.n_features
-    if spread.shape != (expected,):
-        raise ValueError(f"X must have the {expected} numeric columns of the metric; got {np.shape(X)}.")
+    if spread.shape != (metric.n_features,):
+        raise ValueError(f"X must have the {metric.n_features} numeric columns of the metric; got {np.shape(X)}.")
     return spread
 
 

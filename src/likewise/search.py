@@ -80,11 +80,15 @@ def search(
     matters = scales > 0
     if not matters.any():  # one column that separates nobody keeps the kernels simple
         matters = np.arange(len(scales)) == 0
-    scales = np.ascontiguousarray(scales[matters])
-    kinds = all_numbers(scales) if kinds is None else kinds[matters]
-    columns = np.ascontiguousarray(X[:, matters].T)
+    used = np.flatnonzero(matters)
+    if kinds is not None:  # the tree wants codes last
+        used = used[np.argsort(kinds[used] == CODE, kind="stable")]
+    scales = np.ascontiguousarray(scales[used])
+    kinds = all_numbers(scales) if kinds is None else kinds[used]
+    n_numbers = int((kinds != CODE).sum())
+    columns = np.ascontiguousarray(X[:, used].T)
     answers = np.ascontiguousarray(outputs.T)
-    order, start, stop, child = build(_without_gaps(columns), answers, kinds, scales, LEAF)
+    order, start, stop, child = build(_without_gaps(columns), answers, n_numbers, scales, LEAF)
     columns, answers, weight = columns.take(order, axis=1), answers.take(order, axis=1), count[order]
     centred = _without_gaps(columns)
     box = _boxes(columns, centred, kinds, start, stop, child)
@@ -97,7 +101,7 @@ def search(
     total = np.concatenate([[0], np.cumsum(weight)])
     floor, ratio = _first_guess(columns, answers, kinds, scales, p, tolerance, n_worst)
     arguments = (
-        *(columns, answers, rest, weight, order, kinds, scales, p, tolerance, slopes, steepness, slack),
+        *(columns, answers, rest, weight, order, kinds, n_numbers, scales, p, tolerance, slopes, steepness, slack),
         *(start, stop, child, total[stop] - total[start]),
         *(box, ranges(answers, start, stop, child), ranges(rest, start, stop, child)),
         4 * (_depth(child) + 1),
@@ -262,7 +266,7 @@ def _keep(heap, pairs, values, size, excess, i, j, difference, distance):
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _run(
-    columns, answers, rest, weight, order, kinds, scales, p, tolerance, slopes, steepness, slack,
+    columns, answers, rest, weight, order, kinds, n_numbers, scales, p, tolerance, slopes, steepness, slack,
     start, stop, child, node_weight, box, answer_box, rest_box, stack_size,
     tasks, n_worst, floor, ratio, prune,
 ):  # fmt: skip
@@ -285,13 +289,13 @@ def _run(
             if prune and a != b:
                 most = _bound(
                     low[a], high[a], low[b], high[b], answer_low[a], answer_high[a], answer_low[b], answer_high[b],
-                    rest_low[a], rest_high[a], rest_low[b], rest_high[b], kinds, scales, p, slopes, steepness, gap,
+                    rest_low[a], rest_high[a], rest_low[b], rest_high[b], n_numbers, scales, p, slopes, steepness, gap,
                 ) + slack  # fmt: skip
                 if most <= tolerance:
                     continue
                 if most < least and _all_exceed(
                     low[a], high[a], low[b], high[b], answer_low[a], answer_high[a], answer_low[b], answer_high[b],
-                    kinds, scales, p, tolerance + slack, largest, gap,
+                    n_numbers, scales, p, tolerance + slack, largest, gap,
                 ):  # fmt: skip
                     found += node_weight[a] * node_weight[b]
                     continue
@@ -303,7 +307,7 @@ def _run(
                     person[:], answer[:], remainder[:] = columns[:, i], answers[:, i], rest[:, i]
                     most = _bound(
                         person, person, low[b], high[b], answer, answer, answer_low[b], answer_high[b],
-                        remainder, remainder, rest_low[b], rest_high[b], kinds, scales, p, slopes, steepness, gap,
+                        remainder, remainder, rest_low[b], rest_high[b], n_numbers, scales, p, slopes, steepness, gap,
                     )  # fmt: skip
                     if most + slack <= tolerance:
                         continue
@@ -331,33 +335,33 @@ def _run(
 @njit(cache=True, error_model="numpy")
 def _bound(
     low_a, high_a, low_b, high_b, answer_low_a, answer_high_a, answer_low_b, answer_high_b,
-    rest_low_a, rest_high_a, rest_low_b, rest_high_b, kinds, scales, p, slopes, steepness, gap,
+    rest_low_a, rest_high_a, rest_low_b, rest_high_b, n_numbers, scales, p, slopes, steepness, gap,
 ):  # fmt: skip
     """Upper bound of the excess between two boxes."""
     if len(answer_low_a) == 1:
         return most_excess(
             low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_b, rest_high_b,
-            kinds, scales, p, slopes, steepness, gap,
+            n_numbers, scales, p, slopes, steepness, gap,
         )  # fmt: skip
-    least_gaps(low_a, high_a, low_b, high_b, kinds, gap)
+    least_gaps(low_a, high_a, low_b, high_b, n_numbers, gap)
     most = most_difference(answer_low_a, answer_high_a, answer_low_b, answer_high_b)
-    return most - norm(gap, kinds, scales, p) * (1 - MARGIN)
+    return most - norm(gap, n_numbers, scales, p) * (1 - MARGIN)
 
 
 @njit(cache=True, error_model="numpy")
 def _all_exceed(
     low_a, high_a, low_b, high_b, answer_low_a, answer_high_a, answer_low_b, answer_high_b,
-    kinds, scales, p, tolerance, largest, gap,
+    n_numbers, scales, p, tolerance, largest, gap,
 ):  # fmt: skip
     """Whether all pairs between two boxes exceed, with ratios below `largest`: then it is enough to count them."""
     if largest < np.inf:
-        least_gaps(low_a, high_a, low_b, high_b, kinds, gap)
+        least_gaps(low_a, high_a, low_b, high_b, n_numbers, gap)
         most = most_difference(answer_low_a, answer_high_a, answer_low_b, answer_high_b)
-        if most >= largest * norm(gap, kinds, scales, p) * (1 - MARGIN):
+        if most >= largest * norm(gap, n_numbers, scales, p) * (1 - MARGIN):
             return False
-    most_gaps(low_a, high_a, low_b, high_b, kinds, gap)
+    most_gaps(low_a, high_a, low_b, high_b, n_numbers, gap)
     least = least_difference(answer_low_a, answer_high_a, answer_low_b, answer_high_b)
-    return least * (1 - MARGIN) - norm(gap, kinds, scales, p) * (1 + MARGIN) > tolerance
+    return least * (1 - MARGIN) - norm(gap, n_numbers, scales, p) * (1 + MARGIN) > tolerance
 
 
 @njit(cache=True, error_model="numpy")

@@ -1,11 +1,12 @@
-"""A tree of boxes over people, and what the boxes say about the pairs between them."""
+"""A tree of boxes over people, and what the boxes say about the pairs between them.
+
+The first `n_numbers` features are numbers, the others codes (`likewise.people`).
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-
-from likewise.people import CODE
 
 # Bounds are computed by the same operations as the values they bound, which are monotone in floating point except
 # for powers; this relative margin is far above their rounding.
@@ -13,7 +14,7 @@ MARGIN = 1e-12
 
 
 @njit(cache=True, error_model="numpy")
-def build(columns, answers, kinds, scales, leaf):
+def build(columns, answers, n_numbers, scales, leaf):
     """Split the people along the widest of the scaled features and the outputs, until `leaf` are left.
 
     In halves along numbers. Along codes in the two most even parts that have none in common: it is only then that
@@ -39,14 +40,14 @@ def build(columns, answers, kinds, scales, leaf):
                     lowest, highest = min(lowest, value), max(highest, value)
                 width = highest - lowest
                 if f < d:
-                    width = scales[f] * (width if kinds[f] != CODE else min(width, 1.0))
+                    width = scales[f] * (width if f < n_numbers else min(width, 1.0))
                 if width > widest:
                     widest, axis = width, f
             for j in range(a, b):
                 key[j] = columns[axis, order[j]] if axis < d else answers[axis - d, order[j]]
             middle = (a + b) // 2
             _select(key, order, a, b, middle)
-            if axis < d and kinds[axis] == CODE and widest > 0:
+            if n_numbers <= axis < d and widest > 0:
                 middle = _between_codes(key, a, b, middle)
                 _select(key, order, a, b, middle)
             child[node] = n_nodes
@@ -111,60 +112,53 @@ def ranges(rows, start, stop, child):
 
 
 @njit(cache=True, error_model="numpy")
-def least_gaps(low_a, high_a, low_b, high_b, kinds, gap):
+def least_gaps(low_a, high_a, low_b, high_b, n_numbers, gap):
     """Fill `gap` with the smallest gap per feature between two boxes (or people, whose missing numbers are NaN)."""
     for f in range(len(gap)):
         gap[f] = 0.0
         if low_a[f] > high_b[f]:
-            gap[f] = low_a[f] - high_b[f] if kinds[f] != CODE else 1.0
+            gap[f] = low_a[f] - high_b[f] if f < n_numbers else 1.0
         elif low_b[f] > high_a[f]:
-            gap[f] = low_b[f] - high_a[f] if kinds[f] != CODE else 1.0
+            gap[f] = low_b[f] - high_a[f] if f < n_numbers else 1.0
 
 
 @njit(cache=True, error_model="numpy")
-def most_gaps(low_a, high_a, low_b, high_b, kinds, gap):
+def most_gaps(low_a, high_a, low_b, high_b, n_numbers, gap):
     """Fill `gap` with the largest gap per feature between two boxes."""
     for f in range(len(gap)):
         gap[f] = max(high_a[f] - low_b[f], high_b[f] - low_a[f])
-        if kinds[f] == CODE:
+        if f >= n_numbers:
             gap[f] = min(gap[f], 1.0)
 
 
 @njit(cache=True, error_model="numpy")
-def norm(gap, kinds, scales, p):
+def norm(gap, n_numbers, scales, p):
     """The distance that belongs to `gap`, by the operations of `fill_distances`."""
-    return norm_of_numbers(gap, kinds, scales, p) + mismatches(gap, kinds, scales)
-
-
-@njit(cache=True, error_model="numpy")
-def mismatches(gap, kinds, scales):
-    """The part of the distance that is about codes."""
-    total = 0.0
-    for f in range(len(gap)):
-        if kinds[f] == CODE:
-            total += scales[f] * gap[f]
+    total = _norm_of_numbers(gap, n_numbers, scales, p)
+    for f in range(n_numbers, len(gap)):
+        total += scales[f] * gap[f]
     return total
 
 
 @njit(cache=True, error_model="numpy")
-def norm_of_numbers(gap, kinds, scales, p):
-    """The part of the distance that is about numbers."""
-    total, largest = 0.0, 0.0
-    for f in range(len(gap)):
-        if kinds[f] != CODE:
-            z = scales[f] * gap[f]
-            largest = max(largest, z)
-            total += z if p == 1.0 else z * z
+def _norm_of_numbers(gap, n_numbers, scales, p):
+    total = 0.0
     if p == 1.0:
+        for f in range(n_numbers):
+            total += scales[f] * gap[f]
         return total
     if p == 2.0:
+        for f in range(n_numbers):
+            z = scales[f] * gap[f]
+            total += z * z
         return np.sqrt(total)
+    largest = 0.0
+    for f in range(n_numbers):
+        largest = max(largest, scales[f] * gap[f])
     if p == np.inf or largest == 0.0 or largest == np.inf:
         return largest
-    total = 0.0
-    for f in range(len(gap)):
-        if kinds[f] != CODE:
-            total += (scales[f] * gap[f] / largest) ** p
+    for f in range(n_numbers):
+        total += (scales[f] * gap[f] / largest) ** p
     return largest * total ** (1.0 / p)
 
 
@@ -186,7 +180,7 @@ def most_difference(low_a, high_a, low_b, high_b):
 
 @njit(cache=True, error_model="numpy")
 def most_excess(low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_b, rest_high_b,
-                kinds, scales, p, slopes, used, gap):  # fmt: skip
+                n_numbers, scales, p, slopes, used, gap):  # fmt: skip
     """Upper bound of the excess between two boxes, from what the slopes leave of output and distance.
 
     For a slope g, with rest r = output - g.x: ``output_a - output_b - D = r_a - r_b - (D - g.(x_a - x_b))``. The last
@@ -194,24 +188,25 @@ def most_excess(low_a, high_a, low_b, high_b, rest_low_a, rest_high_a, rest_low_
     codes, and for numbers that may be missing.
     """
     up, down = np.inf, np.inf  # a above b, and b above a
-    numbers, codes = 0.0, 0.0
+    codes, nearest = 0.0, 0.0
+    for f in range(n_numbers, len(scales)):
+        if low_a[f] > high_b[f] or low_b[f] > high_a[f]:
+            codes += scales[f]
     if p != 1.0:
-        least_gaps(low_a, high_a, low_b, high_b, kinds, gap)
-        numbers, codes = norm_of_numbers(gap, kinds, scales, p), mismatches(gap, kinds, scales)
+        least_gaps(low_a, high_a, low_b, high_b, n_numbers, gap)
+        nearest = _norm_of_numbers(gap, n_numbers, scales, p)
     for g in range(len(slopes)):
         if p == 1.0:
-            kept_up, kept_down = 0.0, 0.0
-            for f in range(len(scales)):
+            kept_up, kept_down = codes, codes
+            for f in range(n_numbers):
                 if low_a[f] > high_b[f]:
-                    width = low_a[f] - high_b[f] if kinds[f] != CODE else 1.0
-                    kept_up += (scales[f] - slopes[g, f]) * width
-                    kept_down += (scales[f] + slopes[g, f]) * width
+                    kept_up += (scales[f] - slopes[g, f]) * (low_a[f] - high_b[f])
+                    kept_down += (scales[f] + slopes[g, f]) * (low_a[f] - high_b[f])
                 elif low_b[f] > high_a[f]:
-                    width = low_b[f] - high_a[f] if kinds[f] != CODE else 1.0
-                    kept_up += (scales[f] + slopes[g, f]) * width
-                    kept_down += (scales[f] - slopes[g, f]) * width
+                    kept_up += (scales[f] + slopes[g, f]) * (low_b[f] - high_a[f])
+                    kept_down += (scales[f] - slopes[g, f]) * (low_b[f] - high_a[f])
         else:
-            kept_up = kept_down = (1.0 - used[g]) * numbers + codes
+            kept_up = kept_down = (1.0 - used[g]) * nearest + codes
         up = min(up, rest_high_a[g] - rest_low_b[g] - kept_up * (1 - MARGIN))
         down = min(down, rest_high_b[g] - rest_low_a[g] - kept_down * (1 - MARGIN))
     return max(up, down)

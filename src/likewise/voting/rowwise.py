@@ -23,6 +23,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
+    FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
@@ -63,6 +64,8 @@ def is_rowwise(model: Any) -> bool:
     """
     if model is None or isinstance(model, str):
         return model in (None, "passthrough", "drop")
+    if type(model) is FunctionTransformer:  # a fitted ColumnTransformer has one for each "passthrough"
+        return model.func is None
     if type(model) is FrozenEstimator:
         return is_rowwise(model.estimator)
     if type(model) is Pipeline:

@@ -1,0 +1,182 @@
+"""Metrics read off models of tables."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from likewise import TableMetric, WeightedLp, audit, estimate_minimal_metric, minimal_metric
+from likewise.datasets import load_mortgages
+
+
+def make_table(n=300, seed=0, holes=0.0):
+    rng = np.random.default_rng(seed)
+    income = rng.lognormal(8, 0.5, n).round(2)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 70, n),
+            "region": rng.choice(["north", "south", "east"], n),
+            "income": np.where(rng.random(n) < holes, np.nan, income),
+            "owner": rng.random(n) < 0.5,
+            "race": pd.Categorical(rng.choice(["x", "y"], n)),
+        }
+    )
+
+
+X = make_table()
+Y = (X.age > 40) ^ (X.region == "north") ^ (X.race == "x")
+
+
+def boosted(X, y):
+    encode = make_column_transformer((OrdinalEncoder(), ["region", "race"]), remainder="passthrough")
+    return make_pipeline(encode, HistGradientBoostingClassifier(max_iter=20, random_state=0)).fit(X, y)
+
+
+def lowered(metric):
+    """The metric, once per positive weight, with that weight a little lower."""
+    for part in ("numeric", "categorical", "missing"):
+        for name, weight in getattr(metric, part).items():
+            if weight > 1e-8:
+                parts = {k: dict(getattr(metric, k)) for k in ("numeric", "categorical", "missing")}
+                parts[part][name] = 0.99 * weight
+                parts["missing"] = parts["missing"] or "refuse"
+                yield TableMetric(**parts)
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_no_pair_exceeds_and_no_weight_can_be_lowered(holes):
+    people = make_table(holes=holes)
+    model = boosted(people, Y)
+    metric = estimate_minimal_metric(model, people).metric
+    assert list(metric.numeric) == ["age", "income"]
+    assert list(metric.categorical) == ["region", "owner", "race"]
+    assert list(metric.missing) == (["income"] if holes else [])
+    assert audit(model, people, metric).n_violations == 0
+    smaller = list(lowered(metric))
+    assert len(smaller) >= 4
+    for less in smaller:
+        assert audit(model, people, less).n_violations > 0
+
+
+def with_needed_pairs(model, people, free):
+    """People around a score of 0, who differ in one column each: those who force the exact weights.
+
+    The column `free` is used to move scores.
+    """
+    probability = model.predict_proba(people)[:, 1]
+    step = people.assign(**{free: people[free] + 1})
+    slope = float(np.median(logit(model, step) - np.log(probability / (1 - probability))))
+    pairs = []
+    for name in people.columns:
+        numeric = pd.api.types.is_float_dtype(people[name])
+        base = people.iloc[[0]]
+        values = [base[name].iloc[0]] if numeric else list(people[name].unique())
+        rows = pd.concat([base.assign(**{name: value}) for value in values], ignore_index=True)
+        scores = logit(model, rows)
+        lo, hi = rows.iloc[[scores.argmin()]], rows.iloc[[scores.argmax()]]
+        if numeric:
+            effect = float((logit(model, base.assign(**{name: base[name] + 1})) - logit(model, base))[0])
+            hi = base.assign(**{name: base[name] + 0.05 / effect})
+        centre = (logit(model, lo) + logit(model, hi))[0] / 2 / slope
+        pairs += [row.assign(**{free: row[free] - centre}) for row in (lo, hi)]
+    return pd.concat([people, *pairs], ignore_index=True).astype(people.dtypes)
+
+
+def logit(model, people):
+    p = model.predict_proba(people)
+    return np.log(p[:, 1] / p[:, 0])
+
+
+def test_a_logistic_pipeline_has_its_exact_metric_where_the_needed_people_are_there():
+    bunch = load_mortgages()
+    whole = bunch.data.notna().all(axis=1)
+    people, y = bunch.data[whole].reset_index(drop=True), bunch.target[whole]
+    text = list(people.select_dtypes("category").columns)
+    encode = make_column_transformer((OneHotEncoder(drop="if_binary"), text), remainder=StandardScaler())
+    model = make_pipeline(encode, LogisticRegression(max_iter=1000)).fit(people, y)
+    exact = minimal_metric(model)
+    metric = estimate_minimal_metric(model, with_needed_pairs(model, people, "obligations")).metric
+    assert isinstance(metric, TableMetric)
+    for part in ("numeric", "categorical"):
+        expected, found = getattr(exact, part), getattr(metric, part)
+        assert set(expected) == set(found)
+        assert {name: found[name] for name in expected} == pytest.approx(dict(expected), rel=0.01)
+    without = estimate_minimal_metric(model, people).metric  # the control: fewer people, smaller weights
+    assert sum(without.categorical.values()) < 0.99 * sum(exact.categorical.values())
+
+
+def test_kinds_of_columns_follow_their_types_or_are_given():
+    people = pd.DataFrame({"code": [1, 2, 3], "word": ["a", "b", "a"], "n": [0.0, 0.0, 1.0]})
+    assert list(estimate_minimal_metric(None, people, predictions=[0, 0.1, 0.3]).metric.categorical) == ["word"]
+    given = estimate_minimal_metric(None, people, predictions=[0, 0.1, 0.3], categorical=["code", "word"]).metric
+    assert (list(given.numeric), list(given.categorical)) == (["n"], ["code", "word"])
+    numbers = people[["code", "n"]]
+    assert isinstance(estimate_minimal_metric(None, numbers, predictions=[0, 0.1, 0.3]).metric, WeightedLp)
+    assert isinstance(
+        estimate_minimal_metric(None, numbers, predictions=[0, 0.1, 0.3], categorical=[]).metric, TableMetric
+    )
+
+
+def test_other_tables_give_the_same():
+    model = boosted(X, Y)
+    assert estimate_minimal_metric(model, pl.from_pandas(X)).metric == estimate_minimal_metric(model, X).metric
+
+
+def test_weights_can_be_fixed_by_name_and_impossible_ones_name_the_pairs():
+    people = pd.DataFrame({"age": [30, 30, 40], "race": ["x", "y", "y"], "job": ["a", "a", "b"]})
+    with pytest.raises(ValueError, match=r"rows 0 and 1 \(outputs differ by 0.4; race: x / y\)"):
+        estimate_minimal_metric(None, people, predictions=[0.1, 0.5, 0.5], fixed={"race": 0})
+    fixed = estimate_minimal_metric(None, people, predictions=[0.1, 0.1, 0.5], fixed={"race": 0, "age": 0.0}).metric
+    assert dict(fixed.categorical) == {"race": 0, "job": pytest.approx(0.4)}
+    bounded = estimate_minimal_metric(
+        None, people, predictions=[0.1, 0.1, 0.5], upper={"age": 0.03}, fixed={"race": 0}
+    ).metric
+    assert bounded.numeric["age"] <= 0.03
+    assert 10 * bounded.numeric["age"] + bounded.categorical["job"] == pytest.approx(0.4)
+
+
+def test_absence_alone_can_force_a_weight_and_zero_forbids_it():
+    people = pd.DataFrame({"income": [1.0, 2.0, None], "job": ["a", "a", "a"]})
+    metric = estimate_minimal_metric(None, people, predictions=[0.2, 0.2, 0.5]).metric
+    assert metric.missing == {"income": pytest.approx(0.3)}
+    assert 0 < metric.numeric["income"] <= 1e-9  # a weight of 0 would silence its absence too
+    assert audit(None, people, metric, predictions=[0.2, 0.2, 0.5]).n_violations == 0
+    with pytest.raises(ValueError, match="income: 1 / missing"):
+        estimate_minimal_metric(None, people, predictions=[0.2, 0.2, 0.5], fixed={"income": 0})
+
+
+def test_regressors_of_tables_need_a_range():
+    encode = make_column_transformer((OneHotEncoder(), ["region", "race"]), remainder="passthrough")
+    model = make_pipeline(encode, RandomForestRegressor(5, random_state=0)).fit(X, 1000 * Y)
+    with pytest.raises(ValueError, match="give output_range="):
+        estimate_minimal_metric(lambda rows: 1000.0 * (rows["race"] == "x"), X[["race", "owner"]])
+    metric = estimate_minimal_metric(model, X, output_range=(0, 1000)).metric
+    assert audit(model, X, metric, output_range=(0, 1000)).n_violations == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"p": 2}, ValueError, "p must be 1 for a table with categories or missing numbers; got 2"),
+        ({"categorical": ["town"]}, ValueError, r"categorical must list columns of X, .*; got \['town'\]"),
+        ({"categorical": "race"}, ValueError, "categorical must list columns of X"),
+        ({"X": np.zeros((3, 2)), "categorical": [0]}, TypeError, "X must be a table; got ndarray"),
+        ({"fixed": {"race": 2}}, ValueError, "fixed must be at most 1 for categories; got 2 for 'race'"),
+        ({"fixed": {"town": 0}}, ValueError, "fixed must name features of X"),
+        ({"X": pd.DataFrame({0: ["a", "b", "c"]})}, ValueError, "X must have text as names of its columns; got 0"),
+        (
+            {"X": pd.DataFrame({"day": pd.to_datetime(["2020", "2021", "2022"]), "race": "x"})},
+            ValueError,
+            "'day' holds",
+        ),
+    ],
+)
+def test_bad_input_gives_one_clear_error(change, error, message):
+    people = pd.DataFrame({"age": [30, 30, 40], "race": ["x", "y", "y"]})
+    with pytest.raises(error, match=message):
+        estimate_minimal_metric(None, **{"X": people, "predictions": [0.1, 0.2, 0.3]} | change)
