@@ -29,5 +29,16 @@ def check_probability(name: str, value: Any, *, cure: str = "") -> float:
     return float(value)
 
 
+def check_output_range(output_range: Any) -> tuple[float, float]:
+    """Return the limits if they are two finite numbers, the lowest first."""
+    try:
+        low, high = (float(limit) for limit in output_range)
+    except (TypeError, ValueError):
+        raise ValueError(f"output_range must be two numbers (lowest, highest); got {output_range!r}.") from None
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ValueError(f"output_range must be finite, the lowest first; got {output_range!r}.")
+    return low, high
+
+
 def _message(name: str, rule: str, value: Any, cure: str) -> str:
     return f"{name} must be {rule}; got {value!r}." + (f" {cure}" if cure else "")

@@ -11,9 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_X_y
 
+from likewise._checks import check_output_range
 from likewise.linear import IDENTITY, read_linear_model
 from likewise.metrics import FloatArray, WeightedLp
-from likewise.population import check_output_range
 from likewise.preprocessing import UnprovableError
 from likewise.tables import TableMetric
 

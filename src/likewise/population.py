@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
+from likewise._checks import check_output_range
 from likewise.metrics import FloatArray
 from likewise.people import IntArray, People
 
@@ -139,14 +140,3 @@ def _probability_outputs(answers: FloatArray) -> FloatArray:
     if answers.shape[1] == 2:  # |p - p'| is the same for both classes
         return answers[:, 1:]
     return answers / 2  # TV = 1/2 sum_k |p_k - p'_k|
-
-
-def check_output_range(output_range: Any) -> tuple[float, float]:
-    """Return the limits if they are two finite numbers, the lowest first."""
-    try:
-        low, high = (float(limit) for limit in output_range)
-    except (TypeError, ValueError):
-        raise ValueError(f"output_range must be two numbers (lowest, highest); got {output_range!r}.") from None
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise ValueError(f"output_range must be finite, the lowest first; got {output_range!r}.")
-    return low, high

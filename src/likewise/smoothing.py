@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from likewise._checks import check_output_range
 from likewise.certificate import Certificate, certify_classes, certify_predictions
 from likewise.metrics import FloatArray, WeightedLp
 from likewise.noise import Noise
@@ -283,15 +284,9 @@ class SmoothedRegressor(RegressorMixin, Smoothed):
 
 
 def _check_range(given: Any, y: FloatArray) -> tuple[float, float]:
-    if given is None:
-        low, high = float(y.min()), float(y.max())
-        if low == high:
-            raise ValueError(f"y is constant ({low:g}), so output_range cannot be taken from it. Give output_range.")
-        return low, high
-    try:
-        low, high = (float(limit) for limit in given)
-    except (TypeError, ValueError):
-        raise ValueError(f"output_range must be two numbers (lowest, highest); got {given!r}.") from None
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise ValueError(f"output_range must be finite, the lowest first; got {given!r}.")
+    if given is not None:
+        return check_output_range(given)
+    low, high = float(y.min()), float(y.max())
+    if low == high:
+        raise ValueError(f"y is constant ({low:g}), so output_range cannot be taken from it. Give output_range.")
     return low, high
