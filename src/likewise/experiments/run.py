@@ -99,6 +99,7 @@ def _write(results: pd.DataFrame, out: Path, *, verbose: bool) -> None:
     draw(summary, out / "figure.svg", out / "figure.png")
     if verbose:
         print_table(summary)
+        print(f"Wrote results.csv, summary.csv, figure.svg and figure.png to {out}.")
 
 
 def _settings(quick: bool, rows: int | None, n_draws: int | None) -> Settings:
