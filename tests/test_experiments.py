@@ -3,6 +3,7 @@
 import io
 import os
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from likewise.experiments import DATASETS, SEEDS, Cell, Settings, cells, reprodu
 from likewise.experiments.cells import CEILING, LINEAR, NETWORK, SMOOTHED, largest_excess, network_for, plan
 from likewise.experiments.checkpoint import Checkpoint
 from likewise.experiments.figure import draw
+from likewise.experiments.page import fill, statements
 from likewise.experiments.problems import load, prepare
 from likewise.experiments.summary import data_name, model_name, print_table, read_results, readable
 from likewise.voting.networks import NetworkScorer
@@ -39,7 +41,9 @@ def summary():
     for cell in (c for name in ("adult", "ssl-synthetic") for seed in (0, 1) for c in plan(name, "rows", seed)):
         smoothed = {"n_pairs": 10, "n_violations": 0, "largest_excess": -0.1, "mean_draws": 1500.0}
         row = asdict(cell) | {"accuracy": rng.random(), "confidence": rng.random(), "n_people": 5}
-        row |= {"seconds": 1.0, "cpu_seconds": 1.0} | (smoothed if cell.model == SMOOTHED else {})
+        row |= {"accuracy_all": 0.5, "confidence_all": 0.5, "seconds": 1.0, "cpu_seconds": 1.0} | (
+            smoothed if cell.model == SMOOTHED else {}
+        )
         rows.append(row | ({"accuracy": np.nan} if cell.model == CEILING else {}))
     return summarise(pd.DataFrame(rows))
 
@@ -50,6 +54,9 @@ def test_every_cell_of_the_plan_is_in_the_results(tiny):
     assert found == [cell for seed in (0, 1) for cell in plan("ssl-synthetic", "rows", seed)]
     assert results["confidence"].between(0, 1).all()
     assert results.loc[results["model"] != CEILING, "accuracy"].between(0, 1).all()
+    baselines = results[results["model"].isin([LINEAR, NETWORK])]
+    assert (baselines["n_people_all"] == 2000).all()  # a fifth of 10,000
+    assert baselines["accuracy_all"].between(0, 1).all()
 
 
 def test_smoothed_models_keep_their_promise_and_stay_below_the_ceiling(tiny):
@@ -181,6 +188,7 @@ def test_the_summary_averages_over_seeds():
         {"dataset": "a", "split": "rows", "seed": seed, "model": NETWORK, "p": "", "noise": ""}
         | {"accuracy": accuracy, "confidence": 0.5, "n_people": 10, "n_pairs": 45, "n_violations": seed}
         | {"largest_excess": -0.1 * seed, "mean_draws": 100, "seconds": 1, "cpu_seconds": 1}
+        | {"accuracy_all": 0.8, "confidence_all": 0.5}
         for seed, accuracy in ((0, 0.8), (1, 0.9))
     ]
     (found,) = summarise(pd.DataFrame(rows)).to_dict("records")
@@ -255,3 +263,23 @@ def test_real_data_run_with_few_rows(monkeypatch, tmp_path, name):
     assert set(results["split"]) == ({"rows", "recordings"} if name == "seizure" else {"rows"})
     assert (results["n_people"] == 15).all()
     assert results["n_violations"].sum() == 0
+
+
+def test_the_page_says_what_the_results_say():
+    docs = Path(__file__).parents[1] / "docs"
+    page = (docs / "reproduce.md").read_text(encoding="utf-8")
+    assert page == fill(page, read_results(docs / "reproduced" / "results.csv"))
+
+
+def test_a_statement_that_does_not_hold_is_a_no(tiny):
+    results = tiny()
+    assert [holds for said, *_, holds in statements(results) if said.startswith("No pair")] == ["yes"]
+    results.loc[results["noise"] == "splitting", "n_violations"] = 1
+    results.loc[results["noise"] == "gaussian", "confidence"] = 0.0
+    found = {said: (ours, holds) for said, _, ours, holds in statements(results)}
+    (pairs,) = (value for said, value in found.items() if said.startswith("No pair"))
+    (gaussian,) = (value for said, value in found.items() if said.startswith("Gaussian noise keeps"))
+    assert pairs[0].startswith("1 of 1,520 pairs")
+    assert pairs[1] == "**no**"
+    assert gaussian[0].startswith("not in 3 of 3: SSL (synthetic)")
+    assert gaussian[1] == "**no**"

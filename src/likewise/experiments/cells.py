@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -95,7 +96,8 @@ def run(cell: Cell, problem: Problem, settings: Settings) -> dict[str, Any]:
     -------
     dict
         ``accuracy``; ``confidence``, the mean probability of the correct class; ``n_people``; ``seconds`` and
-        ``cpu_seconds`` (of all cores). For smoothed models also what is promised (``level``, ``epsilon``),
+        ``cpu_seconds`` (of all cores). For models without smoothing also ``accuracy_all``, ``confidence_all`` and
+        ``n_people_all``, on the whole test set. For smoothed models also what is promised (``level``, ``epsilon``),
         ``mean_draws`` per person, ``train_seconds``, and what comparing all pairs of test people shows: ``n_pairs``,
         ``n_violations`` (pairs whose outputs differ by more than their distance plus epsilon) and ``largest_excess``
         (over all pairs, difference of outputs minus the promise, ``guarantee_.bound``, which is tighter; not above 0
@@ -106,13 +108,13 @@ def run(cell: Cell, problem: Problem, settings: Settings) -> dict[str, Any]:
         best = ceiling(problem.X_test, problem.y_test, WeightedLp(problem.weights, float(cell.p)))
         found: dict[str, Any] = {"confidence": float(best)}
     elif cell.model == LINEAR:
-        found = _scores(problem.linear.predict_proba(problem.X_test), problem)
+        found = _baseline(problem.linear, problem)
     elif cell.model == NETWORK:
         network = network_for(cell.seed, settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the last epoch is a limit we set
             network.fit(problem.X_train, problem.y_train)
-        found = _scores(network.predict_proba(problem.X_test), problem)
+        found = _baseline(network, problem)
     else:
         found = _smoothed(cell, problem, settings)
     return {
@@ -143,7 +145,7 @@ def _smoothed(cell: Cell, problem: Problem, settings: Settings) -> dict[str, Any
     # A billionth for the rounding of sums, as in `audit` itself.
     checked = audit(None, problem.X_test, metric, predictions=h[where], tolerance=promise.epsilon + 1e-9, n_worst=1)
     return {
-        **_scores(h[where], problem),
+        **_scores(h[where], problem.y_test),
         "level": promise.level,
         "epsilon": promise.epsilon,
         "mean_draws": float(estimate.n_draws.mean()),
@@ -154,10 +156,20 @@ def _smoothed(cell: Cell, problem: Problem, settings: Settings) -> dict[str, Any
     }
 
 
-def _scores(h: FloatArray, problem: Problem) -> dict[str, Any]:
+def _baseline(model: Any, problem: Problem) -> dict[str, Any]:
+    """Scores on the same people as the smoothed models', and on the whole test set, which costs little here."""
+    whole = _scores(model.predict_proba(problem.X_all), problem.y_all)
     return {
-        "accuracy": float((h.argmax(axis=1) == problem.y_test).mean()),
-        "confidence": float(h[np.arange(len(h)), problem.y_test].mean()),
+        **_scores(model.predict_proba(problem.X_test), problem.y_test),
+        **{f"{measure}_all": value for measure, value in whole.items()},
+        "n_people_all": len(problem.y_all),
+    }
+
+
+def _scores(h: FloatArray, y: npt.NDArray[Any]) -> dict[str, Any]:
+    return {
+        "accuracy": float((h.argmax(axis=1) == y).mean()),
+        "confidence": float(h[np.arange(len(h)), y].mean()),
     }
 
 

@@ -14,6 +14,7 @@ from likewise.experiments.cells import Cell, Settings
 
 _COLUMNS = [
     *("dataset", "split", "seed", "model", "p", "noise", "accuracy", "confidence", "n_people"),
+    *("accuracy_all", "confidence_all", "n_people_all"),
     *("level", "epsilon", "n_pairs", "n_violations", "largest_excess", "mean_draws", "train_seconds", "seconds"),
     "cpu_seconds",
 ]

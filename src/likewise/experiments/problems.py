@@ -37,12 +37,17 @@ class Loaded:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One split, standardised, with the metric weights that its logistic regression gives."""
+    """One split, standardised, with the metric weights that its logistic regression gives.
+
+    `X_test` holds the test people whom every model is scored on, `X_all` the whole test set.
+    """
 
     X_train: FloatArray
     y_train: npt.NDArray[Any]
     X_test: FloatArray
     y_test: npt.NDArray[Any]
+    X_all: FloatArray
+    y_all: npt.NDArray[Any]
     linear: LogisticRegression
     weights: FloatArray
 
@@ -78,12 +83,14 @@ def prepare(data: Loaded, split: str, seed: int, *, n_train: int, n_test: int) -
     else:
         train, test = train_test_split(everyone, test_size=0.2, random_state=seed, stratify=data.y)
     rng = np.random.default_rng(seed)
-    train, test = _at_most(train, n_train, rng), _at_most(test, n_test, rng)
+    train, scored = _at_most(train, n_train, rng), _at_most(test, n_test, rng)
     scaler = StandardScaler().fit(data.X[train])
-    X_train, y_train = scaler.transform(data.X[train]), data.y[train]
-    linear = LogisticRegression(max_iter=10_000).fit(X_train, y_train)
+    X_train, X_scored, X_all = (scaler.transform(data.X[rows]) for rows in (train, scored, test))
+    linear = LogisticRegression(max_iter=10_000).fit(X_train, data.y[train])
     weights = np.abs(linear.coef_[0])
-    return Problem(X_train, y_train, scaler.transform(data.X[test]), data.y[test], linear, weights / weights.mean())
+    return Problem(
+        X_train, data.y[train], X_scored, data.y[scored], X_all, data.y[test], linear, weights / weights.mean()
+    )
 
 
 def _at_most(rows: npt.NDArray[np.intp], n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -28,7 +29,8 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row per data set, split and model: means of ``accuracy`` and ``confidence`` over seeds with the smallest and
         the largest (``accuracy_low``, ...); ``n_pairs`` and ``n_violations`` summed and ``largest_excess`` at its
-        worst; means of ``mean_draws``, ``seconds`` and ``cpu_seconds``; ``n_people`` summed; ``n_seeds``.
+        worst; means of ``mean_draws``, ``seconds`` and ``cpu_seconds``; ``n_people`` summed; ``n_seeds``;
+        and ``accuracy_all`` and ``confidence_all``, means on the whole test set where models are not smoothed.
     """
     return (
         results.groupby(_KEY, sort=False, dropna=False)
@@ -40,6 +42,8 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
             confidence_low=("confidence", "min"),
             confidence_high=("confidence", "max"),
             n_people=("n_people", "sum"),
+            accuracy_all=("accuracy_all", "mean"),
+            confidence_all=("confidence_all", "mean"),
             n_pairs=("n_pairs", "sum"),
             n_violations=("n_violations", "sum"),
             largest_excess=("largest_excess", "max"),
@@ -52,7 +56,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def read_results(path: str) -> pd.DataFrame:
+def read_results(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a ``results.csv`` with empty words as words and empty numbers as NaN."""
     words = ["dataset", "split", "model", "p", "noise", "level"]
     return pd.read_csv(path, dtype=dict.fromkeys(words, str)).fillna(dict.fromkeys(words, ""))
@@ -71,10 +75,14 @@ def model_name(model: str, p: str, noise: str) -> str:
     >>> model_name("smoothed network", "inf", "gaussian"), model_name("network", "", "")
     ('L∞ Gaussian', 'network')
     """
-    metric = f"L{p.replace('inf', '∞')}"
     if model == CEILING:
-        return f"{metric} ceiling"
-    return f"{metric} {noise.capitalize()}" if model == SMOOTHED else model
+        return f"{metric_name(p)} ceiling"
+    return f"{metric_name(p)} {noise.capitalize()}" if model == SMOOTHED else model
+
+
+def metric_name(p: str) -> str:
+    """Name of a metric for readers."""
+    return f"L{p.replace('inf', '∞')}"
 
 
 def readable(summary: pd.DataFrame) -> pd.DataFrame:
