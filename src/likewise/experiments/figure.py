@@ -105,6 +105,6 @@ def _legend() -> list[Any]:
             for measure, (_, line) in _MEASURES.items()
         ),
         Line2D([], [], color=_INK, linewidth=2.4, label="ceiling of the metric"),
-        Line2D([], [], color=_GREY, linewidth=1.2, alpha=0.6, marker="|", label="smallest to largest of the seeds"),
+        Line2D([], [], color=_GREY, linestyle="", marker="|", markersize=11, label="smallest to largest of the seeds"),
     ]
     return marks + lines

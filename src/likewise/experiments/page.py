@@ -69,7 +69,7 @@ def statements(results: pd.DataFrame) -> list[Statement]:
             "Gaussian noise keeps at least the mean confidence of Laplace noise, for every data set and metric",
             "yes",
             _worst(laplace),
-            _yes(min(laplace.values()) >= 0),
+            _yes(all(gain >= 0 for gain in laplace.values())),
         )
     )
     gains = {data: _gain_over_gaussian(results, data) for data in mean.data}
@@ -158,13 +158,13 @@ def _yes(holds: bool) -> str:
 def _within(gains: Iterable[float], limit: float) -> str:
     """Whether all gains are within a limit; if not, whether that is because they are larger."""
     gains = list(gains)
-    if min(gains) >= -limit and max(gains) > limit:
-        return f"**no**: better by more than {limit}"
-    return _yes(min(gains) >= -limit and max(gains) <= limit)
+    if all(abs(gain) <= limit for gain in gains):
+        return "yes"
+    return f"**no**: better by more than {limit}" if all(gain >= -limit for gain in gains) else "**no**"
 
 
 def _worst(gains: dict[str, float]) -> str:
-    below = {name: gain for name, gain in gains.items() if gain < 0}
+    below = {name: gain for name, gain in gains.items() if not gain >= 0}
     if below:
         listed = ", ".join(f"{name} {gain:+.2f}" for name, gain in sorted(below.items(), key=lambda item: item[1]))
         return f"not in {len(below)} of {len(gains)}: {listed}"
