@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,67 +23,61 @@ from likewise.experiments.summary import data_name, metric_name, model_name, rea
 _FILES = "reproduced"
 _PLACE = re.compile(r"(<!-- begin: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 Data = tuple[str, str]  # data set and split
+Model = tuple[str, ...]  # kind, and p and noise if it is smoothed
 _SEIZURE: Data = ("seizure", "rows")
 Statement = tuple[str, str, str, str]  # what is said, by the paper, by our results, and whether it holds
 
 
 def fill(page: str, results: pd.DataFrame) -> str:
     """Replace what stands between ``<!-- begin: name -->`` and ``<!-- end -->`` by the part of that name."""
-    parts = {"scope": _scope(results), "table": _table(summarise(results)), "statements": _statements(results)}
+    parts = {"scope": _scope(results), "table": _table(results), "statements": _statements(results)}
     return _PLACE.sub(lambda match: f"{match[1]}{parts[match[2]]}\n{match[3]}", page)
 
 
-class _Means:
-    """Means over seeds, in percent, looked up by what they are means of."""
+class _Scores:
+    """Scores in percent, one per seed, looked up by what they are scores of."""
 
-    def __init__(self, summary: pd.DataFrame) -> None:
-        key = ["dataset", "split", "model", "p", "noise"]
-        self._rows = {tuple(row[name] for name in key): row for row in summary.to_dict("records")}
-        self.data: list[Data] = list(dict.fromkeys(zip(summary["dataset"], summary["split"], strict=True)))
+    def __init__(self, results: pd.DataFrame) -> None:
+        self._rows = dict(list(results.groupby(["dataset", "split", "model", "p", "noise"], sort=False)))
+        self.data: list[Data] = list(dict.fromkeys(zip(results["dataset"], results["split"], strict=True)))
 
-    def __call__(self, measure: str, data: Data, model: str, p: str = "", noise: str = "") -> float:
-        row = self._rows.get((*data, model, p, noise), {})
-        return 100 * float(row.get(measure, np.nan))
+    def __call__(self, measure: str, data: Data, model: str, p: str = "", noise: str = "") -> pd.Series[float]:
+        rows = self._rows.get((*data, model, p, noise))
+        return pd.Series(dtype=float) if rows is None else 100 * rows.set_index("seed")[measure]
 
-    def gain(self, measure: str, data: Data, p: str, noise: str, other: tuple[str, ...]) -> float:
-        """How far a smoothed network is above another model, in points."""
-        return self(measure, data, SMOOTHED, p, noise) - self(measure, data, *other)
+    def gain(self, measure: str, data: Data, model: Model, other: Model) -> Gain:
+        """How far a model is above another."""
+        return Gain.of(self(measure, data, *model) - self(measure, data, *other))
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A difference in points, mean over seeds, with its standard error."""
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, differences: pd.Series[float]) -> Gain:
+        """Summarise one difference per seed."""
+        error = float(differences.std() / len(differences) ** 0.5) if len(differences) > 1 else 0.0
+        return cls(float(differences.mean()), error)
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.2f} ± {self.error:.2f}"
 
 
 def statements(results: pd.DataFrame) -> list[Statement]:
     """The paper's statements, and ours beyond it, that the results can speak to."""
-    summary = summarise(results)
-    mean = _Means(summary)
+    scores = _Scores(results)
     found: list[Statement] = []
-    if _SEIZURE in mean.data:
-        found += _on_seizure(mean)
-    similar = [data for data in (("adult", "rows"), ("compas", "rows")) if data in mean.data]
+    if _SEIZURE in scores.data:
+        found += _on_seizure(scores)
+    similar = [data for data in (("adult", "rows"), ("compas", "rows")) if data in scores.data]
     if similar:
-        found += _on_similar(mean, similar)
-    laplace = {
-        f"{data_name(*data)} {metric_name(p)}": mean.gain("confidence", data, p, "gaussian", (SMOOTHED, p, "laplace"))
-        for data in mean.data
-        for p in EXPONENTS
-    }
-    found.append(
-        (
-            "Gaussian noise keeps at least the mean confidence of Laplace noise, for every data set and metric",
-            "yes",
-            _worst(laplace),
-            _yes(all(gain >= 0 for gain in laplace.values())),
-        )
-    )
-    gains = {data: _gain_over_gaussian(results, data) for data in mean.data}
-    found.append(
-        (
-            "Under L1, the better of Uniform and Splitting keeps at least the mean confidence of Gaussian noise, "
-            "within noise (two standard errors over seeds)",
-            "beyond the paper",
-            ", ".join(f"{data_name(*data)} {gain:+.2f} ± {error:.2f}" for data, (gain, error) in gains.items()),
-            _yes(all(gain + 2 * error >= 0 for gain, error in gains.values())),
-        )
-    )
-    smoothed = summary[summary["model"] == SMOOTHED]
+        found += _on_similar(scores, similar)
+    found += _on_noises(scores)
+    smoothed = results[results["model"] == SMOOTHED]
     found.append(
         (
             "No pair of test people exceeds its guarantee",
@@ -95,59 +90,80 @@ def statements(results: pd.DataFrame) -> list[Statement]:
     return found
 
 
-def _gain_over_gaussian(results: pd.DataFrame, data: Data) -> tuple[float, float]:
-    """Mean confidence under L1 of the better of Uniform and Splitting, above Gaussian: points, and standard error."""
-    here = results[(results["dataset"] == data[0]) & (results["split"] == data[1]) & (results["p"] == "1")]
-    table = 100 * here[here["model"] == SMOOTHED].pivot(index="seed", columns="noise", values="confidence")
-    differences = table[["uniform", "splitting"]].sub(table["gaussian"], axis=0)
-    best = differences[differences.mean().idxmax()]
-    return float(best.mean()), float(best.std() / len(best) ** 0.5) if len(best) > 1 else 0.0
-
-
-def _on_seizure(mean: _Means) -> Iterable[Statement]:
-    network, linear = mean("accuracy", _SEIZURE, NETWORK), mean("accuracy", _SEIZURE, LINEAR)
+def _on_seizure(scores: _Scores) -> Iterable[Statement]:
+    network, linear = (float(scores("accuracy", _SEIZURE, model).mean()) for model in (NETWORK, LINEAR))
     yield (
         "Seizure, by rows: the network (at least 96.0%) is far more accurate than the logistic regression",
         "96.6% and 82.2%",
         f"{network:.1f}% and {linear:.1f}%",
         _yes(network >= 96.0 and network - linear > 10),
     )
-    cost = {p: mean.gain("accuracy", _SEIZURE, p, "gaussian", (NETWORK,)) for p in ("1", "2")}
+    gains = {p: scores.gain("accuracy", _SEIZURE, (SMOOTHED, p, "gaussian"), (NETWORK,)) for p in ("1", "2")}
     yield (
         "Seizure, by rows: Gaussian smoothing under L1 and L2 stays within 0.5 points of the network's accuracy",
         "within 0.2 points",
-        ", ".join(f"L{p} {gain:+.2f}" for p, gain in cost.items()),
-        _within(cost.values(), 0.5),
+        ", ".join(f"L{p} {gain}" for p, gain in gains.items()),
+        _within(gains.values(), 0.5),
     )
 
 
-def _on_similar(mean: _Means, sets: list[Data]) -> Iterable[Statement]:
-    gains = {data: mean("accuracy", data, NETWORK) - mean("accuracy", data, LINEAR) for data in sets}
-    whole = {data: mean("accuracy_all", data, NETWORK) - mean("accuracy_all", data, LINEAR) for data in sets}
+def _on_similar(scores: _Scores, sets: list[Data]) -> Iterable[Statement]:
+    gains, whole = (
+        {data: scores.gain(measure, data, (NETWORK,), (LINEAR,)) for data in sets}
+        for measure in ("accuracy", "accuracy_all")
+    )
     yield (
         "Adult and COMPAS: the network's accuracy is within 1.5 points of the logistic regression's",
         "similar",
-        ", ".join(
-            f"{data_name(*data)} {gain:+.2f} (on the whole test set {whole[data]:+.2f})" for data, gain in gains.items()
-        ),
+        ", ".join(f"{data_name(*data)} {gains[data]} (on the whole test set {whole[data]})" for data in sets),
         _within(gains.values(), 1.5),
     )
-    smooth = {
-        (data, p): [mean.gain(measure, data, p, "gaussian", (LINEAR,)) for measure in ("accuracy", "confidence")]
-        for data in sets
-        for p in ("1", "2")
-    }
+    accuracy, confidence = (
+        {(data, p): scores.gain(measure, data, (SMOOTHED, p, "gaussian"), (LINEAR,)) for data in sets for p in "12"}
+        for measure in ("accuracy", "confidence")
+    )
     yield (
         "Adult and COMPAS: Gaussian smoothing under L1 and L2 stays within 1.5 points of the logistic regression's "
         "accuracy, with higher mean confidence",
         "similar, and higher",
         "; ".join(
-            f"{data_name(*data)} {metric_name(p)} {accuracy:+.2f}, confidence {confidence:+.1f}"
-            for (data, p), (accuracy, confidence) in smooth.items()
+            f"{data_name(*data)} {metric_name(p)} {gain}, confidence {confidence[data, p]}"
+            for (data, p), gain in accuracy.items()
         ),
-        _within([accuracy for accuracy, _ in smooth.values()], 1.5)
-        if all(confidence > 0 for _, confidence in smooth.values())
-        else _yes(False),
+        _within(accuracy.values(), 1.5) if all(gain.mean > 0 for gain in confidence.values()) else _yes(False),
+    )
+
+
+def _on_noises(scores: _Scores) -> Iterable[Statement]:
+    gains = {
+        f"{data_name(*data)} {metric_name(p)}": scores.gain(
+            "confidence", data, (SMOOTHED, p, "gaussian"), (SMOOTHED, p, "laplace")
+        )
+        for data in scores.data
+        for p in EXPONENTS
+    }
+    yield (
+        "Gaussian noise keeps at least the mean confidence of Laplace noise, for every data set and metric",
+        "yes",
+        _worst(gains),
+        _yes(all(gain.mean >= 0 for gain in gains.values())),
+    )
+    best = {
+        data: max(
+            (
+                scores.gain("confidence", data, (SMOOTHED, "1", noise), (SMOOTHED, "1", "gaussian"))
+                for noise in ("uniform", "splitting")
+            ),
+            key=lambda gain: gain.mean,
+        )
+        for data in scores.data
+    }
+    yield (
+        "Under L1, the better of Uniform and Splitting keeps at least the mean confidence of Gaussian noise, "
+        "within noise (two standard errors)",
+        "beyond the paper",
+        ", ".join(f"{data_name(*data)} {gain}" for data, gain in best.items()),
+        _yes(all(gain.mean + 2 * gain.error >= 0 for gain in best.values())),
     )
 
 
@@ -155,21 +171,20 @@ def _yes(holds: bool) -> str:
     return "yes" if holds else "**no**"
 
 
-def _within(gains: Iterable[float], limit: float) -> str:
+def _within(gains: Iterable[Gain], limit: float) -> str:
     """Whether all gains are within a limit; if not, whether that is because they are larger."""
-    gains = list(gains)
-    if all(abs(gain) <= limit for gain in gains):
+    means = [gain.mean for gain in gains]
+    if all(abs(mean) <= limit for mean in means):
         return "yes"
-    return f"**no**: better by more than {limit}" if all(gain >= -limit for gain in gains) else "**no**"
+    return f"**no**: better by more than {limit}" if all(mean >= -limit for mean in means) else "**no**"
 
 
-def _worst(gains: dict[str, float]) -> str:
-    below = {name: gain for name, gain in gains.items() if not gain >= 0}
+def _worst(gains: dict[str, Gain]) -> str:
+    order = sorted(gains, key=lambda name: gains[name].mean)
+    below = [name for name in order if not gains[name].mean >= 0]
     if below:
-        listed = ", ".join(f"{name} {gain:+.2f}" for name, gain in sorted(below.items(), key=lambda item: item[1]))
-        return f"not in {len(below)} of {len(gains)}: {listed}"
-    name = min(gains, key=lambda each: gains[each])
-    return f"all {len(gains)}; the smallest difference is {gains[name]:+.2f} ({name})"
+        return f"not in {len(below)} of {len(gains)}: " + ", ".join(f"{name} {gains[name]}" for name in below)
+    return f"all {len(gains)}; the smallest difference is {gains[order[0]]} ({order[0]})"
 
 
 def _scope(results: pd.DataFrame) -> str:
@@ -192,21 +207,19 @@ def _scope(results: pd.DataFrame) -> str:
     )
 
 
-def _table(summary: pd.DataFrame) -> str:
-    """Accuracy and mean confidence of every model on every data set."""
-    mean = _Means(summary)
+def _table(results: pd.DataFrame) -> str:
+    """Mean accuracy and confidence of every model on every data set."""
+    scores = _Scores(results)
     lines = [
-        "| accuracy / mean confidence, % | " + " | ".join(data_name(*data) for data in mean.data) + " |",
-        "|---|" + "---|" * len(mean.data),
+        "| accuracy / mean confidence, % | " + " | ".join(data_name(*data) for data in scores.data) + " |",
+        "|---|" + "---|" * len(scores.data),
     ]
-    for model in dict.fromkeys(zip(summary["model"], summary["p"], summary["noise"], strict=True)):
-        scores = [
-            " / ".join("-" if np.isnan(value) else f"{value:.1f}" for value in values)
-            for values in (
-                [mean(measure, data, *model) for measure in ("accuracy", "confidence")] for data in mean.data
-            )
-        ]
-        lines.append(f"| {model_name(*model)} | " + " | ".join(scores) + " |")
+    for model in dict.fromkeys(zip(results["model"], results["p"], results["noise"], strict=True)):
+        words = []
+        for data in scores.data:
+            means = (float(scores(measure, data, *model).mean()) for measure in ("accuracy", "confidence"))
+            words.append(" / ".join("-" if np.isnan(mean) else f"{mean:.1f}" for mean in means))
+        lines.append(f"| {model_name(*model)} | " + " | ".join(words) + " |")
     return "\n".join(lines)
 
 
