@@ -1,0 +1,8 @@
+"""The paper's experiments (Section 6), from data to table and figure, in cells that are computed once."""
+
+from likewise.experiments.cells import Cell, Settings
+from likewise.experiments.problems import DATASETS
+from likewise.experiments.run import SEEDS, reproduce
+from likewise.experiments.summary import summarise
+
+__all__ = ["DATASETS", "SEEDS", "Cell", "Settings", "reproduce", "summarise"]
