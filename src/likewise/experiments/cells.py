@@ -15,8 +15,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from likewise.audit import audit
-from likewise.ceiling import ceiling
+from likewise.audits import audit
+from likewise.ceilings import ceiling
 from likewise.experiments.problems import Problem
 from likewise.guarantee import Guarantee
 from likewise.metrics import FloatArray, WeightedLp
