@@ -9,9 +9,9 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/likewise demo
 
-# Two workers with one thread each: more would only wait for each other.
+# Two workers with one thread each: more would only wait for each other. By file, since the blocks of a page share names.
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .
