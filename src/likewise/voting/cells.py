@@ -205,7 +205,7 @@ def _positions_per_step(noise: Splitting, K: int, origins: FloatArray, steps: Fl
         # Values off a fractional grid by TOLERANCE are closer than their steps say by 2 TOLERANCE at most.
         shrink = Fraction(1) if exact else Fraction(1 - 4 * TOLERANCE)
         per_unit = Fraction(float(scale)) if noise.metric.p == 1 else Fraction(conversion) / Fraction(float(width))
-        counts.append(min(float(int(K * per_unit * Fraction(float(step)) * shrink)), float(_FARTHEST)))
+        counts.append(float(min(int(K * per_unit * Fraction(float(step)) * shrink), _FARTHEST)))
     return np.array(counts)
 
 

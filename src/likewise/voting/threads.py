@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
@@ -34,5 +35,11 @@ def run_in_threads(work: Callable[[T], None], items: Iterable[T], n_jobs: int | 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Matrix products in one thread: their last bits then do not depend on the number of cores."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    # Looking for the libraries takes milliseconds, and swallows a Ctrl-C that falls into it: once is enough.
+    return ThreadpoolController()
