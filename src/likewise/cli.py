@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,11 @@ class _Say:
         self.facts |= facts
         if not self.as_json:
             click.echo(text)
+
+    def busy(self, doing: str) -> AbstractContextManager[Any]:
+        from likewise.progress import progress_bar
+
+        return progress_bar(doing, None, show=not self.as_json)
 
     def table(self, frame: pd.DataFrame, name: str) -> None:
         self.facts[name] = json.loads(frame.to_json(orient="records"))
@@ -114,7 +120,8 @@ def metric(
     from likewise.workflow import edit, people_and_outcomes, reveal
 
     X, y = people_and_outcomes(table, target, drop)
-    revealed = reveal(X, y, kind, seed)
+    with say.busy("Training and revealing"):
+        revealed = reveal(X, y, kind, seed)
     edited = edit(revealed.metric, zero)
     write_metric(edited, out, note=f"{revealed.how} Edited: {', '.join(zero)} set to 0." if zero else revealed.how)
     say(revealed.how, how=revealed.how)
@@ -186,7 +193,7 @@ def smooth(
         random_state=seed,
         verbose=not say.as_json,
     ).fit(X, y)
-    save_model(model, out)
+    save_model(model.set_params(verbose=False), out)  # who loads it decides what to show
     guarantee = model.guarantee_
     say(guarantee.statement, statement=guarantee.statement, level=guarantee.level)
     say(f"\nWrote {out}", model_file=str(out), epsilon=guarantee.epsilon, delta=guarantee.delta)
@@ -281,7 +288,8 @@ def audit(
             raise ValueError(f"{table} has no column {scores!r}; it has {list(people.columns)}.")
         given = people[scores]
     allowed = max(1e-9, slack) if max_excess is None else max(1e-9, max_excess)
-    found = search(model, X, chosen, predictions=given, tolerance=allowed, n_worst=worst)
+    with say.busy("Searching all pairs"):
+        found = search(model, X, chosen, predictions=given, tolerance=allowed, n_worst=worst)
     say(
         found.coverage,
         coverage=found.coverage,
@@ -321,17 +329,24 @@ def report(say: _Say, model: Path, table: Path, target: str, outcome: str | None
     smoothed = load_model(model)
     X, y = people_and_outcomes(table, target)
     metric = smoothed.guarantee_.metric
-    write_report(
-        smoothed, columns_of(X, metric, table), y, out, outcome=outcome, title=title, subtitle=f"{table.name}, {target}"
-    )
+    with say.busy("Measuring"):
+        write_report(
+            smoothed,
+            columns_of(X, metric, table),
+            y,
+            out,
+            outcome=outcome,
+            title=title,
+            subtitle=f"{table.name}, {target}",
+        )
     say(f"Wrote {out}", report_file=str(out))
     say.finish(f"open {out} in a browser")
 
 
 @main.command()
 @click.argument("datasets", nargs=-1)
-@click.option("--quick", is_flag=True, help="Fewer people and draws: minutes instead of an hour.")
-@click.option("--rows", type=click.IntRange(1), help="At most that many test people per data set.")
+@click.option("--quick", is_flag=True, help="Fewer people and one seed: minutes instead of an hour.")
+@click.option("--rows", type=click.IntRange(2), help="At most that many test people per data set.")
 @click.option("--out", type=_DIRECTORY, default=Path("reproduced"), show_default=True)
 @_command
 def reproduce(say: _Say, datasets: tuple[str, ...], quick: bool, rows: int | None, out: Path) -> None:
@@ -339,8 +354,9 @@ def reproduce(say: _Say, datasets: tuple[str, ...], quick: bool, rows: int | Non
 
     Example: likewise reproduce adult compas --quick
     """
+    from likewise.experiments import DATASETS
     from likewise.experiments import reproduce as run
 
-    run(datasets or ("adult", "compas", "ssl", "seizure"), quick=quick, rows=rows, out=out, verbose=not say.as_json)
+    run(datasets or DATASETS, quick=quick, rows=rows, out=out, verbose=not say.as_json)
     say(f"Wrote {out}", directory=str(out))
     say.finish()

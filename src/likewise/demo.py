@@ -37,7 +37,7 @@ def run(say: Any, out: Path) -> None:
     model = SmoothedClassifier(
         table_model(X, "boosting"), metric=metric, vote="soft", n_draws=_DRAWS, random_state=0, verbose=not say.as_json
     ).fit(X, y)
-    save_model(model, out / "model.skops")
+    save_model(model.set_params(verbose=False), out / "model.skops")
     say(f"\n4. A boosted model, smoothed:\n{model.guarantee_.statement}", statement=model.guarantee_.statement)
 
     X_test.to_parquet(out / "people.parquet", index=False)

@@ -7,8 +7,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(description: str, total: int, *, show: bool) -> Iterator[Callable[[int], None]]:
-    """Give a function that advances the bar; it does nothing if `show` is false or nobody is at a terminal."""
+def progress_bar(description: str, total: int | None, *, show: bool) -> Iterator[Callable[[int], None]]:
+    """Give a function that advances the bar; it does nothing if `show` is false or nobody is at a terminal.
+
+    Without a `total` the bar shows that work goes on, and for how long.
+    """
     if not show:
         yield lambda steps: None
         return

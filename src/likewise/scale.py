@@ -133,7 +133,7 @@ def score_file(
 
     total = _count_rows(source)
     try:
-        with progress_bar("Scoring", total or 1, show=verbose and total is not None) as advance:
+        with progress_bar("Scoring", total, show=verbose) as advance:
             for part, batch, scores in _compute(scorer, pending(), jobs, cluster):
                 store(part, batch, scores)
                 advance(len(batch))
@@ -169,7 +169,10 @@ def _compute(
 def _on_cluster(
     scorer: Scorer, work: Iterator[tuple[Path, pd.DataFrame]], address: str
 ) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
-    import distributed
+    try:
+        import distributed
+    except ImportError:
+        raise FileError("A cluster needs Dask: pip install 'likewise[cluster]'.") from None
 
     connect: Any = distributed.Client  # untyped
     try:
