@@ -25,7 +25,7 @@ def run() -> str:
         ["way", "people", "time", "per person", "memory beyond data and result"],
         rows,
         "`formula`: a forest of 10 trees of depth 4. `splitting`: K = 25 through a network of 16 hidden units. "
-        "5 features. Beside the result, its intervals are kept: 40 bytes per person with two classes.",
+        "5 features.",
     )
 
 

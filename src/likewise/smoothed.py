@@ -45,6 +45,8 @@ from likewise.voting import (
     without_formula,
 )
 
+_BLOCK = 16_384  # people at a time
+
 _NOISES: dict[str, type[Noise]] = {"gaussian": Gaussian, "laplace": Laplace, "uniform": Uniform, "splitting": Splitting}
 
 
@@ -301,8 +303,18 @@ class Smoothed(MetaEstimatorMixin, BaseEstimator):
             return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, order="C", reset=False)))
         metric: Any = self.noise_.metric
         codes: FloatArray = metric.encode(as_frame(X), self.coding_)
+        if not len(codes):
+            raise ValueError("X must hold at least one person; got a table without rows.")
         # Where there is no `Mixed`, only columns that must not matter may be missing, and nobody looks at those.
         return codes if isinstance(self.perturbation_, Mixed) else np.nan_to_num(codes)
+
+    def _means(self, X: Any) -> FloatArray:
+        """Smoothed votes alone: of the intervals, no more than a block is held at a time."""
+        check_is_fitted(self)
+        rows, voter = self._check_rows(X), self._voter()
+        if self.verbose:  # one bar for all
+            return voter.estimate(rows, verbose=True).mean
+        return np.concatenate([voter.estimate(rows[i : i + _BLOCK]).mean for i in range(0, len(rows), _BLOCK)])
 
     def _estimate(self, X: Any) -> Estimate:
         check_is_fitted(self)

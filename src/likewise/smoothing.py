@@ -154,7 +154,7 @@ class SmoothedClassifier(ClassifierMixin, Smoothed):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._estimate(X).mean
+        return self._means(X)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class. **Not covered by the guarantee**: it jumps where classes tie; see `decide`."""
@@ -265,7 +265,7 @@ class SmoothedRegressor(RegressorMixin, Smoothed):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._estimate(X).mean[:, 0]
+        return self._means(X)[:, 0]
 
     def certify(self, X: Any) -> Certificate:
         """Per person: prediction, an interval, and (`Certificate.range_at`) the range at a distance."""
