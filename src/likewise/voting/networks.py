@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -101,14 +102,23 @@ class NetworkScorer:
     network: Network
     n_jobs: int | None = None
 
+    @cached_property
+    def _tail(self) -> _Tail:
+        return _Tail(self.network)
+
     def sums(self, draws: Draws, people: npt.NDArray[np.generic]) -> tuple[FloatArray, FloatArray]:
         """Sums of votes, and of squared votes, over `draws` per person."""
-        net, tail = self.network, _Tail(self.network)
+        net, tail = self.network, self._tail
         tiles = [slice(a, min(a + TILE, len(draws))) for a in range(0, len(draws), TILE)]
         parts = np.zeros((2, len(tiles), len(people), net.n_outputs))
         if isinstance(draws, Shift) and draws.keep.ndim == 1:
-            shared = draws.t @ net.weights[0]
-            shared += net.biases[0]
+            shared = np.empty((len(draws), net.weights[0].shape[1]))
+
+            def first_layer(tile: slice) -> None:
+                np.matmul(draws.t[tile], net.weights[0], out=shared[tile])
+                shared[tile] += net.biases[0]
+
+            run_in_threads(first_layer, tiles, self.n_jobs)
             # One product each: a product for all people may round differently by their number.
             shifts = np.stack([np.where(draws.keep, person, 0.0) @ net.weights[0] for person in people])
 

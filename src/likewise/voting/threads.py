@@ -27,9 +27,23 @@ def run_in_threads(work: Callable[[T], None], items: Iterable[T], n_jobs: int | 
         for item in todo:
             work(item)
         return
-    with ThreadPoolExecutor(count) as pool:
-        for _ in pool.map(work, todo):
-            pass
+    waiting = iter(todo)  # each thread takes the next item; taking one is atomic
+
+    def take() -> None:
+        for item in waiting:
+            work(item)
+
+    others = [_pool(count - 1, os.getpid()).submit(take) for _ in range(count - 1)]
+    take()
+    for other in others:
+        other.result()
+
+
+@lru_cache(maxsize=2)
+def _pool(count: int, process: int) -> ThreadPoolExecutor:
+    # Kept: starting threads, and filling their caches, costs as much as a small product. By process, since threads do
+    # not survive a fork.
+    return ThreadPoolExecutor(count)
 
 
 @contextmanager
