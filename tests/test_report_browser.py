@@ -2,12 +2,14 @@
 
 import math
 import shutil
+import tomllib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from likewise import WeightedLp
+from likewise.files import read_metric
 from likewise.report import Column, Metric, Person, ReportData, render
 from likewise.report.distance import distances
 from likewise.report.words import figure, points, worth
@@ -141,14 +143,15 @@ def test_a_slider_changes_words_picture_and_counts_and_reset_brings_them_back(sh
     assert page.is_disabled("#reset")
 
 
-def test_the_metric_file_is_toml_whatever_the_names(show):
-    import tomllib
-
-    written = tomllib.loads(show(mortgage(2)).input_value("#toml"))
+def test_the_metric_file_is_one_that_the_library_reads_whatever_the_names(show, tmp_path):
+    text = show(mortgage(2)).input_value("#toml")
+    written = tomllib.loads(text)
     expected = {c.name: c.weight for c in METRIC.columns if c.kind == "numeric"}
     assert (written["p"], written["numeric"]) == (1, expected)
     assert written["missing"] == {"income": 0.05}
     assert written["units"]["income"] == "$ a month"
+    (tmp_path / "metric.toml").write_text(text, encoding="utf-8")
+    assert dict(read_metric(tmp_path / "metric.toml").numeric) == expected
     assert tomllib.loads(show(hostile()).input_value("#toml"))["categorical"] == {HOSTILE: 0.5}
 
 
