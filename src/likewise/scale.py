@@ -180,12 +180,12 @@ def _on_cluster(
     except (OSError, TimeoutError, ValueError) as error:
         raise FileError(f"Cannot reach a Dask scheduler at {address} ({error}).") from None
     with client:
-        order = client.scatter(scorer, broadcast=False, hash=False)
         workers = max(1, len(client.scheduler_info()["workers"]))
 
         def submit(batch: pd.DataFrame) -> Any:
-            # `pure=False`: a batch is computed for its place, even if another has the same rows.
-            return client.submit(_score, order, batch, pure=False, retries=10)
+            # The model travels with each batch: data kept on a worker would be lost with it. `pure=False`: a batch is
+            # computed for its place, even if another has the same rows.
+            return client.submit(_score, scorer, batch, pure=False, retries=10)
 
         yield from _in_flight(submit, work, 2 * workers, distributed.wait)
 
