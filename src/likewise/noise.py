@@ -52,11 +52,13 @@ class Curve(ABC):
         lead = np.asarray(top, dtype=np.float64) - np.asarray(other, dtype=np.float64)
         return _down(self._inverse_curve(np.clip(lead / 2, 0.0, 1.0)))
 
-    @abstractmethod
-    def _curve(self, distance: FloatArray) -> FloatArray: ...
+    # The weakest curve that is a promise; a noise with a sharper one says so.
 
-    @abstractmethod
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray: ...
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return np.minimum(1.0, distance)
+
+    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
+        return variation
 
 
 @dataclass(frozen=True, repr=False)
@@ -232,12 +234,6 @@ class Uniform(Noise):
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         return rng.random((n, d)) - 0.5
 
-    def _curve(self, distance: FloatArray) -> FloatArray:
-        return np.minimum(1.0, distance)
-
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        return variation
-
 
 @dataclass(frozen=True, repr=False)
 class Splitting(Noise):
@@ -283,12 +279,6 @@ class Splitting(Noise):
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         # The centre of the cell minus the person is uniform, for each single person.
         return rng.random((n, d)) - 0.5
-
-    def _curve(self, distance: FloatArray) -> FloatArray:
-        return np.minimum(1.0, distance)
-
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        return variation
 
 
 def _check_steps(steps: Any, metric: WeightedLp) -> tuple[float, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import numpy.typing as npt
 
 from likewise.metrics import FloatArray, WeightedLp
@@ -64,12 +63,6 @@ class TableNoise(Curve):
         """Smallest distance at which an outcome of probability `other` can catch up with one of `top`."""
         alone = self._numbers_alone
         return super().distance_to_tie(top, other) if alone is None else alone.distance_to_tie(top, other)
-
-    def _curve(self, distance: FloatArray) -> FloatArray:
-        return np.minimum(1.0, distance)
-
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        return variation
 
     def __repr__(self) -> str:
         kind = "Splitting" if self.is_splitting else type(self.numbers).__name__
