@@ -114,6 +114,8 @@ def score_file(
     verbose : bool
     """
     source, target = Path(source), Path(target)
+    if target.suffix.lower() != ".parquet" or target.resolve() == source.resolve():
+        raise FileError(f"Scores must go into a .parquet file other than the table itself; got {target}.")
     parts = Path(f"{target}.parts")
     _prepare_parts(parts, scorer, source, keep, batch_rows)
     n_rows = 0
@@ -121,6 +123,9 @@ def score_file(
     def pending() -> Iterator[tuple[Path, pd.DataFrame]]:
         nonlocal n_rows
         for i, batch in enumerate(_batches(source, batch_rows)):
+            absent = [name for name in keep if name not in batch.columns]
+            if absent:
+                raise FileError(f"{source} has no column {absent[0]!r} to keep; it has {list(batch.columns)}.")
             n_rows += len(batch)
             part = parts / f"{i:08d}.parquet"
             if len(batch) and not part.exists():
