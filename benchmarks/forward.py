@@ -8,8 +8,8 @@ from sklearn.frozen import FrozenEstimator
 
 from benchmarks.common import network, seconds, section
 from likewise import SmoothedClassifier, WeightedLp
-from likewise.voting.networks import NetworkScorer
-from likewise.voting.threads import single_threaded_blas
+from likewise._threads import single_threaded_blas
+from likewise.enforce.smoothing.forward import NetworkScorer
 
 N_DRAWS, N_PEOPLE, N_FEATURES, SIZE = 100_000, 8, 20, 2048
 

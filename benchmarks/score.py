@@ -19,8 +19,8 @@ COLUMNS = ["age", "income", "debt", "years", "lines"]
 
 def run() -> str:
     from likewise import SmoothedClassifier, TableMetric
-    from likewise.files import save_model
-    from likewise.pipelines import table_model
+    from likewise.app.files import save_model
+    from likewise.app.pipelines import table_model
 
     rng = np.random.default_rng(0)
     people = pd.DataFrame(rng.normal(size=(PEOPLE, 5)), columns=COLUMNS)

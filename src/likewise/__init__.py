@@ -4,45 +4,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from likewise.audits import Audit, audit
-    from likewise.ceilings import Ceiling, ceiling
-    from likewise.certificate import Certificate
-    from likewise.estimate import MetricEstimate, estimate_minimal_metric
-    from likewise.guarantee import Guarantee, draws_needed, error_margin, failure_probability
-    from likewise.metrics import WeightedLp
-    from likewise.minimal import linear_metric, minimal_metric
-    from likewise.noise import Gaussian, Laplace, Splitting, Uniform
+    from likewise.auditing.ceilings import Ceiling, ceiling
+    from likewise.auditing.violations import Audit, audit
+    from likewise.enforce.smoothing.estimators import SmoothedClassifier, SmoothedRegressor
+    from likewise.enforce.smoothing.noises import Gaussian, Laplace, Splitting, Uniform
+    from likewise.guarantees.certificate import Certificate
+    from likewise.guarantees.draw_counts import draws_needed, error_margin, failure_probability
+    from likewise.guarantees.promise import Guarantee
+    from likewise.metrics.lp import WeightedLp
+    from likewise.metrics.tabular import TableMetric
     from likewise.plotting import AuditDisplay, MetricDisplay
-    from likewise.smoothing import SmoothedClassifier, SmoothedRegressor
-    from likewise.tables import TableMetric
+    from likewise.reveal.estimated import MetricEstimate, estimate_minimal_metric
+    from likewise.reveal.exact import linear_metric, minimal_metric
 
 __version__ = "0.1.0.dev0"
 
 # Names are imported when they are first used: `import likewise` and `likewise --help` answer at once.
 _HOMES = {
-    "Audit": "likewise.audits",
+    "Audit": "likewise.auditing.violations",
     "AuditDisplay": "likewise.plotting",
-    "Ceiling": "likewise.ceilings",
-    "Certificate": "likewise.certificate",
-    "Gaussian": "likewise.noise",
-    "Guarantee": "likewise.guarantee",
-    "Laplace": "likewise.noise",
+    "Ceiling": "likewise.auditing.ceilings",
+    "Certificate": "likewise.guarantees.certificate",
+    "Gaussian": "likewise.enforce.smoothing.noises",
+    "Guarantee": "likewise.guarantees.promise",
+    "Laplace": "likewise.enforce.smoothing.noises",
     "MetricDisplay": "likewise.plotting",
-    "MetricEstimate": "likewise.estimate",
-    "SmoothedClassifier": "likewise.smoothing",
-    "SmoothedRegressor": "likewise.smoothing",
-    "Splitting": "likewise.noise",
-    "TableMetric": "likewise.tables",
-    "Uniform": "likewise.noise",
-    "WeightedLp": "likewise.metrics",
-    "audit": "likewise.audits",
-    "ceiling": "likewise.ceilings",
-    "draws_needed": "likewise.guarantee",
-    "error_margin": "likewise.guarantee",
-    "estimate_minimal_metric": "likewise.estimate",
-    "failure_probability": "likewise.guarantee",
-    "linear_metric": "likewise.minimal",
-    "minimal_metric": "likewise.minimal",
+    "MetricEstimate": "likewise.reveal.estimated",
+    "SmoothedClassifier": "likewise.enforce.smoothing.estimators",
+    "SmoothedRegressor": "likewise.enforce.smoothing.estimators",
+    "Splitting": "likewise.enforce.smoothing.noises",
+    "TableMetric": "likewise.metrics.tabular",
+    "Uniform": "likewise.enforce.smoothing.noises",
+    "WeightedLp": "likewise.metrics.lp",
+    "audit": "likewise.auditing.violations",
+    "ceiling": "likewise.auditing.ceilings",
+    "draws_needed": "likewise.guarantees.draw_counts",
+    "error_margin": "likewise.guarantees.draw_counts",
+    "estimate_minimal_metric": "likewise.reveal.estimated",
+    "failure_probability": "likewise.guarantees.draw_counts",
+    "linear_metric": "likewise.reveal.exact",
+    "minimal_metric": "likewise.reveal.exact",
 }
 
 __all__ = [

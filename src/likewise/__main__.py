@@ -1,6 +1,6 @@
 """`python -m likewise` is the command line."""
 
-from likewise.cli import main
+from likewise.app.cli import main
 
 if __name__ == "__main__":
     main()

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from likewise.audits import Audit
-from likewise.coding import TableCoding, as_frame
-from likewise.estimate import MetricEstimate
-from likewise.metrics import WeightedLp
-from likewise.tables import TableMetric
+from likewise.auditing.violations import Audit
+from likewise.metrics.coding import TableCoding, as_frame
+from likewise.metrics.lp import WeightedLp
+from likewise.metrics.tabular import TableMetric
+from likewise.reveal.estimated import MetricEstimate
 
 # Colours that stay apart for colour-blind readers, and in grey.
 _BLUE, _ORANGE, _RED, _GREY, _INK = "#2f6fa7", "#d98a2b", "#c0392b", "#8a8f98", "#2b2f36"

@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from likewise.datasets._bunch import make_bunch
-from likewise.datasets._files import Source, find, table
+from likewise.datasets._sources import Source, find, table
 
 _ORIGIN = "the UCI Machine Learning Repository, data set 2, 'Adult'"
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"

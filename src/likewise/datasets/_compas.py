@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from likewise.datasets._bunch import make_bunch
-from likewise.datasets._files import Source, find, table
+from likewise.datasets._sources import Source, find, table
 
 _SOURCE = Source(
     ("compas-scores-two-years.csv", "compas_two_years.csv.gz"),

@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from likewise.datasets._bunch import make_bunch
-from likewise.datasets._files import Source, find, table
+from likewise.datasets._sources import Source, find, table
 
 _READINGS = [f"X{i}" for i in range(1, 179)]
 _SOURCE = Source(

@@ -15,7 +15,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from likewise._checks import check_count
 from likewise.datasets._bunch import make_bunch
-from likewise.datasets._files import Source, find, table
+from likewise.datasets._sources import Source, find, table
 
 _PREFIX = "PREDICTOR RAT "
 _AGE = "age_at_latest_arrest"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from likewise.experiments.cells import Cell, Settings
+from likewise.experiments.trials import Settings, Trial
 
 _COLUMNS = [
     *("dataset", "split", "seed", "model", "p", "noise", "accuracy", "confidence", "n_people"),
@@ -31,17 +31,17 @@ class Checkpoint:
         self.directory = out / "cells"
         self._settings = asdict(settings)
         self._make()
-        self._rows: dict[Cell, dict[str, Any]] = {}
+        self._rows: dict[Trial, dict[str, Any]] = {}
         for path in sorted(self.directory.glob("*.json")):
             self._read(path)
 
-    def __contains__(self, cell: Cell) -> bool:
+    def __contains__(self, cell: Trial) -> bool:
         path = self._path(cell)
         if cell not in self._rows and path.exists():  # finished by another run in the meantime
             self._read(path)
         return cell in self._rows
 
-    def add(self, cell: Cell, result: dict[str, Any]) -> None:
+    def add(self, cell: Trial, result: dict[str, Any]) -> None:
         """Record a cell."""
         self._rows[cell] = asdict(cell) | result
         path = self._path(cell)
@@ -50,11 +50,11 @@ class Checkpoint:
         unfinished.write_text(text, encoding="utf-8")
         os.replace(unfinished, path)
 
-    def table(self, cells: list[Cell]) -> pd.DataFrame:
+    def table(self, cells: list[Trial]) -> pd.DataFrame:
         """The finished ones among `cells`, one row each, in their order."""
         return pd.DataFrame([self._rows[cell] for cell in cells if cell in self._rows], columns=_COLUMNS)
 
-    def _path(self, cell: Cell) -> Path:
+    def _path(self, cell: Trial) -> Path:
         return self.directory / f"{cell.name}.json"
 
     def _make(self) -> None:
@@ -71,7 +71,7 @@ class Checkpoint:
     def _read(self, path: Path) -> None:
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
-            settings, cell, result = stored["settings"], Cell(**stored["cell"]), dict(stored["result"])
+            settings, cell, result = stored["settings"], Trial(**stored["cell"]), dict(stored["result"])
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{path} is not a finished cell of an experiment. Remove it to compute it anew.") from None
         if settings != self._settings:

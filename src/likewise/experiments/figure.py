@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from likewise.experiments.cells import CEILING, EXPONENTS, LINEAR, NETWORK, NOISES
 from likewise.experiments.summary import data_name
+from likewise.experiments.trials import CEILING, EXPONENTS, LINEAR, NETWORK, NOISES
 
 # Colours that stay apart for colour-blind readers, with a marker each for readers in grey.
 _STYLES = {

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from likewise.experiments.cells import EXPONENTS, LINEAR, NETWORK, SMOOTHED
 from likewise.experiments.figure import draw
 from likewise.experiments.summary import data_name, metric_name, model_name, read_results, summarise
+from likewise.experiments.trials import EXPONENTS, LINEAR, NETWORK, SMOOTHED
 
 _FILES = "reproduced"
 _PLACE = re.compile(r"(<!-- begin: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

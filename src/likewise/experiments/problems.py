@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
 
+from likewise._typing import FloatArray
 from likewise.datasets import fetch_adult, fetch_compas, fetch_seizure, fetch_ssl, make_ssl_like
-from likewise.metrics import FloatArray
 
 DATASETS = ("adult", "compas", "ssl", "seizure")
 

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from likewise._checks import check_count
-from likewise.experiments import cells
-from likewise.experiments.cells import SMOOTHED, Cell, Settings, plan
+from likewise._progress import progress_bar
+from likewise._threads import single_threaded_blas
+from likewise.experiments import trials
 from likewise.experiments.checkpoint import Checkpoint
 from likewise.experiments.problems import DATASETS, load, prepare
-from likewise.progress import progress_bar
-from likewise.voting.threads import single_threaded_blas
+from likewise.experiments.trials import SMOOTHED, Settings, Trial, plan
 
 SEEDS = (2, 3, 4)  # 0 and 1 were used while settings were chosen (docs/reproduce.md)
 
@@ -63,7 +63,7 @@ def reproduce(
     Returns
     -------
     DataFrame
-        The cell (dataset, split, seed, model, p, noise) and what `likewise.experiments.cells.run` found.
+        The cell (dataset, split, seed, model, p, noise) and what `likewise.experiments.trials.run` found.
     """
     settings = _settings(quick, rows, n_draws)
     names = _checked_names(datasets)
@@ -82,7 +82,7 @@ def reproduce(
             problem = prepare(data, split, seed, n_train=settings.n_train, n_test=settings.n_test)
             for cell in part:
                 if cell not in checkpoint:
-                    checkpoint.add(cell, cells.run(cell, problem, settings))
+                    checkpoint.add(cell, trials.run(cell, problem, settings))
                     advance(_cost(cell))
     results = checkpoint.table([cell for part in plans for cell in part])
     _write(results, Path(out), verbose=verbose)
@@ -103,7 +103,7 @@ def _write(results: pd.DataFrame, out: Path, *, verbose: bool) -> None:
 
 
 def _settings(quick: bool, rows: int | None, n_draws: int | None) -> Settings:
-    settings = cells.QUICK if quick else cells.FULL
+    settings = trials.QUICK if quick else trials.FULL
     if rows is not None:
         settings = replace(settings, n_test=check_count("rows", rows, least=2, cure="Pairs of people are compared."))
     if n_draws is not None:
@@ -128,6 +128,6 @@ def _checked_seeds(seeds: Sequence[int]) -> list[int]:
     return list(dict.fromkeys(checked))
 
 
-def _cost(cell: Cell) -> int:
+def _cost(cell: Trial) -> int:
     """Rough time of a cell, for the estimate of the time left."""
     return 10 if cell.model == SMOOTHED else 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from likewise.experiments.cells import CEILING, SMOOTHED
+from likewise.experiments.trials import CEILING, SMOOTHED
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,9 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise import __version__
-from likewise.audits import audit
-from likewise.ceilings import ceiling
-from likewise.metrics import FloatArray
+from likewise._typing import FloatArray
+from likewise.auditing.ceilings import ceiling
+from likewise.auditing.violations import audit
+from likewise.metrics.tabular import TableMetric, split_unit
 from likewise.report.data import (
     Audit,
     Claim,
@@ -25,7 +26,6 @@ from likewise.report.data import (
     Value,
     WorstPair,
 )
-from likewise.tables import TableMetric, split_unit
 
 _PEOPLE = 200  # shown for comparison
 _AUDITED = 3000  # people among whom all pairs are searched

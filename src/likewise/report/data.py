@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from likewise.guarantee import Level
+from likewise.guarantees.promise import Level
 from likewise.report import checks
 
 Value = float | int | str | None

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from likewise.metrics import FloatArray, lp_norm
+from likewise._typing import FloatArray
+from likewise.metrics.lp import lp_norm
 from likewise.report.data import Column, Metric, Value
 
 Rows = Sequence[Sequence[Value]]

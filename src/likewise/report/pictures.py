@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise.metrics import FloatArray
+from likewise._typing import FloatArray
 from likewise.report.data import Utility
 from likewise.report.words import figure
 

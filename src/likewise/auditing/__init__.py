@@ -1,0 +1,1 @@
+"""Models checked against a metric, on given people."""

@@ -1,0 +1,219 @@
+"""Every pair of people checked against a metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._checks import check_count
+from likewise._typing import FloatArray, IntArray
+from likewise.metrics.lp import WeightedLp
+from likewise.metrics.tabular import TableMetric
+from likewise.pairs.points import Groups, People
+from likewise.pairs.population import Population
+
+_SAMPLE = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What was searched for, and what was found.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Pairs of rows of X. All of them were searched.
+    n_violations : int
+        Pairs whose outputs differ by more than ``D + tolerance``.
+    max_excess : float
+        Largest ``difference - D`` of a violation; 0 if there is none.
+    max_ratio : float
+        Largest ``difference / D`` of a violation; infinite if equal people (D = 0) have different outputs, and nan if
+        there is no violation (ratios up to 1 are not searched for).
+    violations : DataFrame
+        The worst pairs of distinct people, largest excess first: ``row_a`` and ``row_b`` (positions of their first
+        rows in X), ``difference``, ``distance``, ``excess``, ``ratio``, ``n_pairs`` (how many pairs of rows are
+        this pair) and ``differs`` (the features in which they differ, with both values, those that contribute most
+        to the distance first).
+    sample : DataFrame
+        ``difference`` and ``distance`` of random pairs, for context.
+    coverage : str
+        The same in words, with what was not searched.
+    n_samples, n_distinct, n_compared : int
+        Rows, distinct people (row and output), and pairs of distinct people that were compared one by one.
+    tolerance : float
+    metric : WeightedLp or TableMetric
+    """
+
+    n_pairs: int
+    n_violations: int
+    max_excess: float
+    max_ratio: float
+    violations: pd.DataFrame
+    sample: pd.DataFrame
+    n_samples: int
+    n_distinct: int
+    n_compared: int
+    tolerance: float
+    metric: WeightedLp | TableMetric
+
+    @property
+    def coverage(self) -> str:
+        """What was searched, what was found, and what was not searched."""
+        distinct_pairs = max(1, self.n_distinct * (self.n_distinct - 1) // 2)
+        if self.n_violations:
+            found = (
+                f"{self.n_violations:,} pairs exceed it, the worst by {self.max_excess:.3g} "
+                f"(largest ratio {self.max_ratio:.3g})."
+            )
+        else:
+            found = "No pair was found to exceed it."
+        return (
+            f"Searched: all {self.n_pairs:,} pairs of the {self.n_samples:,} rows of X "
+            f"({self.n_distinct:,} distinct), exactly; {self.n_compared / distinct_pairs:.2%} of the pairs of distinct "
+            "people were compared one by one, and bounds decided the others. "
+            f"Limit: outputs may differ by D + {self.tolerance:.3g}, where D is {self.metric!r}. Found: {found} "
+            "Not searched: people who are not in X, features that the metric leaves out, other answers that the "
+            "model may give to the same people, and whether the metric is the right one."
+        )
+
+
+def audit(
+    model: Any,
+    X: Any,
+    metric: WeightedLp | TableMetric,
+    *,
+    predictions: Any = None,
+    output_range: tuple[float, float] | None = None,
+    tolerance: float | None = None,
+    n_worst: int = 100,
+) -> Audit:
+    """Search all pairs of people in `X` for outputs that differ by more than the distance between the people.
+
+    The result is exactly that of comparing every pair; a tree of boxes makes it much faster where people at a
+    distance have outputs that differ by clearly less (`docs/theory.md` §8).
+
+    Covers / does not cover
+    -----------------------
+    All pairs of rows of `X`, and nothing else: that no pair was found to exceed the metric is no promise about other
+    people. `SmoothedClassifier` makes one.
+
+    Parameters
+    ----------
+    model : object with predict_proba or predict, or callable
+        Class probabilities are compared by total variation, labels as probabilities of 0 and 1, and numbers by
+        absolute difference, in the unit of the output. A plain function returns one number per row, or one
+        probability per class. May be None if `predictions` is given.
+    X : array-like of shape (n_samples, n_features)
+        For a `TableMetric` a table (pandas, polars or pyarrow) with the metric's columns, in any order; the model is
+        given it as a pandas DataFrame.
+    metric : WeightedLp or TableMetric
+    predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+        Outputs of any outside system, to be used in place of the model's answers: probabilities within [0, 1], or
+        numbers within `output_range`.
+    output_range : tuple of float, optional
+        Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``, as in the guarantee of
+        `SmoothedRegressor`, whose own range is used if none is given.
+    tolerance : float, optional
+        Excess that does not count. None takes 1e-9 of the range of the outputs, for rounding. Use
+        ``model.guarantee_.epsilon`` to leave room for the error of sampling in a smoothed model.
+    n_worst : int, default=100
+        How many of the worst pairs to list.
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> from likewise import WeightedLp
+    >>> X = [[30, 2], [31, 2], [50, 8]]
+    >>> result = audit(None, X, WeightedLp({"age": 0.01, "years": 0.1}), predictions=[0.2, 0.6, 0.7])
+    >>> result.n_violations, round(result.max_excess, 3)
+    (1, 0.39)
+    >>> result.violations[["row_a", "row_b", "differs"]]
+       row_a  row_b       differs
+    0      0      1  age: 30 / 31
+
+    The same for a table, with a column that must not matter:
+
+    >>> from likewise import TableMetric
+    >>> X = pd.DataFrame({"age": [30, 31], "race": ["x", "y"]})
+    >>> audit(None, X, TableMetric({"age": 0.01}, {"race": 0}), predictions=[0.2, 0.6]).violations["differs"][0]
+    'age: 30 / 31, race: x / y'
+    """
+    from likewise.pairs.search import search
+
+    if not isinstance(metric, (WeightedLp, TableMetric)):
+        raise TypeError(f"metric must be a WeightedLp or a TableMetric; got {type(metric).__name__}.")
+    n_worst = check_count("n_worst", n_worst)
+    people = People.under(metric, X)
+    population = Population.of(model, X, people, predictions, output_range)
+    scales, unit = people.scales(metric), population.unit
+    if tolerance is None:
+        tolerance = 1e-9 * unit
+    elif isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
+        raise ValueError(f"tolerance must be a non-negative finite number; got {tolerance!r}.")
+    groups = people.groups(population.outputs)
+    found = search(
+        people.X[groups.first],
+        population.outputs[groups.first],
+        groups.count,
+        scales / unit,
+        metric.p,
+        float(tolerance) / unit,
+        n_worst,
+        kinds=people.kinds,
+    )
+    n = len(people)
+    differences, distances = unit * found.differences, unit * found.distances
+    return Audit(
+        n_pairs=n * (n - 1) // 2,
+        n_violations=found.n_violations,
+        max_excess=float(differences[0] - distances[0]) if found.n_violations else 0.0,
+        max_ratio=found.max_ratio,
+        violations=_table(people, groups, found.pairs, differences, distances, scales),
+        sample=_sample(population, scales, metric.p),
+        n_samples=n,
+        n_distinct=len(groups.first),
+        n_compared=found.n_compared,
+        tolerance=float(tolerance),
+        metric=metric,
+    )
+
+
+def _table(
+    people: People, groups: Groups, pairs: IntArray, differences: FloatArray, distances: FloatArray, scales: FloatArray
+) -> pd.DataFrame:
+    a, b = groups.first[pairs].T
+    contribution = scales * people.gaps(a, b)
+    orders = np.argsort(-contribution, axis=1, kind="stable")
+    with np.errstate(divide="ignore"):
+        ratios = differences / distances
+    return pd.DataFrame(
+        {
+            "row_a": a,
+            "row_b": b,
+            "difference": differences,
+            "distance": distances,
+            "excess": differences - distances,
+            "ratio": ratios,
+            "n_pairs": groups.count[pairs].prod(axis=1),
+            "differs": pd.Series(
+                [people.differing(j, k, order) for j, k, order in zip(a, b, orders, strict=True)], dtype=object
+            ),
+        }
+    )
+
+
+def _sample(population: Population, scales: FloatArray, p: float) -> pd.DataFrame:
+    # A fixed seed: the same audit twice is the same result.
+    a, b = np.random.default_rng(0).integers(len(population.people), size=(2, _SAMPLE))
+    a, b = a[a != b], b[a != b]
+    return pd.DataFrame(
+        {"difference": population.differences(a, b), "distance": population.people.distances(scales, p, a, b)}
+    )

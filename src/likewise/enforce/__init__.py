@@ -1,0 +1,1 @@
+"""Models that are within a metric, for all pairs."""

@@ -1,0 +1,125 @@
+"""Training the inner model on noisy copies, so that it expects the noise it will be smoothed with."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.pipeline import Pipeline
+
+from likewise._progress import progress_bar
+from likewise._typing import FloatArray
+from likewise.enforce.smoothing.draws import Perturbation
+
+# Noisy copies of each held-out person on which epochs are compared.
+_JUDGING_COPIES = 10
+
+
+def fit_on_noisy_copies(
+    estimator: Any,
+    X: FloatArray,
+    y: npt.NDArray[Any],
+    perturbation: Perturbation,
+    n_copies: int,
+    rng: np.random.Generator,
+    *,
+    decode: Callable[[FloatArray], Any] = lambda rows: rows,
+    classes: npt.NDArray[Any] | None = None,
+    verbose: bool = False,
+) -> Any:
+    """Fit `estimator` on `n_copies` noisy copies of each person; return the fitted estimator.
+
+    An estimator with `partial_fit` (such as scikit-learn's MLP, or a wrapper of a PyTorch module) sees fresh noise in
+    each epoch, and so does the last step of a `Pipeline`, whose other steps are fitted once, on noisy copies.
+    Its own parameters say how long: up to `max_iter` epochs (one, if it has no such parameter), of `n_copies` passes
+    over the data each; training ends when the score has not risen by `tol` for `n_iter_no_change` epochs, and the
+    model of the best epoch (the last of several) is returned. With `early_stopping`, the share
+    `validation_fraction` of the people is held out and the score is theirs, under the same noise in every epoch;
+    without, it is that of everybody under new noise. For a classifier, accuracy under noise is the mean confidence
+    in the correct class that smoothing with hard votes will have.
+
+    Other estimators are fitted once, on all copies together.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Unfitted; fitted in place.
+    X, y : ndarray of shape (n_samples, n_features) and (n_samples,)
+    perturbation : Perturbation
+        Makes the noisy copies.
+    n_copies : int
+    rng : Generator
+        Draws the noise and the people held out. The estimator's own randomness follows its `random_state`.
+    decode : callable, optional
+        Turns perturbed rows into what the estimator takes.
+    classes : ndarray, optional
+        For a classifier.
+    verbose : bool, default=False
+    """
+
+    def noisy(rows: npt.NDArray[np.intp]) -> Any:
+        return decode(perturbation.perturb(X[rows], rng))
+
+    everyone = np.arange(len(X))
+    if isinstance(estimator, Pipeline) and hasattr(estimator.steps[-1][1], "partial_fit"):
+        name, last = estimator.steps[-1]
+        before = estimator[:-1]
+        if len(before):
+            before.fit(*_copies(noisy, everyone, y, n_copies))
+        prepare: Callable[[Any], Any] = before.transform if len(before) else lambda rows: rows
+        last = _fit_by_epochs(last, lambda rows: prepare(noisy(rows)), y, n_copies, rng, classes, verbose)
+        estimator.steps[-1] = (name, last)
+        return estimator
+    if hasattr(estimator, "partial_fit"):
+        return _fit_by_epochs(estimator, noisy, y, n_copies, rng, classes, verbose)
+    return estimator.fit(*_copies(noisy, everyone, y, n_copies))
+
+
+def _fit_by_epochs(
+    model: Any,
+    noisy: Callable[[npt.NDArray[np.intp]], Any],
+    y: npt.NDArray[Any],
+    n_copies: int,
+    rng: np.random.Generator,
+    classes: npt.NDArray[Any] | None,
+    verbose: bool,
+) -> Any:
+    """Train with `partial_fit` until the score stalls; `noisy(rows)` gives those people under fresh noise."""
+    n_epochs = getattr(model, "max_iter", 1)
+    tolerance = getattr(model, "tol", None) or 0.0
+    patience = getattr(model, "n_iter_no_change", n_epochs)
+    hold_out = bool(getattr(model, "early_stopping", False))
+    rows = np.arange(len(y))
+    judged: tuple[Any, npt.NDArray[Any]] | None = None
+    if hold_out:
+        rows = rng.permutation(len(y))
+        n_held = min(len(y) - 1, int(np.ceil(model.validation_fraction * len(y))))
+        held, rows = rows[:n_held], np.sort(rows[n_held:])
+        judged = _copies(noisy, held, y, _JUDGING_COPIES)
+        model.set_params(early_stopping=False)  # scikit-learn's own refuses partial_fit
+    options = {} if classes is None else {"classes": classes}
+
+    best_score, best, stale = -np.inf, model, 0
+    with progress_bar("Training", n_epochs * n_copies, show=verbose) as advance:
+        for _ in range(n_epochs):
+            for _ in range(n_copies):
+                model.partial_fit(noisy(rows), y[rows], **options)
+                advance(1)
+            score = model.score(*(judged or (noisy(rows), y[rows])))
+            stale = 0 if score > best_score + tolerance else stale + 1
+            if score >= best_score:
+                best_score = score
+                best = copy.deepcopy(model)
+            if stale >= patience:
+                break
+    return best.set_params(early_stopping=True) if hold_out else best
+
+
+def _copies(
+    noisy: Callable[[npt.NDArray[np.intp]], Any], rows: npt.NDArray[np.intp], y: npt.NDArray[Any], n_copies: int
+) -> tuple[Any, npt.NDArray[Any]]:
+    """`n_copies` noisy copies of these people, and their labels."""
+    return noisy(np.tile(rows, n_copies)), np.tile(y[rows], n_copies)

@@ -1,0 +1,218 @@
+"""Splitting, made concrete: K shifted grids, in whole numbers.
+
+Feature i of a person becomes a whole number, the *position* ``N_i``, of which ``K`` make up one cell. Draw j shifts
+the borders of feature i by ``a_ij`` positions, where ``a_i0, ..., a_i(K-1)`` is a permutation of ``0, ..., K - 1``.
+So the cells of two people differ for exactly ``min(K, |N_i - N'_i|)`` of the K draws, and all that is left to show
+is ``|N_i - N'_i| <= K s_i |x_i - x'_i| + 1`` (or without the 1, on a grid): `docs/theory.md` §6 does, in floating
+point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._typing import FloatArray, IntArray
+from likewise.enforce.smoothing.draws import Draws
+from likewise.enforce.smoothing.grids import TOLERANCE, find_step, is_whole, on_grid
+from likewise.enforce.smoothing.noises import Splitting
+
+LEAST_DRAWS = 1000  # keeps the utility of uniform noise where the promise alone would need fewer
+CHUNK = 4096
+_FARTHEST = 2**38  # positions beyond it are moved there, which brings nobody further apart
+_SLACK = 2.0**-12  # cells are wider by this share, which pays for the rounding of positions up to _FARTHEST
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The shifted grids of a `Splitting`, for one training set and one number of draws.
+
+    Attributes
+    ----------
+    noise : Splitting
+    n_draws : int
+        K, the number of shifts: evaluations of the model per person.
+    origins, steps : ndarray of shape (n_visible,)
+        Where positions are counted from (near the training data's median), and the step of the feature's grid
+        (0: none).
+    background : ndarray of shape (n_draws, n_hidden)
+        What replaces the columns of weight 0 in each draw: training rows, whoever the person is.
+    """
+
+    noise: Splitting
+    n_draws: int
+    origins: FloatArray
+    steps: FloatArray
+    background: FloatArray
+
+    @classmethod
+    def from_training_data(
+        cls, noise: Splitting, X: FloatArray, *, n_draws: int | None = None, epsilon: float = 0.01
+    ) -> Cells:
+        """Find the features' grids in `X`; without `n_draws`, take what `epsilon` needs."""
+        visible = X[:, noise.visible]
+        steps, origins = _grids(noise, visible)
+        K = LEAST_DRAWS if n_draws is None else n_draws
+        loose = _positions_per_step(noise, K, origins, steps) == 0
+        if n_draws is None:
+            K = max(LEAST_DRAWS, ceil(Fraction(int(loose.sum())) / Fraction(epsilon)))
+            loose = _positions_per_step(noise, K, origins, steps) == 0
+        steps = np.where(loose, 0.0, steps)
+        origins = np.where(loose, np.median(visible, axis=0), origins)
+        # One training row per draw, spread evenly over all of them.
+        rows = (permutation(K, -1) * len(X)) // K
+        cells = cls(noise, K, origins, steps, X[:, ~noise.visible][rows])
+        cells._check_on_grid(visible)
+        return cells
+
+    @property
+    def epsilon(self) -> float:
+        """``n / K``, where n counts the visible features without a grid: what they can add to the distance."""
+        return float((self.steps == 0).sum()) / self.n_draws
+
+    def positions(self, X: FloatArray) -> IntArray:
+        """Whole-number positions of people, shape (n_samples, n_visible)."""
+        X = X[:, self.noise.visible]
+        self._check_on_grid(X)
+        per_unit = self.n_draws / self._widths * (1 - _SLACK)
+        per_step = _positions_per_step(self.noise, self.n_draws, self.origins, self.steps)
+        gridded = self.steps > 0
+        with np.errstate(over="ignore"):
+            offset = X - self.origins
+            loose = np.floor(np.clip(offset * per_unit, -_FARTHEST, _FARTHEST))
+            whole = np.rint(offset / np.where(gridded, self.steps, 1.0)) * per_step
+        return np.where(gridded, np.clip(whole, -_FARTHEST, _FARTHEST), loose).astype(np.int64)
+
+    def prepare(self, X: FloatArray) -> IntArray:
+        """People as the draws see them: their positions."""
+        return self.positions(X)
+
+    def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
+        """Yield all K draws, cut at every edge and into chunks that bound memory."""
+        shifts = self._shifts()
+        cuts = sorted({0, *edges, *range(0, edges[-1], CHUNK)})
+        for a, b in pairwise(cuts):
+            yield b, self._draws(shifts[a:b], self.background[a:b])
+
+    def perturb(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Perturb each person once, by one of the K draws chosen at random."""
+        return self.perturb_by(X, rng.integers(self.n_draws, size=len(X)))
+
+    def perturb_by(self, X: FloatArray, chosen: npt.NDArray[np.int64]) -> FloatArray:
+        """Perturb each person once, by the draw of the given number."""
+        shifts = self._shifts()[chosen]
+        draws = self._draws(shifts, self.background[chosen])
+        return np.concatenate(
+            [draws.one(j, person) for j, person in enumerate(self.positions(X))] or [np.empty((0, X.shape[1]))]
+        )
+
+    @property
+    def _widths(self) -> FloatArray:
+        return self.noise.widths[self.noise.visible]
+
+    def _shifts(self) -> npt.NDArray[np.int32]:
+        return np.stack([permutation(self.n_draws, i) for i in range(len(self.steps))], axis=1).astype(np.int32)
+
+    def _draws(self, shifts: npt.NDArray[np.int32], background: FloatArray) -> CellDraws:
+        gridded, K = self.steps > 0, self.n_draws
+        per_step = _positions_per_step(self.noise, K, self.origins, self.steps)
+        unit = np.where(gridded, self.steps / np.maximum(per_step, 1), self._widths / (K * (1 - _SLACK)))
+        # The middle of K consecutive positions; a position without a grid stands for an interval of length 1.
+        middle = np.where(gridded, (K - 1) / 2, K / 2)
+        return CellDraws(K, shifts, middle, unit, self.origins, self.noise.visible, background)
+
+    def _check_on_grid(self, X: FloatArray) -> None:
+        for i in np.flatnonzero(self.steps):
+            off = ~on_grid(X[:, i], self.origins[i], self.steps[i])
+            if off.any():
+                column = int(np.flatnonzero(self.noise.visible)[i])
+                names = self.noise.metric.feature_names
+                raise ValueError(
+                    f"X must hold values on the grid of step {self.steps[i]:g} (from {self.origins[i]:g}) in "
+                    f"{f'column {column}' if names is None else repr(names[column])}, as the training data do; got "
+                    f"{X[off, i][0]!r}. Round it, or use noise=Splitting.for_metric(metric, steps=None)."
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class CellDraws:
+    """Some of the K shifts: a person, given by positions, becomes the centres of their cells."""
+
+    n_positions: int
+    shifts: npt.NDArray[np.int32]
+    middle: FloatArray
+    unit: FloatArray
+    origins: FloatArray
+    visible: npt.NDArray[np.bool_]
+    background: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.shifts)
+
+    def apply(self, person: npt.NDArray[np.generic]) -> FloatArray:
+        """Perturb one person."""
+        return self._rows(person, self.shifts, self.background)
+
+    def one(self, j: int, person: npt.NDArray[np.generic]) -> FloatArray:
+        """Perturb one person by the j-th of these draws; shape (1, n_features)."""
+        return self._rows(person, self.shifts[j : j + 1], self.background[j : j + 1])
+
+    def _rows(
+        self, person: npt.NDArray[np.generic], shifts: npt.NDArray[np.int32], background: FloatArray
+    ) -> FloatArray:
+        from likewise.enforce.smoothing.kernels import cell_centres
+
+        rows = np.empty((len(shifts), len(self.visible)))
+        rows[:, ~self.visible] = background
+        columns = np.flatnonzero(self.visible)
+        cell_centres(shifts, person, self.n_positions, self.middle, self.unit, self.origins, columns, rows)
+        return rows
+
+
+def _grids(noise: Splitting, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Steps and origins of the visible features; a step of 0 where there is no grid."""
+    if noise.steps is None:
+        return np.zeros(X.shape[1]), np.median(X, axis=0)
+    found = isinstance(noise.steps, str)
+    steps = np.array([find_step(column) for column in X.T]) if found else np.asarray(noise.steps)[noise.visible]
+    # A point of the grid near the median: a value that occurs, or a multiple of a declared step.
+    origins = np.quantile(X, 0.5, axis=0, method="lower")
+    if not found:
+        steps_or_1 = np.where(steps > 0, steps, 1.0)
+        origins = np.rint(origins / steps_or_1) * steps_or_1
+    for i in np.flatnonzero(steps if found else []):
+        if not on_grid(X[:, i], origins[i], steps[i]).all():
+            steps[i] = 0.0
+    return steps, origins
+
+
+def _positions_per_step(noise: Splitting, K: int, origins: FloatArray, steps: FloatArray) -> FloatArray:
+    """Largest whole number g with ``g <= K s_i step``: what one step of a feature's grid may count; else 0."""
+    conversion = 1.0 if noise.metric.p == 1 else 1 - 2.0**-40  # the conversion between norms is rounded
+    counts = []
+    for width, scale, origin, step in zip(
+        noise.widths[noise.visible], noise.metric.scales[noise.visible], origins, steps, strict=True
+    ):
+        exact = is_whole(origin, step)
+        # Values off a fractional grid by TOLERANCE are closer than their steps say by 2 TOLERANCE at most.
+        shrink = Fraction(1) if exact else Fraction(1 - 4 * TOLERANCE)
+        per_unit = Fraction(float(scale)) if noise.metric.p == 1 else Fraction(conversion) / Fraction(float(width))
+        counts.append(float(min(int(K * per_unit * Fraction(float(step)) * shrink), _FARTHEST)))
+    return np.array(counts)
+
+
+def permutation(K: int, column: int) -> IntArray:
+    """A fixed arbitrary order of 0, ..., K - 1 per column (by splitmix64, so that it is the same everywhere)."""
+    with np.errstate(over="ignore"):
+        z = np.arange(K, dtype=np.uint64) + np.uint64((column + 2) * 0x9E3779B97F4A7C15 % 2**64)
+        z = z * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return np.argsort(z, kind="stable")

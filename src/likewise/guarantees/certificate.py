@@ -1,0 +1,125 @@
+"""What is known about single people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from likewise._typing import FloatArray
+from likewise.guarantees.curves import Curve
+from likewise.guarantees.promise import Guarantee
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Means of votes with intervals, each of shape (n_people, n_outputs), and the draws that each person took."""
+
+    mean: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    n_draws: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Per person: estimate, interval, and how far away the outcome may differ.
+
+    With probability at least ``1 - delta`` for each person, over the draws made in `fit`, all of the
+    following hold at once for the smoothed model h: the limit of infinitely many draws, or, at the level
+    "deterministic", the average over all K draws of the splitting. ``delta`` is 0 where nothing is sampled, and the
+    intervals then have width 0.
+
+    Attributes
+    ----------
+    estimate : ndarray of shape (n_samples, n_outputs)
+        What `predict_proba` (or `predict` of a regressor) returns.
+    lower, upper : ndarray of shape (n_samples, n_outputs)
+        Interval that contains h(x).
+    outcome : ndarray of shape (n_samples,), or None for regression
+        The most likely class.
+    distance : ndarray of shape (n_samples,), or None for regression
+        Everyone closer than this has the same most likely class under h. 0 where the draws do not settle
+        which class is the most likely.
+    delta : float
+    excess : float
+        What h may exceed ``noise.bound`` by (``n / K`` of a splitting); contained in `distance` and `range_at`.
+    """
+
+    estimate: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    outcome: npt.NDArray[Any] | None
+    distance: FloatArray | None
+    delta: float
+    noise: Curve
+    columns: tuple[str, ...]
+    output_range: tuple[float, float] = (0.0, 1.0)
+    excess: float = 0.0
+
+    def range_at(self, distance: float) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest output of h for anyone at that distance; two arrays of shape (n_samples, n_outputs)."""
+        low, high = self.output_range
+        width = high - low
+        lowest = 1 - self.noise.highest(np.clip(1 - (self.lower - low) / width, 0, 1), distance) - self.excess
+        highest = self.noise.highest(np.clip((self.upper - low) / width, 0, 1), distance) + self.excess
+        return low + width * np.maximum(lowest, 0), low + width * np.minimum(highest, 1)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per person."""
+        parts: dict[str, Any] = {}
+        for j, name in enumerate(self.columns):
+            parts[name] = self.estimate[:, j]
+            parts[f"{name} lower"] = self.lower[:, j]
+            parts[f"{name} upper"] = self.upper[:, j]
+        if self.outcome is not None:
+            parts |= {"outcome": self.outcome, "distance": self.distance}
+        return pd.DataFrame(parts)
+
+
+def certify_classes(found: Estimate, guarantee: Guarantee, classes: npt.NDArray[Any]) -> Certificate:
+    """Certificate for class probabilities."""
+    mean, lower, upper = found.mean, found.lower, found.upper
+    people = np.arange(len(mean))
+    top = mean.argmax(axis=1)
+    others = upper.copy()
+    others[people, top] = -np.inf
+    runner_up = np.minimum(others.max(axis=1), 1 - lower[people, top])
+    excess = _excess(guarantee)
+    return Certificate(
+        estimate=mean,
+        lower=lower,
+        upper=upper,
+        outcome=classes[top],
+        distance=guarantee.noise.distance_to_tie(
+            np.maximum(lower[people, top] - excess, 0), np.minimum(runner_up + excess, 1)
+        ),
+        delta=guarantee.delta,
+        noise=guarantee.noise,
+        columns=tuple(str(c) for c in classes),
+        excess=excess,
+    )
+
+
+def certify_predictions(found: Estimate, guarantee: Guarantee) -> Certificate:
+    """Certificate for predictions within a range."""
+    return Certificate(
+        estimate=found.mean,
+        lower=found.lower,
+        upper=found.upper,
+        outcome=None,
+        distance=None,
+        delta=guarantee.delta,
+        noise=guarantee.noise,
+        columns=("prediction",),
+        output_range=guarantee.output_range or (0.0, 1.0),
+        excess=_excess(guarantee),
+    )
+
+
+def _excess(guarantee: Guarantee) -> float:
+    """What h itself may exceed its noise's curve by; an error of sampling is in the intervals instead."""
+    return guarantee.epsilon if guarantee.level == "deterministic" else 0.0

@@ -1,0 +1,61 @@
+"""A promise as a map from distance to total variation."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._typing import FloatArray
+
+# SciPy's special functions are good to a few units in the last place; 8 of them is a safe margin.
+_MARGIN = 8 * np.finfo(np.float64).eps
+
+
+def round_up(value: FloatArray) -> FloatArray:
+    """Return a number that is not below what `value` was meant to be."""
+    return np.asarray(value) * (1 + _MARGIN)
+
+
+def round_down(value: FloatArray) -> FloatArray:
+    """Return a number that is not above what `value` was meant to be."""
+    return np.asarray(value) * (1 - _MARGIN)
+
+
+class Curve(ABC):
+    """A promise as a map from the distance between two people to the total variation between their outputs."""
+
+    metric: Any
+
+    def bound(self, distance: npt.ArrayLike) -> FloatArray:
+        """Largest total variation between the outputs for two people at `distance`, for any model.
+
+        Never above ``min(1, distance)``; 0 at 0; rounded upwards.
+        """
+        d = np.asarray(distance, dtype=np.float64)
+        if not (d >= 0).all():
+            raise ValueError("distance must be non-negative.")
+        return np.where(d == 0, 0.0, np.minimum(round_up(self._curve(d)), np.minimum(d, 1.0)))
+
+    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
+        return np.minimum(1.0, np.asarray(probability) + self.bound(distance))
+
+    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
+        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`.
+
+        0 where `top` is not larger.
+        """
+        # One gains what the other loses, and neither moves by more than bound(D).
+        lead = np.asarray(top, dtype=np.float64) - np.asarray(other, dtype=np.float64)
+        return round_down(self._inverse_curve(np.clip(lead / 2, 0.0, 1.0)))
+
+    # The weakest curve that is a promise; a noise with a sharper one says so.
+
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return np.minimum(1.0, distance)
+
+    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
+        return variation

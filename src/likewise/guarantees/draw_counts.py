@@ -1,0 +1,127 @@
+"""How many draws a promise about sampled outputs costs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from likewise._checks import check_count, check_positive, check_probability
+
+
+def draws_needed(
+    epsilon: float,
+    delta: float,
+    n_classes: int = 2,
+    shared: bool = True,
+    *,
+    n_people: int = 2,
+    method: Literal["sharpest", "paper"] = "sharpest",
+) -> int:
+    """Draws after which sampled probabilities are within `epsilon` of the promise, except with `delta`.
+
+    The smallest n with ``failure_probability(n, epsilon, ...) <= delta``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Excess over the noise's bound, in total variation, that is tolerated.
+    delta : float
+        Probability, over the draws, that some pair has a larger excess.
+    n_classes : int, default=2
+        Use 2 for regression.
+    shared : bool, default=True
+        Whether one set of draws serves all people (as in the estimators) or each has their own.
+    n_people : int, default=2
+        The promise covers all pairs among that many people at once; 2 is one pair.
+    method : {"sharpest", "paper"}, default="sharpest"
+        "paper": the union bound over classes of Theorem 7 of the paper.
+
+    Examples
+    --------
+    >>> draws_needed(0.01, 1.8e-4, shared=False, method="paper")
+    100089
+    >>> draws_needed(0.01, 1.8e-4, shared=False)
+    93158
+    >>> draws_needed(0.01, 1.8e-4)
+    186315
+    """
+    check_positive("epsilon", epsilon, cure="No finite number of draws gives 0.")
+    delta = check_probability("delta", delta)
+    needed = min(
+        (log_factor - np.log(delta)) / (rate * epsilon**2)
+        for log_factor, rate in _bounds(n_classes, shared, n_people, method)
+    )
+    return max(1, int(np.ceil(needed * (1 + 1e-12))))
+
+
+def failure_probability(
+    n_draws: int,
+    epsilon: float,
+    n_classes: int = 2,
+    shared: bool = True,
+    *,
+    n_people: int = 2,
+    method: Literal["sharpest", "paper"] = "sharpest",
+) -> float:
+    """Probability that `n_draws` leave some pair more than `epsilon` above the promise, at most.
+
+    Parameters are those of `draws_needed`.
+
+    Examples
+    --------
+    >>> f"{failure_probability(100_000, 0.01, shared=False, method='paper'):.2g}"  # the paper's number
+    '0.00018'
+    """
+    n_draws = check_count("n_draws", n_draws)
+    check_positive("epsilon", epsilon)
+    return min(
+        1.0,
+        *(
+            float(np.exp(min(0.0, log_factor - n_draws * rate * epsilon**2)))
+            for log_factor, rate in _bounds(n_classes, shared, n_people, method)
+        ),
+    )
+
+
+def error_margin(n_draws: int, delta: float, n_classes: int = 2, shared: bool = True, *, n_people: int = 2) -> float:
+    """Smallest epsilon that `n_draws` support at `delta`; at most 1. The inverse of `draws_needed`.
+
+    Examples
+    --------
+    >>> round(error_margin(186_315, 1.8e-4), 4)
+    0.01
+    """
+    n_draws = check_count("n_draws", n_draws)
+    delta = check_probability("delta", delta)
+    return min(
+        1.0,
+        *(
+            float(np.sqrt((log_factor - np.log(delta)) / (rate * n_draws)))
+            for log_factor, rate in _bounds(n_classes, shared, n_people, "sharpest")
+        ),
+    )
+
+
+def _bounds(n_classes: Any, shared: bool, n_people: Any, method: str) -> list[tuple[float, float]]:
+    """Valid pairs (log_factor, rate): the failure probability is at most exp(log_factor - n rate epsilon^2).
+
+    Proofs: `docs/theory.md` §5.
+    """
+    m = check_count("n_classes", n_classes, least=2)
+    n = check_count("n_people", n_people, least=2)
+    if method not in ("sharpest", "paper"):
+        raise ValueError(f"method must be 'sharpest' or 'paper'; got {method!r}.")
+    # One pair, by Hoeffding's inequality: with own draws an event is a sum of 2n independent terms of range
+    # 1/n (rate 1); with shared draws, of n differences of range 2/n (rate 1/2).
+    rate = 0.5 if shared else 1.0
+    log_pairs = float(np.log(n) + np.log(n - 1) - np.log(2))
+    per_class = (float(np.log(2 * m)) + log_pairs, rate * 4 / m**2)  # cf. Thm 7 of the paper
+    if method == "paper":
+        return [per_class]
+    # Total variation is a maximum over the 2^m - 2 non-trivial sets of classes, one Hoeffding bound each.
+    log_sets = float(m * np.log(2) + np.log1p(-(2.0 ** (1 - m))))
+    per_set = (log_sets + log_pairs, rate)
+    # Or each person's own error is at most epsilon / 2, and the triangle inequality does the rest.
+    per_person = (log_sets + float(np.log(n)), 0.5)
+    return [per_class, per_set, per_person]

@@ -1,0 +1,293 @@
+"""What makes two rows of a table similar: numbers in natural units, categories by mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import FloatArray
+from likewise.metrics.coding import TableCoding, as_frame
+from likewise.metrics.lp import WeightedLp, lp_norm
+
+
+class TableMetric:
+    """A distance between rows of a table, in units that people can discuss.
+
+    ``D(x, x') = (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c 1[x_c != x'_c]``
+
+    with i over the numeric columns and c over the categorical ones. A weight of 0 means that the column must not
+    matter.
+
+    Parameters
+    ----------
+    numeric : mapping from column to weight
+        Per natural unit (to the power p): 0.004 per 1,000 dollars of income, 0.01 per year of age. Columns of ordered
+        categories may stand here; one step of their order is the unit.
+    categorical : mapping from column to weight
+        Between 0 and 1, for any two different values. 1 promises nothing between them. A missing value is a category
+        of its own.
+    p : float, default=1
+        Exponent over the numeric columns.
+    missing : "refuse", "category" or mapping from numeric column to weight, default="refuse"
+        What a missing number is: refused; or a category of its own, with the given weight (between 0 and 1) between
+        people of whom one has the number and the other has not. "category" takes 1 for every numeric column. Where the
+        column's own weight is 0, so is this one, whatever is given.
+    units : mapping from column to str, optional
+        Shown in tables and reports.
+
+    Examples
+    --------
+    >>> metric = TableMetric(numeric={"income": 0.002, "age": 0.01}, categorical={"region": 0.1, "race": 0},
+    ...                      units={"income": "$", "age": "years"})
+    >>> a = pd.DataFrame({"income": [4000], "age": [30], "region": ["north"], "race": ["x"]})
+    >>> b = pd.DataFrame({"income": [4010], "age": [32], "region": ["south"], "race": ["y"]})
+    >>> metric(a, b).round(3)
+    array([0.14])
+    >>> metric.describe()[["column", "weight", "one point"]]
+       column  weight             one point
+    0  income   0.002                    $5
+    1     age   0.010               1 years
+    2  region   0.100  mismatch = 10 points
+    3    race   0.000       must not matter
+    """
+
+    numeric: Mapping[str, float]
+    categorical: Mapping[str, float]
+    missing: Mapping[str, float]
+    units: Mapping[str, str]
+    p: float
+
+    def __init__(
+        self,
+        numeric: Mapping[str, float] | None = None,
+        categorical: Mapping[str, float] | None = None,
+        p: float = 1,
+        *,
+        missing: Literal["refuse", "category"] | Mapping[str, float] = "refuse",
+        units: Mapping[str, str] | None = None,
+    ) -> None:
+        numeric, categorical = _mapping("numeric", numeric), _mapping("categorical", categorical)
+        both = set(numeric) & set(categorical)
+        if both:
+            raise ValueError(f"A column must be numeric or categorical; {sorted(both)[0]!r} is given as both.")
+        if not numeric and not categorical:
+            raise ValueError("A metric must name at least one column, under numeric or categorical.")
+        # WeightedLp checks the weights; 1 stands in where there are no numeric columns.
+        self._numbers = WeightedLp(numeric or {"": 1.0}, p)
+        self.p = self._numbers.p
+        self.numeric = MappingProxyType({name: float(weight) for name, weight in numeric.items()})
+        self.categorical = _shares("categorical", categorical)
+        self.missing = _shares("missing", self._missing_weights(missing))
+        units = _mapping("units", units)
+        for kind, names in (
+            ("missing", [n for n in self.missing if n not in numeric]),
+            ("units", _others(units, self)),
+        ):
+            if names:
+                raise ValueError(f"{kind} must name columns of the metric; it has no {names[0]!r}.")
+        self.units = MappingProxyType({name: str(unit) for name, unit in units.items()})
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns, the numeric ones first."""
+        return [*self.numeric, *self.categorical]
+
+    @property
+    def numeric_metric(self) -> WeightedLp | None:
+        """The part that is about numbers, if there are numeric columns."""
+        return self._numbers if self.numeric else None
+
+    def __call__(self, A: Any, B: Any) -> FloatArray:
+        """Distances between the people in the tables `A` and `B`, row by row (or one against all).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        a, b = self._encode(A, B)
+        if len(a) != len(b) and 1 not in (len(a), len(b)):
+            raise ValueError(
+                f"A and B must have the same number of rows, or one of them one; got {len(a)} and {len(b)}."
+            )
+        a, b = np.broadcast_arrays(a, b)
+        n = len(self.numeric)
+        gap, apart = _gaps(a[:, :n], b[:, :n])
+        distance = lp_norm(gap * self._numbers.scales, self.p) if n else np.zeros(len(a))
+        return np.asarray(
+            distance
+            + apart @ self._weights_of_missing()
+            + (a[:, n:] != b[:, n:]) @ np.array([*self.categorical.values()])
+        )
+
+    def pairwise(self, A: Any, B: Any = None) -> FloatArray:
+        """Distances between every person in `A` and every person in `B` (or `A` itself).
+
+        Returns
+        -------
+        ndarray of shape (n_samples_A, n_samples_B)
+        """
+        a, b = self._encode(A, A if B is None else B)
+        powers, mismatch = np.zeros((len(a), len(b))), np.zeros((len(a), len(b)))
+        weights = [*zip(self._numbers.scales, self._weights_of_missing(), strict=True)] if self.numeric else []
+        for i, (scale, missing) in enumerate(weights):
+            gap, apart = _gaps(a[:, i, None], b[None, :, i])
+            scaled = np.abs(gap) * scale
+            powers = np.maximum(powers, scaled) if np.isinf(self.p) else powers + scaled**self.p
+            mismatch += apart * missing
+        for c, weight in enumerate(self.categorical.values(), start=len(self.numeric)):
+            mismatch += (a[:, c, None] != b[None, :, c]) * weight
+        return np.asarray((powers if np.isinf(self.p) else powers ** (1 / self.p)) + mismatch)
+
+    def scaled(self, factor: float) -> TableMetric:
+        """Return the metric whose distances are `factor` times as large; mismatch weights end at 1."""
+        numbers = self._numbers.scaled(factor)
+        return TableMetric(
+            dict(zip(self.numeric, numbers.weights.tolist(), strict=False)) if self.numeric else {},
+            {name: min(1.0, weight * factor) for name, weight in self.categorical.items()},
+            self.p,
+            missing={name: min(1.0, weight * factor) for name, weight in self.missing.items()} or "refuse",
+            units=self.units,
+        )
+
+    def describe(self) -> pd.DataFrame:
+        """Return the exchange rates: per column its weight and the difference worth one percentage point."""
+        rows = []
+        for (name, weight), scale in zip(self.numeric.items(), self._numbers.scales, strict=False):
+            unit = self.units.get(name, "")
+            worth = _amount(0.01 / scale, unit) if weight else "must not matter"
+            rows.append((name, "numeric", unit, weight, worth))
+        for name, weight in self.categorical.items():
+            worth = f"mismatch = {100 * weight:.3g} points" if weight else "must not matter"
+            rows.append((name, "categorical", self.units.get(name, ""), weight, worth))
+        return pd.DataFrame(rows, columns=["column", "kind", "unit", "weight", "one point"])
+
+    def coding(self, X: pd.DataFrame) -> TableCoding:
+        """Learn how tables like `X` become numbers."""
+        return TableCoding.learn(X, list(self.numeric), list(self.categorical))
+
+    def encode(self, X: pd.DataFrame, coding: TableCoding) -> FloatArray:
+        """Return a table as numbers; missing ones are refused where the metric has no weight for them."""
+        codes = coding.encode(X)
+        self.check_missing([coding.names[i] for i in np.flatnonzero(np.isnan(codes).any(axis=0))])
+        return codes
+
+    def check_missing(self, columns: list[str]) -> None:
+        """Raise if one of these columns, in which numbers are missing, has no weight for that."""
+        for name in columns:
+            if name not in self.missing:
+                raise ValueError(
+                    f"Column {name!r} has missing numbers, which the metric refuses. Impute them, or use "
+                    "TableMetric(..., missing='category')."
+                )
+
+    @property
+    def allows_missing(self) -> bool:
+        """Whether a number that matters may be missing."""
+        return any(self.missing.values()) or any(self.numeric[name] > 0 for name in self.missing)
+
+    def as_weighted(self, names: list[str]) -> WeightedLp:
+        """Return the same metric for arrays of the numeric columns `names`."""
+        return WeightedLp([self.numeric[name] for name in names], self.p, feature_names=names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TableMetric) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "numeric": dict(self.numeric),
+            "categorical": dict(self.categorical),
+            "p": self.p,
+            "missing": dict(self.missing),
+            "units": dict(self.units),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**{**state, "missing": state["missing"] or "refuse"})  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        weights = ", ".join(f"{name}={weight:.6g}" for name, weight in self.numeric.items())
+        mismatch = ", ".join(f"{name}={weight:.6g}" for name, weight in self.categorical.items())
+        parts = [f"numeric: {weights}" if weights else "", f"mismatch: {mismatch}" if mismatch else ""]
+        return f"TableMetric({'; '.join(part for part in parts if part)}; p={self.p:g})"
+
+    def _key(self) -> tuple[Any, ...]:
+        weights = (tuple(m.items()) for m in (self.numeric, self.categorical, self.missing, self.units))
+        return (*weights, self.p)
+
+    def _missing_weights(self, missing: Any) -> dict[str, float]:
+        if isinstance(missing, str):
+            if missing not in ("refuse", "category"):
+                raise ValueError(f"missing must be 'refuse', 'category' or a mapping of weights; got {missing!r}.")
+            missing = {} if missing == "refuse" else dict.fromkeys(self.numeric, 1.0)
+        return _mapping("missing", missing) | {name: 0.0 for name, weight in self.numeric.items() if weight == 0}
+
+    def _weights_of_missing(self) -> FloatArray:
+        return np.array([self.missing.get(name, 0.0) for name in self.numeric])
+
+    def _encode(self, A: Any, B: Any) -> tuple[FloatArray, FloatArray]:
+        a, b = as_frame(A, "A"), as_frame(B, "B")
+        for frame, name in ((a, "A"), (b, "B")):
+            absent = [column for column in self.columns if column not in frame.columns]
+            if absent:
+                raise ValueError(f"{name} must have the column {absent[0]!r}, which the metric names.")
+        both = pd.concat([a[self.columns], b[self.columns]], ignore_index=True)
+        coded = self.encode(both, self.coding(both))
+        return coded[: len(a)], coded[len(a) :]
+
+
+def _gaps(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Differences of numbers (0 where one is missing), and 1 where exactly one is missing."""
+    missing_a, missing_b = np.isnan(a), np.isnan(b)
+    gap = np.where(missing_a | missing_b, 0.0, a - b)
+    return gap, np.asarray(missing_a != missing_b, dtype=np.float64)
+
+
+def _amount(size: float, unit: str) -> str:
+    prefix, unit = split_unit(unit)
+    number = f"{size:,.0f}" if size >= 1000 else f"{size:.3g}"
+    return f"{prefix}{number} {unit}".rstrip()
+
+
+def split_unit(unit: str) -> tuple[str, str]:
+    """What stands before an amount and what after it: "$1000 per year" is written "$3 thousand per year".
+
+    Examples
+    --------
+    >>> split_unit("$1000 per year"), split_unit("$"), split_unit("years")
+    (('$', 'thousand per year'), ('$', ''), ('', 'years'))
+    """
+    for sign in ("$", "€", "£"):
+        if unit.startswith(sign + "1000"):
+            return sign, f"thousand{unit[5:]}"
+        if unit.startswith(sign):
+            return sign, unit[1:].strip()
+    return "", unit
+
+
+def _mapping(name: str, given: Any) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, (Mapping, pd.Series)):
+        raise TypeError(f"{name} must be a mapping from column to value; got {type(given).__name__}.")
+    return {str(column): value for column, value in dict(given).items()}
+
+
+def _shares(name: str, weights: dict[str, Any]) -> Mapping[str, float]:
+    for column, weight in weights.items():
+        if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= weight <= 1:
+            raise ValueError(
+                f"{name} weights must be between 0 and 1 (1 promises nothing between different values); got "
+                f"{weight!r} for {column!r}. Use 0 for a column that must not matter."
+            )
+    return MappingProxyType({column: float(weight) for column, weight in weights.items()})
+
+
+def _others(names: Mapping[str, Any], metric: TableMetric) -> list[str]:
+    return [name for name in names if name not in metric.numeric and name not in metric.categorical]

@@ -1,0 +1,204 @@
+"""What a linear model, and the preprocessing in front of it, do to raw columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import softmax
+from sklearn import linear_model
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVR, LinearSVR, NuSVR
+from sklearn.utils.validation import check_is_fitted
+
+from likewise._typing import FloatArray
+from likewise.models.preprocessing import Source, UnprovableError, sources_after
+
+# Exact classes: a subclass may predict differently. Those with a log link, several outputs or a kernel are not here.
+_REGRESSORS = {
+    getattr(linear_model, name)
+    for name in (
+        *("ARDRegression", "BayesianRidge", "ElasticNet", "ElasticNetCV", "HuberRegressor", "Lars", "LarsCV", "Lasso"),
+        *("LassoCV", "LassoLars", "LassoLarsCV", "LassoLarsIC", "LinearRegression", "OrthogonalMatchingPursuit"),
+        *("OrthogonalMatchingPursuitCV", "PassiveAggressiveRegressor", "QuantileRegressor", "Ridge", "RidgeCV"),
+        *("SGDRegressor", "TheilSenRegressor", "TweedieRegressor"),
+    )
+    if hasattr(linear_model, name)
+} | {LinearSVR, SVR, NuSVR}
+_CLASSIFIERS = {
+    linear_model.LogisticRegression,
+    linear_model.LogisticRegressionCV,
+    linear_model.SGDClassifier,
+    LinearDiscriminantAnalysis,
+}
+
+
+@dataclass(frozen=True)
+class Link:
+    """How linear scores become outputs.
+
+    Attributes
+    ----------
+    apply : callable
+        From scores (n, n_scores) to outputs.
+    slope : float
+        Largest change of output per unit of ``|beta|`` for small changes.
+    change : callable
+        Largest change of output for a change of score of a given size.
+    everywhere : bool
+        Whether these are reached wherever the scores are, or only where the scores can take every value.
+    """
+
+    apply: Callable[[FloatArray], FloatArray]
+    slope: float
+    change: Callable[[FloatArray], FloatArray]
+    everywhere: bool
+
+
+IDENTITY = Link(lambda scores: scores[:, 1], 1.0, lambda t: t, everywhere=True)
+LOGISTIC = Link(lambda scores: softmax(scores, axis=1), 0.25, lambda t: np.tanh(t / 4), everywhere=False)
+# SGDClassifier(loss="modified_huber"): p = (clip(score, -1, 1) + 1) / 2.
+CLIPPED = Link(
+    lambda scores: np.stack([(1 - np.clip(scores[:, 1], -1, 1)) / 2, (np.clip(scores[:, 1], -1, 1) + 1) / 2], axis=1),
+    0.5,
+    lambda t: np.minimum(1.0, t / 2),
+    everywhere=False,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """Scores that are linear in coded columns: ``coef @ coded + intercept``, one row of `coef` per class.
+
+    Regression and two classes have the rows 0 and beta, so that all cases are alike.
+    """
+
+    coef: FloatArray
+    link: Link
+    sources: tuple[Source | None, ...]
+    names: tuple[str, ...]
+    named: bool
+
+    def weights(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Weights per raw unit of numeric columns, and mismatch weights of categorical ones."""
+        slopes = np.zeros((len(self.names), len(self.coef)))
+        effects: dict[int, FloatArray] = {}
+        coders: dict[int, Any] = {}
+        for j, source in enumerate(self.sources):
+            if source is None:
+                continue
+            if coders.setdefault(source.column, source.coder) is not source.coder:
+                raise UnprovableError(f"the column {self.names[source.column]!r} is used in two codings")
+            if source.levels is None:
+                slopes[source.column] += source.scale * self.coef[:, j]
+            else:
+                effect = np.outer(source.levels, self.coef[:, j])
+                effects[source.column] = effects.get(source.column, 0.0) + effect
+        self._check_reached(slopes, effects)
+        # Beside categories, a column that the model never sees may be text: it is left out, which is a weight of 0.
+        shown = range(len(self.names)) if not effects else sorted(set(coders) - set(effects))
+        numeric = {self.names[i]: self.link.slope * float(np.ptp(slopes[i])) for i in shown}
+        categorical = {
+            self.names[i]: float(self.link.change(np.asarray(_largest_change(effect)))) for i, effect in effects.items()
+        }
+        return numeric, categorical
+
+    def _check_reached(self, slopes: FloatArray, effects: dict[int, FloatArray]) -> None:
+        """Raise unless numeric columns move the scores to every point (theory §8); else the constants are too large."""
+        if self.link.everywhere or not (slopes.any() or any(np.ptp(e, axis=0).any() for e in effects.values())):
+            return
+        n_classes = len(self.coef)
+        relative = slopes - slopes[:, :1]
+        size = np.abs(relative).max(axis=1)
+        rank = np.linalg.matrix_rank(relative[size > 0] / size[size > 0, None]) if size.any() else 0
+        if rank < n_classes - 1:
+            raise UnprovableError(
+                f"numeric features move the scores of the {n_classes} classes in {rank} of {n_classes - 1} "
+                "dimensions, so that the steepest change of the link may never be reached"
+            )
+
+
+def _largest_change(effect: FloatArray) -> float:
+    """Largest spread over classes of the difference between two levels; `effect` has shape (n_levels, n_classes)."""
+    relative = effect[:, :, None] - effect[:, None, :]  # score of one class above another, per level
+    return float(np.ptp(relative, axis=0).max())
+
+
+def read_linear_model(model: Any) -> LinearModel:
+    """Take a fitted model apart, or raise `UnprovableError` with the reason."""
+    steps: list[Any] = []
+    last = model
+    while isinstance(last, (FrozenEstimator, Pipeline)):
+        if isinstance(last, FrozenEstimator):
+            last = last.estimator
+        else:
+            steps += [step for _, step in last.steps[:-1]]
+            last = last.steps[-1][1]
+    try:
+        check_is_fitted(last)
+    except (TypeError, NotFittedError):
+        raise UnprovableError(f"{type(last).__name__} is not a fitted scikit-learn estimator") from None
+    coef, intercept, link = _scores(last)
+    _confirm(last, coef, intercept, link)
+    first = next((part for part in (model, *steps, last) if hasattr(part, "n_features_in_")), last)
+    known = getattr(model, "feature_names_in_", getattr(first, "feature_names_in_", None))
+    n_raw = int(first.n_features_in_)
+    names = tuple(f"x{i}" for i in range(n_raw)) if known is None else tuple(str(name) for name in known)
+    sources: list[Source | None] = [Source(i) for i in range(n_raw)]
+    for step in steps:
+        sources = sources_after(step, sources)
+    if len(sources) != coef.shape[1]:
+        raise UnprovableError(f"the preprocessing gives {len(sources)} columns and the model takes {coef.shape[1]}")
+    return LinearModel(coef, link, tuple(sources), names, named=known is not None)
+
+
+def _scores(model: Any) -> tuple[FloatArray, FloatArray, Link]:
+    kind = type(model)
+    name = kind.__name__
+    if kind in _REGRESSORS:
+        link, classes = IDENTITY, 2
+        if kind in (SVR, NuSVR) and model.kernel != "linear":
+            raise UnprovableError(f"{name} with kernel={model.kernel!r} is not linear")
+        if kind is linear_model.TweedieRegressor and (
+            model.link == "log" or (model.link == "auto" and model.power > 0)
+        ):
+            raise UnprovableError(f"{name} with a log link has no largest slope")
+    elif kind in _CLASSIFIERS:
+        link, classes = LOGISTIC, len(model.classes_)
+        if kind is linear_model.SGDClassifier:
+            if model.loss not in ("log_loss", "modified_huber"):
+                raise UnprovableError(f"{name} with loss={model.loss!r} has no probabilities")
+            link = LOGISTIC if model.loss == "log_loss" else CLIPPED
+            if classes > 2:
+                raise UnprovableError(f"{name} normalises one-vs-rest probabilities for {classes} classes")
+    else:
+        raise UnprovableError(f"{name} is not among the linear models whose constant is proven")
+    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_, dtype=np.float64)
+    coef = np.atleast_2d(coef)
+    intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), len(coef))
+    if len(coef) == 1 and classes == 2:
+        coef, intercept = np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
+    elif len(coef) != classes or classes == 2:
+        raise UnprovableError(f"{name} has {len(coef)} outputs")
+    return coef, intercept, link
+
+
+def _confirm(model: Any, coef: FloatArray, intercept: FloatArray, link: Link) -> None:
+    """Raise if the model's own answers differ from what was read off it: settings and versions vary."""
+    rng = np.random.default_rng(0)
+    size = np.abs(coef).max(axis=0)
+    probes = rng.normal(size=(20, coef.shape[1])) / np.where(size > 0, size, 1.0)
+    names = getattr(model, "feature_names_in_", None)
+    rows = probes if names is None else pd.DataFrame(probes, columns=names)
+    answers = np.asarray(model.predict(rows) if link is IDENTITY else model.predict_proba(rows))
+    expected = link.apply(probes @ coef.T + intercept)
+    if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=1e-4, atol=1e-5):
+        raise UnprovableError(
+            f"the answers of {type(model).__name__} are not the function of its coef_ that was expected"
+        )

@@ -1,0 +1,127 @@
+"""What a model says about rows, as numbers that can be averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
+
+from likewise._typing import FloatArray
+
+Decode = Callable[[FloatArray], Any]
+"""From perturbed rows to what the model takes."""
+
+Vote = Callable[[FloatArray], FloatArray]
+"""From rows (n_rows, n_features) to votes (n_rows, n_outputs), each within known limits."""
+
+
+def hard_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = None) -> Vote:
+    """1 for the class that the model predicts, 0 for the others."""
+    predict = _method(model, "predict", decode)
+
+    def vote(rows: FloatArray) -> FloatArray:
+        answer = np.asarray(predict(rows))
+        chosen = answer.argmax(axis=1) if answer.ndim == 2 else _class_index(answer, classes)
+        _check_length(chosen, rows)
+        return np.eye(len(classes))[chosen]
+
+    return vote
+
+
+def soft_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = None) -> Vote:
+    """The model's own class probabilities."""
+    predict_proba = _method(model, "predict_proba", decode)
+
+    def vote(rows: FloatArray) -> FloatArray:
+        answer = np.asarray(predict_proba(rows), dtype=np.float64)
+        if answer.shape != (len(rows), len(classes)):
+            raise ValueError(
+                f"With vote='soft' the estimator must return one probability per class, shape "
+                f"({len(rows)}, {len(classes)}); got {answer.shape}. Use vote='hard' for labels."
+            )
+        # The guarantee rests on votes being probabilities; NaN fails every comparison.
+        if not ((answer >= 0).all() and (np.abs(answer.sum(axis=1) - 1) <= 1e-5).all()):
+            raise ValueError(
+                "With vote='soft' the estimator must return probabilities: non-negative, with sum 1 in each row. "
+                "Use vote='hard' for other scores."
+            )
+        return np.asarray(answer / answer.sum(axis=1, keepdims=True))
+
+    return vote
+
+
+def tree_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
+    """The share of a forest's trees that predict each class."""
+    trees = getattr(fitted(model), "estimators_", None)
+    if trees is None or not all(isinstance(tree, DecisionTreeClassifier) for tree in trees):
+        raise TypeError(
+            f"With vote='trees' the estimator must be a forest of classification trees; got {type(model).__name__}. "
+            "Use vote='hard' or vote='soft'."
+        )
+    # Inside a forest, trees know the classes by their numbers.
+    numbers = np.arange(len(classes))
+    single = [hard_votes(tree, numbers) for tree in trees]
+
+    def vote(rows: FloatArray) -> FloatArray:
+        total = single[0](rows)
+        for tree in single[1:]:
+            total += tree(rows)
+        return total / len(single)
+
+    return vote
+
+
+def fitted(model: Any) -> Any:
+    """The model inside a FrozenEstimator, or the model itself."""
+    return model.estimator if isinstance(model, FrozenEstimator) else model
+
+
+def clipped_predictions(model: Any, output_range: tuple[float, float], decode: Decode | None = None) -> Vote:
+    """The model's predictions, clipped to the range that the guarantee refers to."""
+    predict = _method(model, "predict", decode)
+
+    def vote(rows: FloatArray) -> FloatArray:
+        answer = np.asarray(predict(rows), dtype=np.float64)
+        if answer.ndim == 2 and answer.shape[1] == 1:
+            answer = answer[:, 0]
+        _check_length(answer, rows)
+        if np.isnan(answer).any():
+            raise ValueError("The estimator predicted NaN; its predictions must be numbers.")
+        return np.clip(answer, *output_range)[:, None]
+
+    return vote
+
+
+def _method(model: Any, name: str, decode: Decode | None) -> Callable[[FloatArray], Any]:
+    """The model's method, or the model itself if it is a plain callable, for perturbed rows."""
+    method = getattr(model, name, model)
+    if decode is not None:
+        return lambda rows: method(decode(rows))
+    if method is model:
+        return model  # type: ignore[no-any-return]
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return method  # type: ignore[no-any-return]
+    return lambda rows: method(pd.DataFrame(rows, columns=names, copy=False))
+
+
+def _class_index(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    unknown = classes[index] != labels
+    if unknown.any():
+        raise ValueError(
+            f"The estimator predicted {labels[unknown][0]!r}, which is not among the classes {list(classes)}."
+        )
+    return index
+
+
+def _check_length(answer: npt.NDArray[Any], rows: FloatArray) -> None:
+    if answer.shape != (len(rows),):
+        raise ValueError(
+            f"The estimator must return one answer per row: {len(rows)} rows gave an array of shape {answer.shape}."
+        )

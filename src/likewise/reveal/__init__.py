@@ -1,0 +1,1 @@
+"""The metric that a model already has."""

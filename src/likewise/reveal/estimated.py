@@ -1,0 +1,342 @@
+"""Reading the minimal metric on a population off any model, by linear programming."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import FloatArray, IntArray
+from likewise.metrics.coding import as_frame, is_table
+from likewise.metrics.lp import WeightedLp
+from likewise.metrics.tabular import TableMetric
+from likewise.pairs.points import CODE, GAPPY, People
+from likewise.pairs.population import Population
+from likewise.reveal.program import ROUNDING, Program
+
+# A pair counts as explained at this relative shortfall, a little above what the solver leaves.
+_SHORTFALL = 2e-10
+_PER_ROUND = 500
+_MAX_ROUNDS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class MetricEstimate:
+    """A metric that is minimal on a population, and how it was found.
+
+    Attributes
+    ----------
+    metric : WeightedLp or TableMetric
+    active_pairs : DataFrame
+        The people who force the weights: pairs whose difference of outputs uses up their distance. ``row_a`` and
+        ``row_b`` are positions in X.
+    n_pairs : int
+        Pairs of distinct people; all of them were scanned in every round.
+    n_rounds : int
+        Linear programs solved.
+    n_constraints : int
+        Pairs that entered the linear program.
+    """
+
+    metric: WeightedLp | TableMetric
+    active_pairs: pd.DataFrame
+    n_pairs: int
+    n_rounds: int
+    n_constraints: int
+
+
+def estimate_minimal_metric(
+    model: Any,
+    X: Any,
+    p: float = 1,
+    *,
+    categorical: Sequence[str] | None = None,
+    predictions: Any = None,
+    output_range: tuple[float, float] | None = None,
+    upper: Mapping[Any, float] | None = None,
+    fixed: Mapping[Any, float] | None = None,
+) -> MetricEstimate:
+    """Smallest weighted Lp metric under which a model treats the people in `X` alike.
+
+    Solves ``min c.w`` under ``sum_i w_i |x_ai - x_bi|^p >= difference(a, b)^p`` for all pairs (a, b) of people,
+    where ``c_i`` is the mean of ``|x_ai - x_bi|^p``: of all metrics that no pair in `X` exceeds and whose weights
+    cannot be lowered, the one with the smallest mean ``D^p``. Pairs enter the program as they are found to be violated
+    (`docs/theory.md` §8). In a table, ``|x_ai - x_bi|`` is 1 for different categories, and their weight at most 1.
+
+    Covers / does not cover
+    -----------------------
+    No pair of rows of `X` exceeds the metric by more than 1e-9 of the range of the outputs. Other people may: it
+    is an estimate for them, and it can only be too small. `minimal_metric` covers everyone, for linear models.
+
+    Parameters
+    ----------
+    model : object with predict_proba or predict, or callable
+        Class probabilities are compared by total variation, labels as probabilities of 0 and 1, and numbers by
+        absolute difference. A plain function returns one number per row, or one probability per class.
+    X : array-like of shape (n_samples, n_features)
+        Or a table (pandas, polars or pyarrow) with categories, which the model is given as a pandas DataFrame. A
+        missing number is a category of its own: what its absence weighs is in ``metric.missing``, and
+        where no number is missing in `X` the metric refuses people with one missing.
+    p : float, default=1
+        Any finite number >= 1; 1 for tables with categories.
+    categorical : sequence of str, optional
+        Columns whose values are equal or not. None takes those of text, categories and truth values.
+    predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+        Probabilities to use in place of the model's answers, or numbers within `output_range`; `model` may then be
+        None.
+    output_range : tuple of float, optional
+        Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
+        `audit` take them; otherwise they are in the unit of the output.
+    upper : mapping from feature name or position to weight, optional
+        Weights may not be larger.
+    fixed : mapping from feature name or position to weight, optional
+        Weights are these: ``fixed={"race": 0}`` asks what the metric would be if race must not matter.
+
+    Returns
+    -------
+    MetricEstimate
+        With a `TableMetric` if `X` is a table with categories or missing numbers, or if `categorical` is given.
+
+    Raises
+    ------
+    ValueError
+        If no metric exists, with the pairs that make it so: equal people with different outputs, or pairs that
+        the bounded weights alone would have to explain.
+
+    Examples
+    --------
+    >>> X = [[0, 0], [1, 0], [0, 2], [1, 2]]
+    >>> result = estimate_minimal_metric(lambda X: 3 * X[:, 0] - X[:, 1], X)
+    >>> result.metric
+    WeightedLp([3, 1], p=1)
+    >>> X = pd.DataFrame({"age": [30, 40, 40], "region": ["north", "north", "south"]})
+    >>> estimate_minimal_metric(None, X, predictions=[0.1, 0.3, 0.6]).metric
+    TableMetric(numeric: age=0.02; mismatch: region=0.3; p=1)
+    """
+    from likewise.pairs.scans import worst_partners
+
+    p = _check_finite_p(p)
+    everyone = _people(X, categorical, p)
+    population = Population.of(model, X, everyone, predictions, output_range)
+    distinct = everyone.groups()
+    _check_distinct(population, distinct.first, distinct.of_row)
+    people = People(everyone.X[distinct.first], everyone.kinds, everyone.names)
+    columns, outputs = (np.ascontiguousarray(a.T) for a in (people.X, population.outputs[distinct.first]))
+    # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
+    low, high = _bounds(upper, fixed, population, p)
+    _check_feasible(population, distinct.first, columns, outputs, low, high, p)
+
+    program = Program(people, outputs.T, low, high, p)
+    n_rounds = 0
+    while True:
+        scales = program.weights ** (1 / p)
+        partner, excess, ratio = worst_partners(columns, outputs, scales, p, ROUNDING, people.kinds)
+        if ratio.min() >= 1 - _SHORTFALL:
+            break
+        new = program.add(_choose(partner, excess, ratio))
+        if new == 0 or n_rounds == _MAX_ROUNDS:
+            raise RuntimeError(
+                f"The linear program did not converge after {n_rounds} rounds (worst shortfall "
+                f"{1 - ratio.min():.2g}). Lower p, or rescale features whose values are extremely large."
+            )
+        program.solve()
+        n_rounds += 1
+
+    metric = _metric(everyone, program.weights * population.unit**p, p)
+    n = len(people)
+    return MetricEstimate(
+        metric=metric,
+        active_pairs=_describe(population, distinct.first[program.active()], metric),
+        n_pairs=n * (n - 1) // 2,
+        n_rounds=n_rounds,
+        n_constraints=len(program.pairs),
+    )
+
+
+def _people(X: Any, categorical: Sequence[str] | None, p: float) -> People:
+    """A matrix of numbers where that says all; otherwise a table, whose columns are told apart by type."""
+    if not is_table(X):
+        if categorical is not None:
+            raise TypeError(f"categorical names columns, so X must be a table; got {type(X).__name__}.")
+        return People.of_array(X)
+    frame = as_frame(X)
+    if categorical is None:
+        chosen = [str(name) for name, column in frame.items() if _is_categorical(column)]
+        if not chosen and not frame.isna().any(axis=None):
+            return People.of_array(frame)
+    else:
+        chosen = list(categorical)
+        unknown = [name for name in chosen if name not in frame.columns]
+        if unknown or isinstance(categorical, str):
+            raise ValueError(f"categorical must list columns of X, {list(frame.columns)}; got {categorical!r}.")
+    wrong = [name for name in frame.columns if not isinstance(name, str)]
+    if wrong:
+        raise ValueError(f"X must have text as names of its columns; got {wrong[0]!r}. Use X.rename(columns=str).")
+    people = People.of_table(frame, [name for name in frame.columns if name not in chosen], chosen)
+    if p != 1 and (people.kinds == CODE).any():
+        raise ValueError(
+            f"p must be 1 for a table with categories or missing numbers; got {p:g}. Their weights are added outside "
+            "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, that a pair is explained is not a "
+            "linear constraint on the weights, and there is no linear program to solve."
+        )
+    return people
+
+
+def _is_categorical(column: pd.Series[Any]) -> bool:
+    kind = column.dtype
+    return bool(
+        isinstance(kind, pd.CategoricalDtype)
+        or pd.api.types.is_bool_dtype(kind)
+        or pd.api.types.is_object_dtype(kind)
+        or pd.api.types.is_string_dtype(kind)
+    )
+
+
+def _metric(people: People, weights: FloatArray, p: float) -> WeightedLp | TableMetric:
+    if people.table is None:
+        return WeightedLp(weights, p, feature_names=people.names)
+    n_named = len(weights) - len(people.gappy)
+    codes = people.kinds == CODE
+    missing = {name: min(1.0, float(w)) for name, w in zip(people.gappy, weights[n_named:], strict=True)}
+    numeric = {people.name(i): float(weights[i]) for i in range(n_named) if not codes[i]}
+    for i, name in enumerate(people.gappy):
+        if numeric[name] == 0 and missing[name] > 0:
+            # In a metric, a number of weight 0 may not matter by its absence either. As good as 0: all people in X
+            # together span 1e-9.
+            values = people.X[:, np.flatnonzero(people.kinds == GAPPY)[i]]
+            numeric[name] = 1e-9 / float(np.nanmax(values) - np.nanmin(values) or 1.0)
+    categorical = {people.name(i): min(1.0, float(weights[i])) for i in range(n_named) if codes[i]}
+    return TableMetric(numeric, categorical, p, missing=missing or "refuse")
+
+
+def _choose(partner: IntArray, excess: FloatArray, ratio: FloatArray) -> IntArray:
+    """The worst pairs by excess and by ratio, at most one of each per person; shape (n, 2)."""
+    by_excess = np.argsort(-excess, kind="stable")[:_PER_ROUND]
+    by_ratio = np.argsort(ratio, kind="stable")[:_PER_ROUND]
+    pairs = np.concatenate(
+        [np.stack([by_excess, partner[0, by_excess]], axis=1), np.stack([by_ratio, partner[1, by_ratio]], axis=1)]
+    )
+    return np.unique(pairs[pairs[:, 1] >= 0], axis=0)
+
+
+def _describe(population: Population, pairs: IntArray, metric: WeightedLp | TableMetric) -> pd.DataFrame:
+    people = population.people
+    a, b = pairs.T
+    scales = people.scales(metric)
+    forced = [
+        ", ".join(dict.fromkeys(people.name(int(i)) for i in np.flatnonzero(part)))
+        for part in people.gaps(a, b) * scales
+    ]
+    frame = pd.DataFrame(
+        {
+            "row_a": a,
+            "row_b": b,
+            "difference": population.differences(a, b),
+            "distance": people.distances(scales, metric.p, a, b),
+            "forces": pd.Series(forced, dtype=object),
+        }
+    )
+    return frame.sort_values(["difference", "row_a", "row_b"], ascending=[False, True, True], ignore_index=True)
+
+
+def _check_finite_p(p: Any) -> float:
+    if isinstance(p, bool) or not isinstance(p, Real) or not float(p) >= 1:
+        raise ValueError(f"p must be a finite number >= 1; got {p!r}.")
+    if np.isinf(float(p)):
+        raise ValueError(
+            "p must be finite; got inf. There D is a maximum over features: that some feature explains each pair is "
+            "not a linear constraint on the weights, and there is no single smallest metric. Use a finite p."
+        )
+    return float(p)
+
+
+def _check_distinct(population: Population, first: IntArray, of_row: IntArray) -> None:
+    if len(first) < 2:
+        raise ValueError(f"X must hold at least two distinct rows; all {len(of_row)} rows are equal.")
+    gap = population.differences(np.arange(len(of_row)), first[of_row])
+    worst = int(gap.argmax())
+    if gap[worst] > 1e-9 * population.unit:  # rows of one batch may be rounded differently
+        raise ValueError(
+            f"Equal people must have equal outputs, or no metric exists; rows {first[of_row[worst]]} and {worst} of X "
+            f"are equal and their outputs differ by {gap[worst]:.3g}. Use a deterministic model, or add "
+            "the feature that tells these people apart."
+        )
+
+
+def _bounds(upper: Any, fixed: Any, population: Population, p: float) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper limits of the weights, for outputs in units."""
+    people, unit = population.people, population.unit**p
+    codes = people.kinds == CODE
+    low, high = np.zeros(len(codes)), np.where(codes, 1.0 / unit, np.inf)
+    named: set[int] = set()
+    for parameter, given in (("upper", upper), ("fixed", fixed)):
+        for key, weight in dict(given or {}).items():
+            i = _position(parameter, key, people)
+            most = 1.0 if codes[i] else np.inf
+            if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+                raise ValueError(f"{parameter} must hold non-negative finite weights; got {weight!r} for {key!r}.")
+            if float(weight) > most:
+                raise ValueError(f"{parameter} must be at most 1 for categories; got {weight!r} for {key!r}.")
+            if i in named:
+                raise ValueError(f"fixed and upper must not both name a feature; got {key!r} in both.")
+            named.add(i)
+            high[i] = float(weight) / unit
+            if parameter == "fixed":
+                low[i] = high[i]
+            if weight == 0 and people.kinds[i] == GAPPY:  # what must not matter may not matter by its absence either
+                high[len(codes) - len(people.gappy) + people.gappy.index(people.name(i))] = 0.0
+    return low, high
+
+
+def _position(parameter: str, key: Any, people: People) -> int:
+    d = len(people.kinds) - len(people.gappy)
+    if people.names is not None and str(key) in people.names:
+        return people.names.index(str(key))
+    if isinstance(key, Integral) and 0 <= int(key) < d:
+        return int(key)
+    known = f"positions 0 to {d - 1}" if people.names is None else list(people.names[:d])
+    raise ValueError(f"{parameter} must name features of X, {known}; got {key!r}.")
+
+
+def _check_feasible(
+    population: Population,
+    first: IntArray,
+    columns: FloatArray,
+    outputs: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    p: float,
+) -> None:
+    """Raise if some pair exceeds even the largest weights allowed.
+
+    Every weight only helps, so the program is feasible if and only if the upper limits themselves are: with free
+    weights as good as infinite, the pairs left are those that differ in bounded features alone.
+    """
+    from likewise.pairs.scans import worst_partners
+
+    if not np.isfinite(high).any():
+        return
+    people = population.people
+    scales = np.where(np.isinf(high), 1e100, high ** (1 / p))
+    partner, excess, ratio = worst_partners(columns, outputs, scales, p, ROUNDING, people.kinds)
+    if ratio.min() >= 1 - _SHORTFALL:
+        return
+    worst = [i for i in np.argsort(-excess, kind="stable")[:3] if partner[0, i] >= 0]
+    order = np.arange(len(high))
+    lines = []
+    for i in worst:
+        a, b = (int(first[k]) for k in (i, partner[0, i]))
+        gap = float(population.differences(np.array([a]), np.array([b]))[0])
+        lines.append(f"rows {a} and {b} (outputs differ by {gap:.4g}; {people.differing(a, b, order)})")
+    n_people = int((partner[0] >= 0).sum())
+    cure = "Raise these weights, or audit the model against the metric you have in mind."
+    if (people.kinds == CODE).any() and population.unit > 1:
+        cure = "Weights of categories are at most 1: give output_range=(lowest, highest) to have shares of its width."
+    raise ValueError(
+        "fixed and upper leave no metric: some pairs differ only in bounded features, and these weights do not explain "
+        f"the difference of outputs. Worst of those found (for {n_people} people): {'; '.join(lines)}. {cure}"
+    )

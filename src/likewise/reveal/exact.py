@@ -1,0 +1,131 @@
+"""Reading a metric off a model or off data: exactly for linear models, and by the paper's recipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_X_y
+
+from likewise._checks import check_output_range
+from likewise._typing import FloatArray
+from likewise.metrics.lp import WeightedLp
+from likewise.metrics.tabular import TableMetric
+from likewise.models.linear import IDENTITY, read_linear_model
+from likewise.models.preprocessing import UnprovableError
+
+
+def minimal_metric(model: Any, *, output_range: tuple[float, float] | None = None) -> WeightedLp | TableMetric:
+    """Smallest weighted L1 metric under which a linear model treats all people alike, exactly.
+
+    ``w_i = L |beta_i|`` per unit of the raw feature, where L is the largest slope of the model's link: 1 for linear
+    regression and 1/4 for logistic regression. With several classes, ``|beta_i|`` is the largest difference between the
+    coefficients of two classes. A column behind one-hot coding has a mismatch weight: ``|beta|`` is then the largest
+    difference between two categories, and the weight is the largest change of output it can make,
+    ``tanh(|beta| / 4)`` for logistic regression.
+
+    Covers / does not cover
+    -----------------------
+    All people in R^d (and all categories), not only those seen: no pair exceeds the metric, and with any smaller
+    weight some pair does. With two classes, or in regression, no weighted Lp metric is smaller, for any p; with more
+    classes this holds within p = 1 (`docs/theory.md` §8 has the proofs). It holds for predicted values and
+    probabilities, not for predicted classes.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Linear regressors of scikit-learn; `LogisticRegression`, `LinearDiscriminantAnalysis` and `SGDClassifier` with
+        probabilities; also at the end of a `Pipeline` of scalers, one-hot coding and `ColumnTransformer`, and
+        inside a `FrozenEstimator`.
+    output_range : tuple of float, optional
+        Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
+        `audit` take them; otherwise they are in the unit of the output.
+
+    Returns
+    -------
+    WeightedLp, or TableMetric if there are one-hot coded columns
+
+    Raises
+    ------
+    TypeError
+        For any other model, and where the constant cannot be proven: use `estimate_minimal_metric`.
+    ValueError
+        If a mismatch weight is above 1, which tables do not have: give `output_range`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = [[0, 0], [1, 0], [0, 1]], [1, 3, 0]
+    >>> minimal_metric(LinearRegression().fit(X, y))
+    WeightedLp([2, 1], p=1)
+    """
+    try:
+        linear = read_linear_model(model)
+        width = 1.0 if output_range is None else _width(linear.link is IDENTITY, output_range)
+        numeric, categorical = ({name: w / width for name, w in part.items()} for part in linear.weights())
+    except UnprovableError as reason:
+        raise TypeError(
+            f"minimal_metric cannot give an exact metric: {reason}. Use estimate_minimal_metric(model, X), which works "
+            "for any model, on the people in X."
+        ) from None
+    if categorical:
+        largest = max(categorical, key=categorical.__getitem__)
+        if categorical[largest] > 1 + 1e-9:
+            raise ValueError(
+                f"Mismatch weights of a table lie between 0 and 1; got {categorical[largest]:.4g} for {largest!r}, in "
+                "the unit of the output. Give output_range=(lowest, highest) to have shares of its width."
+            )
+        return TableMetric(numeric, {name: min(1.0, weight) for name, weight in categorical.items()})  # rounding
+    return WeightedLp(list(numeric.values()), p=1, feature_names=list(numeric) if linear.named else None)
+
+
+def _width(regression: bool, output_range: Any) -> float:
+    low, high = check_output_range(output_range)
+    if not regression:
+        raise ValueError("output_range must not be given for a classifier: probabilities have the range (0, 1).")
+    return high - low
+
+
+def linear_metric(X: Any, y: Any, p: float = 1) -> WeightedLp:
+    """Derive a metric from data by the paper's recipe: the coefficients of a linear model.
+
+    Weights are ``|coef|`` of a logistic regression (a ridge regression if `y` is continuous), scaled to mean 1.
+    With several classes, the weight of a feature is the largest difference of its coefficients between classes.
+
+    The linear model sees standardised features, and its coefficients are turned back into units of `X`. The
+    mean of 1 is a convention, not a choice of how strict to be: pass standardised features as in the paper, or
+    use `WeightedLp.scaled` to set the strictness.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    p : float, default=1
+
+    Examples
+    --------
+    >>> X = [[0, 5, 1], [1, 5, 2], [2, 5, 1], [3, 5, 2]]
+    >>> linear_metric(X, [0, 0, 1, 1]).weights.round(1)
+    array([2.1, 0. , 0.9])
+    """
+    names = list(X.columns) if hasattr(X, "columns") else None
+    X, y = check_X_y(X, y, dtype=np.float64)
+    weights = linear_weights(X, y, classify=type_of_target(y) != "continuous")
+    return WeightedLp(weights, p, feature_names=names).normalized()
+
+
+def linear_weights(X: FloatArray, y: npt.NDArray[Any], *, classify: bool) -> FloatArray:
+    """Absolute coefficients of a linear model per unit of `X`, not all of them 0."""
+    scaler = StandardScaler().fit(X)
+    model = LogisticRegression(max_iter=10_000) if classify else Ridge()
+    coef = np.atleast_2d(model.fit(scaler.transform(X), y).coef_)
+    spread = np.abs(coef[0]) if len(coef) == 1 else coef.max(axis=0) - coef.min(axis=0)
+    # A feature that never varies gets a coefficient of rounding noise.
+    weights = np.where(scaler.var_ > 0, spread / scaler.scale_, 0.0)
+    if not weights.any():
+        raise ValueError("y does not vary with any feature of X, so no metric can be derived. Give a metric.")
+    return weights

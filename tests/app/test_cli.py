@@ -1,0 +1,255 @@
+"""The command line as a person meets it: on tables it has never seen, and with every mistake a hurry can make."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from likewise.app.cli import main
+from likewise.app.files import read_metric
+
+RNG = np.random.default_rng(0)
+N = 150
+LOANS = pd.DataFrame(
+    {
+        "id": np.arange(N),
+        "income": RNG.lognormal(8, 0.5, N).round(),
+        "years": RNG.integers(0, 30, N),
+        "region": RNG.choice(["north", "süd", "<b>"], N),
+        "race": RNG.choice(["x", "y"], N),
+        "constant": 1,
+    }
+)
+LOANS["approved"] = np.where(LOANS.income + 100 * LOANS.years + 800 * (LOANS.race == "x") > 4800, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """A directory with a table, a metric, and two models."""
+    place = tmp_path_factory.mktemp("work")
+    LOANS.to_csv(place / "loans.csv", index=False)
+    LOANS.to_parquet(place / "loans.parquet", index=False)
+    LOANS.assign(score=(LOANS.approved == "yes") * 1.0).to_csv(place / "scored.csv", index=False)
+    for command in (
+        "metric loans.csv --target approved --drop id --zero race --out metric.toml",
+        "smooth loans.csv --target approved --metric metric.toml --draws 50 --seed 0 --vote soft --out model.skops",
+    ):
+        assert run(place, command).exit_code == 0
+    return place
+
+
+def run(place, command):
+    before = os.getcwd()
+    os.chdir(place)
+    try:
+        return CliRunner().invoke(main, command.split())
+    finally:
+        os.chdir(before)
+
+
+def test_help_is_short_and_every_command_has_an_example():
+    assert "Commands:" in CliRunner().invoke(main, ["--help"]).output
+    for name in main.commands:
+        text = CliRunner().invoke(main, [name, "--help"]).output
+        assert f"Example: likewise {name}" in text
+        assert "--json" in text
+
+
+def test_metric_writes_a_file_that_people_can_edit(work):
+    metric = read_metric(work / "metric.toml")
+    assert metric.categorical["race"] == 0
+    assert metric.numeric["constant"] == 0
+    assert set(metric.columns) == {"income", "years", "region", "race", "constant"}
+    assert "Edited: race set to 0" in (work / "metric.toml").read_text()
+
+
+def test_smooth_says_what_is_promised_and_what_next(work):
+    done = run(work, "smooth loans.parquet --target approved --metric metric.toml --draws 50 --out other.skops")
+    assert done.exit_code == 0
+    assert "Not covered" in done.output
+    assert "Wrote other.skops" in done.output
+    assert "likewise score other.skops" in done.output
+
+
+def test_score_audit_and_report(work):
+    assert run(work, "score model.skops loans.csv --keep id --out scores.parquet").exit_code == 0
+    scores = pd.read_parquet(work / "scores.parquet")
+    assert list(scores.columns) == ["id", "p_no", "p_yes"]
+    done = run(work, "audit loans.csv --metric metric.toml --model model.skops --max-excess 0.1")
+    assert done.exit_code == 0
+    assert "No pair was found to exceed it" in done.output
+    assert run(work, "report model.skops loans.csv --target approved --outcome yes --out report.html").exit_code == 0
+    page = (work / "report.html").read_text(encoding="utf-8")
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page.split("<body")[1].replace("<b>0", "")
+    assert "fair model" not in page
+
+
+def test_audit_is_a_gate(work):
+    done = run(work, "audit scored.csv --metric metric.toml --scores score --max-excess 0 --out worst.csv")
+    assert done.exit_code == 1
+    assert "pairs exceed it" in done.output
+    assert len(pd.read_csv(work / "worst.csv")) > 0
+    assert run(work, "audit scored.csv --metric metric.toml --scores score").exit_code == 0
+
+
+def test_json_is_one_document(work):
+    done = run(work, "audit scored.csv --metric metric.toml --scores score --json")
+    facts = json.loads(done.output)
+    assert facts["n_pairs"] == N * (N - 1) // 2
+    assert facts["n_violations"] > 0
+    assert facts["worst"][0]["excess"] == pytest.approx(facts["max_excess"])
+    facts = json.loads(run(work, "metric loans.csv --target approved --drop id --out j.toml --json").output)
+    assert facts["metric_file"] == "j.toml"
+
+
+def test_decisions_need_a_key(work):
+    (work / "key").write_bytes(os.urandom(32))
+    (work / "short").write_bytes(b"abc")
+    done = run(work, "score model.skops loans.csv --decide --key-file key --out decided.parquet")
+    assert done.exit_code == 0
+    assert set(pd.read_parquet(work / "decided.parquet")["decision"]) <= {"yes", "no"}
+    assert "go together" in run(work, "score model.skops loans.csv --decide").output
+    assert "at least 16 bytes" in run(work, "score model.skops loans.csv --decide --key-file short").output
+
+
+def test_the_same_seed_gives_the_same_model(work):
+    for name in ("a", "b"):
+        run(work, f"smooth loans.csv --target approved --metric metric.toml --draws 20 --seed 7 --out {name}.skops")
+        run(work, f"score {name}.skops loans.csv --out {name}.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(work / "a.parquet"), pd.read_parquet(work / "b.parquet"))
+
+
+@pytest.fixture(scope="module")
+def mistakes(work):
+    LOANS[:0].to_csv(work / "nobody.csv", index=False)
+    LOANS[:1].to_csv(work / "one.csv", index=False)
+    LOANS.drop(columns="income").to_csv(work / "poor.csv", index=False)
+    LOANS.assign(income=LOANS.income.where(LOANS.id != 3)).to_csv(work / "blank.csv", index=False)
+    LOANS.assign(approved="yes").to_csv(work / "same.csv", index=False)
+    LOANS[["approved"]].to_csv(work / "bare.csv", index=False)
+    (work / "empty.csv").write_text("")
+    (work / "half.parquet").write_bytes((work / "loans.parquet").read_bytes()[:300])
+    (work / "bad.toml").write_text((work / "metric.toml").read_text().replace("p = 1", "p = 0.5"))
+    (work / "bad.skops").write_bytes((work / "model.skops").read_bytes()[:-100])
+    (work / "people.xlsx").write_text("x")
+    return work
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("metric absent.csv --target approved", "There is no file absent.csv"),
+        ("metric loans.csv --target aproved", "loans.csv has no column 'aproved'; it has 'id', 'income'"),
+        ("metric loans.csv --target approved --zero rase --drop id", "there is no 'rase' among"),
+        ("metric loans.csv --target approved --drop nothing", "has no column 'nothing'"),
+        ("metric loans.csv --target income", "has .* different values; the command line is for outcomes of few kinds"),
+        ("metric nobody.csv --target approved", "nobody.csv has no rows"),
+        ("metric one.csv --target approved", "class|people|samples"),
+        ("metric same.csv --target approved", "class"),
+        ("metric bare.csv --target approved", "no column but the target"),
+        ("metric empty.csv --target approved", "Cannot read empty.csv"),
+        ("metric half.parquet --target approved", "Cannot read half.parquet"),
+        ("metric people.xlsx --target approved", "must be a .csv, .csv.gz or .parquet file"),
+        ("metric loans.csv --target approved --drop id --out nowhere/m.toml", "Cannot write nowhere/m.toml"),
+        ("smooth loans.csv --target approved --metric absent.toml", "There is no file absent.toml"),
+        ("smooth loans.csv --target approved --metric bad.toml", "bad.toml, line 4: p must be a number >= 1"),
+        ("smooth poor.csv --target approved --metric metric.toml", "poor.csv has no column 'income'"),
+        ("smooth blank.csv --target approved --metric metric.toml", "Column 'income' has missing numbers"),
+        ("smooth loans.csv --target approved --metric metric.toml --epsilon 0", "epsilon must be a positive"),
+        ("smooth loans.csv --target approved --metric metric.toml --draws 0", "n_draws must be a whole number >= 1"),
+        ("score absent.skops loans.csv", "There is no model file absent.skops"),
+        ("score bad.skops loans.csv", "bad.skops is not a model saved by likewise, or it is damaged"),
+        ("score loans.csv loans.csv", "loans.csv is not a model saved by likewise"),
+        ("score model.skops poor.csv --out poor.parquet", "no column 'income', which the model needs"),
+        ("score model.skops nobody.csv --out nobody.parquet", "nobody.csv has no rows"),
+        ("score model.skops half.parquet --out half_out.parquet", "Cannot read half.parquet"),
+        ("score model.skops loans.csv --out nowhere/s.parquet", "Cannot write nowhere"),
+        ("score model.skops loans.csv --keep nothing --out kept.parquet", "has no column 'nothing' to keep"),
+        ("score model.skops loans.csv --out loans.csv", "into a .parquet file other than the table itself"),
+        ("score model.skops loans.parquet --out loans.parquet", "other than the table itself"),
+        ("audit loans.csv --metric metric.toml", "Give either --model .* or --scores"),
+        ("audit loans.csv --metric metric.toml --scores nothing", "has no column 'nothing'"),
+        ("audit loans.csv --metric metric.toml --scores income", "must be probabilities within"),
+        ("audit loans.csv --metric metric.toml --scores approved", "predictions must be numbers"),
+        ("audit one.csv --metric metric.toml --model model.skops", "at least two people"),
+        ("report model.skops loans.csv --target approved --outcome maybe", "must be one of no, yes"),
+        ("reproduce mars", "mars"),
+    ],
+)
+def test_mistakes_get_one_clear_line_and_leave_nothing(mistakes, command, message):
+    before = {path.name for path in mistakes.iterdir()}
+    done = run(mistakes, command)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert re.search(message, done.stderr), done.stderr
+    assert {path.name for path in mistakes.iterdir()} == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_no_permission_is_one_clear_line(work, tmp_path):
+    tmp_path.chmod(0o500)
+    done = run(work, f"metric loans.csv --target approved --drop id --out {tmp_path}/metric.toml")
+    assert done.exit_code == 2
+    assert "Permission denied" in done.stderr
+
+
+def test_a_full_disk_is_one_clear_line(work):
+    code = (
+        "import likewise.app.files as f, pathlib\n"
+        "from likewise.app.cli import main\n"
+        "real = pathlib.Path.write_text\n"
+        "def full(self, *a, **k):\n"
+        "    raise OSError(28, 'No space left on device')\n"
+        "pathlib.Path.write_text = full\n"
+        "main(['metric', 'loans.csv', '--target', 'approved', '--drop', 'id', '--out', 'full.toml'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=work, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "Error: Cannot write full.toml: No space left on device."
+    assert not list(work.glob("*full.toml*"))
+
+
+def test_control_c_leaves_no_half_written_file(work, tmp_path):
+    big = pd.concat([LOANS] * 400, ignore_index=True).assign(income=lambda t: t.income + np.arange(len(t)))
+    big.to_parquet(tmp_path / "big.parquet", index=False)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "likewise", "score", str(work / "model.skops"), "big.parquet", "--batch", "50"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    parts = tmp_path / "scores.parquet.parts"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(list(parts.glob("0*.parquet"))) < 2:
+        time.sleep(0.05)
+    while process.poll() is None and time.monotonic() < deadline:  # a library may swallow one, as for a person
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "Stopped. Nothing was half-written." in error
+    assert "Traceback" not in error
+    assert {path.name for path in tmp_path.iterdir()} == {"big.parquet", "scores.parquet.parts"}
+    assert all(path.name[0] in "0p" for path in parts.iterdir())  # finished parts and the plan
+
+
+def test_demo_does_the_main_job(tmp_path):
+    done = run(tmp_path, "demo --out show --json")
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.output)
+    assert facts["violations_before"] > 0
+    assert facts["violations_after"] == 0
+    for name in ("metric.toml", "model.skops", "scores.parquet", "report.html"):
+        assert (tmp_path / "show" / name).stat().st_size > 0
+    assert (tmp_path / "show" / "report.html").stat().st_size < 2e6

@@ -1,0 +1,200 @@
+"""Scoring in batches, on several processes and on a real cluster of two worker processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likewise import SmoothedClassifier, TableMetric
+from likewise.app.files import FileError, save_model
+from likewise.app.pipelines import table_model
+from likewise.app.scale import Scorer, score_file
+
+RNG = np.random.default_rng(0)
+N = 500
+PEOPLE = pd.DataFrame(
+    {
+        "id": np.arange(N),
+        "age": RNG.integers(18, 70, N),
+        "income": RNG.lognormal(8, 0.5, N),
+        "race": RNG.choice(["x", "y"], N),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    X = PEOPLE.drop(columns="id")
+    metric = TableMetric({"age": 0.02, "income": 1e-4}, {"race": 0})
+    return SmoothedClassifier(table_model(X, "boosting"), metric=metric, vote="soft", n_draws=50, random_state=0).fit(
+        X, np.where(X.age > 40, "yes", "no")
+    )
+
+
+@pytest.fixture
+def place(tmp_path, model):
+    save_model(model, tmp_path / "model.skops")
+    PEOPLE.to_parquet(tmp_path / "people.parquet", index=False)
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path
+
+
+def scorer(place, **options):
+    return Scorer((place / "model.skops").read_bytes(), **options)
+
+
+def test_scores_are_those_of_the_model_in_any_batches(place, model):
+    expected = model.predict_proba(PEOPLE.drop(columns="id"))
+    for source, batch_rows, jobs in (("people.parquet", 64, 1), ("people.parquet", 1000, 1), ("people.parquet", 90, 2)):
+        n = score_file(
+            scorer(place), place / source, place / "out.parquet", keep=("id",), batch_rows=batch_rows, jobs=jobs
+        )
+        scores = pd.read_parquet(place / "out.parquet")
+        assert n == N
+        assert list(scores.columns) == ["id", "p_no", "p_yes"]
+        np.testing.assert_array_equal(scores["id"], PEOPLE["id"])
+        np.testing.assert_array_equal(scores[["p_no", "p_yes"]], expected)
+        assert not (place / "out.parquet.parts").exists()
+
+
+def test_csv_gives_the_same_scores(place):
+    score_file(scorer(place), place / "people.parquet", place / "a.parquet", batch_rows=100)
+    score_file(scorer(place), place / "people.csv", place / "b.parquet", batch_rows=70)
+    pd.testing.assert_frame_equal(pd.read_parquet(place / "a.parquet"), pd.read_parquet(place / "b.parquet"))
+
+
+def test_intervals_and_decisions(place):
+    options = {"intervals": True, "key": b"0123456789abcdef"}
+    score_file(scorer(place, **options), place / "people.parquet", place / "out.parquet")
+    scores = pd.read_parquet(place / "out.parquet")
+    assert (scores["p_yes_lower"] <= scores["p_yes"]).all()
+    assert (scores["certified_distance"] >= 0).all()
+    share = (scores["decision"] == "yes").mean()
+    assert abs(share - scores["p_yes"].mean()) <= np.sqrt(np.log(2e9) / (2 * N))  # Hoeffding at 1e-9
+    score_file(scorer(place, **options), place / "people.parquet", place / "again.parquet", batch_rows=33)
+    assert (pd.read_parquet(place / "again.parquet")["decision"] == scores["decision"]).all()
+    PEOPLE.assign(race="y").to_parquet(place / "blind.parquet")
+    score_file(scorer(place, **options), place / "blind.parquet", place / "blind_out.parquet")
+    assert (pd.read_parquet(place / "blind_out.parquet")["decision"] == scores["decision"]).all()
+    options["key"] = b"another secret.."
+    score_file(scorer(place, **options), place / "people.parquet", place / "other.parquet")
+    assert (pd.read_parquet(place / "other.parquet")["decision"] != scores["decision"]).any()
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
+    score_file(scorer(place), place / "people.parquet", place / "whole.parquet", batch_rows=50)
+    calls = []
+    original = Scorer.__call__
+
+    def stumbling(self, batch):
+        calls.append(len(batch))
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return original(self, batch)
+
+    monkeypatch.setattr(Scorer, "__call__", stumbling)
+    with pytest.raises(KeyboardInterrupt):
+        score_file(scorer(place), place / "people.parquet", place / "out.parquet", batch_rows=50)
+    assert not (place / "out.parquet").exists()
+    assert len(list((place / "out.parquet.parts").glob("*.parquet"))) == 3
+    with pytest.raises(FileError, match="unfinished run with another model, table or options"):
+        score_file(scorer(place), place / "people.parquet", place / "out.parquet", batch_rows=60)
+    score_file(scorer(place), place / "people.parquet", place / "out.parquet", batch_rows=50)
+    assert len(calls) == 4 + 7  # three parts were there
+    pd.testing.assert_frame_equal(pd.read_parquet(place / "out.parquet"), pd.read_parquet(place / "whole.parquet"))
+
+
+def test_bad_tables_are_one_clear_error(place):
+    PEOPLE[:0].to_parquet(place / "nobody.parquet")
+    PEOPLE.drop(columns="age").to_parquet(place / "ageless.parquet")
+    (place / "broken.parquet").write_bytes((place / "people.parquet").read_bytes()[:500])
+    for name, message in (
+        ("nobody.parquet", "has no rows"),
+        ("broken.parquet", "Cannot read"),
+        ("absent.parquet", "There is no file"),
+        ("people.txt", "There is no file"),
+    ):
+        with pytest.raises(FileError, match=message):
+            score_file(scorer(place), place / name, place / f"{name}.out.parquet")
+        assert not (place / f"{name}.out.parquet").exists()
+    with pytest.raises(FileError, match="has no column 'age'"):
+        score_file(scorer(place), place / "ageless.parquet", place / "out.parquet")
+
+
+# -- a cluster ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and two workers, each a process of its own on loopback; yields the address and the workers."""
+    pytest.importorskip("distributed")
+    info = tmp_path / "scheduler.json"
+    environment = {**os.environ, "DASK_DISTRIBUTED__DASHBOARD__LINK": ""}
+    run = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "cwd": tmp_path}
+    processes = [
+        subprocess.Popen(
+            [*run, "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(info)], **quiet
+        )
+    ]
+    try:
+        deadline = time.monotonic() + 60
+        while not info.exists() or not info.read_text().strip():
+            assert time.monotonic() < deadline, "the scheduler did not start"
+            time.sleep(0.1)
+        address = json.loads(info.read_text())["address"]
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--host", "127.0.0.1", "--no-nanny"]
+        workers = [
+            subprocess.Popen(
+                [*worker, "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)], **quiet
+            )
+            for _ in range(2)
+        ]
+        processes += workers
+        yield address, workers
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait(timeout=30)
+
+
+def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, cluster):
+    import distributed
+
+    address, workers = cluster
+    score_file(scorer(place), place / "people.parquet", place / "here.parquet", keep=("id",), batch_rows=10)
+    with distributed.Client(address, timeout="60s") as client:
+        client.wait_for_workers(2, timeout=60)
+
+    stopped = []
+
+    def kill_when_under_way():
+        parts = place / "there.parquet.parts"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and len(list(parts.glob("*.parquet"))) < 5:
+            time.sleep(0.02)
+        stopped.append(len(list(parts.glob("*.parquet"))))
+        os.kill(workers[0].pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill_when_under_way)
+    thread.start()
+    n = score_file(
+        scorer(place), place / "people.parquet", place / "there.parquet", keep=("id",), batch_rows=10, cluster=address
+    )
+    thread.join(timeout=60)
+    assert 5 <= stopped[0] < N / 10, "the worker must die while there is work left"
+    assert n == N
+    pd.testing.assert_frame_equal(pd.read_parquet(place / "there.parquet"), pd.read_parquet(place / "here.parquet"))
+
+
+def test_an_unreachable_cluster_is_one_clear_error(place):
+    pytest.importorskip("distributed")
+    with pytest.raises(FileError, match=r"Cannot reach a Dask scheduler at tcp://127.0.0.1:1"):
+        score_file(scorer(place), place / "people.parquet", place / "out.parquet", cluster="tcp://127.0.0.1:1")

@@ -1,0 +1,351 @@
+"""Splitting: no pair of people is further apart than promised, counted in whole numbers where possible."""
+
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.datasets import make_classification
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from likewise import SmoothedClassifier, Splitting, WeightedLp
+from likewise.enforce.smoothing.cells import LEAST_DRAWS, Cells
+from likewise.enforce.smoothing.grids import find_step
+
+
+def cells_for(X, weights, *, p=1, n_draws=100, steps="auto", epsilon=0.01):
+    noise = Splitting.for_metric(WeightedLp(weights, p=p), steps=steps)
+    return Cells.from_training_data(noise, np.asarray(X, dtype=float), n_draws=n_draws, epsilon=epsilon)
+
+
+def all_rows(cells, X):
+    """Perturbed rows of each person, shape (n_people, n_draws, n_features)."""
+    people = cells.prepare(np.asarray(X, dtype=float))
+    return np.array([np.concatenate([d.apply(x) for _, d in cells.parts([cells.n_draws])]) for x in people])
+
+
+def share_differing(cells, X):
+    """Share of draws in which two people's rows differ in any bit, for all pairs."""
+    rows = all_rows(cells, X)
+    return np.array([[(a != b).any(axis=1).mean() for b in rows] for a in rows])
+
+
+def exact_distance(a, b, scales):
+    return sum(Fraction(s) * abs(Fraction(float(x)) - Fraction(float(y))) for x, y, s in zip(a, b, scales, strict=True))
+
+
+def assert_no_pair_above(cells, X, scales):
+    """The promise in rational arithmetic: no rounding in the check itself."""
+    X = np.asarray(X, dtype=float)
+    K, rows = cells.n_draws, all_rows(cells, X)
+    loose = cells.steps == 0
+    visible = cells.noise.visible
+    for i in range(len(X)):
+        for j in range(i):
+            n_differing = int((rows[i] != rows[j]).any(axis=1).sum())
+            n_diff = int(((X[i] != X[j])[visible] & loose).sum())
+            limit = exact_distance(X[i], X[j], scales) * K + n_diff
+            assert n_differing <= limit, (X[i], X[j], n_differing, float(limit))
+
+
+def test_on_a_grid_the_share_of_differing_draws_is_the_distance():
+    X = np.arange(12.0)[:, None]
+    cells = cells_for(X, [0.125], n_draws=16)  # two positions per step: 16 * 0.125
+    expected = np.minimum(1, 0.125 * np.abs(X - X.T))
+    np.testing.assert_array_equal(share_differing(cells, X), expected)
+    assert cells.epsilon == 0
+
+
+def test_off_a_grid_each_differing_feature_adds_at_most_one_draw():
+    X = np.random.default_rng(0).normal(size=(25, 3))
+    cells = cells_for(X, [0.3, 1.0, 2.0], n_draws=50)
+    assert cells.epsilon == 3 / 50
+    assert_no_pair_above(cells, X, [0.3, 1.0, 2.0])
+
+
+def test_narrower_cells_break_the_promise():
+    """Negative control: with cells for half the weights, some pair exceeds its bound."""
+    X = np.arange(12.0)[:, None]
+    cells = cells_for(X, [0.25], n_draws=16)
+    with pytest.raises(AssertionError):
+        assert_no_pair_above(cells, X, [0.125])
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("origin", [0.0, 1.0, -1e6, 1e9])
+def test_tiny_and_huge_scales(scale, origin):
+    rng = np.random.default_rng(1)
+    X = origin + rng.normal(size=(24, 2)) / scale
+    # Neighbouring floating-point numbers, and values exactly on the borders of cells.
+    X[1] = np.nextafter(X[0], np.inf)
+    X[2] = np.nextafter(X[1], np.inf)
+    X[3:8] = np.median(X, axis=0) + np.arange(5)[:, None] / scale / 64
+    X[8:12] = np.median(X, axis=0) + np.arange(4)[:, None] / scale
+    for steps in (None, "auto"):
+        assert_no_pair_above(cells_for(X, [scale, scale], n_draws=64, steps=steps), X, [scale, scale])
+
+
+@given(
+    values=st.lists(st.floats(-1e300, 1e300, allow_nan=False), min_size=2, max_size=6),
+    weight=st.floats(1e-12, 1e12),
+    n_draws=st.integers(1, 40),
+)
+@settings(max_examples=200, deadline=None)
+def test_any_numbers_at_all(values, weight, n_draws):
+    X = np.array(values)[:, None]
+    assert_no_pair_above(cells_for(X, [weight], n_draws=n_draws, steps=None), X, [weight])
+    assert_no_pair_above(cells_for(X, [weight], n_draws=n_draws), X, [weight])
+
+
+@given(
+    whole=st.lists(st.integers(-(2**40), 2**40), min_size=2, max_size=6),
+    weight=st.floats(1e-3, 1e3),
+    step=st.sampled_from([1.0, 0.1, 0.3, 7.0]),
+    n_draws=st.integers(1, 60),
+)
+@settings(max_examples=200, deadline=None)
+def test_any_grid_at_all(whole, weight, step, n_draws):
+    X = np.array([n % 2**20 * step for n in whole])[:, None]
+    cells = cells_for(X, [weight], n_draws=n_draws, steps=[step])
+    assert_no_pair_above(cells, X, [weight])
+
+
+def test_float32_input_is_the_same_person():
+    rng = np.random.default_rng(2)
+    X = rng.normal(1e6, 3, size=(30, 2)).astype(np.float32)
+    assert_no_pair_above(cells_for(X, [0.5, 0.2], n_draws=40), X, [0.5, 0.2])
+    y = rng.integers(2, size=30)
+    model = SmoothedClassifier(
+        DecisionTreeClassifier(random_state=0), metric=WeightedLp([0.5, 0.2]), noise="splitting", n_draws=40
+    ).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), model.predict_proba(X.astype(np.float64)))
+
+
+def test_duplicates_get_the_same_bits_and_hidden_columns_never_matter():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20, 3))
+    cells = cells_for(X, [1.0, 0.0, 1.0])
+    other = X.copy()
+    other[:, 1] = rng.normal(1e6, 1e6, size=20)
+    np.testing.assert_array_equal(all_rows(cells, X), all_rows(cells, other))
+    # What replaces them are training values.
+    assert np.isin(all_rows(cells, X)[0, :, 1], X[:, 1]).all()
+
+
+@pytest.mark.parametrize("n_cells_per_period", [1, 2, 3])
+@pytest.mark.parametrize("steps", [None, "auto"])
+def test_checkerboards_in_step_with_the_grid(n_cells_per_period, steps):
+    """The worst models: they change their vote at every border of the grid, or at each of its positions."""
+    K, scale = 12, 0.25
+    rng = np.random.default_rng(4)
+    X = np.concatenate(
+        [np.arange(16.0).reshape(8, 2), rng.uniform(0, 16, size=(12, 2)) if steps is None else []][
+            : 1 + (steps is None)
+        ]
+    )
+    for period in (1 / scale / n_cells_per_period, 1 / scale / K, 2 / scale / K):
+        cells = cells_for(X, [scale, scale], n_draws=K, steps=steps)
+        votes = (np.floor(all_rows(cells, X) / period).sum(axis=2) % 2).mean(axis=1)
+        variation = np.abs(votes[:, None] - votes)
+        n_diff = ((X[:, None] != X)[..., cells.steps == 0]).sum(axis=2)
+        D = WeightedLp([scale, scale]).pairwise(X)
+        assert (variation <= np.minimum(1, D) + n_diff / K + 1e-12).all()
+
+
+def test_a_model_that_sees_one_border_meets_the_bound_exactly():
+    X = np.arange(-8.0, 9.0)[:, None]
+    cells = cells_for(X, [0.125], n_draws=400)
+    votes = (all_rows(cells, X)[..., 0] >= 0).mean(axis=1)
+    assert abs(votes[9] - votes[8]) == pytest.approx(0.125, abs=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.5, 2, np.inf])
+def test_other_exponents(p):
+    X = np.random.default_rng(5).normal(size=(25, 3))
+    metric = WeightedLp([0.5, 1.0, 0.2], p=p)
+    cells = cells_for(X, [0.5, 1.0, 0.2], p=p, n_draws=200)
+    assert (share_differing(cells, X) <= metric.pairwise(X) + 3 / 200 + 1e-12).all()
+
+
+def test_the_displacement_of_one_person_is_uniform():
+    """Each feature: K equally spaced displacements, as many as there are positions. Kolmogorov distance <= 1/K."""
+    X = np.random.default_rng(6).normal(size=(50, 2))
+    cells = cells_for(X, [0.5, 2.0], n_draws=1000)
+    moved = all_rows(cells, X[:1])[0] - X[0]
+    for i, width in enumerate([2.0, 0.5]):
+        wide = width * (1 + 2**-12)
+        assert stats.kstest(moved[:, i], stats.uniform(-wide / 2, wide).cdf).statistic <= 2 / 1000
+
+
+def test_features_are_displaced_independently():
+    """Correlation of permuted positions: standard deviation 1/sqrt(K - 1); 6.2 of them for 1e-9 per check."""
+    X = np.random.default_rng(7).normal(size=(50, 5))
+    rows = all_rows(cells_for(X, np.ones(5), n_draws=4000), X[:1])[0]
+    off_diagonal = np.corrcoef(rows.T)[~np.eye(5, dtype=bool)]
+    assert np.abs(off_diagonal).max() <= 6.2 / np.sqrt(3999)
+
+
+def test_draws_follow_from_epsilon():
+    X = np.random.default_rng(8).normal(size=(50, 30))
+    assert cells_for(X, np.ones(30), n_draws=None, epsilon=0.001).n_draws == 30_000
+    assert cells_for(X, np.ones(30), n_draws=None, epsilon=0.5).n_draws == LEAST_DRAWS
+    assert cells_for(np.rint(X), np.ones(30), n_draws=None, epsilon=1e-9).epsilon == 0
+
+
+def test_a_grid_too_fine_for_the_draws_counts_as_none():
+    X = np.arange(20.0)[:, None]
+    assert cells_for(X, [0.001], n_draws=500).epsilon == 1 / 500
+    assert cells_for(X, [0.001], n_draws=1000).epsilon == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ([1, 2, 7], 1.0),
+        ([0.5, 1.0, 2.5, 0.5, 1.0, 2.5], 0.5),
+        ([0.1, 0.2, 0.3, 0.7] * 3, 0.1),
+        ([0.1, 0.2, 0.35, 0.7], 0.0),  # nothing repeats
+        ([np.pi, np.e, 1.0, np.sqrt(2)] * 3, 0.0),  # no common step
+        ([0.5] * 5, 0.0),
+    ],
+)
+def test_steps_are_found(values, step):
+    assert find_step(np.array(values, dtype=float)) == pytest.approx(step)
+
+
+def test_standardised_whole_numbers_are_a_grid():
+    ages = np.random.default_rng(9).integers(17, 90, size=2000).astype(float)
+    scaled = (ages - ages.mean()) / ages.std()
+    assert find_step(scaled) == pytest.approx(1 / ages.std())
+    cells = cells_for(scaled[:, None], [0.9], n_draws=1000)
+    assert cells.epsilon == 0
+    assert_no_pair_above(cells, np.unique(scaled)[::3, None], [0.9])
+
+
+def test_values_off_the_grid_are_refused_with_a_cure():
+    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+    metric = WeightedLp({"age": 0.1, "score": 0.2})
+    model = SmoothedClassifier(DecisionTreeClassifier(), metric=metric, noise="splitting", n_draws=100)
+    model.fit(pd.DataFrame(X, columns=["age", "score"]), y)
+    with pytest.raises(ValueError, match=r"step 1 .* 'score'.*got .*2\.5.*Round it"):
+        model.predict_proba(pd.DataFrame([[1.0, 2.5]], columns=["age", "score"]))
+    loose = SmoothedClassifier(
+        DecisionTreeClassifier(), noise=Splitting.for_metric(WeightedLp([0.1, 0.2]), steps=None), n_draws=100
+    ).fit(X, y)
+    assert loose.predict_proba([[1.0, 2.5]]).shape == (1, 2)
+    assert loose.guarantee_.epsilon == 0.02
+
+
+def test_steps_are_checked():
+    metric = WeightedLp({"age": 0.1, "score": 0.2})
+    with pytest.raises(ValueError, match="'wage'"):
+        Splitting.for_metric(metric, steps={"wage": 1})
+    with pytest.raises(ValueError, match="2 features"):
+        Splitting.for_metric(metric, steps=[1])
+    with pytest.raises(ValueError, match="one number per feature"):
+        Splitting.for_metric(metric, steps="often")
+
+
+def test_the_estimator_reports_the_level_and_says_what_holds():
+    X, y = make_classification(200, 6, random_state=0)
+    model = SmoothedClassifier(MLPClassifier((8,), max_iter=2000, random_state=0), random_state=0).fit(X, y)
+    promise = model.guarantee_
+    assert (promise.level, promise.delta, promise.n_draws) == ("deterministic", 0.0, 1000)
+    assert promise.epsilon == 6 / 1000
+    assert "n/1,000" in promise.statement
+    assert "among the 6" in promise.statement
+    assert "probability at least" not in promise.statement
+    h = model.predict_proba(X)
+    D = promise.metric.pairwise(X)
+    assert (np.abs(h[:, None, 1] - h[None, :, 1]) <= promise.bound(D) + 1e-12).all()
+
+
+def test_certificates_of_a_deterministic_model_have_no_width_and_hold_for_everyone():
+    X, y = make_classification(300, 3, n_redundant=0, random_state=0)
+    model = SmoothedClassifier(
+        DecisionTreeClassifier(random_state=0), metric=WeightedLp([0.5, 0.5, 0.5]), noise="splitting", n_draws=300
+    ).fit(X, y)
+    found = model.certify(X)
+    np.testing.assert_array_equal(found.lower, found.upper)
+    assert found.delta == 0
+    D = model.guarantee_.metric.pairwise(X)
+    closer = found.distance[:, None] > D
+    assert closer.sum() > len(X)
+    assert not (closer & (found.outcome[:, None] != found.outcome)).any()
+    low, high = found.range_at(0.05)
+    near = D <= 0.05
+    share = found.estimate[:, 1]
+    assert (share[None, :] <= high[:, 1:] + 1e-12)[near].all()
+    assert (share[None, :] >= low[:, 1:] - 1e-12)[near].all()
+
+
+def test_one_draw_per_decision_follows_the_smoothed_law():
+    X, y = make_classification(100, 3, n_redundant=0, random_state=0)
+    model = SmoothedClassifier(
+        DecisionTreeClassifier(random_state=0), metric=WeightedLp([0.5] * 3), noise="splitting", n_draws=50
+    ).fit(X, y)
+    p = model.predict_proba(X[:1])[0, 1]
+    n = 20_000
+    k = (model.decide(np.repeat(X[:1], n, axis=0), random_state=0) == 1).sum()
+    assert stats.binomtest(int(k), n, float(p)).pvalue > 1e-9
+
+
+def _data(name):
+    folder = os.environ.get("LIKEWISE_DATA")
+    if not folder:
+        pytest.skip("set LIKEWISE_DATA to the folder with the real data")
+    return pd.read_csv(Path(folder) / name)
+
+
+def real_people(name, n=500):
+    """Numeric features, a label, and the linear weights of the paper's recipe, for a subset of real people."""
+    if name == "adult":
+        table = _data("adult_train.csv.gz")
+        X = table[["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"]].assign(
+            woman=(table["sex"] == "Female").astype(int)
+        )
+        y = (table["income"] == ">50K").to_numpy()
+    elif name == "compas":
+        table = _data("compas_two_years.csv.gz").dropna()
+        X = table[["age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"]]
+        y = table["two_year_recid"].to_numpy()
+    else:
+        table = _data("seizure_rebuilt.csv.gz")
+        X = table[[column for column in table if column.startswith("X")]]
+        y = (table["y"] == 1).to_numpy()
+    rows = np.random.default_rng(0).permutation(len(X))[: 2 * n]
+    return X.to_numpy(dtype=float)[rows], y[rows].astype(int), n
+
+
+@pytest.mark.parametrize("standardise", [False, True])
+@pytest.mark.parametrize("name", ["adult", "compas", "seizure"])
+def test_no_pair_of_real_people_exceeds_its_bound(name, standardise):
+    X, y, n = real_people(name)
+    if standardise:
+        X = StandardScaler().fit_transform(X)
+    net = make_pipeline(StandardScaler(), MLPClassifier((128, 128), max_iter=12, random_state=0))
+    with pytest.warns(match="Maximum iterations"):
+        model = SmoothedClassifier(net, random_state=0, n_draws=1000, noise="splitting").fit(X[n:], y[n:])
+    people = X[:n] if name != "seizure" else X[:250]
+    if standardise:  # the grid of the training data need not hold everyone: without grids, any number will do
+        noise = Splitting.for_metric(model.guarantee_.metric, steps=None)
+        with pytest.warns(match="Maximum iterations"):
+            model = SmoothedClassifier(net, random_state=0, n_draws=1000, noise=noise).fit(X[n:], y[n:])
+    cells = model.perturbation_
+    h = model.predict_proba(people)
+    variation = np.abs(h[:, None, 1] - h[None, :, 1])
+    differs = (people[:, None] != people)[..., cells.noise.visible]
+    n_diff = differs[..., cells.steps == 0].sum(axis=2)
+    D = model.guarantee_.metric.pairwise(people)
+    assert (variation <= np.minimum(1, D) + n_diff / 1000 + 1e-12).all()
+    assert variation.max() > 0.1  # the check has something to find
+    if not standardise:
+        assert cells.epsilon < len(cells.steps) / 1000  # whole numbers are found

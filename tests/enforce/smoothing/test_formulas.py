@@ -1,0 +1,273 @@
+"""Formulas: they agree with brute force, with closed forms and with sampling, and know when they do not apply."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import make_classification, make_regression
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from likewise import Gaussian, Laplace, SmoothedClassifier, SmoothedRegressor, Uniform, WeightedLp
+from likewise.enforce.smoothing.bank import Bank
+from likewise.enforce.smoothing.leaves import TreeVotes, cumulative, output_limits
+
+N_DRAWS = 20_000
+# Hoeffding: a mean of votes in [0, 1] is off by more than this with probability 1e-9 (log(2 / 1e-9) = 21.4).
+MARGIN = np.sqrt(21.42 / (2 * N_DRAWS))
+
+X, Y = make_classification(300, 5, n_informative=3, n_redundant=0, random_state=0)
+METRIC = WeightedLp([0.8, 0.0, 1.5, 0.4, 1.0])  # one column must not matter
+NOISES = {"gaussian": Gaussian, "laplace": Laplace, "uniform": Uniform}
+
+
+def both(estimator, noise, **options):
+    exact = SmoothedClassifier(estimator, metric=METRIC, noise=noise, random_state=0, **options).fit(X, Y)
+    sampled = SmoothedClassifier(estimator, metric=METRIC, noise=noise, random_state=0, n_draws=N_DRAWS, **options).fit(
+        X, Y
+    )
+    assert exact.guarantee_.level == "exact"
+    assert (exact.guarantee_.epsilon, exact.guarantee_.delta, exact.guarantee_.n_draws) == (0, 0, 0)
+    assert sampled.guarantee_.level == "sampled"
+    return exact, sampled
+
+
+LINEAR = [
+    LogisticRegression(),
+    LinearSVC(),
+    SGDClassifier(random_state=0),
+    Perceptron(),
+    RidgeClassifier(),
+    LinearDiscriminantAnalysis(),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+    make_pipeline(MinMaxScaler((-3, 2)), RobustScaler(), LinearSVC()),
+    make_pipeline(MaxAbsScaler(), make_pipeline(StandardScaler(with_mean=False), Perceptron())),
+]
+
+
+@pytest.mark.parametrize("estimator", LINEAR, ids=lambda e: str(e)[:60])
+def test_linear_classifiers_agree_with_sampling(estimator):
+    exact, sampled = both(estimator, "gaussian")
+    difference = exact.predict_proba(X[:12]) - sampled.predict_proba(X[:12])
+    assert np.abs(difference).max() <= MARGIN
+
+
+TREES = [
+    (DecisionTreeClassifier(max_depth=6, random_state=0), "hard"),
+    (DecisionTreeClassifier(max_leaf_nodes=20, random_state=0), "soft"),
+    (RandomForestClassifier(15, max_depth=5, random_state=0), "soft"),
+    (RandomForestClassifier(15, max_depth=5, random_state=0), "trees"),
+    (ExtraTreesClassifier(15, max_depth=6, random_state=0), "soft"),
+    (ExtraTreesClassifier(15, max_depth=6, random_state=0), "trees"),
+    (make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=6, random_state=0)), "hard"),
+]
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize(("estimator", "vote"), TREES, ids=lambda e: str(e)[:40])
+def test_trees_and_forests_agree_with_sampling(estimator, vote, noise):
+    exact, sampled = both(estimator, noise, vote=vote)
+    found = sampled.certify(X[:12])
+    h = exact.predict_proba(X[:12])
+    assert np.abs(h - found.estimate).max() <= MARGIN
+    np.testing.assert_allclose(h.sum(axis=1), 1, atol=1e-12)
+
+
+def test_the_check_would_see_noise_of_half_the_width():
+    """Negative control: the formula for a metric twice as strict is not within the margin."""
+    tree = DecisionTreeClassifier(max_depth=6, random_state=0)
+    _, sampled = both(tree, "gaussian")
+    wrong = SmoothedClassifier(tree, metric=METRIC.scaled(2), noise="gaussian", random_state=0).fit(X, Y)
+    assert np.abs(wrong.predict_proba(X[:12]) - sampled.predict_proba(X[:12])).max() > MARGIN
+
+
+REGRESSORS = [
+    DecisionTreeRegressor(max_depth=5, random_state=0),
+    RandomForestRegressor(10, max_depth=5, random_state=0),
+    ExtraTreesRegressor(10, max_depth=5, random_state=0),
+    GradientBoostingRegressor(n_estimators=20, random_state=0),
+    HistGradientBoostingRegressor(max_iter=10, random_state=0),
+]
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("estimator", REGRESSORS, ids=lambda e: type(e).__name__)
+def test_sums_of_regression_trees_agree_with_sampling(estimator, noise):
+    A, b = make_regression(200, 5, noise=1.0, random_state=0)
+    fitted = estimator.fit(A, b)
+    low, high = output_limits(fitted)
+    options = {"metric": METRIC, "noise": noise, "output_range": (low, high), "random_state": 0}
+    exact = SmoothedRegressor(FrozenEstimator(fitted), **options).fit(A, b)
+    sampled = SmoothedRegressor(FrozenEstimator(fitted), n_draws=N_DRAWS, **options).fit(A, b)
+    assert exact.guarantee_.level == "exact"
+    assert np.abs(exact.predict(A[:10]) - sampled.predict(A[:10])).max() <= MARGIN * (high - low)
+
+
+def test_a_sum_that_clipping_could_change_is_not_called_exact():
+    A, b = make_regression(200, 5, noise=1.0, random_state=0)
+    for estimator in (GradientBoostingRegressor(random_state=0), RandomForestRegressor(10, random_state=0)):
+        model = SmoothedRegressor(estimator, metric=METRIC, noise="uniform", output_range=(-10, 10), epsilon=0.2)
+        assert model.fit(A, b).guarantee_.level == "sampled"
+    # A single tree is clipped leaf by leaf.
+    tree = DecisionTreeRegressor(max_depth=5, random_state=0)
+    options = {"metric": METRIC, "noise": "uniform", "output_range": (-10, 10), "random_state": 0}
+    exact = SmoothedRegressor(tree, **options).fit(A, b)
+    sampled = SmoothedRegressor(tree, n_draws=N_DRAWS, **options).fit(A, b)
+    assert exact.guarantee_.level == "exact"
+    assert np.abs(exact.predict(A[:10]) - sampled.predict(A[:10])).max() <= MARGIN * 20
+
+
+def test_one_split_in_closed_form():
+    A = np.array([[0.0], [1.0], [2.0], [3.0]])
+    stump = DecisionTreeClassifier(max_depth=1).fit(A, [0, 0, 1, 1])  # splits at 1.5
+    x = np.linspace(-1, 4, 30)
+    expected = {
+        "gaussian": stats.norm.sf(1.5 - x, scale=1 / np.sqrt(2 * np.pi)),
+        "laplace": stats.laplace.sf(1.5 - x, scale=0.5),
+        "uniform": np.clip(x - 1.0, 0, 1),
+    }
+    for noise, value in expected.items():
+        model = SmoothedClassifier(FrozenEstimator(stump), metric=WeightedLp([1.0]), noise=noise).fit(A, [0, 0, 1, 1])
+        np.testing.assert_allclose(model.predict_proba(x[:, None])[:, 1], value, atol=1e-6)  # 1.5 is rounded to float32
+
+
+def test_leaf_boxes_against_brute_force_products():
+    """Every leaf's probability as a product over features, from the tree's own structure."""
+    tree = DecisionTreeClassifier(max_depth=7, random_state=1).fit(X, Y)
+    for name, kind in NOISES.items():
+        noise = kind.for_metric(WeightedLp(np.linspace(0.5, 1.5, 5)))
+        votes = TreeVotes.from_model(tree, Bank.from_training_data(noise, X, 0))
+        F, expected = cumulative(noise), np.zeros((5, 2))
+        stack = [(0, np.full(5, -np.inf), np.full(5, np.inf))]
+        while stack:
+            node, low, high = stack.pop()
+            t = tree.tree_
+            if t.children_left[node] < 0:
+                for k, x in enumerate(X[:5]):
+                    inside = np.prod(F((high - x) / noise.widths) - F((low - x) / noise.widths))
+                    expected[k] += inside * t.value[node, 0] / t.value[node, 0].sum()
+                continue
+            i, cut = t.feature[node], t.threshold[node]
+            left_high, right_low = high.copy(), low.copy()
+            left_high[i] = right_low[i] = cut
+            stack += [(t.children_left[node], low, left_high), (t.children_right[node], right_low, high)]
+        np.testing.assert_allclose(votes.mean_votes(X[:5]), expected, atol=1e-6, err_msg=name)
+
+
+def test_a_threshold_between_two_float32_is_where_rounding_puts_it():
+    """The tree sees float32(x): with noise of 1e-3 float32 steps, the border is at the middle of two of them."""
+    A = np.array([[16777216.0], [16777218.0]])  # neighbours in float32
+    stump = DecisionTreeClassifier().fit(A, [0, 1])
+    model = SmoothedClassifier(FrozenEstimator(stump), metric=WeightedLp([1000.0]), noise="uniform").fit(A, [0, 1])
+    people = 16777217.0 + np.array([[-0.01], [0.01]])
+    np.testing.assert_array_equal(model.predict_proba(people)[:, 1], stump.predict(people))
+    np.testing.assert_array_equal(model.predict_proba(people)[:, 1], [0.0, 1.0])
+
+
+def test_hidden_columns_never_matter_and_are_averaged_over_the_training_rows():
+    for estimator in (LogisticRegression(), DecisionTreeClassifier(max_depth=6, random_state=0)):
+        model = SmoothedClassifier(estimator, metric=METRIC, random_state=0).fit(X, Y)
+        assert model.guarantee_.level == "exact"
+        other = X.copy()
+        other[:, 1] = np.random.default_rng(0).normal(1e3, 1e3, len(X))
+        np.testing.assert_array_equal(model.predict_proba(X), model.predict_proba(other))
+
+
+def test_a_linear_model_that_sees_only_hidden_columns_is_constant():
+    model = SmoothedClassifier(LogisticRegression(), metric=METRIC, noise="gaussian", random_state=0).fit(X, Y)
+    model.estimator_.coef_[:] = [[0, 1.0, 0, 0, 0]]
+    model.estimator_.intercept_[:] = 0
+    share = (X[:, 1] > 0).mean()
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], share, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [
+        (RandomForestClassifier(5), {"vote": "hard"}),  # a majority of trees is not a sum of leaves
+        (LogisticRegression(), {"vote": "soft"}),
+        (LogisticRegression(), {"noise": "laplace"}),
+        (DecisionTreeClassifier(), {"noise": "laplace", "metric": WeightedLp(np.ones(5), p=2)}),
+        (DecisionTreeClassifier(), {"n_draws": 500, "noise": "uniform"}),  # draws were asked for
+    ],
+)
+def test_where_there_is_no_formula_none_is_claimed(estimator, options):
+    model = SmoothedClassifier(estimator, **({"metric": METRIC, "epsilon": 0.2, "random_state": 0} | options)).fit(X, Y)
+    assert model.guarantee_.level != "exact"
+    assert np.isfinite(model.predict_proba(X[:2])).all()
+
+
+class Contrarian(LogisticRegression):
+    """A subclass may do anything, so nothing is known about it."""
+
+    def predict(self, X):
+        return 1 - super().predict(X)
+
+
+def test_subclasses_are_not_trusted():
+    model = SmoothedClassifier(Contrarian(), metric=METRIC, noise="gaussian", epsilon=0.2, random_state=0).fit(X, Y)
+    assert model.guarantee_.level == "sampled"
+    straight = SmoothedClassifier(LogisticRegression(), metric=METRIC, noise="gaussian", random_state=0).fit(X, Y)
+    assert np.abs(model.predict_proba(X[:9]) - straight.predict_proba(X[:9])[:, ::-1]).max() <= 0.2
+
+
+def test_several_classes_have_no_closed_form_for_linear_models_but_for_trees():
+    A, b = make_classification(200, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
+    assert SmoothedClassifier(LogisticRegression(), metric=METRIC, epsilon=0.2).fit(A, b).guarantee_.level != "exact"
+    forest = RandomForestClassifier(10, max_depth=4, random_state=0)
+    options = {"metric": METRIC, "vote": "soft", "random_state": 0}
+    exact = SmoothedClassifier(forest, **options).fit(A, b)
+    sampled = SmoothedClassifier(forest, noise="uniform", n_draws=N_DRAWS, **options).fit(A, b)
+    assert exact.guarantee_.level == "exact"
+    assert np.abs(exact.predict_proba(A[:10]) - sampled.predict_proba(A[:10])).max() <= MARGIN
+
+
+def test_no_pair_exceeds_the_bound_and_certificates_have_no_width():
+    for estimator in (LogisticRegression(), RandomForestClassifier(10, max_depth=6, random_state=0)):
+        vote = "hard" if isinstance(estimator, LogisticRegression) else "trees"
+        model = SmoothedClassifier(estimator, metric=METRIC, vote=vote, random_state=0).fit(X, Y)
+        h = model.predict_proba(X)[:, 1]
+        bound = model.guarantee_.bound(METRIC.pairwise(X))
+        assert (np.abs(h[:, None] - h) <= bound + 1e-12).all()
+        found = model.certify(X)
+        np.testing.assert_array_equal(found.lower, found.upper)
+        assert found.delta == 0
+        closer = METRIC.pairwise(X) < found.distance[:, None]
+        assert not (closer & (found.outcome[:, None] != found.outcome)).any()
+
+
+def test_the_statement_of_an_exact_model_does_not_talk_of_chance():
+    model = SmoothedClassifier(LogisticRegression(), random_state=0).fit(X, Y)
+    assert "formula" in model.guarantee_.statement
+    assert "random" not in model.guarantee_.statement
+    assert "probability at least" not in model.guarantee_.statement
+
+
+def test_per_tree_votes_need_a_forest():
+    with pytest.raises(TypeError, match="forest of classification trees"):
+        SmoothedClassifier(LogisticRegression(), vote="trees", metric=METRIC).fit(X, Y)
+
+
+def test_bits_do_not_depend_on_batch_or_threads():
+    forest = RandomForestClassifier(10, max_depth=6, random_state=0)
+    many = np.random.default_rng(0).normal(size=(3000, 5))
+    model = SmoothedClassifier(forest, metric=METRIC, vote="soft", random_state=0, n_jobs=1).fit(X, Y)
+    h = model.predict_proba(many)
+    np.testing.assert_array_equal(h, model.set_params(n_jobs=3).predict_proba(many))
+    np.testing.assert_array_equal(h[1234], model.predict_proba(many[1234:1235])[0])
+    linear = SmoothedClassifier(LogisticRegression(), metric=METRIC, random_state=0).fit(X, Y)
+    h = linear.predict_proba(many)
+    np.testing.assert_array_equal(h[::-1], linear.predict_proba(many[::-1]))
+    np.testing.assert_array_equal(h[7], linear.predict_proba(many[7:8])[0])

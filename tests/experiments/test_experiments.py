@@ -1,0 +1,285 @@
+"""The paper's experiments: cells, checkpoints, tables, the figure, and the promise on every pair."""
+
+import io
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from likewise import Gaussian, Guarantee, SmoothedClassifier, WeightedLp
+from likewise.enforce.smoothing.forward import NetworkScorer
+from likewise.experiments import DATASETS, SEEDS, Settings, Trial, reproduce, summarise, trials
+from likewise.experiments.checkpoint import Checkpoint
+from likewise.experiments.figure import draw
+from likewise.experiments.page import fill, statements
+from likewise.experiments.problems import load, prepare
+from likewise.experiments.summary import data_name, model_name, print_table, read_results, readable
+from likewise.experiments.trials import CEILING, LINEAR, NETWORK, SMOOTHED, largest_excess, network_for, plan
+
+TINY = Settings(n_test=20, n_train=200, n_epochs=2, epsilon=0.2)
+KEY = ["dataset", "split", "seed", "model", "p", "noise"]
+CLOCKS = ["seconds", "cpu_seconds", "train_seconds"]
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    """Runs of seconds on synthetic data: `run(seeds)` writes into one directory."""
+    monkeypatch.setattr(trials, "QUICK", TINY)
+    monkeypatch.delenv("LIKEWISE_DATA", raising=False)
+    return lambda **options: reproduce(**{"datasets": ["ssl"], "quick": True, "out": tmp_path, **options})
+
+
+@pytest.fixture
+def summary():
+    """Two seeds of every cell of two data sets, with made-up results."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for cell in (c for name in ("adult", "ssl-synthetic") for seed in (0, 1) for c in plan(name, "rows", seed)):
+        smoothed = {"n_pairs": 10, "n_violations": 0, "largest_excess": -0.1, "mean_draws": 1500.0}
+        row = asdict(cell) | {"accuracy": rng.random(), "confidence": rng.random(), "n_people": 5}
+        row |= {"accuracy_all": 0.5, "confidence_all": 0.5, "seconds": 1.0, "cpu_seconds": 1.0} | (
+            smoothed if cell.model == SMOOTHED else {}
+        )
+        rows.append(row | ({"accuracy": np.nan} if cell.model == CEILING else {}))
+    return summarise(pd.DataFrame(rows))
+
+
+def test_every_cell_of_the_plan_is_in_the_results(tiny):
+    results = tiny(seeds=(0, 1))
+    found = [Trial(*row) for row in results[KEY].itertuples(index=False)]
+    assert found == [cell for seed in (0, 1) for cell in plan("ssl-synthetic", "rows", seed)]
+    assert results["confidence"].between(0, 1).all()
+    assert results.loc[results["model"] != CEILING, "accuracy"].between(0, 1).all()
+    baselines = results[results["model"].isin([LINEAR, NETWORK])]
+    assert (baselines["n_people_all"] == 2000).all()  # a fifth of 10,000
+    assert baselines["accuracy_all"].between(0, 1).all()
+
+
+def test_smoothed_models_keep_their_promise_and_stay_below_the_ceiling(tiny):
+    results = tiny()
+    smoothed = results[results["model"] == SMOOTHED]
+    assert (smoothed["n_pairs"] == 20 * 19 // 2).all()
+    assert (smoothed["n_violations"] == 0).all()
+    assert (smoothed["largest_excess"] <= 0).all()
+    ceilings = results[results["model"] == CEILING].set_index("p")["confidence"]
+    # A sampled model may be above it by its epsilon.
+    assert (smoothed["confidence"] <= smoothed["p"].map(ceilings) + smoothed["epsilon"]).all()
+    assert dict(zip(smoothed["noise"], smoothed["level"], strict=True))["splitting"] == "deterministic"
+
+
+def test_the_plan_has_the_paper_and_more_noises_for_p_1():
+    smoothed = [(cell.p, cell.noise) for cell in plan("adult", "rows", 0) if cell.model == SMOOTHED]
+    paper = {(p, noise) for p in ("1", "2", "inf") for noise in ("laplace", "gaussian")}
+    assert set(smoothed) == paper | {("1", "uniform"), ("1", "splitting")}
+    assert len(smoothed) == 8
+    others = [(cell.model, cell.p) for cell in plan("adult", "rows", 0) if cell.model != SMOOTHED]
+    assert others == [(LINEAR, ""), (NETWORK, ""), *((CEILING, p) for p in ("1", "2", "inf"))]
+
+
+def test_the_fast_forward_pass_is_taken():
+    data = load("ssl", data_home=os.devnull)
+    problem = prepare(data, "rows", 0, n_train=200, n_test=20)
+    metric = WeightedLp(problem.weights, 2)
+    model = SmoothedClassifier(network_for(0, TINY), metric=metric, noise="gaussian", augment=1, random_state=0)
+    assert isinstance(model.fit(problem.X_train, problem.y_train)._voter().scorer, NetworkScorer)
+
+
+def test_synthetic_data_are_called_so(tiny, tmp_path):
+    assert set(tiny()["dataset"]) == {"ssl-synthetic"}
+    assert data_name("ssl-synthetic", "rows") == "SSL (synthetic)"
+    assert "ssl-synthetic" in (tmp_path / "results.csv").read_text()
+
+
+def test_a_quick_run_has_the_first_seed(tiny):
+    assert SEEDS == (2, 3, 4)
+    assert set(tiny()["seed"]) == {2}
+
+
+def test_an_interrupted_run_continues_where_it_stopped(tiny, monkeypatch, tmp_path):
+    compute, computed = trials.run, []
+
+    def interrupted(cell, *args):
+        if len(computed) == 4:
+            raise KeyboardInterrupt
+        computed.append(cell)
+        return compute(cell, *args)
+
+    monkeypatch.setattr(trials, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tiny()
+    assert len(list((tmp_path / "cells").iterdir())) == 4
+    monkeypatch.setattr(trials, "run", lambda cell, *args: computed.append(cell) or compute(cell, *args))
+    results = tiny()
+    assert computed == list(plan("ssl-synthetic", "rows", 2))
+    monkeypatch.setattr(trials, "run", compute)
+    whole = tiny(out=tmp_path / "whole")
+    pd.testing.assert_frame_equal(results.drop(columns=CLOCKS), whole.drop(columns=CLOCKS))
+
+
+def test_the_written_table_reads_back(tiny, tmp_path):
+    results = tiny()
+    read = read_results(tmp_path / "results.csv")
+    pd.testing.assert_frame_equal(read[[*KEY, "accuracy", "confidence"]], results[[*KEY, "accuracy", "confidence"]])
+    assert len(pd.read_csv(tmp_path / "summary.csv")) == len(summarise(results))
+
+
+def test_results_of_other_settings_are_not_mixed(tiny):
+    tiny()
+    with pytest.raises(ValueError, match="out must hold results of the same settings"):
+        tiny(rows=10)
+    with pytest.raises(ValueError, match="out must hold results of the same settings"):
+        tiny(n_draws=100)
+
+
+def test_a_fixed_number_of_draws_is_taken(tiny):
+    results = tiny(n_draws=300)
+    sampled = results[results["level"] == "sampled"]
+    assert len(sampled) == 7
+    assert (sampled["mean_draws"] == 300).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"datasets": ["iris"]}, "datasets must be among adult, compas, ssl, seizure; got 'iris'"),
+        ({"datasets": []}, "datasets must name at least one"),
+        ({"rows": 0}, "rows must be a whole number >= 2; got 0"),
+        ({"rows": -5}, "rows must be a whole number >= 2; got -5"),
+        ({"n_draws": 0}, "n_draws must be a whole number >= 1; got 0"),
+        ({"seeds": ()}, "seeds must hold at least one"),
+        ({"seeds": (-1,)}, "seeds must be a whole number >= 0; got -1"),
+    ],
+)
+def test_wrong_parameters_are_named(tiny, options, message):
+    with pytest.raises(ValueError, match=message):
+        tiny(**options)
+
+
+def test_out_that_cannot_be_written_is_one_clear_error(tiny, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match=r"out must be a directory that can be written; got .*file"):
+        tiny(out=tmp_path / "file")
+
+
+def test_a_damaged_cell_is_named(tmp_path):
+    checkpoint = Checkpoint(tmp_path, TINY)
+    (checkpoint.directory / "broken.json").write_text("{")
+    with pytest.raises(ValueError, match=r"broken\.json is not a finished cell"):
+        Checkpoint(tmp_path, TINY)
+
+
+def test_checkpoints_are_shared_between_runs(tmp_path):
+    done = [Trial("adult", "rows", 0, NETWORK), Trial("adult", "rows", 0, SMOOTHED, "inf", "gaussian")]
+    first, second = Checkpoint(tmp_path, TINY), Checkpoint(tmp_path, TINY)
+    for cell in done:
+        first.add(cell, {"accuracy": 0.5, "confidence": 0.5})
+    assert all(cell in second for cell in done)
+    assert Trial("adult", "rows", 1, NETWORK) not in second
+    pd.testing.assert_frame_equal(second.table(done), first.table(done))
+    assert {path.suffix for path in first.directory.iterdir()} == {".json"}
+
+
+def test_the_summary_averages_over_seeds():
+    rows = [
+        {"dataset": "a", "split": "rows", "seed": seed, "model": NETWORK, "p": "", "noise": ""}
+        | {"accuracy": accuracy, "confidence": 0.5, "n_people": 10, "n_pairs": 45, "n_violations": seed}
+        | {"largest_excess": -0.1 * seed, "mean_draws": 100, "seconds": 1, "cpu_seconds": 1}
+        | {"accuracy_all": 0.8, "confidence_all": 0.5}
+        for seed, accuracy in ((0, 0.8), (1, 0.9))
+    ]
+    (found,) = summarise(pd.DataFrame(rows)).to_dict("records")
+    assert found["accuracy"] == pytest.approx(0.85)
+    assert (found["accuracy_low"], found["accuracy_high"]) == (0.8, 0.9)
+    assert found["largest_excess"] == 0
+    assert (found["n_seeds"], found["n_people"], found["n_pairs"], found["n_violations"]) == (2, 20, 90, 1)
+
+
+def test_the_table_has_every_model_in_words(summary):
+    console = Console(file=io.StringIO(), width=100)
+    print_table(summary, console)
+    printed = console.file.getvalue()
+    assert "Adult: 10 test people in 2 seeds" in printed
+    assert "SSL (synthetic)" in printed
+    for row in summary.itertuples():
+        assert model_name(row.model, row.p, row.noise) in printed
+    assert f"{100 * summary['accuracy'].iloc[0]:.1f}" in printed
+    assert "nan" not in printed
+
+
+def test_only_smoothed_models_are_checked_against_a_promise(summary):
+    words = readable(summary)
+    checked = words["above D + ε"] != ""
+    assert (checked == (summary["model"] == SMOOTHED)).all()
+
+
+def test_the_figure_is_the_same_bytes_for_the_same_results(summary, tmp_path):
+    for name in ("a", "b"):
+        draw(summary, tmp_path / f"{name}.svg", tmp_path / f"{name}.png")
+    for suffix, start in ((".svg", b"<?xml"), (".png", b"\x89PNG")):
+        first, second = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("a", "b"))
+        assert first == second
+        assert first.startswith(start)
+        assert len(first) > 10_000
+
+
+def test_the_figure_can_be_drawn_for_one_data_set(summary, tmp_path):
+    draw(summary[summary["dataset"] == "adult"], tmp_path / "one.png")
+    assert (tmp_path / "one.png").exists()
+
+
+def test_a_run_writes_its_figure_and_says_so(tiny, tmp_path, capsys):
+    tiny(verbose=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "cells",
+        "figure.png",
+        "figure.svg",
+        "results.csv",
+        "summary.csv",
+    ]
+    assert f"Wrote results.csv, summary.csv, figure.svg and figure.png to {tmp_path}." in capsys.readouterr().out
+
+
+def test_largest_excess_finds_the_pair_that_breaks_the_promise():
+    metric = WeightedLp([1.0], p=1)
+    guarantee = Guarantee(Gaussian.for_metric(metric), 0.0, 0.0, "exact", 1)
+    X = np.array([[0.0], [0.1], [0.9]])
+    kept = np.array([0.5, 0.52, 0.6])
+    broken = np.array([0.5, 0.8, 0.6])
+    assert largest_excess(X, np.column_stack([1 - kept, kept]), guarantee) < 0
+    expected = 0.3 - float(guarantee.bound(0.1))
+    assert largest_excess(X, np.column_stack([1 - broken, broken]), guarantee) == pytest.approx(expected)
+
+
+@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEWISE_DATA names no directory with the data")
+@pytest.mark.parametrize("name", [name for name in DATASETS if name != "ssl"])
+def test_real_data_run_with_few_rows(monkeypatch, tmp_path, name):
+    monkeypatch.setattr(trials, "QUICK", Settings(n_test=20, n_train=300, n_epochs=2, epsilon=0.2))
+    results = reproduce([name], quick=True, rows=15, out=tmp_path)
+    assert set(results["dataset"]) == {name}
+    assert set(results["split"]) == ({"rows", "recordings"} if name == "seizure" else {"rows"})
+    assert (results["n_people"] == 15).all()
+    assert results["n_violations"].sum() == 0
+
+
+def test_the_page_says_what_the_results_say():
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "reproduce.md").read_text(encoding="utf-8")
+    assert page == fill(page, read_results(docs / "reproduced" / "results.csv"))
+
+
+def test_a_statement_that_does_not_hold_is_a_no(tiny):
+    results = tiny()
+    assert [holds for said, *_, holds in statements(results) if said.startswith("No pair")] == ["yes"]
+    results.loc[results["noise"] == "splitting", "n_violations"] = 1
+    results.loc[results["noise"] == "gaussian", "confidence"] = 0.0
+    found = {said: (ours, holds) for said, _, ours, holds in statements(results)}
+    (pairs,) = (value for said, value in found.items() if said.startswith("No pair"))
+    (gaussian,) = (value for said, value in found.items() if said.startswith("Gaussian noise keeps"))
+    assert pairs[0].startswith("1 of 1,520 pairs")
+    assert pairs[1] == "**no**"
+    assert gaussian[0].startswith("not in 3 of 3: SSL (synthetic)")
+    assert gaussian[1] == "**no**"

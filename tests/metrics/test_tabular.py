@@ -1,0 +1,192 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from likewise import TableMetric
+from likewise.metrics.coding import UNSEEN, TableCoding
+
+PEOPLE = pd.DataFrame(
+    {
+        "age": [30, 41, 55, 30],
+        "income": [1500.5, np.nan, 900.0, 1500.5],
+        "grade": pd.Categorical(["low", "high", "middle", "low"], categories=["low", "middle", "high"], ordered=True),
+        "region": ["north", None, "south", "north"],
+        "citizen": [True, False, True, True],
+    }
+)
+
+
+def metric(p=1, missing="category"):
+    return TableMetric(
+        numeric={"age": 0.01, "income": 0.0001, "grade": 0.2},
+        categorical={"region": 0.3, "citizen": 0.1},
+        p=p,
+        missing=missing,
+    )
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, np.inf])
+def test_distance_follows_the_definition(p):
+    D = metric(p).pairwise(PEOPLE)
+    terms = [0.01 ** (1 if p == np.inf else 1 / p) * 25, 0.0001 ** (1 if p == np.inf else 1 / p) * 600.5]
+    terms.append(0.2 ** (1 if p == np.inf else 1 / p) * 1)
+    numbers = max(terms) if p == np.inf else sum(t**p for t in terms) ** (1 / p)
+    assert D[0, 2] == pytest.approx(numbers + 0.3)  # age, income and grade differ, and so does the region
+    assert D[0, 3] == 0
+    np.testing.assert_allclose(metric(p)(PEOPLE, PEOPLE.iloc[[0]]), D[:, 0])
+    np.testing.assert_allclose(D, D.T)
+
+
+def test_a_missing_number_is_a_category_of_its_own():
+    two = PEOPLE.iloc[[0, 0]].copy()
+    two["income"] = [np.nan, 1500.5]
+    assert metric()(two[:1], two[1:]).tolist() == [1.0]
+    assert metric(missing={"income": 0.4})(two[:1], two[1:]).tolist() == [0.4]
+    assert metric()(two[:1], two[:1]).tolist() == [0.0]
+    with pytest.raises(ValueError, match=r"Column 'income' has missing numbers, which the metric refuses. Impute"):
+        metric(missing="refuse")(two[:1], two[1:])
+
+
+def test_a_column_that_must_not_matter_may_be_missing():
+    blind = TableMetric(numeric={"age": 0.1, "income": 0})
+    rows = pd.DataFrame({"age": [1, 1], "income": [np.nan, 5.0]})
+    assert blind.pairwise(rows).tolist() == [[0, 0], [0, 0]]
+
+
+def test_missing_categories_are_equal_to_each_other_only():
+    D = TableMetric(categorical={"region": 0.3}).pairwise(pd.DataFrame({"region": ["a", None, np.nan]}))
+    np.testing.assert_allclose(D, [[0, 0.3, 0.3], [0.3, 0, 0], [0.3, 0, 0]])
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
+def test_other_tables_are_accepted(convert):
+    plain = PEOPLE.drop(columns="grade")
+    some = TableMetric({"age": 0.1, "income": 0.001}, {"region": 0.3, "citizen": 0.1}, missing="category")
+    np.testing.assert_allclose(some.pairwise(convert(plain)), some.pairwise(plain))
+
+
+def test_scaled_scales_distances_up_to_mismatches_of_one():
+    half = metric(2).scaled(0.5)
+    np.testing.assert_allclose(half.pairwise(PEOPLE), metric(2).pairwise(PEOPLE) / 2)
+    assert metric().scaled(100).categorical == {"region": 1.0, "citizen": 1.0}
+
+
+def test_describe_gives_exchange_rates_in_natural_units():
+    rates = TableMetric(
+        numeric={"income": 0.01 / 4300, "age": 0.01 / 2.1, "zip": 0},
+        categorical={"race": 0, "region": 0.25},
+        units={"income": "$", "age": "years"},
+    ).describe()
+    assert rates["one point"].tolist() == [
+        "$4,300",
+        "2.1 years",
+        "must not matter",
+        "must not matter",
+        "mismatch = 25 points",
+    ]
+
+
+def test_metrics_are_values():
+    again = pickle.loads(pickle.dumps(metric(2, {"income": 0.4})))
+    assert again == metric(2, {"income": 0.4})
+    assert hash(again) == hash(metric(2, {"income": 0.4}))
+    assert metric() != metric(2)
+    assert repr(metric()) == (
+        "TableMetric(numeric: age=0.01, income=0.0001, grade=0.2; mismatch: region=0.3, citizen=0.1; p=1)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"numeric": {"age": -0.2}}, "weights must be non-negative and finite; got -0.2 for 'age'"),
+        ({"categorical": {"race": 1.2}}, "categorical weights must be between 0 and 1 .*; got 1.2 for 'race'"),
+        ({"categorical": {"race": np.nan}}, "categorical weights must be between 0 and 1"),
+        ({"numeric": {"a": 1}, "categorical": {"a": 1}}, "numeric or categorical; 'a' is given as both"),
+        ({}, "at least one column"),
+        ({"numeric": {"a": 1}, "p": 0.5}, "p must be a number >= 1"),
+        ({"numeric": {"a": 1}, "missing": "ignore"}, "missing must be 'refuse', 'category' or a mapping"),
+        ({"numeric": {"a": 1}, "missing": {"b": 1}}, "missing must name columns of the metric; it has no 'b'"),
+        ({"numeric": {"a": 1}, "missing": {"a": 2}}, "missing weights must be between 0 and 1"),
+        ({"numeric": {"a": 1}, "units": {"b": "$"}}, "units must name columns of the metric; it has no 'b'"),
+    ],
+)
+def test_bad_metrics_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        TableMetric(**arguments)
+
+
+def test_a_list_of_weights_is_refused():
+    with pytest.raises(TypeError, match="numeric must be a mapping from column to value; got list"):
+        TableMetric(numeric=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"age": ["x", "y", "z", "w"]}, "Column 'age' must hold numbers .*List it under categorical"),
+        ({"age": [1, 2, 3, np.inf]}, "Column 'age' must be finite"),
+        ({"age": pd.to_datetime(["2020-01-01"] * 4)}, "Column 'age' holds dates or times. Turn it into a number"),
+        ({"region": pd.to_datetime(["2020-01-01"] * 4)}, "Column 'region' holds dates or times"),
+        ({"age": [True, False, True, True]}, "Column 'age' is boolean: list it under categorical"),
+        ({"age": pd.Categorical(list("abca"))}, "Column 'age' has categories without an order: list it under categ"),
+        ({"region": [[1], [2], [3], [4]]}, "Column 'region' must hold plain values"),
+    ],
+)
+def test_columns_of_the_wrong_kind_are_refused_with_advice(change, message):
+    with pytest.raises(ValueError, match=message):
+        metric().pairwise(PEOPLE.assign(**change))
+
+
+def test_tables_must_have_the_columns():
+    with pytest.raises(ValueError, match="A must have the column 'age'"):
+        metric().pairwise(PEOPLE.drop(columns="age"))
+    with pytest.raises(TypeError, match=r"A must be a table with named columns .*; got ndarray"):
+        metric().pairwise(np.zeros((2, 5)))
+    with pytest.raises(ValueError, match="'age' stands twice"):
+        metric().pairwise(pd.concat([PEOPLE, PEOPLE[["age"]]], axis=1))
+    with pytest.raises(ValueError, match="same number of rows"):
+        metric()(PEOPLE[:2], PEOPLE[:3])
+
+
+# -- coding -----------------------------------------------------------------------------------------------------
+
+CODING = TableCoding.learn(PEOPLE, ["age", "income", "grade"], ["region", "citizen"])
+
+
+def test_decode_undoes_encode_with_the_types_of_the_columns():
+    back = CODING.decode(CODING.encode(PEOPLE))
+    pd.testing.assert_frame_equal(back, PEOPLE.astype({"age": float}))
+
+
+def test_perturbed_positions_become_the_nearest_ordered_category():
+    rows = CODING.encode(PEOPLE)[:2]
+    rows[:, 2] = [-3.0, 1.4]
+    assert list(CODING.decode(rows)["grade"]) == ["low", "middle"]
+
+
+def test_unseen_categories_have_one_code_and_unseen_steps_are_refused():
+    others = PEOPLE.assign(region=["east", "north", "west", None])
+    assert CODING.encode(others)[:, 3].tolist() == [UNSEEN, 0, UNSEEN, 2]
+    with pytest.raises(ValueError, match="'grade' has the value 'top', which is not among its ordered categories"):
+        CODING.encode(PEOPLE.assign(grade=["low", "top", "low", "low"]))
+
+
+def test_codes_do_not_depend_on_the_order_of_people():
+    shuffled = TableCoding.learn(PEOPLE.iloc[::-1], ["age", "income", "grade"], ["region", "citizen"])
+    np.testing.assert_array_equal(shuffled.encode(PEOPLE), CODING.encode(PEOPLE))
+
+
+def test_the_columns_of_later_tables_are_checked():
+    with pytest.raises(ValueError, match="X must have the column 'income'"):
+        CODING.encode(PEOPLE.drop(columns="income"))
+    with pytest.raises(
+        ValueError, match=r"X has the column 'extra', of which the metric says nothing. Give it a weight"
+    ):
+        CODING.encode(PEOPLE.assign(extra=1))
+    with pytest.raises(ValueError, match="in the order of fit"):
+        CODING.encode(PEOPLE[PEOPLE.columns[::-1]])
