@@ -45,8 +45,8 @@ class Certificate:
         Everyone closer than this has the same most likely class under h. 0 where the draws do not settle
         which class is the most likely.
     delta : float
-    excess : float
-        What h may exceed ``noise.bound`` by (``n / K`` of a splitting); contained in `distance` and `range_at`.
+    curve : Curve
+        How far h can move with the distance.
     """
 
     estimate: FloatArray
@@ -55,17 +55,16 @@ class Certificate:
     outcome: npt.NDArray[Any] | None
     distance: FloatArray | None
     delta: float
-    noise: Curve
+    curve: Curve
     columns: tuple[str, ...]
     output_range: tuple[float, float] = (0.0, 1.0)
-    excess: float = 0.0
 
     def range_at(self, distance: float) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest output of h for anyone at that distance; two arrays of shape (n_samples, n_outputs)."""
         low, high = self.output_range
         width = high - low
-        lowest = 1 - self.noise.highest(np.clip(1 - (self.lower - low) / width, 0, 1), distance) - self.excess
-        highest = self.noise.highest(np.clip((self.upper - low) / width, 0, 1), distance) + self.excess
+        lowest = 1 - self.curve.highest(np.clip(1 - (self.lower - low) / width, 0, 1), distance)
+        highest = self.curve.highest(np.clip((self.upper - low) / width, 0, 1), distance)
         return low + width * np.maximum(lowest, 0), low + width * np.minimum(highest, 1)
 
     def to_frame(self) -> pd.DataFrame:
@@ -88,19 +87,15 @@ def certify_classes(found: Estimate, guarantee: Guarantee, classes: npt.NDArray[
     others = upper.copy()
     others[people, top] = -np.inf
     runner_up = np.minimum(others.max(axis=1), 1 - lower[people, top])
-    excess = _excess(guarantee)
     return Certificate(
         estimate=mean,
         lower=lower,
         upper=upper,
         outcome=classes[top],
-        distance=guarantee.noise.distance_to_tie(
-            np.maximum(lower[people, top] - excess, 0), np.minimum(runner_up + excess, 1)
-        ),
+        distance=guarantee.curve.distance_to_tie(lower[people, top], runner_up),
         delta=guarantee.delta,
-        noise=guarantee.noise,
+        curve=guarantee.curve,
         columns=tuple(str(c) for c in classes),
-        excess=excess,
     )
 
 
@@ -113,13 +108,7 @@ def certify_predictions(found: Estimate, guarantee: Guarantee) -> Certificate:
         outcome=None,
         distance=None,
         delta=guarantee.delta,
-        noise=guarantee.noise,
+        curve=guarantee.curve,
         columns=("prediction",),
         output_range=guarantee.output_range or (0.0, 1.0),
-        excess=_excess(guarantee),
     )
-
-
-def _excess(guarantee: Guarantee) -> float:
-    """What h itself may exceed its noise's curve by; an error of sampling is in the intervals instead."""
-    return guarantee.epsilon if guarantee.level == "deterministic" else 0.0

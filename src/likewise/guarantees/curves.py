@@ -1,9 +1,8 @@
-"""A promise as a map from distance to total variation."""
+"""A promise as a map from the distance between two people to the difference of their outputs."""
 
 from __future__ import annotations
 
 from abc import ABC
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,19 +24,23 @@ def round_down(value: FloatArray) -> FloatArray:
 
 
 class Curve(ABC):
-    """A promise as a map from the distance between two people to the total variation between their outputs."""
+    """A map from the distance between two people to the total variation between their outputs.
 
-    metric: Any
+    This one is the weakest that is a promise, ``bound(D) = min(1, D)``; a subclass with a sharper one says so.
+    """
+
+    excess: float = 0.0
+    """What `bound` may exceed the distance by."""
 
     def bound(self, distance: npt.ArrayLike) -> FloatArray:
-        """Largest total variation between the outputs for two people at `distance`, for any model.
+        """Largest total variation between the outputs for two people at `distance`.
 
-        Never above ``min(1, distance)``; 0 at 0; rounded upwards.
+        Never above ``min(1, distance + excess)``; 0 at 0; rounded upwards.
         """
         d = np.asarray(distance, dtype=np.float64)
         if not (d >= 0).all():
             raise ValueError("distance must be non-negative.")
-        return np.where(d == 0, 0.0, np.minimum(round_up(self._curve(d)), np.minimum(d, 1.0)))
+        return np.where(d == 0, 0.0, np.minimum(round_up(self._curve(d)), np.minimum(d + self.excess, 1.0)))
 
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
@@ -52,10 +55,8 @@ class Curve(ABC):
         lead = np.asarray(top, dtype=np.float64) - np.asarray(other, dtype=np.float64)
         return round_down(self._inverse_curve(np.clip(lead / 2, 0.0, 1.0)))
 
-    # The weakest curve that is a promise; a noise with a sharper one says so.
-
     def _curve(self, distance: FloatArray) -> FloatArray:
-        return np.minimum(1.0, distance)
+        return np.minimum(1.0, distance + self.excess)
 
     def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        return variation
+        return np.maximum(0.0, variation - self.excess)

@@ -1,4 +1,4 @@
-"""What is promised, and at which level."""
+"""What is promised, at which level, and why."""
 
 from __future__ import annotations
 
@@ -10,54 +10,63 @@ import numpy.typing as npt
 
 from likewise._typing import FloatArray
 from likewise.guarantees.curves import Curve
-from likewise.metrics.lp import WeightedLp
-from likewise.metrics.tabular import TableMetric
+from likewise.metrics.abstract import Metric
 
 Level = Literal["exact", "deterministic", "sampled"]
 
 
+class VacuousGuaranteeWarning(UserWarning):
+    """A promise that holds, and says nothing about most people; the message has the cure."""
+
+
 @dataclass(frozen=True)
 class Guarantee:
-    """What is promised about a smoothed model.
+    """What is promised about a model.
 
-    For two people at distance D, the outputs differ by at most ``bound(D)``, ``= noise.bound(D) + epsilon``,
-    with probability at least ``1 - delta`` over the draws made in `fit`; at the levels "exact" (a formula) and
-    "deterministic" (a `Splitting`) with certainty. Outputs are class probabilities,
-    compared by total variation, or predictions, compared by absolute difference in units of `output_range`.
+    For two people at distance D, the outputs differ by at most ``bound(D)``, ``= curve.bound(D) + slack``, with
+    probability at least ``1 - delta`` over the draws made in `fit`; at the levels "exact" and "deterministic" with
+    certainty. Outputs are class probabilities, compared by total variation, or predictions, compared by absolute
+    difference in units of `output_range`.
 
     Attributes
     ----------
-    noise : Noise or TableNoise
-        Its curve is the promise before the error of sampling.
-    epsilon, delta : float
-        Error of drawing, and the probability that a pair exceeds it. Both 0 for "exact". For "deterministic", delta
-        is 0 and epsilon is the number of features without a grid, divided by `n_draws`.
+    metric : Metric
+        The distance between people.
+    curve : Curve
+        From a distance to the largest difference of the model's own outputs. `decide` follows it, without slack.
     level : {"exact", "deterministic", "sampled"}
+    basis : str
+        Why it holds, in words: a formula, a grid, draws, or the construction of the model.
+    slack : float
+        Error of sampling the outputs; 0 where they are computed.
+    delta : float
+        Probability, per pair, that the error of sampling is larger.
     n_draws : int
-        Evaluations of the inner model per person, at most; 0 for "exact".
+        Evaluations of an inner model per person, at most; 0 where there are none to count.
     output_range : tuple of float, or None
         For regression: predictions lie in it.
     """
 
-    noise: Curve
-    epsilon: float
-    delta: float
+    metric: Metric
+    curve: Curve
     level: Level
-    n_draws: int
+    basis: str
+    slack: float = 0.0
+    delta: float = 0.0
+    n_draws: int = 0
     output_range: tuple[float, float] | None = None
 
     @property
-    def metric(self) -> WeightedLp | TableMetric:
-        """The distance between people that the promise refers to."""
-        metric: WeightedLp | TableMetric = self.noise.metric
-        return metric
+    def epsilon(self) -> float:
+        """What the outputs of two people may differ by beyond their distance, in units of the range."""
+        return self.curve.excess + self.slack
 
     def bound(self, distance: npt.ArrayLike) -> FloatArray:
         """Largest difference of outputs promised for two people at `distance`.
 
         For class probabilities: total variation, at most 1. For regression: in units of the output.
         """
-        share = np.minimum(1.0, self.noise.bound(distance) + self.epsilon)
+        share = np.minimum(1.0, self.curve.bound(distance) + self.slack)
         low, high = self.output_range or (0.0, 1.0)
         return share * (high - low)
 
@@ -69,39 +78,14 @@ class Guarantee:
             argmax = "predict (the most likely class jumps where two classes tie), "
         else:
             low, high = self.output_range
-            what, unit, covered = (
-                "predictions",
-                f"times {high - low:g}, the width of the output range",
-                "predict",
-            )
-            argmax = ""
-        size, odds = self._size_and_odds()
+            what, covered, argmax = "predictions", "predict", ""
+            unit = f"times {high - low:g}, the width of the output range"
+        size = f"D(x, x') + {self.epsilon:.3g}" if self.epsilon else "D(x, x')"
         return (
             f"For two people x and x', the {what} differ by at most {size} {unit}, "
-            f"where D is {self.metric!r}; guarantee_.bound has the sharper curve of the noise. {odds}\n"
-            f"Covered: {covered}; and decide, whose outcome has exactly the smoothed law (no sampling error). "
+            f"where D is {self.metric!r}; guarantee_.bound has the sharper curve. {self.basis}\n"
+            f"Covered: {covered}; and decide, whose outcomes have exactly the model's law, without error of sampling. "
             f"Level: {self.level}.\n"
             f"Not covered: {argmax}information that is not among the features, differences between groups, "
             "the accuracy of the model, and whether the metric is the right one."
-        )
-
-    def _size_and_odds(self) -> tuple[str, str]:
-        """How large a difference may be, and how sure that is."""
-        if self.level == "sampled":
-            return f"D(x, x') + {self.epsilon:.3g}", (
-                f"This holds for each pair with probability at least {1 - self.delta:.6g} over the "
-                f"{self.n_draws:,} random draws made in fit, for pairs chosen without knowledge of the draws."
-            )
-        if self.level == "exact":
-            return "D(x, x')", "This holds for all pairs, with certainty: outputs come from a formula."
-        n_loose = round(self.epsilon * self.n_draws)
-        if n_loose == 0:
-            return "D(x, x')", (
-                f"This holds for all pairs, with certainty: outputs are averages over {self.n_draws:,} fixed shifts "
-                "of a grid that holds every feature's values; values off the grid are refused."
-            )
-        return f"D(x, x') + n/{self.n_draws:,}", (
-            f"Here n counts the features in which x and x' differ, among the {n_loose} whose values are not on a grid, "
-            f"so n/{self.n_draws:,} is at most {self.epsilon:.3g}. This holds for all pairs, with certainty: outputs "
-            f"are averages over {self.n_draws:,} fixed shifts of a grid, not over random draws."
         )

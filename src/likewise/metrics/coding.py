@@ -1,16 +1,18 @@
-"""Tables of people as numbers and back: names, kinds of columns, categories, missing values."""
+"""People as numbers and back: names, kinds of columns, categories, missing values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from likewise._typing import FloatArray
+from likewise._frozen import Frozen
+from likewise._typing import BoolArray, FloatArray
 
 UNSEEN = -1.0
 """Code of a category that was not there when the coding was learned."""
@@ -47,13 +49,13 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
 class NumericColumn:
     """A column of numbers, or of ordered categories counted from 0."""
 
-    name: str
+    name: Hashable
     categories: tuple[Any, ...] | None = None
 
     @classmethod
     def learn(cls, column: pd.Series[Any]) -> NumericColumn:
         """Check that distances make sense in this column."""
-        name, kind = str(column.name), column.dtype
+        name, kind = column.name, column.dtype
         _refuse_times(column, "Turn it into a number first, such as years before a fixed day.")
         if pd.api.types.is_bool_dtype(kind):
             raise ValueError(f"Column {name!r} is boolean: list it under categorical, where its two values can differ.")
@@ -75,7 +77,8 @@ class NumericColumn:
                 )
             return np.where(codes < 0, np.nan, codes)
         try:
-            numbers = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+            plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
+            numbers = (column if plain else pd.to_numeric(column)).to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"Column {self.name!r} must hold numbers ({error}). List it under categorical, or clean it first."
@@ -94,12 +97,12 @@ class NumericColumn:
 
 
 @dataclass(frozen=True)
-class CategoricalColumn:
+class CategoricalColumn(Frozen):
     """A column whose values are equal or not. A missing value is a category of its own, the last one.
 
     Attributes
     ----------
-    name : str
+    name : hashable
     levels : tuple
         The values of the training data, without the missing one.
     has_missing : bool
@@ -110,7 +113,7 @@ class CategoricalColumn:
         All categories of the type, if it is categorical.
     """
 
-    name: str
+    name: Hashable
     levels: tuple[Any, ...]
     has_missing: bool
     kind: str
@@ -119,7 +122,7 @@ class CategoricalColumn:
     @classmethod
     def learn(cls, column: pd.Series[Any]) -> CategoricalColumn:
         """Remember the values that occur."""
-        name, kind = str(column.name), column.dtype
+        name, kind = column.name, column.dtype
         _refuse_times(column, "Turn it into a number, or into text such as the month, first.")
         try:
             levels = column.dropna().drop_duplicates().tolist()
@@ -133,11 +136,19 @@ class CategoricalColumn:
         categories = tuple(kind.categories.tolist()) if isinstance(kind, pd.CategoricalDtype) else None
         return cls(name, tuple(levels), bool(column.isna().any()), str(kind), categories)
 
+    @cached_property
+    def _positions(self) -> dict[Any, float]:
+        return {level: float(i) for i, level in enumerate(self.levels)}
+
     def encode(self, column: pd.Series[Any]) -> FloatArray:
         """Positions among the known values; `UNSEEN` for others."""
         missing = float(len(self.levels)) if self.has_missing else UNSEEN
-        codes = pd.Index(self.levels, dtype=self._level_kind).get_indexer(pd.Index(column)).astype(np.float64)
-        return np.where(column.isna().to_numpy(), missing, codes)
+        try:
+            where, values = pd.factorize(column)  # -1 where missing
+        except TypeError:
+            raise ValueError(f"Column {self.name!r} must hold plain values such as text or numbers.") from None
+        known = [self._positions.get(value, UNSEEN) for value in values.tolist()]
+        return np.array([*known, missing])[where]
 
     def decode(self, codes: FloatArray) -> Any:
         """Values of the column's own type."""
@@ -146,16 +157,96 @@ class CategoricalColumn:
             return pd.Categorical(values, categories=list(self.categories)).take(codes.astype(np.intp))
         return pd.Series(values, dtype=self.kind).array.take(codes.astype(np.intp))
 
+
+class Coding(ABC):
+    """How people become rows of numbers, and rows become what a model takes."""
+
     @property
-    def _level_kind(self) -> Any:
-        return None if self.categories is not None else self.kind
+    @abstractmethod
+    def names(self) -> list[Any]:
+        """Names of the columns, or words for their positions."""
 
+    @property
+    @abstractmethod
+    def is_number(self) -> BoolArray:
+        """Which columns hold numbers; the others hold categories."""
 
-Column = NumericColumn | CategoricalColumn
+    @property
+    @abstractmethod
+    def is_plain(self) -> bool:
+        """Whether the rows say all that the people do, so that a model may be given either."""
+
+    @abstractmethod
+    def as_table(self, X: Any, name: str = "X") -> Any:
+        """People in the form that a model takes."""
+
+    @abstractmethod
+    def encode(self, X: Any, name: str = "X") -> FloatArray:
+        """People as numbers: NaN where missing, `UNSEEN` for unseen categories."""
+
+    @abstractmethod
+    def decode(self, rows: FloatArray) -> Any:
+        """What a model takes, from rows of numbers."""
 
 
 @dataclass(frozen=True)
-class TableCoding:
+class ArrayCoding(Coding):
+    """Rows of finite numbers, which stay what they are; named if they come from a table."""
+
+    n_columns: int
+    columns: tuple[Any, ...] | None = None
+
+    @property
+    def names(self) -> list[Any]:
+        """Names of the columns, or words for their positions."""
+        return [f"feature {i}" for i in range(self.n_columns)] if self.columns is None else list(self.columns)
+
+    @property
+    def is_number(self) -> BoolArray:
+        """All of them."""
+        return np.ones(self.n_columns, dtype=bool)
+
+    @property
+    def is_plain(self) -> bool:
+        """They do."""
+        return True
+
+    def as_table(self, X: Any, name: str = "X") -> Any:
+        """The numbers, if columns are in their order."""
+        given = getattr(X, "columns", None)
+        if given is not None and self.columns is not None and tuple(given) != self.columns:
+            raise ValueError(
+                f"{name} must have the columns of the metric in its order, {list(self.columns)}; got {list(given)}. "
+                f"Select them with {name}[list(metric.feature_names)]."
+            )
+        try:
+            return np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold numbers only ({error}). Encode text columns first.") from None
+
+    def encode(self, X: Any, name: str = "X") -> FloatArray:
+        """The numbers, if they are finite."""
+        rows = np.ascontiguousarray(self.as_table(X, name))
+        if rows.ndim not in (1, 2) or rows.shape[-1] != self.n_columns:
+            raise ValueError(
+                f"{name} must have {self.n_columns} columns, one per weight; got an array of shape {rows.shape}."
+            )
+        if not np.isfinite(rows).all():
+            *row, column = np.argwhere(~np.isfinite(rows))[0]
+            where = f" in row {row[0]}" if row else ""
+            raise ValueError(
+                f"{name} must be finite; got {rows[(*row, column)]}{where}, {self.names[column]!r}. Impute or drop "
+                "these rows first."
+            )
+        return rows
+
+    def decode(self, rows: FloatArray) -> FloatArray:
+        """The rows themselves."""
+        return rows
+
+
+@dataclass(frozen=True)
+class TableCoding(Coding):
     """How a table becomes a matrix of numbers, one column each, and how perturbed rows become a table again.
 
     Numbers stay numbers, ordered categories are counted from 0, categories become positions among the known ones.
@@ -169,34 +260,59 @@ class TableCoding:
            [41.,  1.]])
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[NumericColumn | CategoricalColumn, ...]
+    optional: tuple[Any, ...] = ()
 
     @classmethod
-    def learn(cls, X: pd.DataFrame, numeric: Sequence[str], categorical: Sequence[str]) -> TableCoding:
-        """Learn the columns of `X`, in their order; `numeric` and `categorical` together must name them all."""
-        _check_names(list(X.columns), [*numeric, *categorical], ordered=False)
+    def learn(
+        cls, X: pd.DataFrame, numeric: Sequence[Any], categorical: Sequence[Any], *, optional: Sequence[Any] = ()
+    ) -> TableCoding:
+        """Learn the columns of `X`, in their order; `numeric` and `categorical` together must name them all.
+
+        Those in `optional` may be absent later on: their values are then missing.
+        """
+        _check_names(list(X.columns), [*numeric, *categorical])
         kinds = dict.fromkeys(numeric, NumericColumn) | dict.fromkeys(categorical, CategoricalColumn)
-        return cls(tuple(kinds[name].learn(X[name]) for name in X.columns))
+        return cls(tuple(kinds[name].learn(X[name]) for name in X.columns), tuple(optional))
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> list[Any]:
         """Names of the columns."""
         return [column.name for column in self.columns]
 
     @property
-    def is_numeric(self) -> npt.NDArray[np.bool_]:
-        """Which columns are numeric."""
+    def is_number(self) -> BoolArray:
+        """Which columns hold numbers, or ordered categories."""
         return np.array([isinstance(column, NumericColumn) for column in self.columns])
 
     @property
     def is_plain(self) -> bool:
-        """Whether all columns are numbers, so that the matrix says all that the table does."""
+        """Whether all columns are numbers."""
         return all(isinstance(column, NumericColumn) and column.categories is None for column in self.columns)
 
-    def encode(self, X: pd.DataFrame) -> FloatArray:
-        """Return the matrix of a table; NaN for missing numbers, `UNSEEN` for unseen categories."""
-        _check_names(list(X.columns), self.names, ordered=True)
-        return np.column_stack([column.encode(X[column.name]) for column in self.columns])
+    def as_table(self, X: Any, name: str = "X") -> pd.DataFrame:
+        """Any kind of table, as pandas has it."""
+        return as_frame(X, name)
+
+    def encode(self, X: Any, name: str = "X") -> FloatArray:
+        """People as numbers: NaN for missing ones, `UNSEEN` for unseen categories."""
+        frame = as_frame(X, name)
+        given = list(frame.columns)
+        if given != self.names:
+            absent = [column for column in self.optional if column not in frame.columns]
+            expected = [column for column in self.names if column not in absent]
+            _check_names(given, expected, name)
+            if given != expected:
+                raise ValueError(
+                    f"{name} must have its columns in the order of fit, {expected}; got {given}. Use {name}[{expected}]."
+                )
+        rows = np.empty((len(frame), len(self.columns)))
+        for i, column in enumerate(self.columns):
+            if column.name in frame.columns:
+                rows[:, i] = column.encode(frame[column.name])
+            else:
+                rows[:, i] = np.nan if isinstance(column, NumericColumn) else UNSEEN
+        return rows
 
     def decode(self, rows: FloatArray) -> pd.DataFrame:
         """Return the table of a matrix."""
@@ -208,18 +324,16 @@ class TableCoding:
 def _refuse_times(column: pd.Series[Any], cure: str) -> None:
     kind = column.dtype
     if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
-        raise ValueError(f"Column {str(column.name)!r} holds dates or times. {cure}")
+        raise ValueError(f"Column {column.name!r} holds dates or times. {cure}")
 
 
-def _check_names(given: list[str], expected: list[str], *, ordered: bool) -> None:
-    absent = [name for name in expected if name not in given]
+def _check_names(given: list[Any], expected: list[Any], name: str = "X") -> None:
+    absent = [column for column in expected if column not in given]
     if absent:
-        raise ValueError(f"X must have the column {absent[0]!r}, which the metric names; it has {given}.")
-    extra = [name for name in given if name not in expected]
+        raise ValueError(f"{name} must have the column {absent[0]!r}, which the metric names; it has {given}.")
+    extra = [column for column in given if column not in expected]
     if extra:
         raise ValueError(
-            f"X has the column {extra[0]!r}, of which the metric says nothing. Give it a weight (0 if it must not "
+            f"{name} has the column {extra[0]!r}, of which the metric says nothing. Give it a weight (0 if it must not "
             "matter), or drop it."
         )
-    if ordered and given != expected:
-        raise ValueError(f"X must have its columns in the order of fit, {expected}; got {given}. Use X[{expected}].")

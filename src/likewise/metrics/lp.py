@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.spatial.distance import cdist
 
 from likewise._typing import FloatArray
+from likewise.metrics.abstract import Metric
+from likewise.metrics.coding import ArrayCoding, Coding
+from likewise.metrics.distance import ColumnWeights
 
 
-class WeightedLp:
+class WeightedLp(Metric):
     """A weighted Lp distance between people.
 
     ``D(x, x') = (sum_i w_i |x_i - x'_i|^p)^(1/p)``, and ``max_i w_i |x_i - x'_i|`` for ``p = inf``.
@@ -29,14 +31,14 @@ class WeightedLp:
         people who differ only there are at distance 0.
     p : float, default=1
         Any number >= 1, or ``np.inf``.
-    feature_names : sequence of str, optional
+    feature_names : sequence, optional
         Names of the features, for errors and tables; taken from `weights` if that is a mapping.
 
     Attributes
     ----------
     weights, scales : ndarray of shape (n_features,)
     p : float
-    feature_names : tuple of str, or None
+    feature_names : tuple, or None
 
     Examples
     --------
@@ -47,26 +49,27 @@ class WeightedLp:
     0.4
     """
 
+    takes_tables: ClassVar[bool] = False
+
     weights: FloatArray
     scales: FloatArray
-    p: float
-    feature_names: tuple[str, ...] | None
+    feature_names: tuple[Any, ...] | None
 
     def __init__(
         self,
-        weights: npt.ArrayLike | Mapping[str, float],
+        weights: npt.ArrayLike | Mapping[Any, float],
         p: float = 1,
         *,
-        feature_names: Sequence[str] | None = None,
+        feature_names: Sequence[Any] | None = None,
     ) -> None:
         if isinstance(weights, (Mapping, pd.Series)):
             if feature_names is not None:
                 raise ValueError("feature_names must not be given when weights is a mapping: it has the names.")
             named = dict(weights)
-            feature_names, weights = [str(name) for name in named], list(named.values())
+            feature_names, weights = list(named), list(named.values())
         self.p = _check_p(p)
         self.weights = _check_weights(weights, feature_names)
-        self.feature_names = None if feature_names is None else tuple(str(n) for n in feature_names)
+        self.feature_names = None if feature_names is None else tuple(feature_names)
         with np.errstate(under="ignore"):
             self.scales = self.weights if np.isinf(self.p) else self.weights ** (1 / self.p)
         self.weights.flags.writeable = self.scales.flags.writeable = False
@@ -76,41 +79,29 @@ class WeightedLp:
         """How many features the metric has."""
         return len(self.weights)
 
-    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> FloatArray:
-        """Distances between the people in `A` and those in `B`, row by row.
+    @property
+    def obeys_triangle(self) -> bool:
+        """It does, for every p >= 1."""
+        return True
 
-        Parameters
-        ----------
-        A, B : array-like of shape (n_samples, n_features) or (n_features,)
-            Broadcast against each other, so one of them may be a single person.
+    def coding(self, *people: Any) -> ArrayCoding:
+        """Rows of numbers, one per weight."""
+        return ArrayCoding(self.n_features, self.feature_names)
 
-        Returns
-        -------
-        ndarray of shape (n_samples,), or a scalar for two single people
-        """
-        a, b = self._check_people(A, "A"), self._check_people(B, "B")
-        return lp_norm(self.scales * (a - b), self.p)
-
-    def pairwise(self, A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> FloatArray:
-        """Distances between every person in `A` and every person in `B` (or `A` itself).
-
-        Returns
-        -------
-        ndarray of shape (n_samples_A, n_samples_B)
-        """
-        a = np.atleast_2d(self._check_people(A, "A"))
-        b = a if B is None else np.atleast_2d(self._check_people(B, "B"))
-        matters = self.scales > 0
-        if not matters.any():
-            return np.zeros((len(a), len(b)))
-        # Centring first keeps the digits of features that are large compared with their differences.
-        centre, scales = np.median(a[:, matters], axis=0), self.scales[matters]
-        a, b = (a[:, matters] - centre) * scales, (b[:, matters] - centre) * scales
-        if np.isinf(self.p):
-            return cdist(a, b, "chebyshev")
-        if self.p == 1:
-            return cdist(a, b, "cityblock")
-        return cdist(a, b, "minkowski", p=self.p)
+    def weights_of(self, coding: Coding) -> ColumnWeights:
+        """The scales, if there is one for each feature."""
+        if len(coding.names) != self.n_features:
+            raise ValueError(
+                f"metric must have one weight per feature of X ({len(coding.names)}); it has {self.n_features}: "
+                f"{self!r}."
+            )
+        named = getattr(coding, "columns", None)
+        if None not in (named, self.feature_names) and named != self.feature_names:
+            raise ValueError(
+                f"X must have the columns of the metric in its order, {list(self.feature_names or ())}; "
+                f"got {list(named or ())}. Select them with X[list(metric.feature_names)]."
+            )
+        return ColumnWeights(self.scales, coding.is_number, np.full(self.n_features, np.nan), self.p)
 
     def scaled(self, factor: float) -> WeightedLp:
         """Return the metric whose distances are `factor` times as large."""
@@ -118,6 +109,12 @@ class WeightedLp:
             raise ValueError(f"factor must be a positive finite number; got {factor!r}.")
         power = 1.0 if np.isinf(self.p) else self.p
         return WeightedLp(self.weights * factor**power, self.p, feature_names=self.feature_names)
+
+    def describe(self) -> pd.DataFrame:
+        """Return the exchange rates: per feature its weight and the difference worth one percentage point."""
+        names = self.coding().names
+        worth = ["must not matter" if scale == 0 else f"{0.01 / scale:.3g}" for scale in self.scales]
+        return pd.DataFrame({"column": names, "weight": self.weights, "one point": worth})
 
     def normalized(self, mean: float = 1.0) -> WeightedLp:
         """Return the metric with the same relative weights and the given mean weight."""
@@ -150,25 +147,6 @@ class WeightedLp:
         shown = ", ".join(parts)
         return f"WeightedLp({f'[{shown}]' if names is None else shown}, p={self.p:g})"
 
-    def _check_people(self, X: Any, name: str) -> FloatArray:
-        columns = getattr(X, "columns", None)
-        if columns is not None and self.feature_names is not None and tuple(columns) != self.feature_names:
-            raise ValueError(
-                f"{name} must have the columns of the metric in its order, {list(self.feature_names)}; "
-                f"got {list(columns)}. Select them with {name}[list(metric.feature_names)]."
-            )
-        try:
-            array = np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must hold numbers only ({error}). Encode text columns first.") from None
-        if array.ndim not in (1, 2) or array.shape[-1] != self.n_features:
-            raise ValueError(
-                f"{name} must have {self.n_features} columns, one per weight; got an array of shape {array.shape}."
-            )
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite; got NaN or infinity. Impute or drop these rows first.")
-        return array
-
 
 def _check_p(p: float) -> float:
     if isinstance(p, bool) or not isinstance(p, (int, float, np.integer, np.floating)) or not p >= 1:
@@ -176,7 +154,7 @@ def _check_p(p: float) -> float:
     return float(p)
 
 
-def _check_weights(weights: Any, names: Sequence[str] | None) -> FloatArray:
+def _check_weights(weights: Any, names: Sequence[Any] | None) -> FloatArray:
     try:
         array = np.array(weights, dtype=np.float64)  # a copy: the caller's array stays the caller's
     except (TypeError, ValueError):
@@ -197,16 +175,3 @@ def _check_weights(weights: Any, names: Sequence[str] | None) -> FloatArray:
             "Use 0 for a feature that must not matter."
         )
     return array
-
-
-def lp_norm(z: FloatArray, p: float) -> FloatArray:
-    """Lp norm of each row, safe from overflow and underflow in the powers."""
-    z = np.abs(z)
-    if p == 1:
-        return np.asarray(z.sum(axis=-1))
-    largest = z.max(axis=-1)
-    if np.isinf(p):
-        return np.asarray(largest)
-    divisor = np.where(largest > 0, largest, 1.0)
-    with np.errstate(under="ignore"):
-        return np.asarray(largest * ((z / divisor[..., None]) ** p).sum(axis=-1) ** (1 / p))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
-from likewise._typing import FloatArray
-from likewise.metrics.coding import TableCoding, as_frame
-from likewise.metrics.lp import WeightedLp, lp_norm
+from likewise.metrics.abstract import Metric
+from likewise.metrics.coding import Coding, TableCoding, as_frame
+from likewise.metrics.distance import ColumnWeights
+from likewise.metrics.lp import WeightedLp
 
 
-class TableMetric:
+class TableMetric(Metric):
     """A distance between rows of a table, in units that people can discuss.
 
     ``D(x, x') = (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c 1[x_c != x'_c]``
@@ -55,25 +56,26 @@ class TableMetric:
     3    race   0.000       must not matter
     """
 
-    numeric: Mapping[str, float]
-    categorical: Mapping[str, float]
-    missing: Mapping[str, float]
-    units: Mapping[str, str]
-    p: float
+    takes_tables: ClassVar[bool] = True
+
+    numeric: Mapping[Any, float]
+    categorical: Mapping[Any, float]
+    missing: Mapping[Any, float]
+    units: Mapping[Any, str]
 
     def __init__(
         self,
-        numeric: Mapping[str, float] | None = None,
-        categorical: Mapping[str, float] | None = None,
+        numeric: Mapping[Any, float] | None = None,
+        categorical: Mapping[Any, float] | None = None,
         p: float = 1,
         *,
-        missing: Literal["refuse", "category"] | Mapping[str, float] = "refuse",
-        units: Mapping[str, str] | None = None,
+        missing: Literal["refuse", "category"] | Mapping[Any, float] = "refuse",
+        units: Mapping[Any, str] | None = None,
     ) -> None:
         numeric, categorical = _mapping("numeric", numeric), _mapping("categorical", categorical)
         both = set(numeric) & set(categorical)
         if both:
-            raise ValueError(f"A column must be numeric or categorical; {sorted(both)[0]!r} is given as both.")
+            raise ValueError(f"A column must be numeric or categorical; {next(iter(both))!r} is given as both.")
         if not numeric and not categorical:
             raise ValueError("A metric must name at least one column, under numeric or categorical.")
         # WeightedLp checks the weights; 1 stands in where there are no numeric columns.
@@ -92,55 +94,31 @@ class TableMetric:
         self.units = MappingProxyType({name: str(unit) for name, unit in units.items()})
 
     @property
-    def columns(self) -> list[str]:
+    def columns(self) -> list[Any]:
         """Names of all columns, the numeric ones first."""
         return [*self.numeric, *self.categorical]
 
     @property
-    def numeric_metric(self) -> WeightedLp | None:
-        """The part that is about numbers, if there are numeric columns."""
-        return self._numbers if self.numeric else None
+    def obeys_triangle(self) -> bool:
+        """Unless a number that matters may be missing: its absence is at one distance from all values, however far."""
+        return not any(self.numeric[name] > 0 for name in self.missing)
 
-    def __call__(self, A: Any, B: Any) -> FloatArray:
-        """Distances between the people in the tables `A` and `B`, row by row (or one against all).
+    def coding(self, *people: Any) -> TableCoding:
+        """Learn names, categories and their order from tables; columns that must not matter may be absent later."""
+        frames = [as_frame(table, "X") for table in people]
+        frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+        hidden = [name for name in self.columns if not self.numeric.get(name, self.categorical.get(name))]
+        return TableCoding.learn(frame, list(self.numeric), list(self.categorical), optional=hidden)
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        a, b = self._encode(A, B)
-        if len(a) != len(b) and 1 not in (len(a), len(b)):
-            raise ValueError(
-                f"A and B must have the same number of rows, or one of them one; got {len(a)} and {len(b)}."
-            )
-        a, b = np.broadcast_arrays(a, b)
-        n = len(self.numeric)
-        gap, apart = _gaps(a[:, :n], b[:, :n])
-        distance = lp_norm(gap * self._numbers.scales, self.p) if n else np.zeros(len(a))
-        return np.asarray(
-            distance
-            + apart @ self._weights_of_missing()
-            + (a[:, n:] != b[:, n:]) @ np.array([*self.categorical.values()])
+    def weights_of(self, coding: Coding) -> ColumnWeights:
+        """Weights in the order of the coding's columns."""
+        scales = dict(zip(self.numeric, self._numbers.scales.tolist(), strict=False)) | dict(self.categorical)
+        return ColumnWeights(
+            np.array([scales[name] for name in coding.names]),
+            coding.is_number,
+            np.array([self.missing.get(name, np.nan) for name in coding.names]),
+            self.p,
         )
-
-    def pairwise(self, A: Any, B: Any = None) -> FloatArray:
-        """Distances between every person in `A` and every person in `B` (or `A` itself).
-
-        Returns
-        -------
-        ndarray of shape (n_samples_A, n_samples_B)
-        """
-        a, b = self._encode(A, A if B is None else B)
-        powers, mismatch = np.zeros((len(a), len(b))), np.zeros((len(a), len(b)))
-        weights = [*zip(self._numbers.scales, self._weights_of_missing(), strict=True)] if self.numeric else []
-        for i, (scale, missing) in enumerate(weights):
-            gap, apart = _gaps(a[:, i, None], b[None, :, i])
-            scaled = np.abs(gap) * scale
-            powers = np.maximum(powers, scaled) if np.isinf(self.p) else powers + scaled**self.p
-            mismatch += apart * missing
-        for c, weight in enumerate(self.categorical.values(), start=len(self.numeric)):
-            mismatch += (a[:, c, None] != b[None, :, c]) * weight
-        return np.asarray((powers if np.isinf(self.p) else powers ** (1 / self.p)) + mismatch)
 
     def scaled(self, factor: float) -> TableMetric:
         """Return the metric whose distances are `factor` times as large; mismatch weights end at 1."""
@@ -164,34 +142,6 @@ class TableMetric:
             worth = f"mismatch = {100 * weight:.3g} points" if weight else "must not matter"
             rows.append((name, "categorical", self.units.get(name, ""), weight, worth))
         return pd.DataFrame(rows, columns=["column", "kind", "unit", "weight", "one point"])
-
-    def coding(self, X: pd.DataFrame) -> TableCoding:
-        """Learn how tables like `X` become numbers."""
-        return TableCoding.learn(X, list(self.numeric), list(self.categorical))
-
-    def encode(self, X: pd.DataFrame, coding: TableCoding) -> FloatArray:
-        """Return a table as numbers; missing ones are refused where the metric has no weight for them."""
-        codes = coding.encode(X)
-        self.check_missing([coding.names[i] for i in np.flatnonzero(np.isnan(codes).any(axis=0))])
-        return codes
-
-    def check_missing(self, columns: list[str]) -> None:
-        """Raise if one of these columns, in which numbers are missing, has no weight for that."""
-        for name in columns:
-            if name not in self.missing:
-                raise ValueError(
-                    f"Column {name!r} has missing numbers, which the metric refuses. Impute them, or use "
-                    "TableMetric(..., missing='category')."
-                )
-
-    @property
-    def allows_missing(self) -> bool:
-        """Whether a number that matters may be missing."""
-        return any(self.missing.values()) or any(self.numeric[name] > 0 for name in self.missing)
-
-    def as_weighted(self, names: list[str]) -> WeightedLp:
-        """Return the same metric for arrays of the numeric columns `names`."""
-        return WeightedLp([self.numeric[name] for name in names], self.p, feature_names=names)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TableMetric) and self._key() == other._key()
@@ -218,35 +168,23 @@ class TableMetric:
         return f"TableMetric({'; '.join(part for part in parts if part)}; p={self.p:g})"
 
     def _key(self) -> tuple[Any, ...]:
-        weights = (tuple(m.items()) for m in (self.numeric, self.categorical, self.missing, self.units))
+        weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, self.missing, self.units))
         return (*weights, self.p)
 
-    def _missing_weights(self, missing: Any) -> dict[str, float]:
+    def _missing_weights(self, missing: Any) -> dict[Any, float]:
         if isinstance(missing, str):
             if missing not in ("refuse", "category"):
                 raise ValueError(f"missing must be 'refuse', 'category' or a mapping of weights; got {missing!r}.")
             missing = {} if missing == "refuse" else dict.fromkeys(self.numeric, 1.0)
         return _mapping("missing", missing) | {name: 0.0 for name, weight in self.numeric.items() if weight == 0}
 
-    def _weights_of_missing(self) -> FloatArray:
-        return np.array([self.missing.get(name, 0.0) for name in self.numeric])
-
-    def _encode(self, A: Any, B: Any) -> tuple[FloatArray, FloatArray]:
+    def _both(self, A: Any, B: Any) -> Any:
         a, b = as_frame(A, "A"), as_frame(B, "B")
         for frame, name in ((a, "A"), (b, "B")):
             absent = [column for column in self.columns if column not in frame.columns]
             if absent:
                 raise ValueError(f"{name} must have the column {absent[0]!r}, which the metric names.")
-        both = pd.concat([a[self.columns], b[self.columns]], ignore_index=True)
-        coded = self.encode(both, self.coding(both))
-        return coded[: len(a)], coded[len(a) :]
-
-
-def _gaps(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Differences of numbers (0 where one is missing), and 1 where exactly one is missing."""
-    missing_a, missing_b = np.isnan(a), np.isnan(b)
-    gap = np.where(missing_a | missing_b, 0.0, a - b)
-    return gap, np.asarray(missing_a != missing_b, dtype=np.float64)
+        return super()._both(a[self.columns], b[self.columns])
 
 
 def _amount(size: float, unit: str) -> str:
@@ -271,15 +209,15 @@ def split_unit(unit: str) -> tuple[str, str]:
     return "", unit
 
 
-def _mapping(name: str, given: Any) -> dict[str, Any]:
+def _mapping(name: str, given: Any) -> dict[Any, Any]:
     if given is None:
         return {}
     if not isinstance(given, (Mapping, pd.Series)):
         raise TypeError(f"{name} must be a mapping from column to value; got {type(given).__name__}.")
-    return {str(column): value for column, value in dict(given).items()}
+    return dict(given)
 
 
-def _shares(name: str, weights: dict[str, Any]) -> Mapping[str, float]:
+def _shares(name: str, weights: dict[Any, Any]) -> Mapping[Any, float]:
     for column, weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= weight <= 1:
             raise ValueError(
@@ -289,5 +227,5 @@ def _shares(name: str, weights: dict[str, Any]) -> Mapping[str, float]:
     return MappingProxyType({column: float(weight) for column, weight in weights.items()})
 
 
-def _others(names: Mapping[str, Any], metric: TableMetric) -> list[str]:
+def _others(names: Mapping[Any, Any], metric: TableMetric) -> list[Any]:
     return [name for name in names if name not in metric.numeric and name not in metric.categorical]

@@ -1,0 +1,16 @@
+"""Frozen dataclasses that are stored by their fields alone."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+
+class Frozen:
+    """Base of frozen dataclasses with cached properties: those are not stored, but made again where needed."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)

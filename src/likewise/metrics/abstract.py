@@ -1,0 +1,102 @@
+"""The one interface of everything that says how similar two people are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import FloatArray
+from likewise.metrics.coding import Coding
+from likewise.metrics.distance import ColumnWeights
+from likewise.metrics.people import People
+
+
+class Metric(ABC):
+    """A distance between people.
+
+    A subclass says how people become numbers and what each column of them counts; distances follow. A column of weight
+    0 must not matter: people who differ only there are at distance 0.
+
+    Attributes
+    ----------
+    p : float
+        Exponent over the numeric columns.
+    takes_tables : bool
+        Whether people are rows of a table with named columns; otherwise they are rows of an array of numbers.
+    """
+
+    p: float
+    takes_tables: ClassVar[bool]
+
+    @abstractmethod
+    def coding(self, *people: Any) -> Coding:
+        """How people like these become numbers."""
+
+    @abstractmethod
+    def weights_of(self, coding: Coding) -> ColumnWeights:
+        """What each column of such people counts; columns that the metric does not know are refused."""
+
+    @abstractmethod
+    def scaled(self, factor: float) -> Self:
+        """Return the metric whose distances are `factor` times as large."""
+
+    @abstractmethod
+    def describe(self) -> pd.DataFrame:
+        """Return the exchange rates: per column its weight and the difference worth one percentage point."""
+
+    @property
+    @abstractmethod
+    def obeys_triangle(self) -> bool:
+        """Whether ``D(x, z) <= D(x, y) + D(y, z)`` for all people."""
+
+    def people(self, X: Any, coding: Coding | None = None) -> People:
+        """People as numbers, by a coding learned before or by their own."""
+        coding = self.coding(X) if coding is None else coding
+        people = People.read(X, coding)
+        self.weights_of(coding).check_missing(people)
+        return people
+
+    def __call__(self, A: Any, B: Any) -> FloatArray:
+        """Distances between the people in `A` and those in `B`, row by row (or one against all).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or a scalar for two single rows of numbers
+        """
+        a, b, weights = self._both(A, B)
+        if a.ndim == b.ndim == 2 and len(a) != len(b) and 1 not in (len(a), len(b)):
+            raise ValueError(
+                f"A and B must have the same number of rows, or one of them one; got {len(a)} and {len(b)}."
+            )
+        return weights.distances(a, b)
+
+    def pairwise(self, A: Any, B: Any = None) -> FloatArray:
+        """Distances between every person in `A` and every person in `B` (or `A` itself).
+
+        Returns
+        -------
+        ndarray of shape (n_samples_A, n_samples_B)
+        """
+        a, b, weights = self._both(A, A if B is None else B)
+        return weights.pairwise(np.atleast_2d(a), np.atleast_2d(b))
+
+    def _both(self, A: Any, B: Any) -> tuple[FloatArray, FloatArray, ColumnWeights]:
+        """Two sets of people in one coding, and what its columns count."""
+        coding = self.coding(A, B)
+        weights = self.weights_of(coding)
+        a, b = coding.encode(A, "A"), coding.encode(B, "B")
+        for rows in (a, b):
+            weights.check_missing(People(np.atleast_2d(rows), coding, None))
+        return a, b, weights
+
+
+def check_metric(metric: Any) -> Metric:
+    """Return `metric` if it is one."""
+    if not isinstance(metric, Metric):
+        raise TypeError(
+            f"metric must be a Metric, such as WeightedLp or TableMetric; got {type(metric).__name__} ({metric!r})."
+        )
+    return metric

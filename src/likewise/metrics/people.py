@@ -1,0 +1,51 @@
+"""People as numbers, with what the numbers mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import FloatArray
+from likewise.metrics.coding import Coding
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """People as rows of numbers.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        Numbers, NaN where missing; for categories their position among those of `coding`, and `UNSEEN` for others.
+    coding : Coding
+        What the columns are, and how rows become again what a model takes.
+    table : DataFrame or ndarray
+        The people as a model takes them.
+    """
+
+    rows: FloatArray
+    coding: Coding
+    table: Any
+
+    @classmethod
+    def read(cls, X: Any, coding: Coding, name: str = "X") -> People:
+        """Check and code the people in `X`."""
+        table = coding.as_table(X, name)
+        rows = coding.encode(table, name)
+        if rows.ndim != 2:
+            raise ValueError(f"{name} must be a table of people and features, (n_samples, n_features); got {rows.shape}.")
+        return cls(rows, coding, table)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, chosen: Any) -> People:
+        """Some of these people: a slice, or positions."""
+        table = self.table.iloc[chosen] if hasattr(self.table, "iloc") else self.table[chosen]
+        return People(self.rows[chosen], self.coding, table)
+
+    def missing(self) -> list[int]:
+        """Columns in which a number is missing for someone."""
+        return np.flatnonzero(np.isnan(self.rows).any(axis=0)).tolist()
