@@ -1,8 +1,19 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from chance import too_many
-from likewise import Gaussian, Guarantee, Uniform, WeightedLp, draws_needed, error_margin, failure_probability
+from likewise import (
+    Gaussian,
+    Guarantee,
+    Splitting,
+    Uniform,
+    WeightedLp,
+    draws_needed,
+    error_margin,
+    failure_probability,
+)
 
 
 def test_the_papers_number():
@@ -93,24 +104,25 @@ METRIC = WeightedLp({"age": 0.1, "income": 0.002}, p=2)
 
 
 def test_the_bound_adds_epsilon_to_the_curve_and_stays_below_one():
-    guarantee = Guarantee(Gaussian.for_metric(METRIC), 0.01, 1e-3, "sampled", 1000)
-    np.testing.assert_allclose(guarantee.bound([0, 0.1]), guarantee.noise.bound([0, 0.1]) + 0.01)
+    guarantee = Guarantee(METRIC, Gaussian.for_metric(METRIC), "sampled", "", 0.01, 1e-3, 1000)
+    np.testing.assert_allclose(guarantee.bound([0, 0.1]), guarantee.curve.bound([0, 0.1]) + 0.01)
+    assert guarantee.epsilon == 0.01
     assert guarantee.bound(50) == 1
     assert guarantee.metric is METRIC
 
 
 def test_for_regression_the_bound_is_in_units_of_the_output():
-    guarantee = Guarantee(Uniform.for_metric(METRIC.scaled(1)), 0.01, 1e-3, "sampled", 1000, (100.0, 300.0))
+    guarantee = Guarantee(METRIC, Uniform.for_metric(METRIC), "sampled", "", 0.01, 1e-3, 1000, (100.0, 300.0))
     assert guarantee.bound(1e9) == pytest.approx(200)
     assert guarantee.bound(0) == pytest.approx(2)
 
 
 def test_the_statement_says_what_is_promised_to_whom_and_what_is_not():
-    statement = Guarantee(Gaussian.for_metric(METRIC), 0.01, 1e-3, "sampled", 152_018).statement
+    why = "This holds because of the noise."
+    statement = Guarantee(METRIC, Gaussian.for_metric(METRIC), "sampled", why, 0.01, 1e-3, 152_018).statement
     for fact in (
-        "0.01",
-        "0.999",
-        "152,018",
+        "D(x, x') + 0.01",
+        why,
         "age=0.1",
         "predict_proba",
         "decide",
@@ -122,7 +134,18 @@ def test_the_statement_says_what_is_promised_to_whom_and_what_is_not():
     assert "fair" not in statement
 
 
-def test_the_statement_of_an_exact_guarantee_speaks_of_certainty():
-    statement = Guarantee(Gaussian.for_metric(METRIC), 0.0, 0.0, "exact", 1).statement
-    assert "certainty" in statement
-    assert "draws" not in statement
+def test_a_promise_without_error_is_the_distance_itself():
+    guarantee = Guarantee(METRIC, Gaussian.for_metric(METRIC), "exact", "")
+    assert "at most D(x, x') in total variation" in guarantee.statement
+    assert (guarantee.epsilon, guarantee.delta, guarantee.n_draws) == (0, 0, 0)
+
+
+def test_what_a_grid_adds_is_part_of_the_curve():
+    """`bound` is always a bound, and `decide`, which follows the curve alone, is told the right number."""
+    curve = replace(Splitting.for_metric(METRIC), excess=0.05)
+    guarantee = Guarantee(METRIC, curve, "deterministic", "", n_draws=100)
+    assert guarantee.epsilon == 0.05
+    np.testing.assert_allclose(curve.bound([0, 0.1, 0.97, 3]), [0, 0.15, 1, 1])
+    np.testing.assert_allclose(guarantee.bound([0.1]), [0.15])
+    assert curve.distance_to_tie(0.8, 0.2) == pytest.approx(0.25)
+    assert curve.highest(0.5, 0.1) == pytest.approx(0.65)

@@ -1,18 +1,18 @@
-"""What the smoothed estimators share: a metric, a noise, draws, and an inner model."""
+"""What everything that enforces a metric shares: the skeleton of `fit`, and answers from what was fitted."""
 
 from __future__ import annotations
 
-import functools
-from abc import abstractmethod
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.frozen import FrozenEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -21,82 +21,117 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from likewise._checks import check_count, check_positive, check_probability
+from likewise._checks import check_output_range
+from likewise._frozen import Frozen
 from likewise._typing import FloatArray
-from likewise.enforce.smoothing.augmenting import fit_on_noisy_copies
-from likewise.enforce.smoothing.bank import Bank
-from likewise.enforce.smoothing.cells import Cells
-from likewise.enforce.smoothing.mixed import Mixed
-from likewise.enforce.smoothing.noises import Gaussian, Laplace, Noise, Splitting, Uniform
-from likewise.enforce.smoothing.schedule import single_votes
-from likewise.enforce.smoothing.table_noise import TableNoise
-from likewise.enforce.smoothing.voters import Ballot, Voter, candidate_noise, choose_voter, has_formula, without_formula
-from likewise.guarantees.certificate import Estimate
+from likewise.guarantees.certificate import Certificate, Estimate, certify_classes, certify_predictions
 from likewise.guarantees.promise import Guarantee
-from likewise.metrics.coding import TableCoding, as_frame
+from likewise.guarantees.vacuity import warn_if_vacuous
+from likewise.metrics.abstract import Metric, check_metric
+from likewise.metrics.coding import ArrayCoding, Coding, as_frame
 from likewise.metrics.lp import WeightedLp
-from likewise.metrics.tabular import TableMetric
-from likewise.models.votes import Decode
+from likewise.metrics.people import People
 from likewise.reveal.exact import linear_weights
 
-_BLOCK = 16_384  # people at a time
-
-_NOISES: dict[str, type[Noise]] = {"gaussian": Gaussian, "laplace": Laplace, "uniform": Uniform, "splitting": Splitting}
+_BLOCK = 16_384  # people at a time: of their intervals, no more is held
 
 
-def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave the estimator as it was if `fit` fails."""
+@dataclass(frozen=True, eq=False)
+class Scorer(Frozen, ABC):
+    """What was fitted: it answers for people, and nothing that is changed later reaches it.
 
-    @functools.wraps(fit)
-    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = self.__dict__.copy()
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+    Attributes
+    ----------
+    guarantee : Guarantee
+        What is promised about its answers.
+    """
 
-    return wrapped
+    guarantee: Guarantee
+
+    @abstractmethod
+    def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
+        """Outputs with intervals, each of shape (n_samples, n_outputs); they depend on the person alone."""
+
+    @abstractmethod
+    def visible(self, people: People) -> FloatArray:
+        """What the outputs depend on: two people with equal rows here have equal outputs."""
+
+    def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
+        """One vote per person, shape (n_samples, n_outputs), whose mean over `rng` is the output."""
+        return self.estimate(people).mean
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """What `fit` was told about draws; later changes of parameters must not touch a promise already made."""
+class Enforced(BaseEstimator, ABC):
+    """An estimator within a metric; a subclass says in `learn` how it becomes one."""
 
-    epsilon: float
-    delta: float
-    n_draws: int | None
+    metric: Metric | None
 
+    scorer_: Scorer
+    coding_: Coding
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
 
-class Smoothed(MetaEstimatorMixin, BaseEstimator):
-    """What the two estimators share: preparing a metric, a noise, a bank and an inner model."""
+    @abstractmethod
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> Scorer:
+        """Learn from people with known outcomes; return what was learned, with its promise."""
 
-    estimator: Any
-    metric: WeightedLp | TableMetric | None
-    noise: str | Noise
-    epsilon: float
-    delta: float
-    n_draws: int | str
-    augment: int
-    random_state: Any
-    n_jobs: int | None
-    verbose: bool
+    @abstractmethod
+    def _check_target(self, y: npt.NDArray[Any]) -> None:
+        """Set what is known of the outputs before learning."""
 
-    estimator_: Any
-    noise_: Noise | TableNoise
-    perturbation_: Bank | Cells | Mixed
-    coding_: TableCoding
-    drawing_: Drawing
-    n_draws_: int
-    guarantee_: Guarantee
+    _classify: bool
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from people with known outcomes, all or nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            With a metric of tables, a table with named columns (pandas, polars or pyarrow).
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            What each person counts in learning; the promise is the same for all.
+        """
+        with _all_or_nothing(self):
+            asked = self._asked_metric()
+            people, y = self._read(X, y, asked)
+            weights = _check_sample_weight(sample_weight, len(people))
+            self._check_target(y)
+            metric = asked
+            if metric is None:
+                metric = WeightedLp(linear_weights(people.rows, y, classify=self._classify))
+            metric.weights_of(people.coding).check_missing(people)
+            self.scorer_ = self.learn(people, y, weights, metric)
+            self.coding_ = people.coding
+            warn_if_vacuous(self.guarantee_, people)
+        return self
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What is promised, at which level, and why."""
+        check_is_fitted(self)
+        return self.scorer_.guarantee
+
+    def with_metric(self, metric: Metric) -> Self:
+        """Return an unfitted estimator like this one, for another metric."""
+        return clone(self).set_params(metric=metric)  # type: ignore[no-any-return]
+
+    def visible_rows(self, X: Any) -> FloatArray:
+        """What the scores of people depend on: two people with equal rows here have equal scores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_visible)
+        """
+        people = self._people(X)
+        return self.scorer_.visible(people)
 
     def decide(self, X: Any, random_state: Any = None) -> npt.NDArray[Any]:
-        """Draw one outcome per person from the smoothed model, at the cost of one evaluation each.
+        """Draw one outcome per person from the model's law.
 
-        Covered, without sampling error: the outcome's law is exactly the smoothed model, so between two people
-        at distance D the probability of any set of outcomes differs by at most ``guarantee_.noise.bound(D)``.
-        It is random by design: equal people have equal chances, not always equal outcomes.
+        Covered, without error of sampling: between two people at distance D the probability of any set of outcomes
+        differs by at most ``guarantee_.curve.bound(D)``. It is random by design: equal people have equal chances, not
+        always equal outcomes.
 
         Parameters
         ----------
@@ -108,240 +143,168 @@ class Smoothed(MetaEstimatorMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        rng = np.random.default_rng(_seed(random_state))
-        votes = single_votes(
-            self._ballot.of(self.estimator_), self._check_rows(X), self.perturbation_, self._ballot.n_outputs, rng
-        )
-        return self._outcomes(votes, rng)
-
-    def visible_rows(self, X: Any) -> npt.NDArray[np.generic]:
-        """What the draws may see of people: two people with equal rows here have equal scores.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_visible)
-        """
-        check_is_fitted(self)
-        return self.perturbation_.prepare(self._check_rows(X))
-
-    def _check_data(self, X: Any, y: Any, *, numeric: bool) -> tuple[FloatArray, npt.NDArray[Any], Any]:
-        """Return people as numbers, the target, and the people as the inner model takes them."""
-        if not isinstance(self.metric, TableMetric):
-            self.__dict__.pop("coding_", None)  # of an earlier fit
-            X, y = _numbers(
-                lambda: validate_data(self, X, y, dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
-            )
-            return X, y, X
-        frame = as_frame(X)
-        if len(frame) < 2:
-            raise ValueError(f"X must hold at least two people; got {len(frame)} rows.")
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64 if numeric else None, input_name="y"))
-        check_consistent_length(frame, y)
-        self.coding_ = self.metric.coding(frame)
-        self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
-        return self.metric.encode(frame, self.coding_), y, frame
-
-    def _prepare(self, X: FloatArray, y: npt.NDArray[Any], rows: Any, *, classes: npt.NDArray[Any] | None) -> None:
-        """Set everything that `fit` learns, for checked data."""
-        check_probability("delta", self.delta)
-        epsilon = check_positive("epsilon", self.epsilon, cure="No finite number of draws gives 0.")
-        if epsilon >= 1:
-            raise ValueError(f"epsilon must be below 1, the largest possible difference; got {self.epsilon!r}.")
-        n_copies = check_count("augment", self.augment, least=0, cure="0 trains on the data as they are.")
-        if self.n_draws != "auto":
-            check_count("n_draws", self.n_draws, cure="'auto' takes what epsilon and delta need.")
-        if self.n_jobs is not None:
-            check_count("n_jobs", self.n_jobs, cure="None uses every core.")
-
-        metric = self._choose_metric(X, y, classify=classes is not None)
-        working = metric
-        if isinstance(metric, TableMetric) and self.coding_.is_plain and not metric.allows_missing:
-            # A table of numbers is an array: formulas and fast networks work there.
-            working, X = metric.as_weighted(self.coding_.names), np.nan_to_num(X)
-        self.drawing_ = Drawing(epsilon, float(self.delta), self._fixed_draws)
-        state = check_random_state(self.random_state)
-        seed = _seed(state)
-        noise = self._first_noise(working)
-        self.perturbation_ = self._perturbation(noise, X, seed)
-        self.estimator_ = self._fit_inner(X, y, rows, classes, n_copies, state)
-        if self.noise == "auto" and isinstance(self.perturbation_, Bank):
-            # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
-            other = without_formula(self.perturbation_.noise.metric.p)
-            if type(noise) is not other and not has_formula(self.estimator_, self.perturbation_, self._ballot):
-                self.perturbation_ = self._perturbation(other.for_metric(self.perturbation_.noise.metric), X, seed)
-        self.noise_ = self.perturbation_.noise
-        if isinstance(metric, TableMetric) and isinstance(self.noise_, Noise):
-            self.noise_ = TableNoise(metric, self.noise_, isinstance(self.noise_, Splitting))
-        voter = self._voter()
-        self.n_draws_ = voter.n_draws
-        self.guarantee_ = Guarantee(
-            self.noise_, voter.epsilon, voter.delta, voter.level, voter.n_draws, self._output_range
-        )
-
-    def _perturbation(self, noise: Noise | TableNoise, X: FloatArray, seed: int) -> Bank | Cells | Mixed:
-        n_draws, epsilon = self._fixed_draws, float(self.epsilon)
-        if isinstance(noise, TableNoise):
-            return Mixed.from_training_data(noise, X, self.coding_, seed, n_draws=n_draws, epsilon=epsilon)
-        if isinstance(noise, Splitting):
-            return Cells.from_training_data(noise, X, n_draws=n_draws, epsilon=epsilon)
-        return Bank.from_training_data(noise, X, seed)
-
-    @property
-    def _fixed_draws(self) -> int | None:
-        return None if self.n_draws == "auto" else int(self.n_draws)
-
-    def _first_noise(self, metric: WeightedLp | TableMetric) -> Noise | TableNoise:
-        if isinstance(self.noise, Noise):
-            return self.noise
-        if isinstance(metric, TableMetric):
-            kind = without_formula(metric.p) if self.noise == "auto" else _NOISES[self.noise]
-            return TableNoise.for_metric(metric, kind)
-        if self.noise == "auto":
-            formula = self._fixed_draws is None
-            return candidate_noise(self.estimator, self._ballot, metric.p, formula=formula).for_metric(metric)
-        return _NOISES[self.noise].for_metric(metric)
-
-    def _voter(self) -> Voter:
-        return choose_voter(
-            self.estimator_,
-            self.perturbation_,
-            self._ballot,
-            epsilon=self.drawing_.epsilon,
-            delta=self.drawing_.delta,
-            n_draws=self.drawing_.n_draws,
-            n_jobs=self.n_jobs,
-        )
-
-    def _choose_metric(self, X: FloatArray, y: npt.NDArray[Any], *, classify: bool) -> WeightedLp | TableMetric:
-        metric, noise, n_features = self.metric, self.noise, X.shape[1]
-        if isinstance(noise, Noise):
-            if isinstance(metric, TableMetric):
-                raise ValueError(f"noise must be given by name for a TableMetric; got {noise!r}.")
-            if metric is not None and metric != noise.metric:
-                raise ValueError(
-                    f"noise and metric must fit: noise was made for {noise.metric!r}, metric is {metric!r}. "
-                    "Leave metric out, or give the noise by name."
-                )
-            metric = noise.metric
-        elif noise != "auto" and noise not in _NOISES:
-            raise ValueError(
-                f"noise must be 'auto', {', '.join(map(repr, _NOISES))} or a noise made with for_metric; got {noise!r}."
-            )
-        if metric is None:
-            metric = WeightedLp(linear_weights(X, y, classify=classify), p=1).normalized()
-        if isinstance(metric, TableMetric):
-            return metric
-        if not isinstance(metric, WeightedLp):
-            raise TypeError(f"metric must be a WeightedLp, a TableMetric or None; got {type(metric).__name__}.")
-        if metric.n_features != n_features:
-            raise ValueError(
-                f"metric must have one weight per feature of X ({n_features}); it has {metric.n_features}: {metric!r}."
-            )
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and metric.feature_names not in (None, tuple(names)):
-            raise ValueError(
-                f"metric must have the columns of X in their order, {list(names)}; it has {list(metric.feature_names)}."
-            )
-        return metric
-
-    def _fit_inner(
-        self,
-        X: FloatArray,
-        y: npt.NDArray[Any],
-        rows: Any,
-        classes: npt.NDArray[Any] | None,
-        n_copies: int,
-        state: Any,
-    ) -> Any:
-        given = self.estimator
-        if isinstance(given, type):
-            raise TypeError(f"estimator must be an instance, not a class; use {given.__name__}().")
-        if not hasattr(given, "predict"):
-            if not callable(given) or hasattr(given, "fit"):
-                raise TypeError(
-                    f"estimator must have a predict method or be a function of rows; got {type(given).__name__}."
-                )
-            if n_copies:
-                raise ValueError(f"augment must be 0 for a plain function, which cannot be trained; got {n_copies}.")
-            return given
-        estimator = clone(given)
-        if n_copies and isinstance(estimator, FrozenEstimator):
-            raise ValueError(f"augment must be 0 for a FrozenEstimator, which cannot be trained; got {n_copies}.")
-        if self.random_state is not None:
-            _seed_inner(estimator, state)
-        if not n_copies:
-            return estimator.fit(rows, y)
-        rng = np.random.default_rng(_seed(state))
-        options = {"decode": self.coding_.decode} if self._of_tables else {}
-        return fit_on_noisy_copies(
-            estimator, X, y, self.perturbation_, n_copies, rng, classes=classes, verbose=bool(self.verbose), **options
-        )
-
-    @property
-    def _of_tables(self) -> bool:
-        return hasattr(self, "coding_")
-
-    @property
-    def _decode(self) -> Decode | None:
-        """How votes get from perturbed rows to the model; None if it takes rows of numbers."""
-        if not self._of_tables:
-            return None
-        perturbation, estimator = getattr(self, "perturbation_", None), getattr(self, "estimator_", None)
-        takes_numbers = not isinstance(perturbation, Mixed) and hasattr(estimator, "feature_names_in_")
-        return None if takes_numbers else self.coding_.decode
-
-    def _check_rows(self, X: Any) -> FloatArray:
-        """People as numbers, in `predict` and its like."""
-        if not self._of_tables:
-            return np.asarray(_numbers(lambda: validate_data(self, X, dtype=np.float64, order="C", reset=False)))
-        metric: Any = self.noise_.metric
-        codes: FloatArray = metric.encode(as_frame(X), self.coding_)
-        if not len(codes):
-            raise ValueError("X must hold at least one person; got a table without rows.")
-        # Where there is no `Mixed`, only columns that must not matter may be missing, and nobody looks at those.
-        return codes if isinstance(self.perturbation_, Mixed) else np.nan_to_num(codes)
-
-    def _means(self, X: Any) -> FloatArray:
-        """Smoothed votes alone: of the intervals, no more than a block is held at a time."""
-        check_is_fitted(self)
-        rows, voter = self._check_rows(X), self._voter()
-        if self.verbose:  # one bar for all
-            return voter.estimate(rows, verbose=True).mean
-        return np.concatenate([voter.estimate(rows[i : i + _BLOCK]).mean for i in range(0, len(rows), _BLOCK)])
-
-    def _estimate(self, X: Any) -> Estimate:
-        check_is_fitted(self)
-        return self._voter().estimate(self._check_rows(X), verbose=bool(self.verbose))
-
-    @property
-    def _output_range(self) -> tuple[float, float] | None:
-        return None
-
-    @property
-    @abstractmethod
-    def _ballot(self) -> Ballot: ...
+        people, rng = self._people(X), np.random.default_rng(seed_from(random_state))
+        return self._outcomes(self.scorer_.draw(people, rng), rng)
 
     @abstractmethod
     def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]: ...
 
+    def _asked_metric(self) -> Metric | None:
+        return None if self.metric is None else check_metric(self.metric)
 
-def is_frozen(estimator: Any) -> bool:
-    """Whether the estimator is fitted and must stay as it is."""
-    return isinstance(estimator, FrozenEstimator)
+    def _read(self, X: Any, y: Any, metric: Metric | None) -> tuple[People, npt.NDArray[Any]]:
+        """People and outcomes of `fit`, checked."""
+        if metric is None or not metric.takes_tables:
+            options = {"dtype": np.float64, "y_numeric": not self._classify, "ensure_min_samples": 2}
+            X, y = _numbers(lambda: validate_data(self, X, y, **options))
+            names = getattr(self, "feature_names_in_", None)
+            return People(X, ArrayCoding(X.shape[1], None if names is None else tuple(names)), X), y
+        frame = as_frame(X)
+        if len(frame) < 2:
+            raise ValueError(f"X must hold at least two people; got {len(frame)} rows.")
+        kind = None if self._classify else np.float64
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=kind, input_name="y"))
+        check_consistent_length(frame, y)
+        self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
+        return People.read(frame, metric.coding(frame)), y
+
+    def _people(self, X: Any) -> People:
+        """People in `predict` and its like, checked."""
+        metric = self.guarantee_.metric
+        if not metric.takes_tables:
+            rows = _numbers(lambda: validate_data(self, X, dtype=np.float64, order="C", reset=False))
+            return People(rows, self.coding_, rows)
+        people = metric.people(X, self.coding_)
+        if not len(people):
+            raise ValueError("X must hold at least one person; got a table without rows.")
+        return people
+
+    def _means(self, X: Any) -> FloatArray:
+        people, verbose = self._people(X), bool(getattr(self, "verbose", False))
+        if verbose or len(people) <= _BLOCK:  # one bar for all
+            return self.scorer_.estimate(people, verbose=verbose).mean
+        blocks = (people.take(slice(i, i + _BLOCK)) for i in range(0, len(people), _BLOCK))
+        return np.concatenate([self.scorer_.estimate(block).mean for block in blocks])
+
+    def _estimate(self, X: Any) -> Estimate:
+        people = self._people(X)
+        return self.scorer_.estimate(people, verbose=bool(getattr(self, "verbose", False)))
 
 
-def _seed(random_state: Any) -> int:
+class EnforcedClassifier(ClassifierMixin, Enforced):
+    """Classes: the promise is about their probabilities."""
+
+    _classify = True
+
+    classes_: npt.NDArray[Any]
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities; the guarantee is about these.
+
+        They depend on the row alone, not on the batch it comes in.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._means(X)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Most likely class. **Not covered by the guarantee**: it jumps where classes tie; see `decide`."""
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def certify(self, X: Any) -> Certificate:
+        """Per person: probabilities, an interval, and the distance at which the most likely class may change.
+
+        Each person's certificate holds with probability ``1 - delta`` over the draws made in `fit`; with certainty
+        where nothing is sampled, and there the intervals have width 0.
+        """
+        return certify_classes(self._estimate(X), self.guarantee_, self.classes_)
+
+    def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.unique(y)
+
+    def _check_target(self, y: npt.NDArray[Any]) -> None:
+        check_classification_targets(y)
+        known, classes = np.unique(y), self._known_classes(y)
+        if len(classes) < 2:
+            raise ValueError(f"y must hold at least two classes; got only one class, {classes[0]!r}.")
+        if not np.isin(known, classes).all():
+            raise ValueError(f"y must hold classes of the fitted estimator, {list(classes)}; got {list(known)}.")
+        self.classes_ = classes
+
+    def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        # Hard votes put all the mass on one class; others are a law to draw from.
+        beaten = votes.cumsum(axis=1)[:, :-1] <= rng.random(len(votes))[:, None]
+        return np.asarray(self.classes_[beaten.sum(axis=1)])
+
+
+class EnforcedRegressor(RegressorMixin, Enforced):
+    """Numbers within a range: the promise is about predictions."""
+
+    _classify = False
+
+    output_range: tuple[float, float] | None
+    output_range_: tuple[float, float]
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions; the guarantee is about these.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._means(X)[:, 0]
+
+    def certify(self, X: Any) -> Certificate:
+        """Per person: prediction, an interval, and (`Certificate.range_at`) the range at a distance."""
+        return certify_predictions(self._estimate(X), self.guarantee_)
+
+    def _check_target(self, y: npt.NDArray[Any]) -> None:
+        if self.output_range is not None:
+            self.output_range_ = check_output_range(self.output_range)
+            return
+        low, high = float(y.min()), float(y.max())
+        if low == high:
+            raise ValueError(f"y is constant ({low:g}), so output_range cannot be taken from it. Give output_range.")
+        self.output_range_ = low, high
+
+    def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        return votes[:, 0]
+
+
+def seed_from(random_state: Any) -> int:
     """128 random bits: too many to be found by trying."""
     words = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
     return int.from_bytes(words.astype("<u4").tobytes(), "little")
 
 
-def _seed_inner(estimator: Any, state: Any) -> None:
-    """Give every `random_state` inside the estimator that is None a fixed value."""
-    params = estimator.get_params(deep=True)
-    unset = sorted(name for name in params if name.split("__")[-1] == "random_state" and params[name] is None)
-    estimator.set_params(**{name: int(state.randint(2**31)) for name in unset})
+@contextmanager
+def _all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was if something fails."""
+    before = estimator.__dict__.copy()
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def _check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:
+    if given is None:
+        return None
+    weights: FloatArray = column_or_1d(
+        check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    )
+    if len(weights) != n_samples:
+        raise ValueError(f"sample_weight must have one weight per row of X ({n_samples}); got {len(weights)}.")
+    if (weights < 0).any() or not weights.any():
+        raise ValueError(
+            f"sample_weight must not be negative, nor all 0; got {weights.min():g}. Use 0 for who must not count."
+        )
+    return weights
 
 
 def _numbers(validate: Callable[[], Any]) -> Any:

@@ -23,6 +23,11 @@ class Estimate:
     upper: FloatArray
     n_draws: npt.NDArray[np.int64]
 
+    @classmethod
+    def certain(cls, mean: FloatArray, n_draws: int = 0) -> Estimate:
+        """Means that are exact: the intervals have width 0."""
+        return cls(mean, mean, mean, np.full(len(mean), n_draws))
+
 
 @dataclass(frozen=True, eq=False)
 class Certificate:

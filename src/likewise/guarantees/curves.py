@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC
-
 import numpy as np
 import numpy.typing as npt
 
@@ -23,7 +21,7 @@ def round_down(value: FloatArray) -> FloatArray:
     return np.asarray(value) * (1 - _MARGIN)
 
 
-class Curve(ABC):
+class Curve:
     """A map from the distance between two people to the total variation between their outputs.
 
     This one is the weakest that is a promise, ``bound(D) = min(1, D)``; a subclass with a sharper one says so.

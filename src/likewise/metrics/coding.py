@@ -163,8 +163,13 @@ class Coding(ABC):
 
     @property
     @abstractmethod
+    def labels(self) -> tuple[Any, ...] | None:
+        """Names of the columns, if they have any."""
+
+    @property
     def names(self) -> list[Any]:
         """Names of the columns, or words for their positions."""
+        return [f"feature {i}" for i in range(len(self.is_number))] if self.labels is None else list(self.labels)
 
     @property
     @abstractmethod
@@ -194,12 +199,7 @@ class ArrayCoding(Coding):
     """Rows of finite numbers, which stay what they are; named if they come from a table."""
 
     n_columns: int
-    columns: tuple[Any, ...] | None = None
-
-    @property
-    def names(self) -> list[Any]:
-        """Names of the columns, or words for their positions."""
-        return [f"feature {i}" for i in range(self.n_columns)] if self.columns is None else list(self.columns)
+    labels: tuple[Any, ...] | None = None
 
     @property
     def is_number(self) -> BoolArray:
@@ -214,9 +214,9 @@ class ArrayCoding(Coding):
     def as_table(self, X: Any, name: str = "X") -> Any:
         """The numbers, if columns are in their order."""
         given = getattr(X, "columns", None)
-        if given is not None and self.columns is not None and tuple(given) != self.columns:
+        if given is not None and self.labels is not None and tuple(given) != self.labels:
             raise ValueError(
-                f"{name} must have the columns of the metric in its order, {list(self.columns)}; got {list(given)}. "
+                f"{name} must have the columns of the metric in its order, {list(self.labels)}; got {list(given)}. "
                 f"Select them with {name}[list(metric.feature_names)]."
             )
         try:
@@ -276,9 +276,9 @@ class TableCoding(Coding):
         return cls(tuple(kinds[name].learn(X[name]) for name in X.columns), tuple(optional))
 
     @property
-    def names(self) -> list[Any]:
+    def labels(self) -> tuple[Any, ...]:
         """Names of the columns."""
-        return [column.name for column in self.columns]
+        return tuple(column.name for column in self.columns)
 
     @property
     def is_number(self) -> BoolArray:
@@ -304,7 +304,7 @@ class TableCoding(Coding):
             _check_names(given, expected, name)
             if given != expected:
                 raise ValueError(
-                    f"{name} must have its columns in the order of fit, {expected}; got {given}. Use {name}[{expected}]."
+                    f"{name} must have its columns in the order of fit, {expected}; got {given}. Use X[{expected}]."
                 )
         rows = np.empty((len(frame), len(self.columns)))
         for i, column in enumerate(self.columns):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,8 @@ class ColumnWeights:
 
     Attributes
     ----------
-    scales : ndarray of shape (n_columns,)
-        Distance per unit of a number, or between two different categories.
+    weights : ndarray of shape (n_columns,)
+        Of numbers, inside the power; between two different categories.
     is_number : ndarray of bool, shape (n_columns,)
         Whether a column holds numbers; the others hold categories.
     missing : ndarray of shape (n_columns,)
@@ -33,15 +34,20 @@ class ColumnWeights:
     p : float
     """
 
-    scales: FloatArray
+    weights: FloatArray
     is_number: BoolArray
     missing: FloatArray
     p: float
 
+    @cached_property
+    def scales(self) -> FloatArray:
+        """Distance per unit of a number, or between two different categories."""
+        return np.where(self.is_number, root(self.weights, self.p), self.weights)
+
     @property
     def matters(self) -> BoolArray:
         """Which columns have a positive weight."""
-        return np.asarray(self.scales > 0)
+        return np.asarray(self.weights > 0)
 
     @property
     def allows_missing(self) -> bool:
@@ -76,6 +82,12 @@ class ColumnWeights:
         for start in range(0, len(a), at_once):
             out[start : start + at_once] = self.distances(a[start : start + at_once, None], b[None])
         return out
+
+
+def root(weights: FloatArray, p: float) -> FloatArray:
+    """Scales ``w^(1/p)`` of weights inside the power; ``w`` for ``p = inf``."""
+    with np.errstate(under="ignore"):
+        return weights if np.isinf(p) else np.asarray(weights ** (1 / p))
 
 
 def lp_norm(z: FloatArray, p: float) -> FloatArray:

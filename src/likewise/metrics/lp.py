@@ -12,7 +12,7 @@ import pandas as pd
 from likewise._typing import FloatArray
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import ArrayCoding, Coding
-from likewise.metrics.distance import ColumnWeights
+from likewise.metrics.distance import ColumnWeights, root
 
 
 class WeightedLp(Metric):
@@ -70,8 +70,7 @@ class WeightedLp(Metric):
         self.p = _check_p(p)
         self.weights = _check_weights(weights, feature_names)
         self.feature_names = None if feature_names is None else tuple(feature_names)
-        with np.errstate(under="ignore"):
-            self.scales = self.weights if np.isinf(self.p) else self.weights ** (1 / self.p)
+        self.scales = root(self.weights, self.p)
         self.weights.flags.writeable = self.scales.flags.writeable = False
 
     @property
@@ -95,13 +94,12 @@ class WeightedLp(Metric):
                 f"metric must have one weight per feature of X ({len(coding.names)}); it has {self.n_features}: "
                 f"{self!r}."
             )
-        named = getattr(coding, "columns", None)
-        if None not in (named, self.feature_names) and named != self.feature_names:
+        if None not in (coding.labels, self.feature_names) and coding.labels != self.feature_names:
             raise ValueError(
                 f"X must have the columns of the metric in its order, {list(self.feature_names or ())}; "
-                f"got {list(named or ())}. Select them with X[list(metric.feature_names)]."
+                f"got {list(coding.labels or ())}. Select them with X[list(metric.feature_names)]."
             )
-        return ColumnWeights(self.scales, coding.is_number, np.full(self.n_features, np.nan), self.p)
+        return ColumnWeights(self.weights, coding.is_number, np.full(self.n_features, np.nan), self.p)
 
     def scaled(self, factor: float) -> WeightedLp:
         """Return the metric whose distances are `factor` times as large."""

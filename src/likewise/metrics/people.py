@@ -35,7 +35,9 @@ class People:
         table = coding.as_table(X, name)
         rows = coding.encode(table, name)
         if rows.ndim != 2:
-            raise ValueError(f"{name} must be a table of people and features, (n_samples, n_features); got {rows.shape}.")
+            raise ValueError(
+                f"{name} must be a table of people and features, (n_samples, n_features); got {rows.shape}."
+            )
         return cls(rows, coding, table)
 
     def __len__(self) -> int:

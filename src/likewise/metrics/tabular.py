@@ -112,9 +112,9 @@ class TableMetric(Metric):
 
     def weights_of(self, coding: Coding) -> ColumnWeights:
         """Weights in the order of the coding's columns."""
-        scales = dict(zip(self.numeric, self._numbers.scales.tolist(), strict=False)) | dict(self.categorical)
+        weights = {**self.numeric, **self.categorical}
         return ColumnWeights(
-            np.array([scales[name] for name in coding.names]),
+            np.array([weights[name] for name in coding.names]),
             coding.is_number,
             np.array([self.missing.get(name, np.nan) for name in coding.names]),
             self.p,

@@ -26,7 +26,8 @@ def hard_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = No
 
     def vote(rows: FloatArray) -> FloatArray:
         answer = np.asarray(predict(rows))
-        chosen = answer.argmax(axis=1) if answer.ndim == 2 else _class_index(answer, classes)
+        scores = answer.ndim == 2 and answer.dtype.kind in "biuf"
+        chosen = _two_columns(answer, classes).argmax(axis=1) if scores else _class_index(answer, classes)
         _check_length(chosen, rows)
         return np.eye(len(classes))[chosen]
 
@@ -39,6 +40,7 @@ def soft_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = No
 
     def vote(rows: FloatArray) -> FloatArray:
         answer = np.asarray(predict_proba(rows), dtype=np.float64)
+        answer = _two_columns(answer, classes) if answer.ndim == 2 else answer
         if answer.shape != (len(rows), len(classes)):
             raise ValueError(
                 f"With vote='soft' the estimator must return one probability per class, shape "
@@ -108,6 +110,24 @@ def _method(model: Any, name: str, decode: Decode | None) -> Callable[[FloatArra
     if names is None:
         return method  # type: ignore[no-any-return]
     return lambda rows: method(pd.DataFrame(rows, columns=names, copy=False))
+
+
+def _two_columns(answer: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """One column per class; a single one is the probability of the second of two classes, as of a sigmoid output."""
+    if answer.shape[1] == 1 and len(classes) == 2:
+        # NaN fails every comparison.
+        if not ((answer >= 0) & (answer <= 1)).all():
+            raise ValueError(
+                f"The estimator's single column must hold probabilities of {classes[1]!r}, between 0 and 1; got "
+                f"{answer[~((answer >= 0) & (answer <= 1))][0]!r}. Return labels, or one score per class."
+            )
+        return np.concatenate([1 - answer, answer], axis=1)
+    if answer.shape[1] != len(classes):
+        raise ValueError(
+            f"The estimator must return labels, or one score per class, in the order {list(classes)}; got "
+            f"{answer.shape[1]} columns for {len(classes)} classes."
+        )
+    return answer
 
 
 def _class_index(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

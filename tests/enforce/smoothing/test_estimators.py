@@ -483,7 +483,7 @@ class NoPredict(BaseEstimator):
     [
         ({"metric": WeightedLp(np.zeros(4))}, "weights are all 0"),
         ({"metric": WeightedLp([1.0])}, r"metric must have one weight per feature of X \(4\); it has 1"),
-        ({"metric": [1, 1, 1, 1]}, "metric must be a WeightedLp, a TableMetric or None; got list"),
+        ({"metric": [1, 1, 1, 1]}, "metric must be a Metric, such as WeightedLp or TableMetric; got list"),
         ({"noise": "cauchy"}, "noise must be 'auto', 'gaussian', .*; got 'cauchy'"),
         (
             {"noise": Gaussian.for_metric(WeightedLp(np.ones(4))), "metric": WeightedLp(np.ones(4), 2)},
@@ -596,7 +596,7 @@ def test_a_metric_with_other_columns_than_the_table_is_refused(people):
     X, y = people
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
     metric = WeightedLp({"a": 1, "c": 1, "b": 1, "d": 1})
-    with pytest.raises(ValueError, match=r"metric must have the columns of X in their order, \['a', 'b'"):
+    with pytest.raises(ValueError, match=r"X must have the columns of the metric in its order, \['a', 'c'"):
         SmoothedClassifier(LogisticRegression(), metric=metric, n_draws=5).fit(frame, y)
 
 

@@ -1,4 +1,4 @@
-"""Training the inner model on noisy copies, so that it expects the noise it will be smoothed with."""
+"""Training the inner model: on the people as they are, or on noisy copies, so that it expects the noise."""
 
 from __future__ import annotations
 
@@ -8,25 +8,79 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from likewise._progress import progress_bar
-from likewise._typing import FloatArray
+from likewise.enforce.base import seed_from
 from likewise.enforce.smoothing.draws import Perturbation
+from likewise.metrics.people import People
 
 # Noisy copies of each held-out person on which epochs are compared.
 _JUDGING_COPIES = 10
 
 
+def fit_inner(
+    given: Any,
+    people: People,
+    y: npt.NDArray[Any],
+    perturbation: Perturbation,
+    *,
+    n_copies: int,
+    state: Any,
+    classes: npt.NDArray[Any] | None,
+    verbose: bool,
+) -> Any:
+    """Fit a copy of the inner estimator, or take a plain function as it is.
+
+    Parameters
+    ----------
+    given : estimator or callable
+    people, y : people and their outcomes
+    perturbation : Perturbation
+        Makes noisy copies.
+    n_copies : int
+        Per person; 0 trains on the people as they are.
+    state : RandomState or None
+        Seeds every `random_state` inside the estimator that is None, unless it is None itself.
+    """
+    if isinstance(given, type):
+        raise TypeError(f"estimator must be an instance, not a class; use {given.__name__}().")
+    if not hasattr(given, "predict"):
+        if not callable(given) or hasattr(given, "fit"):
+            raise TypeError(
+                f"estimator must have a predict method or be a function of rows; got {type(given).__name__}."
+            )
+        if n_copies:
+            raise ValueError(f"augment must be 0 for a plain function, which cannot be trained; got {n_copies}.")
+        return given
+    estimator = clone(given)
+    if n_copies and isinstance(estimator, FrozenEstimator):
+        raise ValueError(f"augment must be 0 for a FrozenEstimator, which cannot be trained; got {n_copies}.")
+    if state is not None:
+        _seed_inner(estimator, state)
+    if not n_copies:
+        return estimator.fit(people.table, y)
+    rng = np.random.default_rng(seed_from(state))
+    return fit_on_noisy_copies(estimator, people, y, perturbation, n_copies, rng, classes=classes, verbose=verbose)
+
+
+def _seed_inner(estimator: Any, state: Any) -> None:
+    """Give every `random_state` inside the estimator that is None a fixed value."""
+    params = estimator.get_params(deep=True)
+    unset = sorted(name for name in params if name.split("__")[-1] == "random_state" and params[name] is None)
+    estimator.set_params(**{name: int(state.randint(2**31)) for name in unset})
+
+
 def fit_on_noisy_copies(
     estimator: Any,
-    X: FloatArray,
+    people: People,
     y: npt.NDArray[Any],
     perturbation: Perturbation,
     n_copies: int,
     rng: np.random.Generator,
     *,
-    decode: Callable[[FloatArray], Any] = lambda rows: rows,
     classes: npt.NDArray[Any] | None = None,
     verbose: bool = False,
 ) -> Any:
@@ -47,21 +101,21 @@ def fit_on_noisy_copies(
     ----------
     estimator : estimator
         Unfitted; fitted in place.
-    X, y : ndarray of shape (n_samples, n_features) and (n_samples,)
+    people, y : people and their outcomes
     perturbation : Perturbation
         Makes the noisy copies.
     n_copies : int
     rng : Generator
         Draws the noise and the people held out. The estimator's own randomness follows its `random_state`.
-    decode : callable, optional
-        Turns perturbed rows into what the estimator takes.
     classes : ndarray, optional
         For a classifier.
     verbose : bool, default=False
     """
 
+    X = people.rows
+
     def noisy(rows: npt.NDArray[np.intp]) -> Any:
-        return decode(perturbation.perturb(X[rows], rng))
+        return people.coding.decode(perturbation.perturb(X[rows], rng))
 
     everyone = np.arange(len(X))
     if isinstance(estimator, Pipeline) and hasattr(estimator.steps[-1][1], "partial_fit"):

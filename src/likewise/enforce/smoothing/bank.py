@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.enforce.smoothing.draws import Draws, Shift
+from likewise.enforce.smoothing.draws import Draws, Perturbation, Shift
 from likewise.enforce.smoothing.noises import Noise
 
 # Draws come in chunks of this size, each from its own seed. It bounds memory, and it is part of the definition
@@ -18,7 +18,7 @@ CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Bank:
+class Bank(Perturbation):
     """Perturbations of people: noise on the features that matter, other people's values on those that must not.
 
     A person x becomes ``x * noise.visible + t`` for each row t of the bank. For a feature of weight 0, t holds
@@ -37,6 +37,11 @@ class Bank:
     noise: Noise
     background: FloatArray
     seed: int
+
+    @property
+    def curve(self) -> Noise:
+        """That of the noise."""
+        return self.noise
 
     @classmethod
     def from_training_data(cls, noise: Noise, X: FloatArray, seed: int) -> Bank:
@@ -65,14 +70,10 @@ class Bank:
             for a, b in pairwise(cuts):
                 yield b, Shift(self.noise.visible, chunk[a - start : b - start])
 
-    def mask(self, X: FloatArray) -> FloatArray:
-        """`X` with 0 in the columns that must not matter, ready for adding perturbations."""
-        return X if self.noise.visible.all() else np.where(self.noise.visible, X, 0.0)
+    def prepare(self, rows: FloatArray) -> FloatArray:
+        """People with 0 in the columns that must not matter, ready for adding perturbations."""
+        return rows if self.noise.visible.all() else np.where(self.noise.visible, rows, 0.0)
 
-    def prepare(self, X: FloatArray) -> FloatArray:
-        """People as the draws see them."""
-        return self.mask(X)
-
-    def perturb(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by a fresh draw of their own."""
-        return self.mask(X) + self.fresh(len(X), rng)
+        return self.prepare(rows) + self.fresh(len(rows), rng)

@@ -15,7 +15,7 @@ from likewise.models.votes import Vote
 _ROWS_PER_CALL = 65_536
 
 
-class Scorer(Protocol):
+class VoteSums(Protocol):
     """Sums votes over draws. What a person gets depends on the person and the draws, on nothing else."""
 
     def sums(self, draws: Draws, people: npt.NDArray[np.generic]) -> tuple[FloatArray, FloatArray]:
@@ -24,7 +24,7 @@ class Scorer(Protocol):
 
 
 @dataclass(frozen=True)
-class CallScorer:
+class CalledVotes:
     """Calls the model: works for every model.
 
     Attributes

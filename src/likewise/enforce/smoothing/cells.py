@@ -10,8 +10,9 @@ point.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from math import ceil
 
@@ -19,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._typing import FloatArray, IntArray
-from likewise.enforce.smoothing.draws import Draws
-from likewise.enforce.smoothing.grids import TOLERANCE, find_step, is_whole, on_grid
+from likewise.enforce.smoothing.draws import Draws, Perturbation, Seen
+from likewise.enforce.smoothing.grids import FARTHEST_BETWEEN, TOLERANCE, ease, find_step, is_whole, on_grid
 from likewise.enforce.smoothing.noises import Splitting
 
 LEAST_DRAWS = 1000  # keeps the utility of uniform noise where the promise alone would need fewer
@@ -30,12 +31,13 @@ _SLACK = 2.0**-12  # cells are wider by this share, which pays for the rounding 
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(Perturbation):
     """The shifted grids of a `Splitting`, for one training set and one number of draws.
 
     Attributes
     ----------
     noise : Splitting
+        With its excess, ``n / K``, where n counts the visible features without a grid.
     n_draws : int
         K, the number of shifts: evaluations of the model per person.
     origins, steps : ndarray of shape (n_visible,)
@@ -43,6 +45,8 @@ class Cells:
         (0: none).
     background : ndarray of shape (n_draws, n_hidden)
         What replaces the columns of weight 0 in each draw: training rows, whoever the person is.
+    declared : bool
+        Whether the grids were declared, so that other values are refused, or found in the training data.
     """
 
     noise: Splitting
@@ -50,6 +54,7 @@ class Cells:
     origins: FloatArray
     steps: FloatArray
     background: FloatArray
+    declared: bool
 
     @classmethod
     def from_training_data(
@@ -67,77 +72,114 @@ class Cells:
         origins = np.where(loose, np.median(visible, axis=0), origins)
         # One training row per draw, spread evenly over all of them.
         rows = (permutation(K, -1) * len(X)) // K
-        cells = cls(noise, K, origins, steps, X[:, ~noise.visible][rows])
-        cells._check_on_grid(visible)
-        return cells
+        noise = replace(noise, excess=float(loose.sum()) / K)
+        return cls(noise, K, origins, steps, X[:, ~noise.visible][rows], not isinstance(noise.steps, str))
 
     @property
-    def epsilon(self) -> float:
-        """``n / K``, where n counts the visible features without a grid: what they can add to the distance."""
-        return float((self.steps == 0).sum()) / self.n_draws
+    def curve(self) -> Splitting:
+        """That of the noise, with what features without a grid add."""
+        return self.noise
 
-    def positions(self, X: FloatArray) -> IntArray:
-        """Whole-number positions of people, shape (n_samples, n_visible)."""
-        X = X[:, self.noise.visible]
-        self._check_on_grid(X)
+    @property
+    def n_fixed(self) -> int:
+        """All K draws are used."""
+        return self.n_draws
+
+    @cached_property
+    def per_step(self) -> FloatArray:
+        """Positions that one step of a feature's grid counts; 0 without a grid."""
+        return _positions_per_step(self.noise, self.n_draws, self.origins, self.steps)
+
+    @cached_property
+    def shifts(self) -> npt.NDArray[np.int32]:
+        """Of the borders, per draw and feature."""
+        return np.stack([permutation(self.n_draws, i) for i in range(len(self.steps))], axis=1).astype(np.int32)
+
+    def prepare(self, rows: FloatArray) -> FloatArray:
+        """Where people are, shape (n_samples, n_visible): steps of the grid from its origin, or positions without one.
+
+        Whole numbers, but for values between two points of a grid that was found in the training data.
+        """
+        X, gridded = rows[:, self.noise.visible], self.steps > 0
         per_unit = self.n_draws / self._widths * (1 - _SLACK)
-        per_step = _positions_per_step(self.noise, self.n_draws, self.origins, self.steps)
-        gridded = self.steps > 0
         with np.errstate(over="ignore"):
             offset = X - self.origins
-            loose = np.floor(np.clip(offset * per_unit, -_FARTHEST, _FARTHEST))
-            whole = np.rint(offset / np.where(gridded, self.steps, 1.0)) * per_step
-        return np.where(gridded, np.clip(whole, -_FARTHEST, _FARTHEST), loose).astype(np.int64)
+            position = np.floor(np.clip(offset * per_unit, -_FARTHEST, _FARTHEST))
+            places = offset / np.where(gridded, self.steps, 1.0)
+        for i in np.flatnonzero(gridded).tolist():
+            on = on_grid(X[:, i], self.origins[i], self.steps[i])
+            if self.declared and not on.all():
+                self._refuse(i, X[~on, i][0])
+            between = places[:, i] if is_whole(self.origins[i], self.steps[i]) else ease(places[:, i])
+            places[:, i] = np.where(on, np.rint(places[:, i]), np.clip(between, -FARTHEST_BETWEEN, FARTHEST_BETWEEN))
+        farthest = np.floor(_FARTHEST / np.maximum(self.per_step, 1))
+        if not self.declared:
+            farthest = np.minimum(farthest, FARTHEST_BETWEEN)
+        return np.where(gridded, np.clip(places, -farthest, farthest), position) + 0.0
 
-    def prepare(self, X: FloatArray) -> IntArray:
-        """People as the draws see them: their positions."""
-        return self.positions(X)
+    def corners(self, seen: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Whole places; a person between points of grids is on their corners, as a common threshold rounds them.
+
+        Rounding up where the fraction exceeds u, uniform in [0, 1) and the same for all features, keeps every mean
+        ``|N_i - N'_i|`` what it is, and leaves one corner for each interval of u between the fractions.
+        """
+        fraction = seen - np.floor(seen)
+        between = fraction.any(axis=1)
+        counts = np.ones(len(seen), dtype=np.int64)
+        cuts = {int(k): np.unique(np.append(fraction[k], 0.0)) for k in np.flatnonzero(between)}
+        for k, own in cuts.items():
+            counts[k] = len(own)
+        owner = np.repeat(np.arange(len(seen)), counts)
+        threshold, share = np.zeros(len(owner)), np.ones(len(owner))
+        starts = np.cumsum(counts) - counts
+        for k, own in cuts.items():
+            here = slice(starts[k], starts[k] + len(own))
+            threshold[here], share[here] = own, np.diff(np.append(own, 1.0))
+        return self._rounded(seen[owner], threshold), owner, share
 
     def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
         """Yield all K draws, cut at every edge and into chunks that bound memory."""
-        shifts = self._shifts()
         cuts = sorted({0, *edges, *range(0, edges[-1], CHUNK)})
         for a, b in pairwise(cuts):
-            yield b, self._draws(shifts[a:b], self.background[a:b])
+            yield b, self._draws(self.shifts[a:b], self.background[a:b])
 
-    def perturb(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by one of the K draws chosen at random."""
-        return self.perturb_by(X, rng.integers(self.n_draws, size=len(X)))
+        return self.perturb_by(rows, rng.integers(self.n_draws, size=len(rows)), rng)
 
-    def perturb_by(self, X: FloatArray, chosen: npt.NDArray[np.int64]) -> FloatArray:
+    def perturb_by(self, rows: FloatArray, chosen: IntArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by the draw of the given number."""
-        shifts = self._shifts()[chosen]
-        draws = self._draws(shifts, self.background[chosen])
+        draws = self._draws(self.shifts[chosen], self.background[chosen])
+        people = self._rounded(self.prepare(rows), rng.random(len(rows)))
         return np.concatenate(
-            [draws.one(j, person) for j, person in enumerate(self.positions(X))] or [np.empty((0, X.shape[1]))]
+            [draws.one(j, person) for j, person in enumerate(people)] or [np.empty((0, rows.shape[1]))]
         )
 
     @property
     def _widths(self) -> FloatArray:
         return self.noise.widths[self.noise.visible]
 
-    def _shifts(self) -> npt.NDArray[np.int32]:
-        return np.stack([permutation(self.n_draws, i) for i in range(len(self.steps))], axis=1).astype(np.int32)
+    def _rounded(self, places: FloatArray, threshold: FloatArray) -> IntArray:
+        """Positions in whole numbers."""
+        down = np.floor(places)
+        whole = down + (places - down > threshold[:, None])
+        return (whole * np.where(self.steps > 0, self.per_step, 1.0)).astype(np.int64)
 
     def _draws(self, shifts: npt.NDArray[np.int32], background: FloatArray) -> CellDraws:
         gridded, K = self.steps > 0, self.n_draws
-        per_step = _positions_per_step(self.noise, K, self.origins, self.steps)
-        unit = np.where(gridded, self.steps / np.maximum(per_step, 1), self._widths / (K * (1 - _SLACK)))
+        unit = np.where(gridded, self.steps / np.maximum(self.per_step, 1), self._widths / (K * (1 - _SLACK)))
         # The middle of K consecutive positions; a position without a grid stands for an interval of length 1.
         middle = np.where(gridded, (K - 1) / 2, K / 2)
         return CellDraws(K, shifts, middle, unit, self.origins, self.noise.visible, background)
 
-    def _check_on_grid(self, X: FloatArray) -> None:
-        for i in np.flatnonzero(self.steps):
-            off = ~on_grid(X[:, i], self.origins[i], self.steps[i])
-            if off.any():
-                column = int(np.flatnonzero(self.noise.visible)[i])
-                names = self.noise.metric.feature_names
-                raise ValueError(
-                    f"X must hold values on the grid of step {self.steps[i]:g} (from {self.origins[i]:g}) in "
-                    f"{f'column {column}' if names is None else repr(names[column])}, as the training data do; got "
-                    f"{X[off, i][0]!r}. Round it, or use noise=Splitting.for_metric(metric, steps=None)."
-                )
+    def _refuse(self, i: int, value: float) -> None:
+        column = int(np.flatnonzero(self.noise.visible)[i])
+        names = self.noise.metric.feature_names
+        raise ValueError(
+            f"X must hold values on the declared grid of step {self.steps[i]:g} in "
+            f"{f'column {column}' if names is None else repr(names[column])}; got {value!r}. Round it, or declare "
+            "another step (0: no grid)."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,17 +197,15 @@ class CellDraws:
     def __len__(self) -> int:
         return len(self.shifts)
 
-    def apply(self, person: npt.NDArray[np.generic]) -> FloatArray:
+    def apply(self, person: Seen) -> FloatArray:
         """Perturb one person."""
         return self._rows(person, self.shifts, self.background)
 
-    def one(self, j: int, person: npt.NDArray[np.generic]) -> FloatArray:
+    def one(self, j: int, person: Seen) -> FloatArray:
         """Perturb one person by the j-th of these draws; shape (1, n_features)."""
         return self._rows(person, self.shifts[j : j + 1], self.background[j : j + 1])
 
-    def _rows(
-        self, person: npt.NDArray[np.generic], shifts: npt.NDArray[np.int32], background: FloatArray
-    ) -> FloatArray:
+    def _rows(self, person: Seen, shifts: npt.NDArray[np.int32], background: FloatArray) -> FloatArray:
         from likewise.enforce.smoothing.kernels import cell_centres
 
         rows = np.empty((len(shifts), len(self.visible)))

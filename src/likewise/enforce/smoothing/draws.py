@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,7 +10,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from likewise._typing import FloatArray
+from likewise._frozen import Frozen
+from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise.enforce.smoothing.noises import Noise
+from likewise.guarantees.curves import Curve
+
+Seen = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+"""What the draws see of people, one row each."""
 
 
 class Draws(Protocol):
@@ -17,28 +24,51 @@ class Draws(Protocol):
 
     def __len__(self) -> int: ...
 
-    def apply(self, person: npt.NDArray[np.generic]) -> FloatArray:
-        """Perturb one person, as prepared by `Perturbation.prepare`; shape (n_draws, n_features)."""
+    def apply(self, person: Seen) -> FloatArray:
+        """Perturb one person, a row of `Perturbation.corners`; shape (n_draws, n_features)."""
         ...
 
 
-class Perturbation(Protocol):
+class Perturbation(Frozen, ABC):
     """A kind of noise, ready for use: all its draws follow from what `fit` has stored."""
 
-    def prepare(self, X: FloatArray) -> npt.NDArray[np.generic]:
-        """Reduce people to what the draws may see of them.
+    noise: Noise | None
+    """On the numbers, if any of them matters."""
 
-        Two people with equal rows here get equal votes, so each distinct row is scored once.
+    @property
+    @abstractmethod
+    def curve(self) -> Curve:
+        """How far the laws of two perturbed people can be apart."""
+
+    @property
+    def n_fixed(self) -> int | None:
+        """How many draws there are, if nothing is random; else None."""
+        return None
+
+    @abstractmethod
+    def prepare(self, rows: FloatArray) -> FloatArray:
+        """Reduce people to what the draws may see of them: two people with equal rows here get equal votes."""
+
+    def corners(self, seen: FloatArray) -> tuple[Seen, IntArray, FloatArray]:
+        """Rows to score, whose they are, and in which shares; one each, unless someone is between points of a grid.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_rows, n_seen)
+        owner : ndarray of shape (n_rows,)
+            Positions among the people, ascending.
+        share : ndarray of shape (n_rows,)
+            Adding up to 1 for each person.
         """
-        ...
+        return seen, np.arange(len(seen)), np.ones(len(seen))
 
+    @abstractmethod
     def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
         """Yield the draws up to ``edges[-1]`` in order, cut at every edge; each with the number of its last draw."""
-        ...
 
-    def perturb(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
+    @abstractmethod
+    def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by a draw of their own; shape (n_samples, n_features)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +83,12 @@ class Shift:
         What is added.
     """
 
-    keep: npt.NDArray[np.bool_]
+    keep: BoolArray
     t: FloatArray
 
     def __len__(self) -> int:
         return len(self.t)
 
-    def apply(self, person: npt.NDArray[np.generic]) -> FloatArray:
+    def apply(self, person: Seen) -> FloatArray:
         """Perturb one person."""
         return np.where(self.keep, person, 0.0) + self.t

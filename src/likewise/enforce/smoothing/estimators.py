@@ -1,29 +1,152 @@
-"""The estimators: any model, turned into one with an individual-fairness guarantee."""
+"""The estimators: any model, averaged over noise until it is within a metric."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.base import MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
 
-from likewise._checks import check_output_range
+from likewise._checks import check_count, check_positive, check_probability
 from likewise._typing import FloatArray
-from likewise.enforce.base import Smoothed, all_or_nothing, is_frozen
-from likewise.enforce.smoothing.noises import Noise
-from likewise.enforce.smoothing.voters import Ballot
-from likewise.guarantees.certificate import Certificate, certify_classes, certify_predictions
-from likewise.metrics.lp import WeightedLp
-from likewise.metrics.tabular import TableMetric
+from likewise.enforce.base import Enforced, EnforcedClassifier, EnforcedRegressor, seed_from
+from likewise.enforce.smoothing.augmenting import fit_inner
+from likewise.enforce.smoothing.ballot import Ballot
+from likewise.enforce.smoothing.choice import candidate_noise, is_array, perturbation_for, without_formula
+from likewise.enforce.smoothing.noises import NOISES, Noise
+from likewise.enforce.smoothing.voters import Voter, choose_voter, find_formula
+from likewise.metrics.abstract import Metric
+from likewise.metrics.coding import Coding
+from likewise.metrics.people import People
 
 
-class SmoothedClassifier(ClassifierMixin, Smoothed):
+class Smoothing(MetaEstimatorMixin, Enforced):
+    """What the two estimators share: a noise for a metric, an inner model, and its votes."""
+
+    estimator: Any
+    metric: Metric | None
+    noise: str | Noise
+    epsilon: float
+    delta: float
+    n_draws: int | str
+    augment: int
+    random_state: Any
+    n_jobs: int | None
+    verbose: bool
+
+    scorer_: Voter
+
+    @property
+    def estimator_(self) -> Any:
+        """The fitted inner model."""
+        return self.scorer_.model
+
+    @property
+    def noise_(self) -> Noise | None:
+        """The noise on the numbers; None if no number matters."""
+        return self.scorer_.perturbation.noise
+
+    @property
+    def n_draws_(self) -> int:
+        """Evaluations of the inner model per person, at most."""
+        return self.scorer_.guarantee.n_draws
+
+    def with_metric(self, metric: Metric) -> Self:
+        """Return an unfitted estimator like this one, for another metric; a fitted inner model is kept as it is."""
+        other = super().with_metric(metric)
+        if isinstance(self.noise, Noise):
+            other.set_params(noise=type(self.noise).__name__.lower())
+        if hasattr(self, "scorer_") and hasattr(self.estimator_, "predict"):
+            other.set_params(estimator=FrozenEstimator(self.estimator_), augment=0)
+        return other
+
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]  # inner models need not know weights
+        """Choose the noise, draw the seed of the bank, and fit the inner model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            With a metric of tables, a table with named columns (pandas, polars or pyarrow).
+        y : array-like of shape (n_samples,)
+        """
+        return super().fit(X, y)
+
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> Voter:
+        """Choose the noise, draw the seed of the bank, and fit the inner model."""
+        self._check_parameters()
+        n_draws = None if self.n_draws == "auto" else int(self.n_draws)
+        epsilon, delta = float(self.epsilon), float(self.delta)
+        state = check_random_state(self.random_state)
+        seed, columns, ballot = seed_from(state), metric.weights_of(people.coding), self._ballot()
+
+        def perturbed_by(noise: Noise | type[Noise]) -> Any:
+            return perturbation_for(noise, people, columns, seed, n_draws=n_draws, epsilon=epsilon)
+
+        least = without_formula(metric.p)
+        noise: Any = NOISES.get(self.noise, self.noise)  # type: ignore[arg-type]
+        if self.noise == "auto":
+            formula = n_draws is None and is_array(people, columns)
+            noise = candidate_noise(self.estimator, ballot, metric.p) if formula else least
+        perturbation = perturbed_by(noise)
+        model = fit_inner(
+            self.estimator,
+            people,
+            y,
+            perturbation,
+            n_copies=self.augment,
+            state=None if self.random_state is None else state,
+            classes=ballot.classes,
+            verbose=bool(self.verbose),
+        )
+        if not is_array(people, columns) or (metric.takes_tables and not hasattr(model, "feature_names_in_")):
+            ballot = self._ballot(people.coding)
+        if self.noise == "auto" and noise is not least and find_formula(model, perturbation, ballot) is None:
+            # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
+            perturbation = perturbed_by(least)
+        return choose_voter(
+            model, perturbation, ballot, metric, epsilon=epsilon, delta=delta, n_draws=n_draws, n_jobs=self.n_jobs
+        )
+
+    @abstractmethod
+    def _ballot(self, coding: Coding | None = None) -> Ballot: ...
+
+    def _asked_metric(self) -> Metric | None:
+        noise, metric = self.noise, super()._asked_metric()
+        if isinstance(noise, Noise):
+            if metric is not None and metric.takes_tables:
+                raise ValueError(f"noise must be given by name for a metric of tables; got {noise!r}.")
+            if metric is not None and metric != noise.metric:
+                raise ValueError(
+                    f"noise and metric must fit: noise was made for {noise.metric!r}, metric is {metric!r}. "
+                    "Leave metric out, or give the noise by name."
+                )
+            return noise.metric
+        if noise != "auto" and noise not in NOISES:
+            raise ValueError(
+                f"noise must be 'auto', {', '.join(map(repr, NOISES))} or a noise made with for_metric; got {noise!r}."
+            )
+        return metric
+
+    def _check_parameters(self) -> None:
+        check_probability("delta", self.delta)
+        if check_positive("epsilon", self.epsilon, cure="No finite number of draws gives 0.") >= 1:
+            raise ValueError(f"epsilon must be below 1, the largest possible difference; got {self.epsilon!r}.")
+        check_count("augment", self.augment, least=0, cure="0 trains on the data as they are.")
+        if self.n_draws != "auto":
+            check_count("n_draws", self.n_draws, cure="'auto' takes what epsilon and delta need.")
+        if self.n_jobs is not None:
+            check_count("n_jobs", self.n_jobs, cure="None uses every core.")
+
+
+class SmoothedClassifier(Smoothing, EnforcedClassifier):
     """A classifier whose probabilities are close for people who are close.
 
     ``h(x)[y] = E_t[1{f(x + t) = y}]``, the share of votes of the inner model f under noise t calibrated to a
-    metric D. For all people x and x', ``TV(h(x), h(x')) <= noise.bound(D(x, x')) <= D(x, x')``; where h has no formula,
+    metric D. For all people x and x', ``TV(h(x), h(x')) <= bound(D(x, x')) <= D(x, x')``; where h has no formula,
     averaging over finitely many draws adds `epsilon`, except with probability `delta` per pair.
 
     Covers / does not cover
@@ -87,13 +210,11 @@ class SmoothedClassifier(ClassifierMixin, Smoothed):
     ('exact', 0.0)
     """
 
-    classes_: npt.NDArray[Any]
-
     def __init__(
         self,
         estimator: Any,
         *,
-        metric: WeightedLp | TableMetric | None = None,
+        metric: Metric | None = None,
         noise: str | Noise = "auto",
         vote: Literal["hard", "soft", "trees"] = "hard",
         epsilon: float = 0.01,
@@ -116,15 +237,12 @@ class SmoothedClassifier(ClassifierMixin, Smoothed):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any) -> Self:
-        """Choose the noise, draw the seed of the bank, and fit the inner model.
+    def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        return np.asarray(getattr(self.estimator, "classes_", np.unique(y)) if frozen else np.unique(y))
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        """
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.vote not in ("hard", "soft", "trees"):
             raise ValueError(f"vote must be 'hard', 'soft' or 'trees'; got {self.vote!r}.")
         if self.vote == "soft" and hasattr(self.estimator, "predict") and not hasattr(self.estimator, "predict_proba"):
@@ -132,57 +250,16 @@ class SmoothedClassifier(ClassifierMixin, Smoothed):
                 f"estimator must have predict_proba for vote='soft'; {type(self.estimator).__name__} has not. "
                 "Use vote='hard'."
             )
-        X, y, rows = self._check_data(X, y, numeric=False)
-        check_classification_targets(y)
-        known = np.unique(y)
-        classes = np.asarray(getattr(self.estimator, "classes_", known) if is_frozen(self.estimator) else known)
-        if len(classes) < 2:
-            raise ValueError(f"y must hold at least two classes; got only one class, {classes[0]!r}.")
-        if not np.isin(known, classes).all():
-            raise ValueError(f"y must hold classes of the fitted estimator, {list(classes)}; got {list(known)}.")
-        self.classes_ = classes
-        self._prepare(X, y, rows, classes=classes)
-        return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities of the smoothed model; the guarantee is about these.
-
-        They depend on the row alone, not on the batch it comes in.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._means(X)
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Most likely class. **Not covered by the guarantee**: it jumps where classes tie; see `decide`."""
-        probabilities = self.predict_proba(X)
-        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
-
-    def certify(self, X: Any) -> Certificate:
-        """Per person: probabilities, an interval, and the distance at which the most likely class may change.
-
-        Each person's certificate holds with probability ``1 - delta`` over the draws made in `fit`; with certainty
-        where nothing is sampled, and there the intervals have width 0.
-        """
-        return certify_classes(self._estimate(X), self.guarantee_, self.classes_)
-
-    @property
-    def _ballot(self) -> Ballot:
-        return Ballot(self.vote, self.classes_, decode=self._decode)
-
-    def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
-        # Hard votes put all the mass on one class; soft votes are a law to draw from.
-        beaten = votes.cumsum(axis=1)[:, :-1] <= rng.random(len(votes))[:, None]
-        return np.asarray(self.classes_[beaten.sum(axis=1)])
+    def _ballot(self, coding: Coding | None = None) -> Ballot:
+        return Ballot(self.vote, self.classes_, coding=coding)
 
 
-class SmoothedRegressor(RegressorMixin, Smoothed):
+class SmoothedRegressor(Smoothing, EnforcedRegressor):
     """A regressor whose predictions are close for people who are close.
 
     ``h(x) = E_t[f(x + t)]`` with f clipped to `output_range` ``(a, b)`` and noise t calibrated to a metric D. For all
-    people x and x', ``|h(x) - h(x')| <= (b - a) noise.bound(D(x, x')) <= (b - a) D(x, x')``; averaging over
+    people x and x', ``|h(x) - h(x')| <= (b - a) bound(D(x, x')) <= (b - a) D(x, x')``; averaging over
     finitely many draws adds ``(b - a) epsilon``, except with probability `delta` per pair.
 
     Covers / does not cover
@@ -214,13 +291,11 @@ class SmoothedRegressor(RegressorMixin, Smoothed):
     (3,)
     """
 
-    output_range_: tuple[float, float]
-
     def __init__(
         self,
         estimator: Any,
         *,
-        metric: WeightedLp | TableMetric | None = None,
+        metric: Metric | None = None,
         output_range: tuple[float, float] | None = None,
         noise: str | Noise = "auto",
         epsilon: float = 0.01,
@@ -243,49 +318,5 @@ class SmoothedRegressor(RegressorMixin, Smoothed):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any) -> Self:
-        """Choose the noise, draw the seed of the bank, and fit the inner model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        """
-        X, y, rows = self._check_data(X, y, numeric=True)
-        self.output_range_ = _check_range(self.output_range, y)
-        self._prepare(X, y, rows, classes=None)
-        return self
-
-    def predict(self, X: Any) -> FloatArray:
-        """Predictions of the smoothed model; the guarantee is about these.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._means(X)[:, 0]
-
-    def certify(self, X: Any) -> Certificate:
-        """Per person: prediction, an interval, and (`Certificate.range_at`) the range at a distance."""
-        return certify_predictions(self._estimate(X), self.guarantee_)
-
-    @property
-    def _ballot(self) -> Ballot:
-        return Ballot("value", None, self.output_range_, self._decode)
-
-    @property
-    def _output_range(self) -> tuple[float, float]:
-        return self.output_range_
-
-    def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
-        return votes[:, 0]
-
-
-def _check_range(given: Any, y: FloatArray) -> tuple[float, float]:
-    if given is not None:
-        return check_output_range(given)
-    low, high = float(y.min()), float(y.max())
-    if low == high:
-        raise ValueError(f"y is constant ({low:g}), so output_range cannot be taken from it. Give output_range.")
-    return low, high
+    def _ballot(self, coding: Coding | None = None) -> Ballot:
+        return Ballot("value", None, self.output_range_, coding)

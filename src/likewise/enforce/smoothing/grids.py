@@ -10,6 +10,7 @@ from likewise._typing import FloatArray
 # and decimals are rounded. `Cells` pays for it, so the promise stays sound.
 TOLERANCE = 2.0**-20
 _FARTHEST = 2.0**28  # beyond that many fractional steps, rounding uses up the tolerance
+FARTHEST_BETWEEN = 2.0**24  # beyond that many steps, the rounding of a place between two points would be felt
 _MOST_STEPS = 2**20  # a real grid is not finer than that over the range of the data
 
 
@@ -51,6 +52,15 @@ def on_grid(values: FloatArray, origin: float, step: float) -> np.ndarray[tuple[
     with np.errstate(over="ignore", invalid="ignore"):
         offset = (values - origin) / step
         return np.asarray((np.abs(offset - np.rint(offset)) <= TOLERANCE) & (np.abs(offset) <= _FARTHEST))
+
+
+def ease(places: FloatArray) -> FloatArray:
+    """Stretch places between two points of a fractional grid, so that they meet the points at `TOLERANCE` from them.
+
+    Values that close count as on the grid; the slope, ``1 / (1 - 2 TOLERANCE)``, is paid for with them.
+    """
+    down = np.floor(places)
+    return np.asarray(down + np.clip((places - down - TOLERANCE) / (1 - 2 * TOLERANCE), 0.0, 1.0))
 
 
 def is_whole(origin: float, step: float) -> bool:

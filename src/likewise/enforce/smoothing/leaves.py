@@ -8,50 +8,23 @@ advance, and one pass over the nodes gives the probability of every leaf.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
-from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingRegressor,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
 from likewise._threads import run_in_threads
 from likewise._typing import FloatArray, IntArray
 from likewise.enforce.smoothing.bank import Bank
-from likewise.enforce.smoothing.noises import Gaussian, Laplace, Noise, Uniform
+from likewise.enforce.smoothing.noises import Noise
+from likewise.models.trees import TreeNodes, leaf_range, read_trees
 from likewise.models.unwrapping import affine_map, last_step
-
-SINGLE_TREES = {DecisionTreeClassifier, ExtraTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor}
-FORESTS = {RandomForestClassifier, ExtraTreesClassifier, RandomForestRegressor, ExtraTreesRegressor}
-BOOSTED = {GradientBoostingRegressor, HistGradientBoostingRegressor}
 
 _PEOPLE_AT_ONCE = 1024
 
 
-def cumulative(noise: Noise) -> Callable[[FloatArray], FloatArray] | None:
-    """Distribution function of the standard noise per coordinate; None if coordinates are not independent."""
-    d = int(noise.visible.sum())
-    if type(noise) is Gaussian:
-        return lambda z: np.asarray(ndtr(z / Gaussian.SIGMA))
-    if type(noise) is Uniform:
-        return lambda z: np.clip(z + 0.5, 0.0, 1.0)
-    if type(noise) is Laplace and (noise.metric.p == 1 or d == 1):
-        return lambda z: np.where(z < 0, 0.5 * np.exp(-2 * np.abs(z)), 1 - 0.5 * np.exp(-2 * np.abs(z)))
-    return None
-
-
 @dataclass(frozen=True, eq=False)
-class TreeVotes:
+class LeafVotes:
     """``h(x) = baseline + sum over trees and leaves of P(x + t in leaf) value(leaf)``.
 
     Attributes
@@ -87,7 +60,7 @@ class TreeVotes:
     @classmethod
     def from_model(
         cls, model: Any, bank: Bank, *, vote: str = "soft", limits: tuple[float, float] | None = None
-    ) -> TreeVotes | None:
+    ) -> LeafVotes | None:
         """Read the model; None where leaves do not give its votes exactly.
 
         Parameters
@@ -98,9 +71,9 @@ class TreeVotes:
             For regressors, the range to which predictions are clipped. Clipping a sum is not a sum: unless the
             model cannot leave the range, it must be a single tree.
         """
-        if cumulative(bank.noise) is None:
+        if bank.noise.cumulative is None:
             return None
-        trees = _read(last_step(model), vote)
+        trees = read_trees(last_step(model), vote)
         if trees is None:
             return None
         nodes, baseline = trees
@@ -108,7 +81,7 @@ class TreeVotes:
             if len(nodes) == 1:
                 nodes[0].values[:] = np.clip(nodes[0].values + baseline, *limits) - baseline
             else:
-                least, most = _range(nodes, baseline)
+                least, most = leaf_range(nodes, baseline)
                 # A forest averages values of y; that the mean of n equal numbers may be rounded is no way out.
                 margin = 1e-12 * max(abs(least), abs(most))
                 if least < limits[0] - margin or most > limits[1] + margin:
@@ -119,7 +92,7 @@ class TreeVotes:
         """Exact averages of the votes, shape (n_samples, n_outputs)."""
         from likewise.enforce.smoothing.kernels import leaf_average
 
-        F = cumulative(self.noise)
+        F = self.noise.cumulative
         assert F is not None
         widths = self.noise.widths[self.features]
         out = np.empty((len(X), self.values.shape[1]))
@@ -141,115 +114,7 @@ class TreeVotes:
         return out
 
 
-@dataclass(eq=False)
-class _Nodes:
-    """One tree as arrays; a leaf has left = -1.
-
-    A row goes left if it is at most `threshold` after rounding to `dtype`: if it is at most `border`, ties aside.
-    """
-
-    left: IntArray
-    right: IntArray
-    feature: IntArray
-    threshold: FloatArray
-    border: FloatArray
-    values: FloatArray
-    dtype: type[np.floating[Any]]
-
-
-def output_limits(model: Any) -> tuple[float, float]:
-    """Range that a regression tree, forest or boosted sum of trees cannot leave, for any input.
-
-    Sums of the smallest and of the largest leaves. With an `output_range` that holds it, a sum of trees can be
-    smoothed exactly.
-
-    Examples
-    --------
-    >>> model = GradientBoostingRegressor(n_estimators=2).fit([[0], [1], [2]], [0, 1, 2])
-    >>> [round(limit, 2) for limit in output_limits(model)]
-    [0.81, 1.19]
-    """
-    trees = _read(last_step(model), "soft")
-    if trees is None:
-        raise TypeError(f"model must be a fitted sum of regression trees; got {type(model).__name__}.")
-    return _range(*trees)
-
-
-def _range(nodes: list[_Nodes], baseline: FloatArray) -> tuple[float, float]:
-    leaves = [tree.values[tree.left < 0] for tree in nodes]
-    least = float(baseline[0]) + sum(float(leaf.min()) for leaf in leaves)
-    most = float(baseline[0]) + sum(float(leaf.max()) for leaf in leaves)
-    return least, most
-
-
-def _read(model: Any, vote: str) -> tuple[list[_Nodes], FloatArray] | None:
-    """Trees whose sum (plus a baseline) is the model's vote."""
-    kind = type(model)
-    if getattr(model, "n_outputs_", 1) != 1:
-        return None
-    if kind in SINGLE_TREES:
-        return [_from_sklearn(model.tree_, 1.0, vote, classify=hasattr(model, "classes_"))], np.zeros(1)
-    if kind in FORESTS:
-        if vote == "hard" and hasattr(model, "classes_"):
-            return None
-        share = 1 / len(model.estimators_)
-        classify = hasattr(model, "classes_")
-        return [_from_sklearn(tree.tree_, share, vote, classify=classify) for tree in model.estimators_], np.zeros(1)
-    if kind is GradientBoostingRegressor:
-        if type(model.init_) is DummyRegressor:
-            baseline = np.ravel(model.init_.constant_).astype(np.float64)
-        elif isinstance(model.init_, str):  # "zero"
-            baseline = np.zeros(1)
-        else:
-            return None
-        trees = [tree.tree_ for tree in model.estimators_.ravel()]
-        return [_from_sklearn(tree, model.learning_rate, "soft", classify=False) for tree in trees], baseline
-    if kind is HistGradientBoostingRegressor:
-        if model.loss not in ("squared_error", "absolute_error", "quantile"):  # others have a link function
-            return None
-        if model.is_categorical_ is not None and np.any(model.is_categorical_):
-            return None
-        trees = [_from_histogram(stage[0].nodes) for stage in model._predictors]
-        return trees, np.ravel(model._baseline_prediction).astype(np.float64)
-    return None
-
-
-def _from_sklearn(tree: Any, factor: float, vote: str, *, classify: bool) -> _Nodes:
-    values = np.array(tree.value[:, 0, :], dtype=np.float64)
-    if classify and vote in ("hard", "trees"):
-        values = np.eye(values.shape[1])[values.argmax(axis=1)]
-    elif classify:
-        values /= values.sum(axis=1, keepdims=True)
-    # These trees round a row to float32 first: it is then at most the threshold if and only if the row is at most
-    # the middle between the last float32 that is, and the next.
-    last = tree.threshold.astype(np.float32)
-    last = np.where(last > tree.threshold, np.nextafter(last, np.float32(-np.inf)), last)
-    middle = (last.astype(np.float64) + np.nextafter(last, np.float32(np.inf)).astype(np.float64)) / 2
-    return _Nodes(
-        tree.children_left.astype(np.int64),
-        tree.children_right.astype(np.int64),
-        tree.feature.astype(np.int64),
-        tree.threshold,
-        middle,
-        values * factor,
-        np.float32,
-    )
-
-
-def _from_histogram(nodes: Any) -> _Nodes:
-    leaf = nodes["is_leaf"].astype(bool)
-    return _Nodes(
-        np.where(leaf, -1, nodes["left"].astype(np.int64)),
-        np.where(leaf, -1, nodes["right"].astype(np.int64)),
-        nodes["feature_idx"].astype(np.int64),
-        nodes["num_threshold"].astype(np.float64),
-        nodes["num_threshold"].astype(np.float64),
-        nodes["value"].astype(np.float64)[:, None],
-        np.float64,
-    )
-
-
-def _assemble(cls: type[TreeVotes], trees: list[_Nodes], baseline: FloatArray, model: Any, bank: Bank) -> TreeVotes:
+def _assemble(cls: type[LeafVotes], trees: list[TreeNodes], baseline: FloatArray, model: Any, bank: Bank) -> LeafVotes:
     """Join the trees: number the distinct splits, and find for each the bounds further up."""
     noise = bank.noise
     factor, shift = affine_map(model, noise.metric.n_features)

@@ -65,7 +65,7 @@ class LinearVotes:
         offsets, counts = np.unique(hidden, return_counts=True)
         return cls(np.where(visible, beta, 0.0), sigma, offset + offsets, counts / counts.sum())
 
-    def mean_votes(self, X: FloatArray) -> FloatArray:
+    def mean_votes(self, X: FloatArray, n_jobs: int | None = None) -> FloatArray:
         """Probabilities of both classes, shape (n_samples, 2)."""
         upper = np.empty(len(X))
         rows = max(1, _PRODUCTS_AT_ONCE // len(self.offsets))

@@ -10,17 +10,30 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from likewise._typing import BoolArray, FloatArray
+from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.enforce.smoothing.bank import CHUNK, Bank
 from likewise.enforce.smoothing.cells import LEAST_DRAWS, Cells, permutation
-from likewise.enforce.smoothing.draws import Draws
-from likewise.enforce.smoothing.noises import Splitting
-from likewise.enforce.smoothing.table_noise import TableNoise
-from likewise.metrics.coding import TableCoding
+from likewise.enforce.smoothing.draws import Draws, Perturbation, Seen
+from likewise.enforce.smoothing.noises import Noise, Splitting
+from likewise.guarantees.curves import Curve
+from likewise.metrics.coding import Coding
+from likewise.metrics.distance import ColumnWeights
+from likewise.metrics.lp import WeightedLp
+
+
+@dataclass(frozen=True)
+class TableCurve(Curve):
+    """Noise on the numbers of a table, keep-or-resample on the rest: total variation adds up to ``min(1, D + excess)``.
+
+    A category of weight w is kept with probability w and otherwise drawn from a background that does not depend on the
+    person, so two different values are told apart with probability w at most.
+    """
+
+    excess: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class Mixed:
+class Mixed(Perturbation):
     """Perturbations of a coded table (`likewise.metrics.coding.TableCoding`).
 
     - A number of positive weight gets noise. A missing one stays missing.
@@ -34,7 +47,8 @@ class Mixed:
 
     Attributes
     ----------
-    noise : TableNoise
+    deterministic : bool
+        Whether nothing is random: all K draws of a splitting are used.
     numbers : Bank, Cells or None
         Noise on the visible numeric columns, if there are any.
     visible, categorical, replaceable : ndarray of bool, shape (n_columns,)
@@ -50,7 +64,7 @@ class Mixed:
     seed : int
     """
 
-    noise: TableNoise
+    deterministic: bool
     numbers: Bank | Cells | None
     visible: BoolArray
     categorical: BoolArray
@@ -64,54 +78,78 @@ class Mixed:
     @classmethod
     def from_training_data(
         cls,
-        noise: TableNoise,
-        X: FloatArray,
-        coding: TableCoding,
+        kind: type[Noise],
+        rows: FloatArray,
+        coding: Coding,
+        weights: ColumnWeights,
         seed: int,
         *,
         n_draws: int | None = None,
         epsilon: float = 0.01,
     ) -> Mixed:
-        """Learn from a coded table; `n_draws` and `epsilon` are for splitting, as in `Cells`."""
-        metric, names = noise.metric, coding.names
-        visible = np.array([metric.numeric.get(name, 0.0) > 0 for name in names])
-        weights = np.array([metric.numeric.get(n, metric.categorical.get(n, 0.0)) for n in names])
-        missing = np.array([metric.missing.get(name, 1.0) for name in names])
-        keep = np.where(coding.is_numeric, np.where(visible, missing, 0.0), weights)
-        replaceable = ~coding.is_numeric | (keep < 1)
-        fill = np.array([_middle(column) for column in X[:, visible].T])
-        shown = np.where(np.isnan(X[:, visible]), fill, X[:, visible]) if visible.any() else X[:, visible]
-        numbers: Bank | Cells | None = None
-        if isinstance(noise.numbers, Splitting):
-            numbers = Cells.from_training_data(noise.numbers, shown, n_draws=n_draws, epsilon=epsilon)
-        elif noise.numbers is not None:
-            numbers = Bank.from_training_data(noise.numbers, shown, seed)
-        K = numbers.n_draws if isinstance(numbers, Cells) else n_draws or LEAST_DRAWS
-        background = X[:, replaceable].copy()
-        return cls(
-            noise, numbers, visible, ~coding.is_numeric, replaceable, keep[replaceable], background, fill, K, seed
+        """Learn from coded people; `n_draws` and `epsilon` are for splitting, as in `Cells`."""
+        if not weights.matters.any():
+            raise ValueError(
+                "weights are all 0: under such a metric only a constant model qualifies. Give at least one column "
+                "a positive weight."
+            )
+        visible = weights.is_number & weights.matters
+        keep = np.where(
+            visible, np.nan_to_num(weights.missing, nan=1.0), np.where(weights.is_number, 0.0, weights.scales)
         )
+        replaceable = ~weights.is_number | (keep < 1)
+        fill = np.array([_middle(column) for column in rows[:, visible].T])
+        numbers: Bank | Cells | None = None
+        if visible.any():
+            names = [name for name, shown in zip(coding.names, visible, strict=True) if shown]
+            noise = kind.for_metric(WeightedLp(weights.weights[visible], weights.p, feature_names=names))
+            shown = np.where(np.isnan(rows[:, visible]), fill, rows[:, visible])
+            if isinstance(noise, Splitting):
+                numbers = Cells.from_training_data(noise, shown, n_draws=n_draws, epsilon=epsilon)
+            else:
+                numbers = Bank.from_training_data(noise, shown, seed)
+        K = numbers.n_draws if isinstance(numbers, Cells) else n_draws or LEAST_DRAWS
+        background = rows[:, replaceable].copy()
+        return cls(
+            issubclass(kind, Splitting), numbers, visible, ~weights.is_number, replaceable, keep[replaceable],
+            background, fill, K, seed,
+        )  # fmt: skip
 
     @property
-    def is_deterministic(self) -> bool:
-        """Whether nothing is random: all K draws of a splitting are used."""
-        return self.noise.is_splitting
+    def noise(self) -> Noise | None:  # type: ignore[override]
+        """On the numbers, if any of them matters."""
+        return None if self.numbers is None else self.numbers.noise
 
     @property
-    def epsilon(self) -> float:
-        """What a splitting of the numbers adds to the distance; mismatches add nothing."""
-        return self.numbers.epsilon if isinstance(self.numbers, Cells) else 0.0
+    def curve(self) -> Curve:
+        """That of the numbers where nothing else can differ; else the weakest."""
+        if self.numbers is not None and not self.keep.any():
+            return self.numbers.curve
+        return TableCurve(0.0 if self.numbers is None else self.numbers.curve.excess)
 
-    def prepare(self, X: FloatArray) -> FloatArray:
-        """People as the draws see them: numbers, codes of the categories that may be seen, what is missing."""
-        numbers = X[:, self.visible]
+    @property
+    def n_fixed(self) -> int | None:
+        """All K draws of a splitting."""
+        return self.n_draws if self.deterministic else None
+
+    def prepare(self, rows: FloatArray) -> FloatArray:
+        """Where the numbers are, which of them are missing, and the codes of the categories that may be seen."""
+        numbers = rows[:, self.visible]
         absent = np.isnan(numbers)
-        codes = X[:, self.categorical]
         hidden = self.keep[self.categorical[self.replaceable]] == 0
-        parts = [np.where(hidden, 0.0, codes), absent.astype(np.float64)]
+        parts = [absent.astype(np.float64), np.where(hidden, 0.0, rows[:, self.categorical])]
         if self.numbers is not None:
-            parts.insert(0, self.numbers.prepare(np.where(absent, self.fill, numbers)).astype(np.float64))
-        return np.ascontiguousarray(np.hstack(parts))
+            parts.insert(0, self.numbers.prepare(np.where(absent, self.fill, numbers)))
+        return np.hstack(parts)
+
+    def corners(self, seen: FloatArray) -> tuple[Seen, IntArray, FloatArray]:
+        """Corners of the numbers, with the rest of each person beside them."""
+        if self.numbers is None:
+            return super().corners(seen)
+        n = int(self.visible.sum())
+        corners, owner, share = self.numbers.corners(seen[:, :n])
+        rest = seen[owner, n:].astype(corners.dtype)
+        return np.hstack([corners, rest]), owner, share  # type: ignore[return-value]
 
     def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
         """Yield the draws up to ``edges[-1]`` in order, cut at every edge."""
@@ -119,21 +157,20 @@ class Mixed:
             keep, background = self._replacements(np.arange(start, stop))
             yield stop, MixedDraws(self, draws, keep, background)
 
-    def perturb(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by a draw of their own."""
-        n = len(X)
-        rows = X.copy()
-        absent = np.isnan(X[:, self.visible])
-        if self.is_deterministic:
+        n, rows = len(rows), rows.copy()
+        absent = np.isnan(rows[:, self.visible])
+        if self.deterministic:
             chosen = rng.integers(self.n_draws, size=n)
             keep, background = self._replacements(chosen)
         else:
             keep = rng.random((n, len(self.keep))) < self.keep
             background = self.background[rng.integers(len(self.background), size=n)]
         if self.numbers is not None:
-            filled = np.where(absent, self.fill, X[:, self.visible])
+            filled = np.where(absent, self.fill, rows[:, self.visible])
             noisy = (
-                self.numbers.perturb_by(filled, chosen)
+                self.numbers.perturb_by(filled, chosen, rng)
                 if isinstance(self.numbers, Cells)
                 else self.numbers.perturb(filled, rng)
             )
@@ -153,7 +190,7 @@ class Mixed:
 
     def _replacements(self, draws: npt.NDArray[np.int64]) -> tuple[BoolArray, FloatArray]:
         """What each of these draws keeps, and what it puts in place of the rest."""
-        if self.is_deterministic:
+        if self.deterministic:
             K = self.n_draws
             # Kept in floor(K w) of the K draws, so two different values are told apart in at most a share w of them.
             counts = [int(Fraction(float(w)) * K) for w in self.keep]
@@ -182,18 +219,14 @@ class MixedDraws:
     def __len__(self) -> int:
         return len(self.keep)
 
-    def apply(self, person: npt.NDArray[np.generic]) -> FloatArray:
+    def apply(self, person: Seen) -> FloatArray:
         """Perturb one person; shape (n_draws, n_columns)."""
         mixed = self.mixed
-        n_visible, n_codes = int(mixed.visible.sum()), int(mixed.categorical.sum())
-        own_numbers, codes, absent = np.split(
-            np.asarray(person), [len(person) - n_visible - n_codes, len(person) - n_visible]
-        )
+        n = int(mixed.visible.sum())
+        places, absent, codes = person[:n], person[n : 2 * n], person[2 * n :]
         rows = np.zeros((len(self), len(mixed.visible)))
         if self.numbers is not None:
-            if isinstance(mixed.numbers, Cells):
-                own_numbers = own_numbers.astype(np.int64)
-            noisy = self.numbers.apply(own_numbers)
+            noisy = self.numbers.apply(places)
             noisy[:, absent > 0] = np.nan
             rows[:, mixed.visible] = noisy
         rows[:, mixed.categorical] = codes

@@ -11,7 +11,7 @@ Every noise is sampled for a standard norm and divided by the metric's scales.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,8 @@ from scipy.special import erf, erfinv, ndtr, ndtri
 
 from likewise._typing import FloatArray
 from likewise.guarantees.curves import Curve, round_down, round_up
-from likewise.metrics.lp import WeightedLp, lp_norm
+from likewise.metrics.distance import lp_norm
+from likewise.metrics.lp import WeightedLp
 
 _SMALLEST_SCALE = 1e-290  # below it, noise of width 1/scale overflows
 
@@ -79,6 +80,11 @@ class Noise(Curve):
         conversion = float(visible.sum()) ** max(0.0, 1 / self.native_p - 1 / self.metric.p)
         return np.asarray(np.divide(conversion, scales, out=np.zeros_like(scales), where=visible))
 
+    @property
+    def cumulative(self) -> Callable[[FloatArray], FloatArray] | None:
+        """Distribution function of the standard noise per coordinate; None if coordinates are not independent."""
+        return None
+
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw `n` perturbations.
 
@@ -122,6 +128,11 @@ class Gaussian(Noise):
 
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         return rng.standard_normal((n, d)) * self.SIGMA
+
+    @property
+    def cumulative(self) -> Callable[[FloatArray], FloatArray]:
+        """``Phi(z / sigma)``."""
+        return lambda z: np.asarray(ndtr(z / self.SIGMA))
 
     def _curve(self, distance: FloatArray) -> FloatArray:
         return np.asarray(erf(np.sqrt(np.pi) / 2 * distance))
@@ -173,6 +184,13 @@ class Laplace(Noise):
         norm = lp_norm(z, p)
         return z * (radius / np.where(norm > 0, norm, 1.0))[:, None]
 
+    @property
+    def cumulative(self) -> Callable[[FloatArray], FloatArray] | None:
+        """``exp(-2 |z|) / 2`` below 0, for p = 1 or a single feature."""
+        if self.metric.p != 1 and self.visible.sum() != 1:
+            return None
+        return lambda z: np.where(z < 0, 0.5 * np.exp(-2 * np.abs(z)), 1 - 0.5 * np.exp(-2 * np.abs(z)))
+
     def _curve(self, distance: FloatArray) -> FloatArray:
         return np.asarray(-np.expm1(-distance))
 
@@ -199,6 +217,11 @@ class Uniform(Noise):
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         return rng.random((n, d)) - 0.5
 
+    @property
+    def cumulative(self) -> Callable[[FloatArray], FloatArray]:
+        """``z + 1/2``, between 0 and 1."""
+        return lambda z: np.clip(z + 0.5, 0.0, 1.0)
+
 
 @dataclass(frozen=True, repr=False)
 class Splitting(Noise):
@@ -208,15 +231,17 @@ class Splitting(Noise):
     border falls between them, which happens for at most ``s_i |x_i - x'_i| K + 1`` of the K shifts of feature i.
     So ``TV <= D + n_diff / K``, where ``n_diff`` counts the features in which they differ, for every pair of
     people and every model, with nothing left to chance. A feature whose values lie on a grid (whole numbers, say)
-    adds nothing to ``n_diff``: its cells hold whole steps. ``bound(D) = min(1, D)`` is the part without ``n_diff``.
+    adds nothing to ``n_diff``: its cells hold whole steps. ``bound(D) = min(1, D + excess)``.
 
     Attributes
     ----------
     metric : WeightedLp
     steps : "auto", None, or tuple of float
         Steps of the features' grids. "auto" finds them in the training data: whole numbers, and values that
-        repeat at multiples of a step. A declared step promises multiples of it (0: no grid); other values are then
-        refused. None uses no grid.
+        repeat at multiples of a step; a value between two points of such a grid is one or the other, in shares. A
+        declared step promises multiples of it (0: no grid); other values are then refused. None uses no grid.
+    excess : float
+        ``n / K``, where n counts the features without a grid; known once training data and the number of draws are.
 
     Examples
     --------
@@ -228,6 +253,7 @@ class Splitting(Noise):
     """
 
     steps: Any = "auto"
+    excess: float = 0.0
 
     native_p: ClassVar[float] = 1.0
 
@@ -244,6 +270,9 @@ class Splitting(Noise):
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         # The centre of the cell minus the person is uniform, for each single person.
         return rng.random((n, d)) - 0.5
+
+
+NOISES: dict[str, type[Noise]] = {kind.__name__.lower(): kind for kind in (Gaussian, Laplace, Uniform, Splitting)}
 
 
 def _check_steps(steps: Any, metric: WeightedLp) -> tuple[float, ...]:

@@ -9,26 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._typing import FloatArray
-from likewise.enforce.smoothing.calls import Scorer
+from likewise.enforce.smoothing.calls import VoteSums
 from likewise.enforce.smoothing.draws import Perturbation
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.intervals import clopper_pearson, empirical_bernstein, subset_margin
-from likewise.models.votes import Vote
 
 Advance = Callable[[int], None]
 
 _N_LOOKS = 16
 _ROUND_TO = 256  # looks come at multiples of it, which suits the tiles of `likewise.enforce.smoothing.forward`
-_BLOCK = 8192
 
 
 def mean_votes(
-    scorer: Scorer, people: npt.NDArray[np.generic], perturbation: Perturbation, n_draws: int, *, advance: Advance
+    votes: VoteSums, people: npt.NDArray[np.generic], perturbation: Perturbation, n_draws: int, *, advance: Advance
 ) -> FloatArray:
     """Average the votes for each (prepared) person over the first `n_draws` draws."""
     total: FloatArray | float = 0.0
     for _, draws in perturbation.parts([n_draws]):
-        total = total + scorer.sums(draws, people)[0]
+        total = total + votes.sums(draws, people)[0]
         advance(len(draws) * len(people))
     return np.asarray(total / n_draws)
 
@@ -91,7 +89,7 @@ class Schedule:
 
 
 def adaptive_votes(
-    scorer: Scorer,
+    votes: VoteSums,
     people: npt.NDArray[np.generic],
     perturbation: Perturbation,
     schedule: Schedule,
@@ -109,7 +107,7 @@ def adaptive_votes(
     out = Estimate(empty[0], empty[1], empty[2], np.zeros(len(people), dtype=np.int64))
     active = np.arange(len(people))
     for n, draws in perturbation.parts(edges):
-        sums, sums_of_squares = scorer.sums(draws, people[active])
+        sums, sums_of_squares = votes.sums(draws, people[active])
         total[active] += sums
         squares[active] += sums_of_squares
         advance(len(draws) * len(active))
@@ -126,13 +124,3 @@ def adaptive_votes(
         if not len(active):
             break
     return out
-
-
-def single_votes(
-    vote: Vote, X: FloatArray, perturbation: Perturbation, n_outputs: int, rng: np.random.Generator
-) -> FloatArray:
-    """One vote per person, each under a draw of its own; shape (n_samples, n_outputs)."""
-    votes = np.empty((len(X), n_outputs))
-    for start in range(0, len(X), _BLOCK):
-        votes[start : start + _BLOCK] = vote(perturbation.perturb(X[start : start + _BLOCK], rng))
-    return votes

@@ -1,9 +1,10 @@
-"""The fastest sound way to smooth a given model under a given noise."""
+"""The fastest sound way to smooth a given model under a given noise, frozen."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,169 +13,145 @@ import numpy.typing as npt
 from likewise._progress import progress_bar
 from likewise._threads import single_threaded_blas
 from likewise._typing import FloatArray
+from likewise.enforce.base import Scorer
+from likewise.enforce.smoothing.ballot import Ballot
 from likewise.enforce.smoothing.bank import Bank
-from likewise.enforce.smoothing.calls import CallScorer, Scorer
-from likewise.enforce.smoothing.cells import Cells
+from likewise.enforce.smoothing.calls import CalledVotes, VoteSums
 from likewise.enforce.smoothing.draws import Perturbation
-from likewise.enforce.smoothing.forward import Network, NetworkScorer, is_torch
-from likewise.enforce.smoothing.leaves import BOOSTED, FORESTS, SINGLE_TREES, TreeVotes
-from likewise.enforce.smoothing.margins import LINEAR_CLASSIFIERS, LinearVotes
-from likewise.enforce.smoothing.mixed import Mixed
-from likewise.enforce.smoothing.noises import Gaussian, Noise, Splitting, Uniform
-from likewise.enforce.smoothing.schedule import Advance, Schedule, adaptive_votes, mean_votes
+from likewise.enforce.smoothing.forward import NetworkVotes
+from likewise.enforce.smoothing.leaves import LeafVotes
+from likewise.enforce.smoothing.margins import LinearVotes
+from likewise.enforce.smoothing.schedule import Advance, adaptive_votes, mean_votes
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.draw_counts import error_margin
 from likewise.guarantees.intervals import clopper_pearson, hoeffding
-from likewise.guarantees.promise import Level
+from likewise.guarantees.promise import Guarantee
+from likewise.metrics.abstract import Metric
+from likewise.metrics.people import People
 from likewise.models.rowwise import is_rowwise
-from likewise.models.unwrapping import last_step
-from likewise.models.votes import Decode, Vote, clipped_predictions, hard_votes, soft_votes, tree_votes
 
 _BLOCK = 16_384  # people at a time: memory does not grow with their number
 
 
-@dataclass(frozen=True)
-class Ballot:
-    """What is voted on, and how.
+@dataclass(frozen=True, eq=False)
+class Voter(Scorer):
+    """A model averaged over a perturbation.
 
     Attributes
     ----------
-    vote : {"hard", "soft", "trees", "value"}
-        A class, class probabilities, a share of trees, or a prediction.
-    classes : ndarray, or None for regression
-    limits : tuple of float
-        Range of a vote.
-    decode : callable, optional
-        Turns perturbed rows into what the model takes.
+    guarantee : Guarantee
+    model : object
+        The fitted inner model.
+    perturbation : Perturbation
+    ballot : Ballot
+    n_jobs : int or None
     """
 
-    vote: str
-    classes: npt.NDArray[Any] | None = None
-    limits: tuple[float, float] = (0.0, 1.0)
-    decode: Decode | None = None
-
-    @property
-    def n_outputs(self) -> int:
-        """Numbers per vote."""
-        return 1 if self.classes is None else len(self.classes)
-
-    def schedule(self, epsilon: float, delta: float) -> Schedule:
-        """When to stop drawing."""
-        return Schedule(epsilon, delta, self.n_outputs, self.vote == "hard")
-
-    def of(self, model: Any) -> Vote:
-        """The model's votes for rows, in units of the output."""
-        network = _network(model, self) if is_torch(model) else None
-        if network is not None:
-            return network.vote
-        if self.classes is None:
-            return clipped_predictions(model, self.limits, self.decode)
-        if self.vote == "trees":
-            return tree_votes(model, self.classes)
-        return (hard_votes if self.vote == "hard" else soft_votes)(model, self.classes, self.decode)
-
-
-@dataclass(frozen=True, eq=False)
-class Voter(ABC):
-    """Computes the smoothed model for people.
-
-    Attributes
-    ----------
-    level : {"exact", "deterministic", "sampled"}
-    epsilon, delta : float
-        What the way of computing adds to the noise's promise.
-    n_draws : int
-        Evaluations of the model per person, at most.
-    """
-
-    level: Level
-    epsilon: float
-    delta: float
-    n_draws: int
-
-    @abstractmethod
-    def estimate(self, X: FloatArray, *, verbose: bool = False) -> Estimate:
-        """Smoothed votes per person, with an interval for each."""
-
-
-@dataclass(frozen=True, eq=False)
-class Exact(Voter):
-    """From a formula: nothing is drawn."""
-
-    votes: LinearVotes | TreeVotes
-    limits: tuple[float, float]
-    n_jobs: int | None
-
-    def estimate(self, X: FloatArray, *, verbose: bool = False) -> Estimate:
-        """Exact averages; the intervals have width 0."""
-        if isinstance(self.votes, LinearVotes):
-            mean = self.votes.mean_votes(X)
-        else:
-            mean = self.votes.mean_votes(X, self.n_jobs)
-            np.clip(mean, *self.limits, out=mean)
-        return Estimate(mean, mean, mean, np.zeros(len(X), dtype=np.int64))
-
-
-@dataclass(frozen=True, eq=False)
-class _Drawn(Voter):
-    """What the ways that evaluate the model share."""
-
-    scorer: Scorer
+    model: Any
     perturbation: Perturbation
     ballot: Ballot
+    n_jobs: int | None
 
-    def estimate(self, X: FloatArray, *, verbose: bool = False) -> Estimate:
+    def visible(self, people: People) -> FloatArray:
+        """What the draws may see of people."""
+        return self.perturbation.prepare(self._rows(people)) + 0.0  # no negative zero: equal rows have equal bytes
+
+    def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
+        """One vote per person, each under a draw of its own."""
+        rows, vote = self._rows(people), self.ballot.of(self.model)
+        blocks = [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
+        return np.concatenate([vote(self.perturbation.perturb(block, rng)) for block in blocks])
+
+    def _rows(self, people: People) -> FloatArray:
+        # Where the model takes rows as they are, only columns that must not matter may be missing: nobody looks there.
+        return people.rows if self.ballot.coding is not None else np.nan_to_num(people.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaVoter(Voter):
+    """From a formula: nothing is drawn."""
+
+    formula: LinearVotes | LeafVotes
+
+    def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
+        """Exact averages; the intervals have width 0."""
+        mean = np.clip(self.formula.mean_votes(self._rows(people), self.n_jobs), *self.ballot.limits)
+        return Estimate.certain(mean)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnVoter(Voter):
+    """What the ways that evaluate the model share."""
+
+    @cached_property
+    def sums(self) -> VoteSums:
+        """Sums of the model's votes, in the fastest way that it allows."""
+        network = self.ballot.network(self.model)
+        if network is not None and len(network.weights) > 1:
+            return NetworkVotes(network, self.n_jobs)
+        return CalledVotes(self.ballot.unit_votes(self.model), is_rowwise(self.model))
+
+    def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Averages over draws."""
-        shape = (len(X), self.ballot.n_outputs)
-        out = Estimate(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(len(X), dtype=np.int64))
-        low, high = self.ballot.limits
-        with progress_bar("Smoothing", len(X) * self.n_draws, show=verbose) as advance, single_threaded_blas():
-            for start in range(0, len(X), _BLOCK):
-                block = slice(start, start + _BLOCK)
-                people, where = _distinct(self.perturbation.prepare(X[block]))
-                advance((len(where) - len(people)) * self.n_draws)
-                found = self._of_people(people, advance)
-                out.mean[block] = low + (high - low) * found.mean[where]
-                out.lower[block] = low + (high - low) * found.lower[where]
-                out.upper[block] = low + (high - low) * found.upper[where]
-                out.n_draws[block] = found.n_draws[where]
-        return out
+        rows, n_draws = self._rows(people), self.guarantee.n_draws
+        parts: list[Estimate] = []
+        with progress_bar("Smoothing", len(rows) * n_draws, show=verbose) as advance, single_threaded_blas():
+            for start in range(0, len(rows), _BLOCK):
+                seen = self.perturbation.prepare(rows[start : start + _BLOCK])
+                corners, owner, share = self.perturbation.corners(seen)
+                distinct, where = _distinct(corners)
+                found = self._of_people(distinct, advance)
+                advance((len(seen) - len(distinct)) * n_draws)
+                # Each person's corners, weighed by their shares: for nearly everyone, one of them.
+                starts = np.flatnonzero(np.diff(owner, prepend=-1))
+                mean, lower, upper = (
+                    np.add.reduceat(share[:, None] * values[where], starts)
+                    for values in (found.mean, found.lower, found.upper)
+                )
+                parts.append(Estimate(mean, lower, upper, np.add.reduceat(found.n_draws[where], starts)))
+        mean, lower, upper = (
+            self.ballot.in_range(np.concatenate([getattr(part, name) for part in parts]))
+            for name in ("mean", "lower", "upper")
+        )
+        return Estimate(mean, lower, upper, np.concatenate([part.n_draws for part in parts]))
 
     @abstractmethod
     def _of_people(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate: ...
 
 
-class Deterministic(_Drawn):
+class SplittingVoter(DrawnVoter):
     """All K draws of a splitting: h is this average, so the intervals have width 0."""
 
     def _of_people(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate:
-        mean = mean_votes(self.scorer, people, self.perturbation, self.n_draws, advance=advance)
-        return Estimate(mean, mean, mean, np.full(len(people), self.n_draws))
+        n_draws = self.guarantee.n_draws
+        return Estimate.certain(mean_votes(self.sums, people, self.perturbation, n_draws, advance=advance), n_draws)
 
 
-class Fixed(_Drawn):
+class FixedVoter(DrawnVoter):
     """A fixed number of random draws."""
 
     def _of_people(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate:
-        mean = mean_votes(self.scorer, people, self.perturbation, self.n_draws, advance=advance)
+        n_draws, delta, n_outputs = self.guarantee.n_draws, self.guarantee.delta, self.ballot.n_outputs
+        mean = mean_votes(self.sums, people, self.perturbation, n_draws, advance=advance)
         # Two classes have one free probability; otherwise the intervals share delta (union bound).
-        share = self.delta if self.ballot.n_outputs <= 2 else self.delta / self.ballot.n_outputs
+        share = delta if n_outputs <= 2 else delta / n_outputs
         interval = clopper_pearson if self.ballot.vote == "hard" else hoeffding
-        return Estimate(mean, *interval(mean, self.n_draws, share), np.full(len(people), self.n_draws))
+        return Estimate(mean, *interval(mean, n_draws, share), np.full(len(people), n_draws))
 
 
-class Adaptive(_Drawn):
+class AdaptiveVoter(DrawnVoter):
     """As many random draws as each person needs for the promise; `n_draws` is the most that anyone does."""
 
     def _of_people(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate:
-        schedule = self.ballot.schedule(self.epsilon, self.delta)
-        return adaptive_votes(self.scorer, people, self.perturbation, schedule, advance=advance)
+        schedule = self.ballot.schedule(self.guarantee.slack, self.guarantee.delta)
+        return adaptive_votes(self.sums, people, self.perturbation, schedule, advance=advance)
 
 
 def choose_voter(
     model: Any,
-    perturbation: Bank | Cells | Mixed,
+    perturbation: Perturbation,
     ballot: Ballot,
+    metric: Metric,
     *,
     epsilon: float,
     delta: float,
@@ -186,69 +163,51 @@ def choose_voter(
     A number of draws asks for drawing; without one, a model with a formula needs none, and others take as many
     random draws per person as `epsilon` and `delta` need.
     """
-    if isinstance(perturbation, Bank) and n_draws is None:
-        formula = _formula(model, perturbation, ballot)
-        if formula is not None:
-            return Exact("exact", 0.0, 0.0, 0, formula, ballot.limits, n_jobs)
-    drawn = _scorer(model, ballot, n_jobs), perturbation, ballot
-    if isinstance(perturbation, Cells) or (isinstance(perturbation, Mixed) and perturbation.is_deterministic):
-        return Deterministic("deterministic", perturbation.epsilon, 0.0, perturbation.n_draws, *drawn)
-    if n_draws is not None:
+    output_range = ballot.limits if ballot.classes is None else None
+    parts = (model, perturbation, ballot, n_jobs)
+    formula = find_formula(model, perturbation, ballot) if n_draws is None else None
+    if formula is not None:
+        basis = "This holds for all pairs, with certainty: outputs come from a formula."
+        return FormulaVoter(
+            Guarantee(metric, perturbation.curve, "exact", basis, output_range=output_range), *parts, formula
+        )
+    if perturbation.n_fixed is not None:
+        K, excess = perturbation.n_fixed, perturbation.curve.excess
+        basis = (
+            f"This holds for all pairs, with certainty: outputs are averages over {K:,} fixed shifts of a grid, not "
+            "over random draws."
+        )
+        if excess:
+            basis += (
+                f" The {excess:.3g} is n/{K:,} for the n = {round(excess * K)} features whose values are not on a "
+                "grid; it is less for two people who differ in fewer of these."
+            )
+        return SplittingVoter(
+            Guarantee(metric, perturbation.curve, "deterministic", basis, n_draws=K, output_range=output_range), *parts
+        )
+    if n_draws is None:
+        kind: type[DrawnVoter] = AdaptiveVoter
+        most = ballot.schedule(epsilon, delta).edges[-1]
+    else:
         # An output in [0, 1] deviates like the probability of one class of two.
-        margin = error_margin(n_draws, delta, max(2, ballot.n_outputs))
-        return Fixed("sampled", margin, delta, n_draws, *drawn)
-    return Adaptive("sampled", epsilon, delta, ballot.schedule(epsilon, delta).edges[-1], *drawn)
+        kind, most, epsilon = FixedVoter, n_draws, error_margin(n_draws, delta, max(2, ballot.n_outputs))
+    basis = (
+        f"This holds for each pair with probability at least {1 - delta:.6g} over the {most:,} random draws made in "
+        "fit, for pairs chosen without knowledge of the draws."
+    )
+    return kind(Guarantee(metric, perturbation.curve, "sampled", basis, epsilon, delta, most, output_range), *parts)
 
 
-def candidate_noise(model: Any, ballot: Ballot, p: float, *, formula: bool) -> type[Noise]:
-    """The kind of noise to try first for "auto", by the type of the model (fitted or not).
-
-    One that may have a formula for it, if `formula` is asked for; else the least noise for the metric's p.
-    """
-    kind, without = type(last_step(model)), without_formula(p)
-    if not formula:
-        return without
-    if kind in LINEAR_CLASSIFIERS and ballot.vote == "hard" and ballot.n_outputs == 2:
-        return Gaussian
-    has_leaves = kind in SINGLE_TREES or kind in BOOSTED or (kind in FORESTS and ballot.vote != "hard")
-    return Uniform if has_leaves and p == 1 else without
-
-
-def without_formula(p: float) -> type[Noise]:
-    """The kind of noise for "auto" where the model has to be evaluated."""
-    return Splitting if p == 1 else Gaussian
-
-
-def has_formula(model: Any, bank: Bank, ballot: Ballot) -> bool:
-    """Whether the fitted model's smoothed votes have a formula under this noise."""
-    return _formula(model, bank, ballot) is not None
-
-
-def _formula(model: Any, bank: Bank, ballot: Ballot) -> LinearVotes | TreeVotes | None:
+def find_formula(model: Any, perturbation: Perturbation, ballot: Ballot) -> LinearVotes | LeafVotes | None:
+    """The formula of the smoothed votes of a fitted model, if there is one under this noise."""
+    if not isinstance(perturbation, Bank):
+        return None
     if ballot.vote == "hard":
-        linear = LinearVotes.from_model(model, bank)
+        linear = LinearVotes.from_model(model, perturbation)
         if linear is not None:
             return linear
-    return TreeVotes.from_model(model, bank, vote=ballot.vote, limits=ballot.limits if ballot.vote == "value" else None)
-
-
-def _scorer(model: Any, ballot: Ballot, n_jobs: int | None) -> Scorer:
-    network = None if ballot.vote == "trees" or ballot.decode is not None else _network(model, ballot)
-    if network is not None and len(network.weights) > 1:
-        return NetworkScorer(network, n_jobs)
-    return CallScorer(_unit_votes(ballot.of(model), ballot.limits), is_rowwise(model))
-
-
-def _network(model: Any, ballot: Ballot) -> Network | None:
-    return Network.from_model(model, kind=ballot.vote, n_outputs=ballot.n_outputs, limits=ballot.limits)
-
-
-def _unit_votes(vote: Vote, limits: tuple[float, float]) -> Vote:
-    """Votes in units of their range."""
-    low, high = limits
-    if limits == (0.0, 1.0):
-        return vote
-    return lambda rows: np.clip((vote(rows) - low) / (high - low), 0.0, 1.0)
+    limits = ballot.limits if ballot.vote == "value" else None
+    return LeafVotes.from_model(model, perturbation, vote=ballot.vote, limits=limits)
 
 
 def _distinct(people: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.intp]]:

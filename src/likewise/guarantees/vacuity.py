@@ -1,0 +1,48 @@
+"""A promise that says nothing must say so."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
+from likewise.metrics.people import People
+
+_MOST_EPSILON = 0.5
+_MOST_FAR = 0.99
+_PAIRS = 2000
+
+
+def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
+    """Warn where the promise allows nearly any difference: by its epsilon, or between nearly all pairs of `people`."""
+    if guarantee.epsilon >= _MOST_EPSILON:
+        warnings.warn(
+            f"The promise says little: outputs may differ by D + {guarantee.epsilon:.3g}, and 1 is the largest "
+            f"difference there is. Take more draws than {guarantee.n_draws:,} (n_draws='auto' takes what epsilon "
+            "needs), or use a metric with fewer columns.",
+            VacuousGuaranteeWarning,
+            stacklevel=3,
+        )
+    distances = _some_distances(guarantee, people)
+    far = float((distances >= 1).mean())
+    if far >= _MOST_FAR:
+        factor = float(f"{0.5 / np.median(distances):.1g}")
+        warnings.warn(
+            f"The promise says nothing about {far:.1%} of the pairs of people in X: they are at a distance D >= 1, "
+            "where outputs may differ by everything. Use a metric with smaller weights: under metric.scaled"
+            f"({factor:g}), half of these pairs are closer than about 0.5.",
+            VacuousGuaranteeWarning,
+            stacklevel=3,
+        )
+
+
+def _some_distances(guarantee: Guarantee, people: People) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Distances of up to `_PAIRS` pairs, the same in every run."""
+    n = len(people)
+    if n * (n - 1) // 2 <= _PAIRS:
+        a, b = np.triu_indices(n, 1)
+    else:
+        a, b = np.random.default_rng(0).integers(n, size=(2, _PAIRS))
+        a, b = a[a != b], b[a != b]
+    return guarantee.metric.weights_of(people.coding).distances(people.rows[a], people.rows[b])
