@@ -12,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from likewise import Gaussian, SmoothedClassifier, WeightedLp
 from likewise.enforce.smoothing.augmenting import fit_on_noisy_copies
 from likewise.enforce.smoothing.bank import Bank
+from likewise.metrics.coding import ArrayCoding
+from likewise.metrics.people import People
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -53,9 +55,16 @@ def bank_for(X, weight=1.0):
     return Bank.from_training_data(noise, X, seed=0)
 
 
-def train(estimator, X, y, n_copies=1, seed=0, weight=1.0):
+def train(estimator, X, y, n_copies=1, seed=0, weight=1.0, classes=(0, 1)):
+    people = People(X, ArrayCoding(X.shape[1]), X)
     return fit_on_noisy_copies(
-        estimator, X, y, bank_for(X, weight), n_copies, np.random.default_rng(seed), classes=np.unique(y)
+        estimator,
+        people,
+        y,
+        bank_for(X, weight),
+        n_copies,
+        np.random.default_rng(seed),
+        classes=classes if classes is None else np.unique(y),
     )
 
 
@@ -178,7 +187,7 @@ def test_training_is_determined_by_the_seeds(people, estimator):
 def test_a_regressor_is_trained_by_epochs_too(people):
     X, _ = people
     model = MLPRegressor(hidden_layer_sizes=(8,), max_iter=4, early_stopping=True, random_state=0)
-    fitted = fit_on_noisy_copies(model, X, X[:, 0], bank_for(X), 1, np.random.default_rng(0))
+    fitted = train(model, X, X[:, 0], classes=None)
     assert fitted.predict(X).shape == (50,)
 
 

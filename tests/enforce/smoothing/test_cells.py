@@ -1,6 +1,8 @@
 """Splitting: no pair of people is further apart than promised, counted in whole numbers where possible."""
 
+import itertools
 import os
+from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.datasets import make_classification
+from sklearn.model_selection import cross_val_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from likewise import SmoothedClassifier, Splitting, WeightedLp
+from likewise import SmoothedClassifier, Splitting, TableMetric, WeightedLp
 from likewise.enforce.smoothing.cells import LEAST_DRAWS, Cells
 from likewise.enforce.smoothing.grids import find_step
 
@@ -28,7 +31,8 @@ def cells_for(X, weights, *, p=1, n_draws=100, steps="auto", epsilon=0.01):
 
 def all_rows(cells, X):
     """Perturbed rows of each person, shape (n_people, n_draws, n_features)."""
-    people = cells.prepare(np.asarray(X, dtype=float))
+    people, owner, _ = cells.corners(cells.prepare(np.asarray(X, dtype=float)))
+    assert len(owner) == len(X)  # nobody is between two points of a grid
     return np.array([np.concatenate([d.apply(x) for _, d in cells.parts([cells.n_draws])]) for x in people])
 
 
@@ -61,13 +65,13 @@ def test_on_a_grid_the_share_of_differing_draws_is_the_distance():
     cells = cells_for(X, [0.125], n_draws=16)  # two positions per step: 16 * 0.125
     expected = np.minimum(1, 0.125 * np.abs(X - X.T))
     np.testing.assert_array_equal(share_differing(cells, X), expected)
-    assert cells.epsilon == 0
+    assert cells.curve.excess == 0
 
 
 def test_off_a_grid_each_differing_feature_adds_at_most_one_draw():
     X = np.random.default_rng(0).normal(size=(25, 3))
     cells = cells_for(X, [0.3, 1.0, 2.0], n_draws=50)
-    assert cells.epsilon == 3 / 50
+    assert cells.curve.excess == 3 / 50
     assert_no_pair_above(cells, X, [0.3, 1.0, 2.0])
 
 
@@ -197,13 +201,13 @@ def test_draws_follow_from_epsilon():
     X = np.random.default_rng(8).normal(size=(50, 30))
     assert cells_for(X, np.ones(30), n_draws=None, epsilon=0.001).n_draws == 30_000
     assert cells_for(X, np.ones(30), n_draws=None, epsilon=0.5).n_draws == LEAST_DRAWS
-    assert cells_for(np.rint(X), np.ones(30), n_draws=None, epsilon=1e-9).epsilon == 0
+    assert cells_for(np.rint(X), np.ones(30), n_draws=None, epsilon=1e-9).curve.excess == 0
 
 
 def test_a_grid_too_fine_for_the_draws_counts_as_none():
     X = np.arange(20.0)[:, None]
-    assert cells_for(X, [0.001], n_draws=500).epsilon == 1 / 500
-    assert cells_for(X, [0.001], n_draws=1000).epsilon == 0
+    assert cells_for(X, [0.001], n_draws=500).curve.excess == 1 / 500
+    assert cells_for(X, [0.001], n_draws=1000).curve.excess == 0
 
 
 @pytest.mark.parametrize(
@@ -226,22 +230,101 @@ def test_standardised_whole_numbers_are_a_grid():
     scaled = (ages - ages.mean()) / ages.std()
     assert find_step(scaled) == pytest.approx(1 / ages.std())
     cells = cells_for(scaled[:, None], [0.9], n_draws=1000)
-    assert cells.epsilon == 0
+    assert cells.curve.excess == 0
     assert_no_pair_above(cells, np.unique(scaled)[::3, None], [0.9])
 
 
-def test_values_off_the_grid_are_refused_with_a_cure():
+def test_values_off_a_declared_grid_are_refused_with_a_cure():
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
     metric = WeightedLp({"age": 0.1, "score": 0.2})
-    model = SmoothedClassifier(DecisionTreeClassifier(), metric=metric, noise="splitting", n_draws=100)
+    noise = Splitting.for_metric(metric, steps={"age": 1, "score": 1})
+    model = SmoothedClassifier(DecisionTreeClassifier(), noise=noise, n_draws=100)
     model.fit(pd.DataFrame(X, columns=["age", "score"]), y)
-    with pytest.raises(ValueError, match=r"step 1 .* 'score'.*got .*2\.5.*Round it"):
+    with pytest.raises(ValueError, match=r"step 1 .*'score'.*got .*2\.5.*Round it"):
         model.predict_proba(pd.DataFrame([[1.0, 2.5]], columns=["age", "score"]))
+    with pytest.raises(ValueError, match=r"'age'.*got .*0\.5"):
+        model.fit(pd.DataFrame(X + 0.5, columns=["age", "score"]), y)
     loose = SmoothedClassifier(
         DecisionTreeClassifier(), noise=Splitting.for_metric(WeightedLp([0.1, 0.2]), steps=None), n_draws=100
     ).fit(X, y)
     assert loose.predict_proba([[1.0, 2.5]]).shape == (1, 2)
     assert loose.guarantee_.epsilon == 0.02
+
+
+# -- between two points of a grid that was found ------------------------------------------------------------------
+
+
+def law(cells, x):
+    """Probability of each perturbed row of a person, by the bytes of the row."""
+    rows, _, shares = cells.corners(cells.prepare(np.asarray(x, dtype=float)[None]))
+    probability = defaultdict(float)
+    for row, share in zip(rows, shares, strict=True):
+        for _, draws in cells.parts([cells.n_draws]):
+            for perturbed in draws.apply(row):
+                probability[perturbed.tobytes()] += share / cells.n_draws
+    return probability
+
+
+def largest_excess(cells, X, weights):
+    """Over all pairs: total variation between the laws of the perturbed rows, minus distance and promised excess."""
+    laws, most = [law(cells, x) for x in X], -np.inf
+    for i, j in itertools.combinations(range(len(X)), 2):
+        keys = {*laws[i], *laws[j]}
+        variation = sum(abs(laws[i].get(key, 0.0) - laws[j].get(key, 0.0)) for key in keys) / 2
+        distance = float(np.abs(X[i] - X[j]) @ weights)
+        most = max(most, variation - min(1.0, distance + cells.curve.excess))
+    return most
+
+
+@pytest.mark.parametrize("scale", [1.0, 1 / 3], ids=["whole", "fractional"])
+@pytest.mark.parametrize("loose", [False, True])
+def test_values_between_points_of_a_found_grid_keep_the_promise(scale, loose):
+    rng = np.random.default_rng(3)
+    grid = rng.integers(0, 12, size=(60, 3)) * scale
+    if loose:
+        grid[:, 2] = rng.normal(size=60)
+    weights = np.array([0.11, 0.05, 0.2]) / scale
+    cells = cells_for(grid, weights, n_draws=40)
+    assert cells.curve.excess == (1 / 40 if loose else 0)
+    X = grid[:14].copy()
+    X[3:12] += rng.choice([0, 0.5, 0.25, 1e-3, 0.999], size=(9, 3)) * scale
+    X[12], X[13] = np.nextafter(X[3], np.inf), X[3] + 2.0**-21 * scale
+    assert largest_excess(cells, X, weights) <= 1e-9
+
+
+def test_control_rounding_to_the_nearest_point_breaks_the_promise(monkeypatch):
+    monkeypatch.setattr(Cells, "corners", lambda self, seen: (
+        (np.rint(seen) * self.per_step).astype(np.int64), np.arange(len(seen)), np.ones(len(seen))
+    ))  # fmt: skip
+    cells = cells_for(np.arange(12.0)[:, None], [0.125], n_draws=16)
+    assert largest_excess(cells, np.array([[3.4], [3.6]]), [0.125]) > 0.09
+
+
+def test_one_value_off_a_found_grid_does_not_reject_a_batch():
+    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+    for metric, people in (
+        (WeightedLp([0.1, 0.2]), X),
+        (TableMetric({"age": 0.1, "score": 0.2}, missing={"age": 0.5}), pd.DataFrame(X, columns=["age", "score"])),
+    ):
+        model = SmoothedClassifier(
+            DecisionTreeClassifier(random_state=0), metric=metric, noise="splitting", n_draws=100
+        )
+        model.fit(people, y)
+        assert model.guarantee_.epsilon == 0
+        some = people[:4].copy()
+        if isinstance(some, pd.DataFrame):
+            some.loc[1, "score"] = 2.5
+        else:
+            some[1, 1] = 2.5
+        scores = model.predict_proba(some)
+        np.testing.assert_array_equal(scores[[0, 2, 3]], model.predict_proba(people)[[0, 2, 3]])
+        gap = np.abs(scores[:, None, 1] - scores[:, 1])
+        assert (gap <= model.guarantee_.bound(metric.pairwise(some)) + 1e-12).all()
+        share = (
+            model.decide(people.iloc[[1] * 4000] if hasattr(people, "iloc") else people[[1] * 4000], 0) == 1
+        ).mean()
+        assert abs(share - model.predict_proba(people)[1, 1]) < 0.05
+    assert cross_val_score(model, people.assign(age=people.age + (people.index == 7) / 2), y, cv=5).shape == (5,)
 
 
 def test_steps_are_checked():
@@ -260,8 +343,8 @@ def test_the_estimator_reports_the_level_and_says_what_holds():
     promise = model.guarantee_
     assert (promise.level, promise.delta, promise.n_draws) == ("deterministic", 0.0, 1000)
     assert promise.epsilon == 6 / 1000
-    assert "n/1,000" in promise.statement
-    assert "among the 6" in promise.statement
+    assert "D(x, x') + 0.006" in promise.statement
+    assert "n/1,000 for the n = 6 features" in promise.statement
     assert "probability at least" not in promise.statement
     h = model.predict_proba(X)
     D = promise.metric.pairwise(X)
@@ -348,4 +431,4 @@ def test_no_pair_of_real_people_exceeds_its_bound(name, standardise):
     assert (variation <= np.minimum(1, D) + n_diff / 1000 + 1e-12).all()
     assert variation.max() > 0.1  # the check has something to find
     if not standardise:
-        assert cells.epsilon < len(cells.steps) / 1000  # whole numbers are found
+        assert cells.curve.excess < len(cells.steps) / 1000  # whole numbers are found

@@ -22,7 +22,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from likewise import Gaussian, Laplace, SmoothedClassifier, SmoothedRegressor, Uniform, WeightedLp
 from likewise.enforce.smoothing.bank import Bank
-from likewise.enforce.smoothing.leaves import TreeVotes, cumulative, output_limits
+from likewise.enforce.smoothing.leaves import LeafVotes
+from likewise.models.trees import output_limits
 
 N_DRAWS = 20_000
 # Hoeffding: a mean of votes in [0, 1] is off by more than this with probability 1e-9 (log(2 / 1e-9) = 21.4).
@@ -148,8 +149,8 @@ def test_leaf_boxes_against_brute_force_products():
     tree = DecisionTreeClassifier(max_depth=7, random_state=1).fit(X, Y)
     for name, kind in NOISES.items():
         noise = kind.for_metric(WeightedLp(np.linspace(0.5, 1.5, 5)))
-        votes = TreeVotes.from_model(tree, Bank.from_training_data(noise, X, 0))
-        F, expected = cumulative(noise), np.zeros((5, 2))
+        votes = LeafVotes.from_model(tree, Bank.from_training_data(noise, X, 0))
+        F, expected = noise.cumulative, np.zeros((5, 2))
         stack = [(0, np.full(5, -np.inf), np.full(5, np.inf))]
         while stack:
             node, low, high = stack.pop()
@@ -186,9 +187,10 @@ def test_hidden_columns_never_matter_and_are_averaged_over_the_training_rows():
 
 
 def test_a_linear_model_that_sees_only_hidden_columns_is_constant():
-    model = SmoothedClassifier(LogisticRegression(), metric=METRIC, noise="gaussian", random_state=0).fit(X, Y)
-    model.estimator_.coef_[:] = [[0, 1.0, 0, 0, 0]]
-    model.estimator_.intercept_[:] = 0
+    inner = LogisticRegression().fit(X, Y)
+    inner.coef_[:] = [[0, 1.0, 0, 0, 0]]
+    inner.intercept_[:] = 0
+    model = SmoothedClassifier(FrozenEstimator(inner), metric=METRIC, noise="gaussian", random_state=0).fit(X, Y)
     share = (X[:, 1] > 0).mean()
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], share, rtol=1e-12)
 

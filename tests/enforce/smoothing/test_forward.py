@@ -81,7 +81,7 @@ def test_under_splitting_people_in_the_same_cells_get_the_same_bits():
     net = FrozenEstimator(trained(MLPClassifier((32, 32), max_iter=5, random_state=0)))
     model = smoothed(net, "splitting", "soft")
     h = model.predict_proba(X)[:, 1]
-    cells = model.perturbation_
+    cells = model.scorer_.perturbation
     K, D = cells.n_draws, METRIC.pairwise(X)
     n_diff = (X[:, None] != X)[..., cells.noise.visible].sum(axis=2)
     assert (np.abs(h[:, None] - h) <= D + n_diff / K + 1e-12).all()

@@ -239,7 +239,7 @@ def test_parameters_that_do_not_fit_tables_are_refused():
     other = Gaussian.for_metric(WeightedLp([1.0]))
     with pytest.raises(ValueError, match="weights are all 0"):
         SmoothedClassifier(tree_pipeline(X), metric=METRIC_OF_ZEROS).fit(X, Y)
-    with pytest.raises(ValueError, match="noise must be given by name for a TableMetric"):
+    with pytest.raises(ValueError, match="noise must be given by name for a metric of tables"):
         SmoothedClassifier(tree_pipeline(X), metric=METRIC, noise=other).fit(X, Y)
     with pytest.raises(ValueError, match="at least two people"):
         SmoothedClassifier(tree_pipeline(X), metric=METRIC).fit(X[:1], Y[:1])

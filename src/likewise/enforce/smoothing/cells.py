@@ -73,7 +73,9 @@ class Cells(Perturbation):
         # One training row per draw, spread evenly over all of them.
         rows = (permutation(K, -1) * len(X)) // K
         noise = replace(noise, excess=float(loose.sum()) / K)
-        return cls(noise, K, origins, steps, X[:, ~noise.visible][rows], not isinstance(noise.steps, str))
+        cells = cls(noise, K, origins, steps, X[:, ~noise.visible][rows], not isinstance(noise.steps, str))
+        cells.prepare(X)  # refuses what is not on a declared grid
+        return cells
 
     @property
     def curve(self) -> Splitting:

@@ -107,9 +107,11 @@ class Smoothing(MetaEstimatorMixin, Enforced):
         if self.noise == "auto" and noise is not least and find_formula(model, perturbation, ballot) is None:
             # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
             perturbation = perturbed_by(least)
-        return choose_voter(
+        voter = choose_voter(
             model, perturbation, ballot, metric, epsilon=epsilon, delta=delta, n_draws=n_draws, n_jobs=self.n_jobs
         )
+        ballot.of(model)  # a model that cannot be asked for such votes is refused now
+        return voter
 
     @abstractmethod
     def _ballot(self, coding: Coding | None = None) -> Ballot: ...
