@@ -93,9 +93,9 @@ def test_audit_shows_excess_against_distance_and_shades_what_is_allowed(scores):
 
 
 def test_other_things_are_refused():
-    with pytest.raises(TypeError, match="metric must be a WeightedLp, TableMetric or MetricEstimate; got list"):
+    with pytest.raises(TypeError, match="metric must be a Metric, such as WeightedLp or TableMetric; got list"):
         MetricDisplay.from_metric([1, 2])
     with pytest.raises(TypeError, match="result must be what audit returned; got float"):
         AuditDisplay.from_audit(1.0)
-    with pytest.raises(ValueError, match="X must have the 1 numeric columns"):
+    with pytest.raises(ValueError, match="X must have 1 columns, one per weight"):
         MetricDisplay.from_metric(WeightedLp([1.0]), np.zeros((3, 2)))

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from likewise.metrics.tabular import TableMetric
     from likewise.plotting import AuditDisplay, MetricDisplay
     from likewise.reveal.estimated import MetricEstimate, estimate_minimal_metric
-    from likewise.reveal.exact import linear_metric, minimal_metric
+    from likewise.reveal.exact import minimal_metric
+    from likewise.reveal.recipe import linear_metric
 
 __version__ = "0.1.0.dev0"
 
@@ -42,7 +43,7 @@ _HOMES = {
     "error_margin": "likewise.guarantees.draw_counts",
     "estimate_minimal_metric": "likewise.reveal.estimated",
     "failure_probability": "likewise.guarantees.draw_counts",
-    "linear_metric": "likewise.reveal.exact",
+    "linear_metric": "likewise.reveal.recipe",
     "minimal_metric": "likewise.reveal.exact",
 }
 

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from likewise.auditing.violations import Audit
-from likewise.metrics.coding import TableCoding, as_frame
-from likewise.metrics.lp import WeightedLp
-from likewise.metrics.tabular import TableMetric
+from likewise.metrics.abstract import Metric, check_metric
+from likewise.metrics.coding import as_frame
 from likewise.reveal.estimated import MetricEstimate
 
 # Colours that stay apart for colour-blind readers, and in grey.
@@ -54,7 +53,7 @@ class MetricDisplay:
     @classmethod
     def from_metric(
         cls,
-        metric: WeightedLp | TableMetric | MetricEstimate,
+        metric: Metric | MetricEstimate,
         X: pd.DataFrame | np.ndarray[Any, Any] | None = None,
         *,
         ax: Any = None,
@@ -64,7 +63,7 @@ class MetricDisplay:
 
         Parameters
         ----------
-        metric : WeightedLp, TableMetric or MetricEstimate
+        metric : Metric or MetricEstimate
         X : array-like of shape (n_samples, n_features), optional
             People to compare the features on: numeric weights are then per standard deviation in X, so that features
             in different units can be compared (to the power p).
@@ -72,19 +71,14 @@ class MetricDisplay:
         most : int, default=20
             Features shown, at most.
         """
-        if isinstance(metric, MetricEstimate):
-            metric = metric.metric
-        if isinstance(metric, TableMetric):
-            weights = np.array([*metric.numeric.values(), *metric.categorical.values()])
-            names, mismatch = tuple(metric.columns), np.arange(len(weights)) >= len(metric.numeric)
-        elif isinstance(metric, WeightedLp):
-            weights, mismatch = metric.weights, np.zeros(metric.n_features, dtype=bool)
-            names = metric.feature_names or tuple(f"feature {i}" for i in range(metric.n_features))
-        else:
-            raise TypeError(f"metric must be a WeightedLp, TableMetric or MetricEstimate; got {type(metric).__name__}.")
+        metric = check_metric(metric.metric if isinstance(metric, MetricEstimate) else metric)
+        table = metric.describe()
+        weights = table["weight"].to_numpy(dtype=np.float64).copy()
+        mismatch = np.asarray(table["kind"] == "categorical") if "kind" in table else np.zeros(len(table), dtype=bool)
         if X is not None:
-            weights = weights.copy()
-            weights[~mismatch] *= _spread(X, metric) ** (1.0 if np.isinf(metric.p) else metric.p)
+            power = 1.0 if np.isinf(metric.p) else metric.p
+            weights[~mismatch] *= _spread(X, metric, list(table["column"][~mismatch])) ** power
+        names = [str(name) for name in table["column"]]
         return cls(names, weights, mismatch, metric.p).plot(ax=ax, most=most, per_spread=X is not None)
 
     def plot(self, *, ax: Any = None, most: int = 20, per_spread: bool = False) -> Self:
@@ -212,17 +206,15 @@ class AuditDisplay:
         return self
 
 
-def _spread(X: Any, metric: WeightedLp | TableMetric) -> Any:
-    if isinstance(metric, TableMetric):
-        frame, names = as_frame(X), list(metric.numeric)
-        absent = [name for name in names if name not in frame.columns]
-        if absent:
-            raise ValueError(f"X must have the column {absent[0]!r}, which the metric names.")
-        return np.nanstd(TableCoding.learn(frame[names], names, []).encode(frame[names]), axis=0) if names else 1.0
-    spread = np.asarray(X, dtype=np.float64).std(axis=0)
-    if spread.shape != (metric.n_features,):
-        raise ValueError(f"X must have the {metric.n_features} numeric columns of the metric; got {np.shape(X)}.")
-    return spread
+def _spread(X: Any, metric: Metric, names: list[Any]) -> Any:
+    """Standard deviations of numeric columns."""
+    if metric.takes_tables:  # it may have columns of which the metric says nothing
+        frame, known = as_frame(X), set(metric.describe()["column"])
+        X = frame[[name for name in frame.columns if name in known]]
+    coding = metric.coding(X)
+    spread = np.nanstd(coding.encode(X)[:, coding.is_number], axis=0)
+    positions = [name for name, number in zip(coding.names, coding.is_number, strict=True) if number]
+    return spread[[positions.index(name) for name in names]]
 
 
 def _axes(ax: Any, size: tuple[float, float]) -> Any:

@@ -180,7 +180,7 @@ def test_names_of_features_are_checked_by_scikit_learn_and_by_us():
         ({"predictions": ["a", "b"]}, "predictions must be numbers"),
         ({"predictions": [5.0, 12.0], "output_range": (0, 10)}, r"output_range, \(0, 10\); got 12"),
         ({"output_range": (1, 0)}, "output_range must be finite, the lowest first"),
-        ({"metric": WeightedLp([1.0])}, r"one weight per feature of X \(2\); it has 1"),
+        ({"metric": WeightedLp([1.0])}, r"X must have 1 columns, one per weight; got an array of shape \(2, 2\)"),
         ({"tolerance": -1.0}, "tolerance must be a non-negative finite number; got -1.0"),
         ({"n_worst": 0}, "n_worst must be a whole number >= 1; got 0"),
     ],
@@ -206,5 +206,5 @@ def test_models_with_impossible_answers_are_refused(answer, message):
 
 
 def test_metric_must_be_a_metric():
-    with pytest.raises(TypeError, match="metric must be a WeightedLp or a TableMetric; got list"):
+    with pytest.raises(TypeError, match="metric must be a Metric, such as WeightedLp or TableMetric; got list"):
         audit(None, X, [1, 1, 1], predictions=np.zeros(400))

@@ -14,7 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from likewise import SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp, audit, ceiling
-from likewise.pairs.points import People
+from likewise.metrics.coding import TableCoding
+from likewise.metrics.people import People
+from likewise.pairs.points import Points
 from likewise.pairs.scans import mean_powers, worst_partners
 from likewise.pairs.search import search
 
@@ -36,6 +38,11 @@ def make_table(rng, n, n_levels=4, holes=0.2):
             "job": pd.Categorical(rng.choice([*"abc", None], n)),
         }
     )
+
+
+def laid_out(X, metric):
+    points = Points.of(metric.people(X))
+    return points, points.scales(metric.weights_of(points.people.coding))
 
 
 @st.composite
@@ -63,10 +70,10 @@ def populations(draw):
 @given(populations())
 def test_pruned_search_returns_exactly_what_brute_force_returns(population):
     X, outputs, metric, n_worst = population
-    people = People.under(metric, X)
+    points, scales = laid_out(X, metric)
     count = np.random.default_rng(0).integers(1, 4, size=len(X))
-    arguments = (people.X, outputs, count, people.scales(metric), metric.p, TOLERANCE, n_worst)
-    pruned, full = (search(*arguments, kinds=people.kinds, prune=prune) for prune in (True, False))
+    arguments = (points.X, outputs, count, scales, metric.p, TOLERANCE, n_worst)
+    pruned, full = (search(*arguments, kinds=points.kinds, prune=prune) for prune in (True, False))
     assert full.n_compared == len(X) * (len(X) - 1) // 2
     assert pruned.n_violations == full.n_violations
     np.testing.assert_array_equal(pruned.pairs, full.pairs)
@@ -99,19 +106,20 @@ def test_worst_partner_of_each_person_is_that_of_the_metric(p):
     metric = TableMetric(
         {"age": 0.2, "income": 0.1}, {"region": 0.1, "owner": 0.05, "job": 0.2}, p, missing={"income": 0.3}
     )
-    people = People.under(metric, X)
-    _, excess, _ = worst_partners(people.X.T.copy(), outputs.T.copy(), people.scales(metric), p, 0.0, people.kinds)
+    points, scales = laid_out(X, metric)
+    _, excess, _ = worst_partners(points.X.T.copy(), outputs.T.copy(), scales, p, 0.0, points.kinds)
     gap = np.abs(outputs - outputs.T) - metric.pairwise(X)
     np.testing.assert_allclose(excess, np.maximum(np.triu(gap, 1).max(axis=1), 0), atol=1e-12)
 
 
 def test_mean_powers_of_codes_and_gappy_numbers_are_those_of_numpy():
     X = make_table(np.random.default_rng(0), 120)
-    people = People.of_table(X, ["age", "income"], ["region", "owner", "job"])
+    coding = TableCoding.learn(X, ["age", "income"], ["region", "owner", "job"])
+    points = Points.of(People.read(X, coding))
     i, j = np.triu_indices(120, 1)
     for p in (1.0, 2.5):
         np.testing.assert_allclose(
-            mean_powers(people.X.T.copy(), p, people.kinds), (people.gaps(i, j) ** p).mean(axis=0), rtol=1e-12
+            mean_powers(points.X.T.copy(), p, points.kinds), (points.gaps(i, j) ** p).mean(axis=0), rtol=1e-12
         )
 
 
@@ -245,7 +253,7 @@ def test_ceiling_of_people_who_differ_where_it_must_not_matter_is_shared():
     people = pd.DataFrame({"race": ["x", "y", "y", "x"]})
     assert ceiling(people, [1, 1, 0, 1], TableMetric(categorical={"race": 0})).value == pytest.approx(0.75)
     assert ceiling(people, [1, 0, 0, 1], TableMetric(categorical={"race": 1})).value == 1
-    with pytest.raises(TypeError, match="metric must be a WeightedLp or a TableMetric"):
+    with pytest.raises(TypeError, match="metric must be a Metric, such as WeightedLp or TableMetric"):
         ceiling(people, [1, 1, 0, 1], {"race": 0})
 
 

@@ -160,7 +160,7 @@ def test_equal_people_with_different_outputs_are_named():
     [
         ({"X": [[1.0, 2.0], [1.0, 2.0]], "predictions": [0.1, 0.1]}, "at least two distinct rows"),
         ({"X": [[1.0, 2.0]], "predictions": [0.1]}, "at least two people"),
-        ({"X": [[1.0, np.nan], [1.0, 2.0]]}, "X must be finite; got nan in row 0, column 1"),
+        ({"X": [[1.0, np.nan], [1.0, 2.0]]}, "X must be finite; got nan in row 0, 'feature 1'"),
         ({"X": [["a", "b"], ["c", "d"]]}, "X must hold numbers only"),
         ({"X": [1.0, 2.0]}, "X must be a table"),
         ({"predictions": [0.1, 0.2, 0.3]}, r"one entry per row of X \(2\); got an array of shape \(3,\)"),

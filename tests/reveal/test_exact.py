@@ -24,6 +24,7 @@ from sklearn.svm import SVR
 from sklearn.utils import all_estimators
 
 from likewise import TableMetric, WeightedLp, minimal_metric
+from likewise.models.preprocessing import UnprovableError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3)) * [1, 10, 0.1] + [0, 50, 3]
@@ -285,8 +286,16 @@ def test_a_constant_model_has_an_all_zero_metric():
     ids=lambda model: type(model).__name__,
 )
 def test_other_models_are_refused_with_the_next_function(model):
-    with pytest.raises(TypeError, match=REFUSED):
+    with pytest.raises(UnprovableError, match=REFUSED):
         minimal_metric(model)
+
+
+def test_other_errors_are_not_taken_for_a_missing_proof():
+    model = LinearRegression().fit(X, Y)
+    model.intercept_ = object()
+    with pytest.raises(TypeError, match="float") as caught:
+        minimal_metric(model)
+    assert not isinstance(caught.value, UnprovableError)
 
 
 def test_categories_alone_are_refused_for_probabilities():

@@ -14,6 +14,7 @@ import pandas as pd
 from likewise.app.files import FileError, atomic_write, read_table
 from likewise.app.pipelines import categorical_columns, table_model
 from likewise.metrics.tabular import TableMetric
+from likewise.models.preprocessing import UnprovableError
 from likewise.reveal.estimated import estimate_minimal_metric
 from likewise.reveal.exact import minimal_metric
 
@@ -71,7 +72,7 @@ def reveal(X: pd.DataFrame, y: npt.NDArray[Any], kind: str, seed: int, units: di
     try:
         found: Any = minimal_metric(model)
         how = f"Revealed exactly from a {kind} model: no smaller distance fits it."
-    except TypeError:
+    except UnprovableError:
         complete = X if not has_missing else X[~X.drop(columns=categorical).isna().any(axis=1)]
         distinct = complete.drop_duplicates()
         some = distinct.iloc[np.unique(np.linspace(0, len(distinct) - 1, _MOST_PEOPLE).astype(int))]

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from likewise._typing import FloatArray, IntArray
-from likewise.metrics.lp import WeightedLp
-from likewise.metrics.tabular import TableMetric
-from likewise.pairs.points import People
+from likewise.metrics.abstract import Metric, check_metric
+from likewise.metrics.distance import ColumnWeights
+from likewise.pairs.cuts import LiveProgram, PairProgram
+from likewise.pairs.points import Points
 
 _TOLERANCE = 1e-7
-_MAX_ROUNDS = 500
+_MOST_ROUNDS = 500
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Ceiling:
         return self.value
 
 
-def ceiling(X: Any, y: Any, metric: WeightedLp | TableMetric) -> Ceiling:
+def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     """Best mean confidence that any model fair under `metric` could reach on (`X`, `y`).
 
     The optimum of ``max mean_i h_i[y_i]`` over class probabilities h with ``TV(h_i, h_j) <= D(x_i, x_j)`` for all
@@ -56,9 +56,9 @@ def ceiling(X: Any, y: Any, metric: WeightedLp | TableMetric) -> Ceiling:
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        For a `TableMetric` a table with the metric's columns.
+        For a metric of tables a table with the metric's columns.
     y : array-like of shape (n_samples,)
-    metric : WeightedLp or TableMetric
+    metric : Metric
 
     Returns
     -------
@@ -73,90 +73,62 @@ def ceiling(X: Any, y: Any, metric: WeightedLp | TableMetric) -> Ceiling:
     >>> ceiling([[0.0], [1.0]], ["no", "yes"], WeightedLp([0.5])).value
     0.75
     """
-    from likewise.pairs.scans import worst_partners
-
-    if not isinstance(metric, (WeightedLp, TableMetric)):
-        raise TypeError(f"metric must be a WeightedLp or a TableMetric; got {type(metric).__name__}.")
-    people = People.under(metric, X)
-    scales = people.scales(metric)
+    metric = check_metric(metric)
+    points = Points.of(metric.people(X))
+    weights = metric.weights_of(points.people.coding)
     labels = np.asarray(y)
-    if labels.shape != (len(people),):
-        raise ValueError(f"y must have one label per row of X ({len(people)}); got an array of shape {labels.shape}.")
+    if labels.shape != (len(points),):
+        raise ValueError(f"y must have one label per row of X ({len(points)}); got an array of shape {labels.shape}.")
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     # People at distance 0 have the same probabilities under any fair model: they are one person with many labels.
-    groups = people.groups(among=scales > 0)
+    groups = points.groups(among=points.scales(weights) > 0)
     tally = np.zeros((len(groups.first), len(classes)))
     np.add.at(tally, (groups.of_row, codes), 1.0)
-    columns = np.ascontiguousarray(people.X[groups.first].T)
-    n = len(groups.first)
+    distinct = Points(points.people.take(groups.first), points.X[groups.first], points.kinds, points.gappy)
 
-    program = _Program(tally)
-    n_rounds = 0
-    while True:
-        h = program.h
-        outputs = np.ascontiguousarray((h[:, 1:] if len(classes) == 2 else h / 2).T)
-        partner, excess, _ = worst_partners(columns, outputs, scales, metric.p, 0.0, people.kinds)
-        if excess.max() <= _TOLERANCE:
-            break
-        if n_rounds == _MAX_ROUNDS:
-            raise RuntimeError(f"The linear program did not converge in {n_rounds} rounds. Take fewer people.")
-        chosen = [np.stack([np.arange(n), each], axis=1)[(each >= 0) & (excess > _TOLERANCE)] for each in partner]
-        pairs = np.unique(np.concatenate(chosen), axis=0)
-        program.add(pairs, people.distances(scales, metric.p, *groups.first[pairs].T))
-        program.solve()
-        n_rounds += 1
-    value = float((tally * program.h).sum() / len(people))
+    program = Confidence(distinct, weights, tally)
+    n_rounds = program.solve_with_cuts(_MOST_ROUNDS, "Take fewer people.")
+    value = float((tally * program.h).sum() / len(points))
+    n = len(distinct)
     return Ceiling(min(1.0, value), n * (n - 1) // 2, n_rounds, program.n_constraints)
 
 
-class _Program:
-    """Probabilities h, one row per person, kept alive in HiGHS while constraints are added."""
+class Confidence(PairProgram):
+    """Probabilities h, one row per person, with the largest sum of ``tally * h``."""
 
-    def __init__(self, tally: FloatArray) -> None:
-        import highspy
-
+    def __init__(self, points: Points, weights: ColumnWeights, tally: FloatArray) -> None:
         self.n, self.m = tally.shape
-        self.n_constraints = 0
+        self.points, self.weights, self.n_constraints = points, weights, 0
         self.h: FloatArray = np.eye(self.m)[tally.argmax(axis=1)]  # the optimum without constraints
-        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self.solver.silent()
-        n_columns = self.n * self.m
-        self.solver.addVars(n_columns, np.zeros(n_columns), np.ones(n_columns))
-        self.solver.changeColsCost(n_columns, np.arange(n_columns, dtype=np.int32), -tally.ravel())
-        self._add_rows(np.arange(n_columns).reshape(self.n, self.m), np.ones((self.n, self.m)), 1.0, 1.0)
+        self._columns, self._scales = np.ascontiguousarray(points.X.T), points.scales(weights)
+        self._program = LiveProgram(-tally.ravel(), np.zeros(tally.size), np.ones(tally.size))
+        self._program.add_rows(np.arange(tally.size).reshape(tally.shape), np.ones(tally.shape), 1.0, 1.0)
 
-    def add(self, pairs: IntArray, distances: FloatArray) -> None:
+    def violated(self) -> IntArray:
+        """For each person, those whose probabilities differ by more than the distance most, by excess and by ratio."""
+        from likewise.pairs.scans import worst_partners
+
+        outputs = np.ascontiguousarray((self.h[:, 1:] if self.m == 2 else self.h / 2).T)
+        partner, excess, _ = worst_partners(
+            self._columns, outputs, self._scales, self.weights.p, 0.0, self.points.kinds
+        )
+        everyone = np.arange(self.n)
+        chosen = [np.stack([everyone, each], axis=1)[(each >= 0) & (excess > _TOLERANCE)] for each in partner]
+        return np.unique(np.concatenate(chosen), axis=0)
+
+    def add(self, pairs: IntArray) -> int:
         """Add, for each pair, the set A of classes on which it exceeds: ``h_a(A) - h_b(A) <= D``."""
         a, b = pairs.T
         rises = self.h[a] > self.h[b]  # TV = h_a(A) - h_b(A) for this A
-        columns = np.concatenate(
-            [a[:, None] * self.m + np.arange(self.m), b[:, None] * self.m + np.arange(self.m)], axis=1
-        )
-        values = np.concatenate([rises, -1.0 * rises], axis=1)
-        self._add_rows(columns, values, -np.inf, distances)
+        classes = np.arange(self.m)
+        columns = np.concatenate([a[:, None] * self.m + classes, b[:, None] * self.m + classes], axis=1)
+        rows = self.points.people.rows
+        distances = self.weights.distances(rows[a], rows[b])
+        self._program.add_rows(columns, np.concatenate([rises, -1.0 * rises], axis=1), -np.inf, distances)
         self.n_constraints += len(pairs)
+        return len(pairs)
 
     def solve(self) -> None:
-        """Re-solve from the last basis."""
-        import highspy
-
-        self.solver.run()
-        status = self.solver.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"The linear program could not be solved ({status.name}).")
-        self.h = np.array(self.solver.getSolution().col_value).reshape(self.n, self.m)
-
-    def _add_rows(self, columns: npt.NDArray[Any], values: npt.NDArray[Any], low: Any, high: Any) -> None:
-        n = len(columns)
-        used = values != 0
-        starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))[:-1]]).astype(np.int32)
-        self.solver.addRows(
-            n,
-            np.broadcast_to(low, n).astype(np.float64),
-            np.broadcast_to(high, n).astype(np.float64),
-            int(used.sum()),
-            starts,
-            columns[used].astype(np.int32),
-            values[used].astype(np.float64),
-        )
+        """Find the probabilities."""
+        self.h = self._program.solve().reshape(self.n, self.m)

@@ -11,9 +11,9 @@ import pandas as pd
 
 from likewise._checks import check_count
 from likewise._typing import FloatArray, IntArray
-from likewise.metrics.lp import WeightedLp
-from likewise.metrics.tabular import TableMetric
-from likewise.pairs.points import Groups, People
+from likewise.metrics.abstract import Metric, check_metric
+from likewise.metrics.distance import ColumnWeights
+from likewise.pairs.points import Groups, Points
 from likewise.pairs.population import Population
 
 _SAMPLE = 2000
@@ -46,7 +46,7 @@ class Audit:
     n_samples, n_distinct, n_compared : int
         Rows, distinct people (row and output), and pairs of distinct people that were compared one by one.
     tolerance : float
-    metric : WeightedLp or TableMetric
+    metric : Metric
     """
 
     n_pairs: int
@@ -59,7 +59,7 @@ class Audit:
     n_distinct: int
     n_compared: int
     tolerance: float
-    metric: WeightedLp | TableMetric
+    metric: Metric
 
     @property
     def coverage(self) -> str:
@@ -85,7 +85,7 @@ class Audit:
 def audit(
     model: Any,
     X: Any,
-    metric: WeightedLp | TableMetric,
+    metric: Metric,
     *,
     predictions: Any = None,
     output_range: tuple[float, float] | None = None,
@@ -109,9 +109,9 @@ def audit(
         absolute difference, in the unit of the output. A plain function returns one number per row, or one
         probability per class. May be None if `predictions` is given.
     X : array-like of shape (n_samples, n_features)
-        For a `TableMetric` a table (pandas, polars or pyarrow) with the metric's columns, in any order; the model is
+        For a metric of tables a table (pandas, polars or pyarrow) with the metric's columns, in any order; the model is
         given it as a pandas DataFrame.
-    metric : WeightedLp or TableMetric
+    metric : Metric
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Outputs of any outside system, to be used in place of the model's answers: probabilities within [0, 1], or
         numbers within `output_range`.
@@ -148,36 +148,36 @@ def audit(
     """
     from likewise.pairs.search import search
 
-    if not isinstance(metric, (WeightedLp, TableMetric)):
-        raise TypeError(f"metric must be a WeightedLp or a TableMetric; got {type(metric).__name__}.")
+    metric = check_metric(metric)
     n_worst = check_count("n_worst", n_worst)
-    people = People.under(metric, X)
-    population = Population.of(model, X, people, predictions, output_range)
-    scales, unit = people.scales(metric), population.unit
+    points = Points.of(metric.people(X))
+    population = Population.of(model, X, points, predictions, output_range)
+    weights, unit = metric.weights_of(points.people.coding), population.unit
+    scales = points.scales(weights)
     if tolerance is None:
         tolerance = 1e-9 * unit
     elif isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
         raise ValueError(f"tolerance must be a non-negative finite number; got {tolerance!r}.")
-    groups = people.groups(population.outputs)
+    groups = points.groups(population.outputs)
     found = search(
-        people.X[groups.first],
+        points.X[groups.first],
         population.outputs[groups.first],
         groups.count,
         scales / unit,
         metric.p,
         float(tolerance) / unit,
         n_worst,
-        kinds=people.kinds,
+        kinds=points.kinds,
     )
-    n = len(people)
+    n = len(points)
     differences, distances = unit * found.differences, unit * found.distances
     return Audit(
         n_pairs=n * (n - 1) // 2,
         n_violations=found.n_violations,
         max_excess=float(differences[0] - distances[0]) if found.n_violations else 0.0,
         max_ratio=found.max_ratio,
-        violations=_table(people, groups, found.pairs, differences, distances, scales),
-        sample=_sample(population, scales, metric.p),
+        violations=_table(points, groups, found.pairs, differences, distances, scales),
+        sample=_sample(population, weights),
         n_samples=n,
         n_distinct=len(groups.first),
         n_compared=found.n_compared,
@@ -187,10 +187,10 @@ def audit(
 
 
 def _table(
-    people: People, groups: Groups, pairs: IntArray, differences: FloatArray, distances: FloatArray, scales: FloatArray
+    points: Points, groups: Groups, pairs: IntArray, differences: FloatArray, distances: FloatArray, scales: FloatArray
 ) -> pd.DataFrame:
     a, b = groups.first[pairs].T
-    contribution = scales * people.gaps(a, b)
+    contribution = scales * points.gaps(a, b)
     orders = np.argsort(-contribution, axis=1, kind="stable")
     with np.errstate(divide="ignore"):
         ratios = differences / distances
@@ -204,16 +204,15 @@ def _table(
             "ratio": ratios,
             "n_pairs": groups.count[pairs].prod(axis=1),
             "differs": pd.Series(
-                [people.differing(j, k, order) for j, k, order in zip(a, b, orders, strict=True)], dtype=object
+                [points.differing(j, k, order) for j, k, order in zip(a, b, orders, strict=True)], dtype=object
             ),
         }
     )
 
 
-def _sample(population: Population, scales: FloatArray, p: float) -> pd.DataFrame:
+def _sample(population: Population, weights: ColumnWeights) -> pd.DataFrame:
     # A fixed seed: the same audit twice is the same result.
-    a, b = np.random.default_rng(0).integers(len(population.people), size=(2, _SAMPLE))
+    rows = population.points.people.rows
+    a, b = np.random.default_rng(0).integers(len(rows), size=(2, _SAMPLE))
     a, b = a[a != b], b[a != b]
-    return pd.DataFrame(
-        {"difference": population.differences(a, b), "distance": population.people.distances(scales, p, a, b)}
-    )
+    return pd.DataFrame({"difference": population.differences(a, b), "distance": weights.distances(rows[a], rows[b])})

@@ -12,13 +12,12 @@ from scipy.special import softmax
 from sklearn import linear_model
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.svm import SVR, LinearSVR, NuSVR
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._typing import FloatArray
-from likewise.models.preprocessing import Source, UnprovableError, sources_after
+from likewise.models.preprocessing import RawColumn, UnprovableError, sources_after
+from likewise.models.unwrapping import unwrap
 
 # Exact classes: a subclass may predict differently. Those with a log link, several outputs or a kernel are not here.
 _REGRESSORS = {
@@ -81,7 +80,7 @@ class LinearModel:
 
     coef: FloatArray
     link: Link
-    sources: tuple[Source | None, ...]
+    sources: tuple[RawColumn | None, ...]
     names: tuple[str, ...]
     named: bool
 
@@ -132,14 +131,7 @@ def _largest_change(effect: FloatArray) -> float:
 
 def read_linear_model(model: Any) -> LinearModel:
     """Take a fitted model apart, or raise `UnprovableError` with the reason."""
-    steps: list[Any] = []
-    last = model
-    while isinstance(last, (FrozenEstimator, Pipeline)):
-        if isinstance(last, FrozenEstimator):
-            last = last.estimator
-        else:
-            steps += [step for _, step in last.steps[:-1]]
-            last = last.steps[-1][1]
+    steps, last = unwrap(model)
     try:
         check_is_fitted(last)
     except (TypeError, NotFittedError):
@@ -150,7 +142,7 @@ def read_linear_model(model: Any) -> LinearModel:
     known = getattr(model, "feature_names_in_", getattr(first, "feature_names_in_", None))
     n_raw = int(first.n_features_in_)
     names = tuple(f"x{i}" for i in range(n_raw)) if known is None else tuple(str(name) for name in known)
-    sources: list[Source | None] = [Source(i) for i in range(n_raw)]
+    sources: list[RawColumn | None] = [RawColumn(i) for i in range(n_raw)]
     for step in steps:
         sources = sources_after(step, sources)
     if len(sources) != coef.shape[1]:

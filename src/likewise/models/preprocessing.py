@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
@@ -22,14 +20,15 @@ from sklearn.preprocessing import (
 )
 
 from likewise._typing import FloatArray
+from likewise.models.unwrapping import unwrap
 
 
-class UnprovableError(Exception):
+class UnprovableError(TypeError):
     """The exact constant of a model cannot be proven; the message says why."""
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class RawColumn:
     """Where a coded column comes from: ``scale * raw + constant``, or one value per category of the raw column.
 
     `raw` says that nothing has been done to it yet, and `coder` which encoder defines the categories.
@@ -41,13 +40,13 @@ class Source:
     raw: bool = True
     coder: Any = None
 
-    def scaled(self, factor: float) -> Source:
+    def scaled(self, factor: float) -> RawColumn:
         """Return the source of the column times `factor`."""
         levels = None if self.levels is None else self.levels * factor
         return replace(self, scale=self.scale * factor, levels=levels, raw=False)
 
 
-Sources = list[Source | None]
+Sources = list[RawColumn | None]
 """One per coded column; None for a column that is constant."""
 
 _FACTORS: dict[type, Callable[[Any], Any]] = {
@@ -60,14 +59,13 @@ _FACTORS: dict[type, Callable[[Any], Any]] = {
 
 def sources_after(step: Any, sources: Sources) -> Sources:
     """Sources of the columns after a preprocessing step, or `UnprovableError`."""
-    if isinstance(step, FrozenEstimator):
-        return sources_after(step.estimator, sources)
-    kind = type(step)
-    if step is None or step == "passthrough" or (kind is FunctionTransformer and step.func is None):
-        return sources
-    if kind is Pipeline:
-        for _, part in step.steps:
+    steps, last = unwrap(step)
+    if last is not step:
+        for part in (*steps, last):
             sources = sources_after(part, sources)
+        return sources
+    kind = type(step)
+    if step is None or (kind is FunctionTransformer and step.func is None):
         return sources
     if kind in _FACTORS:
         if getattr(step, "clip", False):
@@ -107,7 +105,7 @@ def _one_hot(step: OneHotEncoder, sources: Sources) -> Sources:
         if result is None:
             result = [None] * codes.shape[1]
         for k in np.flatnonzero(np.ptp(codes, axis=0) > 0):
-            result[k] = Source(source.column, levels=codes[:, k], raw=False, coder=step)
+            result[k] = RawColumn(source.column, levels=codes[:, k], raw=False, coder=step)
     return result or []
 
 

@@ -19,9 +19,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
@@ -32,6 +30,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
+
+from likewise.models.unwrapping import unwrap
 
 _ROWWISE = {
     DecisionTreeClassifier,
@@ -62,14 +62,13 @@ def is_rowwise(model: Any) -> bool:
     >>> is_rowwise(DecisionTreeClassifier()), is_rowwise(len)
     (True, False)
     """
+    steps, last = unwrap(model)
+    if last is not model:
+        return all(is_rowwise(step) for step in (*steps, last))
     if model is None or isinstance(model, str):
-        return model in (None, "passthrough", "drop")
+        return model in (None, "drop")
     if type(model) is FunctionTransformer:  # a fitted ColumnTransformer has one for each "passthrough"
         return model.func is None
-    if type(model) is FrozenEstimator:
-        return is_rowwise(model.estimator)
-    if type(model) is Pipeline:
-        return all(is_rowwise(step) for _, step in model.steps)
     if type(model) is ColumnTransformer:
         fitted = getattr(model, "transformers_", model.transformers)
         return all(is_rowwise(step) for _, step, _ in fitted)

@@ -1,7 +1,8 @@
-"""Scalers in front of a model, folded into one affine map."""
+"""What stands in front of a model: pipelines and frozen estimators opened, scalers folded into one affine map."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,43 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from likewise._typing import FloatArray
 
 
+def unwrap(model: Any) -> tuple[list[Any], Any]:
+    """The steps in front of a model, and the model itself.
+
+    Frozen estimators are opened, pipelines inside pipelines laid out flat, and steps that do nothing left out. A
+    subclass of either may do anything, and is left closed.
+
+    Returns
+    -------
+    steps : list
+    last : object
+        None if every step does nothing.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> unwrap(make_pipeline("passthrough", FrozenEstimator(make_pipeline(MinMaxScaler(), Ridge()))))
+    ([MinMaxScaler()], Ridge())
+    """
+    *steps, last = (*_parts(model),) or (None,)
+    return steps, last
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    if type(model) is FrozenEstimator:
+        yield from _parts(model.estimator)
+    elif type(model) is Pipeline:
+        for _, step in model.steps:
+            yield from _parts(step)
+    elif model is not None and not (isinstance(model, str) and model == "passthrough"):
+        yield model
+
+
 def last_step(model: Any) -> Any:
     """The model behind any number of scalers (fitted or not), or the model itself."""
-    while True:
-        if type(model) is FrozenEstimator:
-            model = model.estimator
-        elif type(model) is Pipeline and all(_is_affine(step) for _, step in model.steps[:-1]):
-            model = model.steps[-1][1]
-        else:
-            return model
+    steps, last = unwrap(model)
+    return last if all(map(_is_affine, steps)) else model
 
 
 def affine_map(model: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
@@ -35,29 +64,21 @@ def affine_map(model: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
     (array([0.1]), array([-1.]))
     """
     factor, shift = np.ones(n_features), np.zeros(n_features)
-    while True:
-        if type(model) is FrozenEstimator:
-            model = model.estimator
-        elif type(model) is Pipeline and all(_is_affine(step) for _, step in model.steps[:-1]):
-            for _, step in model.steps[:-1]:
-                a, b = _factor_and_shift(step)
-                factor, shift = factor * a, shift * a + b
-            model = model.steps[-1][1]
-        else:
-            return factor, shift
+    steps, _ = unwrap(model)
+    if all(map(_is_affine, steps)):
+        for step in steps:
+            a, b = _factor_and_shift(step)
+            factor, shift = factor * a, shift * a + b
+    return factor, shift
 
 
 def _is_affine(step: Any) -> bool:
-    if step is None or (isinstance(step, str) and step == "passthrough"):
-        return True
     if type(step) is MinMaxScaler:
         return not step.clip
     return type(step) in (StandardScaler, RobustScaler, MaxAbsScaler)
 
 
 def _factor_and_shift(step: Any) -> tuple[Any, Any]:
-    if step is None or isinstance(step, str):
-        return 1.0, 0.0
     if isinstance(step, MinMaxScaler):
         return step.scale_, step.min_
     if isinstance(step, MaxAbsScaler):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +97,7 @@ class Points:
         """A value as it was written."""
         column = column if column < self.n_columns else int(self.gappy[column - self.n_columns])
         table = self.people.table
-        value = table.iat[person, column] if isinstance(table, pd.DataFrame) else table[person, column]
+        value: Any = table.iat[person, column] if isinstance(table, pd.DataFrame) else table[person, column]
         if pd.isna(value):
             return "missing"
         return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)

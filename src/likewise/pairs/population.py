@@ -11,7 +11,8 @@ from sklearn.base import is_classifier
 
 from likewise._checks import check_output_range
 from likewise._typing import FloatArray, IntArray
-from likewise.pairs.points import People
+from likewise.metrics.people import People
+from likewise.pairs.points import Points
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +21,7 @@ class Population:
 
     Attributes
     ----------
-    people : People
+    points : Points
     outputs : ndarray of shape (n_samples, n_outputs)
         ``unit * sum_k |outputs[a, k] - outputs[b, k]|`` is the difference between the people a and b: total
         variation of class probabilities, or absolute difference of predictions. The sum is at most 1.
@@ -28,7 +29,7 @@ class Population:
         A power of two, so that leaving it out and putting it back costs no digit. 1 for probabilities.
     """
 
-    people: People
+    points: Points
     outputs: FloatArray
     unit: float
 
@@ -37,25 +38,25 @@ class Population:
         cls,
         model: Any,
         X: Any,
-        people: People,
+        points: Points,
         predictions: Any = None,
         output_range: tuple[float, float] | None = None,
     ) -> Population:
         """Ask `model` about `X`, or take `predictions`; differences are in units of the width of `output_range`."""
         if predictions is None:
-            answers, probable = _ask(model, X, people)
+            answers, probable = _ask(model, X, points.people)
             guarantee = getattr(model, "guarantee_", None)
             output_range = output_range or getattr(guarantee, "output_range", None)
         else:
-            answers, probable = _given(predictions, len(people), output_range)
+            answers, probable = _given(predictions, len(points), output_range)
         if probable:
-            return cls(people, _probability_outputs(answers), 1.0)
+            return cls(points, _probability_outputs(answers), 1.0)
         if output_range is not None:
             low, high = check_output_range(output_range)
             answers = (answers - low) / (high - low)
         spread = float(np.ptp(answers))
         unit = float(np.exp2(np.ceil(np.log2(spread)))) if spread > 0 else 1.0
-        return cls(people, (answers / unit)[:, None], unit)
+        return cls(points, (answers / unit)[:, None], unit)
 
     def differences(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences of outputs between the people a and b."""
@@ -70,10 +71,10 @@ def _ask(model: Any, X: Any, people: People) -> tuple[FloatArray, bool]:
             "model must have predict_proba or predict, or be a function of rows; "
             f"got {type(model).__name__}. Pass predictions= for a system that cannot be called."
         )
-    rows: Any = people.X if people.table is None else people.table
+    rows = people.table
     known = getattr(model, "feature_names_in_", None)
-    if known is not None and people.table is None:  # scikit-learn checks the names, and warns where they are missing
-        rows = X if hasattr(X, "columns") else pd.DataFrame(people.X, columns=known)
+    if known is not None and isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
+        rows = X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
     answer = np.asarray(model(rows) if method is None else method(rows))
     probable = hasattr(model, "predict_proba")
     if not probable and (is_classifier_like(model) or answer.dtype.kind not in "biuf"):

@@ -11,17 +11,16 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray, IntArray
-from likewise.metrics.coding import as_frame, is_table
+from likewise.metrics.abstract import Metric
+from likewise.metrics.coding import ArrayCoding, TableCoding, as_frame, is_table
 from likewise.metrics.lp import WeightedLp
+from likewise.metrics.people import People
 from likewise.metrics.tabular import TableMetric
-from likewise.pairs.points import CODE, GAPPY, People
+from likewise.pairs.points import CODE, GAPPY, Points
 from likewise.pairs.population import Population
-from likewise.reveal.program import ROUNDING, Program
+from likewise.reveal.program import ROUNDING, SHORTFALL, MinimalWeights
 
-# A pair counts as explained at this relative shortfall, a little above what the solver leaves.
-_SHORTFALL = 2e-10
-_PER_ROUND = 500
-_MAX_ROUNDS = 200
+_MOST_ROUNDS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,7 @@ class MetricEstimate:
         Pairs that entered the linear program.
     """
 
-    metric: WeightedLp | TableMetric
+    metric: Metric
     active_pairs: pd.DataFrame
     n_pairs: int
     n_rounds: int
@@ -54,7 +53,7 @@ def estimate_minimal_metric(
     X: Any,
     p: float = 1,
     *,
-    categorical: Sequence[str] | None = None,
+    categorical: Sequence[Any] | None = None,
     predictions: Any = None,
     output_range: tuple[float, float] | None = None,
     upper: Mapping[Any, float] | None = None,
@@ -83,7 +82,7 @@ def estimate_minimal_metric(
         where no number is missing in `X` the metric refuses people with one missing.
     p : float, default=1
         Any finite number >= 1; 1 for tables with categories.
-    categorical : sequence of str, optional
+    categorical : sequence of names, optional
         Columns whose values are equal or not. None takes those of text, categories and truth values.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Probabilities to use in place of the model's answers, or numbers within `output_range`; `model` may then be
@@ -94,7 +93,8 @@ def estimate_minimal_metric(
     upper : mapping from feature name or position to weight, optional
         Weights may not be larger.
     fixed : mapping from feature name or position to weight, optional
-        Weights are these: ``fixed={"race": 0}`` asks what the metric would be if race must not matter.
+        Weights are these: ``fixed={"race": 0}`` asks what the metric would be if race must not matter. A number
+        that is the name of a column is taken as such.
 
     Returns
     -------
@@ -117,37 +117,27 @@ def estimate_minimal_metric(
     >>> estimate_minimal_metric(None, X, predictions=[0.1, 0.3, 0.6]).metric
     TableMetric(numeric: age=0.02; mismatch: region=0.3; p=1)
     """
-    from likewise.pairs.scans import worst_partners
-
     p = _check_finite_p(p)
-    everyone = _people(X, categorical, p)
+    everyone = Points.of(_people(X, categorical))
+    if p != 1 and (everyone.kinds == CODE).any():
+        raise ValueError(
+            f"p must be 1 for a table with categories or missing numbers; got {p:g}. Their weights are added outside "
+            "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, that a pair is explained is not a "
+            "linear constraint on the weights, and there is no linear program to solve."
+        )
     population = Population.of(model, X, everyone, predictions, output_range)
     distinct = everyone.groups()
     _check_distinct(population, distinct.first, distinct.of_row)
-    people = People(everyone.X[distinct.first], everyone.kinds, everyone.names)
-    columns, outputs = (np.ascontiguousarray(a.T) for a in (people.X, population.outputs[distinct.first]))
+    points = Points.of(everyone.people.take(distinct.first))
+    outputs = population.outputs[distinct.first]
     # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
     low, high = _bounds(upper, fixed, population, p)
-    _check_feasible(population, distinct.first, columns, outputs, low, high, p)
+    _check_feasible(population, distinct.first, points, outputs, low, high, p)
 
-    program = Program(people, outputs.T, low, high, p)
-    n_rounds = 0
-    while True:
-        scales = program.weights ** (1 / p)
-        partner, excess, ratio = worst_partners(columns, outputs, scales, p, ROUNDING, people.kinds)
-        if ratio.min() >= 1 - _SHORTFALL:
-            break
-        new = program.add(_choose(partner, excess, ratio))
-        if new == 0 or n_rounds == _MAX_ROUNDS:
-            raise RuntimeError(
-                f"The linear program did not converge after {n_rounds} rounds (worst shortfall "
-                f"{1 - ratio.min():.2g}). Lower p, or rescale features whose values are extremely large."
-            )
-        program.solve()
-        n_rounds += 1
-
+    program = MinimalWeights(points, outputs, low, high, p)
+    n_rounds = program.solve_with_cuts(_MOST_ROUNDS, "Lower p, or rescale features whose values are extremely large.")
     metric = _metric(everyone, program.weights * population.unit**p, p)
-    n = len(people)
+    n = len(points)
     return MetricEstimate(
         metric=metric,
         active_pairs=_describe(population, distinct.first[program.active()], metric),
@@ -157,33 +147,30 @@ def estimate_minimal_metric(
     )
 
 
-def _people(X: Any, categorical: Sequence[str] | None, p: float) -> People:
+def _people(X: Any, categorical: Sequence[Any] | None) -> People:
     """A matrix of numbers where that says all; otherwise a table, whose columns are told apart by type."""
     if not is_table(X):
         if categorical is not None:
             raise TypeError(f"categorical names columns, so X must be a table; got {type(X).__name__}.")
-        return People.of_array(X)
+        return _numbers(X, None)
     frame = as_frame(X)
+    names = list(frame.columns)
     if categorical is None:
-        chosen = [str(name) for name, column in frame.items() if _is_categorical(column)]
+        chosen = [name for name in names if _is_categorical(frame[name])]
         if not chosen and not frame.isna().any(axis=None):
-            return People.of_array(frame)
+            return _numbers(frame, tuple(names))
     else:
         chosen = list(categorical)
-        unknown = [name for name in chosen if name not in frame.columns]
-        if unknown or isinstance(categorical, str):
-            raise ValueError(f"categorical must list columns of X, {list(frame.columns)}; got {categorical!r}.")
-    wrong = [name for name in frame.columns if not isinstance(name, str)]
-    if wrong:
-        raise ValueError(f"X must have text as names of its columns; got {wrong[0]!r}. Use X.rename(columns=str).")
-    people = People.of_table(frame, [name for name in frame.columns if name not in chosen], chosen)
-    if p != 1 and (people.kinds == CODE).any():
-        raise ValueError(
-            f"p must be 1 for a table with categories or missing numbers; got {p:g}. Their weights are added outside "
-            "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, that a pair is explained is not a "
-            "linear constraint on the weights, and there is no linear program to solve."
-        )
-    return people
+        if isinstance(categorical, str) or not all(name in names for name in chosen):
+            raise ValueError(f"categorical must list columns of X, {names}; got {categorical!r}.")
+    return People.read(frame, TableCoding.learn(frame, [name for name in names if name not in chosen], chosen))
+
+
+def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
+    shape = np.shape(X)
+    if len(shape) != 2 or shape[1] == 0:
+        raise ValueError(f"X must be a table of people and features, (n_samples, n_features); got {shape}.")
+    return People.read(X, ArrayCoding(shape[1], names))
 
 
 def _is_categorical(column: pd.Series[Any]) -> bool:
@@ -196,47 +183,42 @@ def _is_categorical(column: pd.Series[Any]) -> bool:
     )
 
 
-def _metric(people: People, weights: FloatArray, p: float) -> WeightedLp | TableMetric:
-    if people.table is None:
-        return WeightedLp(weights, p, feature_names=people.names)
-    n_named = len(weights) - len(people.gappy)
-    codes = people.kinds == CODE
-    missing = {name: min(1.0, float(w)) for name, w in zip(people.gappy, weights[n_named:], strict=True)}
-    numeric = {people.name(i): float(weights[i]) for i in range(n_named) if not codes[i]}
-    for i, name in enumerate(people.gappy):
-        if numeric[name] == 0 and missing[name] > 0:
+def _metric(points: Points, weights: FloatArray, p: float) -> Metric:
+    coding = points.people.coding
+    if isinstance(coding, ArrayCoding):
+        return WeightedLp(weights, p, feature_names=coding.columns)
+    own, absent = weights[: points.n_columns], np.minimum(weights[points.n_columns :], 1.0)
+    for i, weight in zip(points.gappy, absent, strict=True):
+        if own[i] == 0 and weight > 0:
             # In a metric, a number of weight 0 may not matter by its absence either. As good as 0: all people in X
             # together span 1e-9.
-            values = people.X[:, np.flatnonzero(people.kinds == GAPPY)[i]]
-            numeric[name] = 1e-9 / float(np.nanmax(values) - np.nanmin(values) or 1.0)
-    categorical = {people.name(i): min(1.0, float(weights[i])) for i in range(n_named) if codes[i]}
-    return TableMetric(numeric, categorical, p, missing=missing or "refuse")
-
-
-def _choose(partner: IntArray, excess: FloatArray, ratio: FloatArray) -> IntArray:
-    """The worst pairs by excess and by ratio, at most one of each per person; shape (n, 2)."""
-    by_excess = np.argsort(-excess, kind="stable")[:_PER_ROUND]
-    by_ratio = np.argsort(ratio, kind="stable")[:_PER_ROUND]
-    pairs = np.concatenate(
-        [np.stack([by_excess, partner[0, by_excess]], axis=1), np.stack([by_ratio, partner[1, by_ratio]], axis=1)]
+            values = points.X[:, i]
+            own[i] = 1e-9 / float(np.nanmax(values) - np.nanmin(values) or 1.0)
+    named = list(zip(coding.names, own.tolist(), coding.is_number, strict=True))
+    missing = {coding.names[i]: float(weight) for i, weight in zip(points.gappy, absent, strict=True)}
+    return TableMetric(
+        {name: weight for name, weight, number in named if number},
+        {name: min(1.0, weight) for name, weight, number in named if not number},
+        p,
+        missing=missing or "refuse",
     )
-    return np.unique(pairs[pairs[:, 1] >= 0], axis=0)
 
 
-def _describe(population: Population, pairs: IntArray, metric: WeightedLp | TableMetric) -> pd.DataFrame:
-    people = population.people
+def _describe(population: Population, pairs: IntArray, metric: Metric) -> pd.DataFrame:
+    points = population.points
     a, b = pairs.T
-    scales = people.scales(metric)
+    weights = metric.weights_of(points.people.coding)
     forced = [
-        ", ".join(dict.fromkeys(people.name(int(i)) for i in np.flatnonzero(part)))
-        for part in people.gaps(a, b) * scales
+        ", ".join(dict.fromkeys(points.name(int(i)) for i in np.flatnonzero(part)))
+        for part in points.gaps(a, b) * points.scales(weights)
     ]
+    rows = points.people.rows
     frame = pd.DataFrame(
         {
             "row_a": a,
             "row_b": b,
             "difference": population.differences(a, b),
-            "distance": people.distances(scales, metric.p, a, b),
+            "distance": weights.distances(rows[a], rows[b]),
             "forces": pd.Series(forced, dtype=object),
         }
     )
@@ -269,13 +251,13 @@ def _check_distinct(population: Population, first: IntArray, of_row: IntArray) -
 
 def _bounds(upper: Any, fixed: Any, population: Population, p: float) -> tuple[FloatArray, FloatArray]:
     """Lower and upper limits of the weights, for outputs in units."""
-    people, unit = population.people, population.unit**p
-    codes = people.kinds == CODE
+    points, unit = population.points, population.unit**p
+    codes = points.kinds == CODE
     low, high = np.zeros(len(codes)), np.where(codes, 1.0 / unit, np.inf)
     named: set[int] = set()
     for parameter, given in (("upper", upper), ("fixed", fixed)):
         for key, weight in dict(given or {}).items():
-            i = _position(parameter, key, people)
+            i = _position(parameter, key, points)
             most = 1.0 if codes[i] else np.inf
             if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
                 raise ValueError(f"{parameter} must hold non-negative finite weights; got {weight!r} for {key!r}.")
@@ -287,25 +269,26 @@ def _bounds(upper: Any, fixed: Any, population: Population, p: float) -> tuple[F
             high[i] = float(weight) / unit
             if parameter == "fixed":
                 low[i] = high[i]
-            if weight == 0 and people.kinds[i] == GAPPY:  # what must not matter may not matter by its absence either
-                high[len(codes) - len(people.gappy) + people.gappy.index(people.name(i))] = 0.0
+            if weight == 0 and points.kinds[i] == GAPPY:  # what must not matter may not matter by its absence either
+                high[points.n_columns + points.gappy.tolist().index(i)] = 0.0
     return low, high
 
 
-def _position(parameter: str, key: Any, people: People) -> int:
-    d = len(people.kinds) - len(people.gappy)
-    if people.names is not None and str(key) in people.names:
-        return people.names.index(str(key))
+def _position(parameter: str, key: Any, points: Points) -> int:
+    coding, d = points.people.coding, points.n_columns
+    unnamed = isinstance(coding, ArrayCoding) and coding.columns is None
+    if not unnamed and key in coding.names:
+        return coding.names.index(key)
     if isinstance(key, Integral) and 0 <= int(key) < d:
         return int(key)
-    known = f"positions 0 to {d - 1}" if people.names is None else list(people.names[:d])
+    known = f"positions 0 to {d - 1}" if unnamed else coding.names
     raise ValueError(f"{parameter} must name features of X, {known}; got {key!r}.")
 
 
 def _check_feasible(
     population: Population,
     first: IntArray,
-    columns: FloatArray,
+    points: Points,
     outputs: FloatArray,
     low: FloatArray,
     high: FloatArray,
@@ -320,10 +303,10 @@ def _check_feasible(
 
     if not np.isfinite(high).any():
         return
-    people = population.people
     scales = np.where(np.isinf(high), 1e100, high ** (1 / p))
-    partner, excess, ratio = worst_partners(columns, outputs, scales, p, ROUNDING, people.kinds)
-    if ratio.min() >= 1 - _SHORTFALL:
+    columns, answers = np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T)
+    partner, excess, ratio = worst_partners(columns, answers, scales, p, ROUNDING, points.kinds)
+    if ratio.min() >= 1 - SHORTFALL:
         return
     worst = [i for i in np.argsort(-excess, kind="stable")[:3] if partner[0, i] >= 0]
     order = np.arange(len(high))
@@ -331,10 +314,10 @@ def _check_feasible(
     for i in worst:
         a, b = (int(first[k]) for k in (i, partner[0, i]))
         gap = float(population.differences(np.array([a]), np.array([b]))[0])
-        lines.append(f"rows {a} and {b} (outputs differ by {gap:.4g}; {people.differing(a, b, order)})")
+        lines.append(f"rows {a} and {b} (outputs differ by {gap:.4g}; {population.points.differing(a, b, order)})")
     n_people = int((partner[0] >= 0).sum())
     cure = "Raise these weights, or audit the model against the metric you have in mind."
-    if (people.kinds == CODE).any() and population.unit > 1:
+    if (points.kinds == CODE).any() and population.unit > 1:
         cure = "Weights of categories are at most 1: give output_range=(lowest, highest) to have shares of its width."
     raise ValueError(
         "fixed and upper leave no metric: some pairs differ only in bounded features, and these weights do not explain "

@@ -1,0 +1,32 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from likewise.app import commands
+from likewise.models.preprocessing import UnprovableError
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame({"age": RNG.normal(40, 10, 200), "job": RNG.choice(["a", "b"], 200)})
+Y = np.where(X["age"] + RNG.normal(0, 5, 200) > 40, "yes", "no")
+
+
+def test_a_logistic_model_is_read_exactly_and_a_forest_on_its_people():
+    assert "exactly" in commands.reveal(X, Y, "logistic", 0).how
+    found = commands.reveal(X, Y, "forest", 0)
+    assert "200 distinct people" in found.how
+    assert set(found.metric.columns) == {"age", "job"}
+
+
+def test_only_what_cannot_be_proven_is_estimated(monkeypatch):
+    def broken(model):
+        raise TypeError("unsupported operand")
+
+    monkeypatch.setattr(commands, "minimal_metric", broken)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        commands.reveal(X, Y, "logistic", 0)
+
+    def unproven(model):
+        raise UnprovableError("no constant")
+
+    monkeypatch.setattr(commands, "minimal_metric", unproven)
+    assert "For others it is an estimate" in commands.reveal(X, Y, "logistic", 0).how
