@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from benchmarks.common import network, seconds, section
 from likewise import SmoothedClassifier, WeightedLp
 from likewise._threads import single_threaded_blas
-from likewise.enforce.smoothing.forward import NetworkScorer
+from likewise.enforce.smoothing.forward import NetworkVotes
 
 N_DRAWS, N_PEOPLE, N_FEATURES, SIZE = 100_000, 8, 20, 2048
 
@@ -20,23 +20,23 @@ def run() -> str:
     model = SmoothedClassifier(
         FrozenEstimator(net), metric=WeightedLp(np.ones(N_FEATURES)), noise="gaussian", n_draws=N_DRAWS, random_state=0
     ).fit(X, y)
-    voter = model._voter()
+    voter = model.scorer_
     people = voter.perturbation.prepare(X[:N_PEOPLE])
     parts = [draws for _, draws in voter.perturbation.parts([N_DRAWS])]
 
-    def forward(scorer):
+    def forward(votes):
         with single_threaded_blas():
             for draws in parts:
-                scorer.sums(draws, people)
+                votes.sums(draws, people)
 
     matrix = np.random.default_rng(0).random((SIZE, SIZE), dtype=np.float32)
-    one_core = NetworkScorer(voter.scorer.network, n_jobs=1)
+    one_core = NetworkVotes(voter.sums.network, n_jobs=1)
     forward(one_core)
     product, whole, product_1, whole_1 = [], [], [], []
     for _ in range(5):  # in turns, so that both see the same machine; the best of each counts
         product.append(seconds(lambda: [matrix @ matrix for _ in range(4)]) / 4)
         time.sleep(0.5)  # until the product's threads stop waiting busily for more
-        whole.append(seconds(lambda: forward(voter.scorer)))
+        whole.append(seconds(lambda: forward(voter.sums)))
         with single_threaded_blas():
             product_1.append(cpu_seconds(lambda: matrix @ matrix))
         whole_1.append(cpu_seconds(lambda: forward(one_core)))

@@ -61,27 +61,29 @@ def main() -> None:
     report(likewise.audit(boosted, X_test, agreed))
 
     print("\n5. ENFORCE: the same kind of forest, trained on perturbed applications and smoothed under the metric.\n")
-    fair = likewise.SmoothedClassifier(boosted, metric=agreed, n_draws=N_DRAWS, augment=5, vote="soft", random_state=0)
-    fair.fit(X_train, y_train)
-    promise = fair.guarantee_
+    smoothed = likewise.SmoothedClassifier(
+        boosted, metric=agreed, n_draws=N_DRAWS, augment=5, vote="soft", random_state=0
+    )
+    smoothed.fit(X_train, y_train)
+    promise = smoothed.guarantee_
     print("For any two applicants whatever, in this table or not, the chances of approval differ by at most their")
     print(
         f"distance under the agreed metric plus {promise.epsilon:.3f}. Level: {promise.level}; no chance is involved.\n"
     )
 
     print("6. AUDIT, after:\n")
-    report(likewise.audit(fair, X_test, agreed, tolerance=promise.epsilon))
+    report(likewise.audit(smoothed, X_test, agreed, tolerance=promise.epsilon))
     some = X_test[:20]
     for name in MUST_NOT_MATTER:
         for value in X[name].unique():
             changed = some.assign(**{name: pd.Categorical([value] * len(some), dtype=X[name].dtype)})
-            assert (fair.predict_proba(changed) == fair.predict_proba(some)).all()
+            assert (smoothed.predict_proba(changed) == smoothed.predict_proba(some)).all()
     print(f"{len(some)} applicants got the same scores, to the last bit, with every value of race and sex.")
 
     print("\n7. WHAT IT COSTS, on the applicants held back:\n")
     scores = {
         "boosted forest, as it was": boosted.predict_proba(X_test),
-        "smoothed under the agreed metric": fair.predict_proba(X_test),
+        "smoothed under the agreed metric": smoothed.predict_proba(X_test),
     }
     print(f"{'':34}accuracy   ranking (AUC)   mean probability of what was decided")
     for name, each in scores.items():

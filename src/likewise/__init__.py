@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from likewise.enforce.smoothing.noises import Gaussian, Laplace, Splitting, Uniform
     from likewise.guarantees.certificate import Certificate
     from likewise.guarantees.draw_counts import draws_needed, error_margin, failure_probability
-    from likewise.guarantees.promise import Guarantee
+    from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
+    from likewise.metrics.abstract import Metric
     from likewise.metrics.lp import WeightedLp
     from likewise.metrics.tabular import TableMetric
     from likewise.plotting import AuditDisplay, MetricDisplay
@@ -29,6 +30,7 @@ _HOMES = {
     "Gaussian": "likewise.enforce.smoothing.noises",
     "Guarantee": "likewise.guarantees.promise",
     "Laplace": "likewise.enforce.smoothing.noises",
+    "Metric": "likewise.metrics.abstract",
     "MetricDisplay": "likewise.plotting",
     "MetricEstimate": "likewise.reveal.estimated",
     "SmoothedClassifier": "likewise.enforce.smoothing.estimators",
@@ -36,6 +38,7 @@ _HOMES = {
     "Splitting": "likewise.enforce.smoothing.noises",
     "TableMetric": "likewise.metrics.tabular",
     "Uniform": "likewise.enforce.smoothing.noises",
+    "VacuousGuaranteeWarning": "likewise.guarantees.promise",
     "WeightedLp": "likewise.metrics.lp",
     "audit": "likewise.auditing.violations",
     "ceiling": "likewise.auditing.ceilings",
@@ -55,6 +58,7 @@ __all__ = [
     "Gaussian",
     "Guarantee",
     "Laplace",
+    "Metric",
     "MetricDisplay",
     "MetricEstimate",
     "SmoothedClassifier",
@@ -62,6 +66,7 @@ __all__ = [
     "Splitting",
     "TableMetric",
     "Uniform",
+    "VacuousGuaranteeWarning",
     "WeightedLp",
     "audit",
     "ceiling",

@@ -15,7 +15,7 @@ import pytest
 from likewise import SmoothedClassifier, TableMetric
 from likewise.app.files import FileError, save_model
 from likewise.app.pipelines import table_model
-from likewise.app.scale import Scorer, score_file
+from likewise.app.scale import Order, score_file
 
 RNG = np.random.default_rng(0)
 N = 500
@@ -46,15 +46,15 @@ def place(tmp_path, model):
     return tmp_path
 
 
-def scorer(place, **options):
-    return Scorer((place / "model.skops").read_bytes(), **options)
+def order(place, **options):
+    return Order((place / "model.skops").read_bytes(), **options)
 
 
 def test_scores_are_those_of_the_model_in_any_batches(place, model):
     expected = model.predict_proba(PEOPLE.drop(columns="id"))
     for source, batch_rows, jobs in (("people.parquet", 64, 1), ("people.parquet", 1000, 1), ("people.parquet", 90, 2)):
         n = score_file(
-            scorer(place), place / source, place / "out.parquet", keep=("id",), batch_rows=batch_rows, jobs=jobs
+            order(place), place / source, place / "out.parquet", keep=("id",), batch_rows=batch_rows, jobs=jobs
         )
         scores = pd.read_parquet(place / "out.parquet")
         assert n == N
@@ -65,33 +65,33 @@ def test_scores_are_those_of_the_model_in_any_batches(place, model):
 
 
 def test_csv_gives_the_same_scores(place):
-    score_file(scorer(place), place / "people.parquet", place / "a.parquet", batch_rows=100)
-    score_file(scorer(place), place / "people.csv", place / "b.parquet", batch_rows=70)
+    score_file(order(place), place / "people.parquet", place / "a.parquet", batch_rows=100)
+    score_file(order(place), place / "people.csv", place / "b.parquet", batch_rows=70)
     pd.testing.assert_frame_equal(pd.read_parquet(place / "a.parquet"), pd.read_parquet(place / "b.parquet"))
 
 
 def test_intervals_and_decisions(place):
     options = {"intervals": True, "key": b"0123456789abcdef"}
-    score_file(scorer(place, **options), place / "people.parquet", place / "out.parquet")
+    score_file(order(place, **options), place / "people.parquet", place / "out.parquet")
     scores = pd.read_parquet(place / "out.parquet")
     assert (scores["p_yes_lower"] <= scores["p_yes"]).all()
     assert (scores["certified_distance"] >= 0).all()
     share = (scores["decision"] == "yes").mean()
     assert abs(share - scores["p_yes"].mean()) <= np.sqrt(np.log(2e9) / (2 * N))  # Hoeffding at 1e-9
-    score_file(scorer(place, **options), place / "people.parquet", place / "again.parquet", batch_rows=33)
+    score_file(order(place, **options), place / "people.parquet", place / "again.parquet", batch_rows=33)
     assert (pd.read_parquet(place / "again.parquet")["decision"] == scores["decision"]).all()
     PEOPLE.assign(race="y").to_parquet(place / "blind.parquet")
-    score_file(scorer(place, **options), place / "blind.parquet", place / "blind_out.parquet")
+    score_file(order(place, **options), place / "blind.parquet", place / "blind_out.parquet")
     assert (pd.read_parquet(place / "blind_out.parquet")["decision"] == scores["decision"]).all()
     options["key"] = b"another secret.."
-    score_file(scorer(place, **options), place / "people.parquet", place / "other.parquet")
+    score_file(order(place, **options), place / "people.parquet", place / "other.parquet")
     assert (pd.read_parquet(place / "other.parquet")["decision"] != scores["decision"]).any()
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
-    score_file(scorer(place), place / "people.parquet", place / "whole.parquet", batch_rows=50)
+    score_file(order(place), place / "people.parquet", place / "whole.parquet", batch_rows=50)
     calls = []
-    original = Scorer.__call__
+    original = Order.__call__
 
     def stumbling(self, batch):
         calls.append(len(batch))
@@ -99,14 +99,14 @@ def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
             raise KeyboardInterrupt
         return original(self, batch)
 
-    monkeypatch.setattr(Scorer, "__call__", stumbling)
+    monkeypatch.setattr(Order, "__call__", stumbling)
     with pytest.raises(KeyboardInterrupt):
-        score_file(scorer(place), place / "people.parquet", place / "out.parquet", batch_rows=50)
+        score_file(order(place), place / "people.parquet", place / "out.parquet", batch_rows=50)
     assert not (place / "out.parquet").exists()
     assert len(list((place / "out.parquet.parts").glob("*.parquet"))) == 3
     with pytest.raises(FileError, match="unfinished run with another model, table or options"):
-        score_file(scorer(place), place / "people.parquet", place / "out.parquet", batch_rows=60)
-    score_file(scorer(place), place / "people.parquet", place / "out.parquet", batch_rows=50)
+        score_file(order(place), place / "people.parquet", place / "out.parquet", batch_rows=60)
+    score_file(order(place), place / "people.parquet", place / "out.parquet", batch_rows=50)
     assert len(calls) == 4 + 7  # three parts were there
     pd.testing.assert_frame_equal(pd.read_parquet(place / "out.parquet"), pd.read_parquet(place / "whole.parquet"))
 
@@ -122,10 +122,10 @@ def test_bad_tables_are_one_clear_error(place):
         ("people.txt", "There is no file"),
     ):
         with pytest.raises(FileError, match=message):
-            score_file(scorer(place), place / name, place / f"{name}.out.parquet")
+            score_file(order(place), place / name, place / f"{name}.out.parquet")
         assert not (place / f"{name}.out.parquet").exists()
     with pytest.raises(FileError, match="has no column 'age'"):
-        score_file(scorer(place), place / "ageless.parquet", place / "out.parquet")
+        score_file(order(place), place / "ageless.parquet", place / "out.parquet")
 
 
 # -- a cluster ----------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, clust
     import distributed
 
     address, workers = cluster
-    score_file(scorer(place), place / "people.parquet", place / "here.parquet", keep=("id",), batch_rows=10)
+    score_file(order(place), place / "people.parquet", place / "here.parquet", keep=("id",), batch_rows=10)
     with distributed.Client(address, timeout="60s") as client:
         client.wait_for_workers(2, timeout=60)
 
@@ -186,7 +186,7 @@ def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, clust
     thread = threading.Thread(target=kill_when_under_way)
     thread.start()
     n = score_file(
-        scorer(place), place / "people.parquet", place / "there.parquet", keep=("id",), batch_rows=10, cluster=address
+        order(place), place / "people.parquet", place / "there.parquet", keep=("id",), batch_rows=10, cluster=address
     )
     thread.join(timeout=60)
     assert 5 <= stopped[0] < N / 10, "the worker must die while there is work left"
@@ -197,4 +197,4 @@ def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, clust
 def test_an_unreachable_cluster_is_one_clear_error(place):
     pytest.importorskip("distributed")
     with pytest.raises(FileError, match=r"Cannot reach a Dask scheduler at tcp://127.0.0.1:1"):
-        score_file(scorer(place), place / "people.parquet", place / "out.parquet", cluster="tcp://127.0.0.1:1")
+        score_file(order(place), place / "people.parquet", place / "out.parquet", cluster="tcp://127.0.0.1:1")

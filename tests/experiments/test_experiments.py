@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from likewise import Gaussian, Guarantee, SmoothedClassifier, WeightedLp
-from likewise.enforce.smoothing.forward import NetworkScorer
+from likewise.enforce.smoothing.forward import NetworkVotes
 from likewise.experiments import DATASETS, SEEDS, Settings, Trial, reproduce, summarise, trials
 from likewise.experiments.checkpoint import Checkpoint
 from likewise.experiments.figure import draw
@@ -85,7 +85,7 @@ def test_the_fast_forward_pass_is_taken():
     problem = prepare(data, "rows", 0, n_train=200, n_test=20)
     metric = WeightedLp(problem.weights, 2)
     model = SmoothedClassifier(network_for(0, TINY), metric=metric, noise="gaussian", augment=1, random_state=0)
-    assert isinstance(model.fit(problem.X_train, problem.y_train)._voter().scorer, NetworkScorer)
+    assert isinstance(model.fit(problem.X_train, problem.y_train).scorer_.sums, NetworkVotes)
 
 
 def test_synthetic_data_are_called_so(tiny, tmp_path):

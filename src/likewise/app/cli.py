@@ -235,13 +235,13 @@ def score(
     """
     from likewise.app.commands import read_key
     from likewise.app.files import load_model
-    from likewise.app.scale import Scorer, score_file
+    from likewise.app.scale import Order, score_file
 
     load_model(model)  # refuse a bad file before any work
     if decide != (key_file is not None):
         raise ValueError("--decide and --key-file go together: decisions are drawn with a secret key.")
-    scorer = Scorer(model.read_bytes(), intervals, read_key(key_file) if key_file else None)
-    n = score_file(scorer, table, out, keep=keep, batch_rows=batch, jobs=jobs, cluster=cluster, verbose=not say.as_json)
+    order = Order(model.read_bytes(), intervals, read_key(key_file) if key_file else None)
+    n = score_file(order, table, out, keep=keep, batch_rows=batch, jobs=jobs, cluster=cluster, verbose=not say.as_json)
     say(f"Scored {n:,} people.\nWrote {out}", n_people=n, scores_file=str(out))
     say.finish(f"likewise audit {table} --metric metric.toml --model {model}")
 

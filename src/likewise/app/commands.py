@@ -81,7 +81,7 @@ def reveal(X: pd.DataFrame, y: npt.NDArray[Any], kind: str, seed: int, units: di
             f"Revealed from a {kind} model: no smaller distance fits all pairs of {len(some):,} distinct people of the "
             "table. For others it is an estimate."
         )
-    if isinstance(found, TableMetric):
+    if found.takes_tables:
         numeric, mismatch = dict(found.numeric), dict(found.categorical)
     else:
         numeric, mismatch = dict(zip(X.columns, found.weights.tolist(), strict=True)), {}

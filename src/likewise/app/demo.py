@@ -11,7 +11,7 @@ from likewise import SmoothedClassifier, audit
 from likewise.app.commands import edit, reveal, write_report
 from likewise.app.files import save_model, write_metric
 from likewise.app.pipelines import table_model
-from likewise.app.scale import Scorer, score_file
+from likewise.app.scale import Order, score_file
 from likewise.datasets import load_mortgages
 
 _BLIND = ("race", "sex")
@@ -43,7 +43,7 @@ def run(say: Any, out: Path) -> None:
     X_test.to_parquet(out / "people.parquet", index=False)
     (out / "scores.parquet").unlink(missing_ok=True)
     score_file(
-        Scorer((out / "model.skops").read_bytes(), intervals=True), out / "people.parquet", out / "scores.parquet"
+        Order((out / "model.skops").read_bytes(), intervals=True), out / "people.parquet", out / "scores.parquet"
     )
     slack = max(1e-9, model.guarantee_.epsilon)
     before = audit(model.estimator_, X_test, metric, tolerance=slack)

@@ -6,12 +6,16 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import is_dataclass
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from sklearn.base import BaseEstimator
 
+from likewise.metrics.abstract import Metric
 from likewise.metrics.tabular import TableMetric
 
 _VERSIONED = ("likewise", "numpy", "scikit-learn")
@@ -164,7 +168,7 @@ def save_model(model: Any, path: str | Path) -> None:
 
     document = {"format": _FORMAT, "versions": {name: version(name) for name in _VERSIONED}, "model": model}
     data = skops.io.dumps(document)
-    unknown = [kind for kind in skops.io.get_untrusted_types(data=data) if kind not in _ALLOWED]
+    unknown = [kind for kind in skops.io.get_untrusted_types(data=data) if not _allowed(kind)]
     if unknown:
         raise FileError(
             f"Cannot save the model: it holds objects of type {unknown[0]}, which a likewise file may not. "
@@ -191,7 +195,7 @@ def model_from_bytes(data: bytes, name: str) -> Any:
 
     try:
         types = skops.io.get_untrusted_types(data=data)
-        unknown = [kind for kind in types if kind not in _ALLOWED]
+        unknown = [kind for kind in types if not _allowed(kind)]
         document = None if unknown else skops.io.loads(data, trusted=types)
     except Exception as error:  # whatever a damaged archive leads to
         raise FileError(
@@ -212,25 +216,9 @@ def model_from_bytes(data: bytes, name: str) -> Any:
 
 # What a model file may hold beyond what skops trusts: our own classes, and the parts of models that hold nothing but
 # numbers.
-_ALLOWED = frozenset(
+_OWN = ("likewise.enforce.", "likewise.guarantees.", "likewise.metrics.", "likewise.models.")
+_FOREIGN = frozenset(
     {
-        "likewise.metrics.coding.CategoricalColumn",
-        "likewise.metrics.coding.NumericColumn",
-        "likewise.metrics.coding.TableCoding",
-        "likewise.guarantees.promise.Guarantee",
-        "likewise.metrics.lp.WeightedLp",
-        "likewise.enforce.smoothing.noises.Gaussian",
-        "likewise.enforce.smoothing.noises.Laplace",
-        "likewise.enforce.smoothing.noises.Splitting",
-        "likewise.enforce.smoothing.noises.Uniform",
-        "likewise.enforce.base.Drawing",
-        "likewise.enforce.smoothing.estimators.SmoothedClassifier",
-        "likewise.enforce.smoothing.estimators.SmoothedRegressor",
-        "likewise.enforce.smoothing.table_noise.TableNoise",
-        "likewise.metrics.tabular.TableMetric",
-        "likewise.enforce.smoothing.bank.Bank",
-        "likewise.enforce.smoothing.cells.Cells",
-        "likewise.enforce.smoothing.mixed.Mixed",
         "numpy.dtype",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
@@ -238,6 +226,21 @@ _ALLOWED = frozenset(
         "sklearn.tree._tree.Tree",
     }
 )
+
+
+def _allowed(kind: str) -> bool:
+    """Whether files may hold objects of this type.
+
+    Of our own: estimators, metrics and frozen dataclasses, whose state is data. Nothing of a file is run.
+    """
+    if kind in _FOREIGN or not kind.startswith(_OWN):
+        return kind in _FOREIGN
+    module, _, name = kind.rpartition(".")
+    try:
+        own = getattr(import_module(module), name, None)
+    except ImportError:
+        return False
+    return isinstance(own, type) and (issubclass(own, (BaseEstimator, Metric)) or is_dataclass(own))
 
 
 def _minor(text: str) -> tuple[str, ...]:

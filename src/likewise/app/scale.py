@@ -31,7 +31,7 @@ BATCH_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class Scorer:
+class Order:
     """What is computed for each row: a picklable order, the same on every machine.
 
     Attributes
@@ -85,7 +85,7 @@ def keyed_decisions(model: Any, people: pd.DataFrame, probabilities: FloatArray,
 
 
 def score_file(
-    scorer: Scorer,
+    order: Order,
     source: str | Path,
     target: str | Path,
     *,
@@ -101,7 +101,7 @@ def score_file(
 
     Parameters
     ----------
-    scorer : Scorer
+    order : Order
     source, target : path-like
     keep : tuple of str
         Columns of the source to repeat in the target.
@@ -117,7 +117,7 @@ def score_file(
     if target.suffix.lower() != ".parquet" or target.resolve() == source.resolve():
         raise FileError(f"Scores must go into a .parquet file other than the table itself; got {target}.")
     parts = Path(f"{target}.parts")
-    _prepare_parts(parts, scorer, source, keep, batch_rows)
+    _prepare_parts(parts, order, source, keep, batch_rows)
     n_rows = 0
 
     def pending() -> Iterator[tuple[Path, pd.DataFrame]]:
@@ -139,7 +139,7 @@ def score_file(
     total = _count_rows(source)
     try:
         with progress_bar("Scoring", total, show=verbose) as advance:
-            for part, batch, scores in _compute(scorer, pending(), jobs, cluster):
+            for part, batch, scores in _compute(order, pending(), jobs, cluster):
                 store(part, batch, scores)
                 advance(len(batch))
         if n_rows == 0:
@@ -154,25 +154,25 @@ def score_file(
 
 
 def _compute(
-    scorer: Scorer, work: Iterator[tuple[Path, pd.DataFrame]], jobs: int, cluster: str | None
+    order: Order, work: Iterator[tuple[Path, pd.DataFrame]], jobs: int, cluster: str | None
 ) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
     if cluster is not None:
-        yield from _on_cluster(scorer, work, cluster)
+        yield from _on_cluster(order, work, cluster)
     elif jobs == 1:
         for part, batch in work:
-            yield part, batch, scorer(batch)
+            yield part, batch, order(batch)
     else:
         from joblib.externals.loky import get_reusable_executor
 
         pool = get_reusable_executor(max_workers=jobs)
         try:
-            yield from _in_flight(lambda batch: pool.submit(scorer, batch), work, 2 * jobs, wait)
+            yield from _in_flight(lambda batch: pool.submit(order, batch), work, 2 * jobs, wait)
         finally:
             pool.shutdown(wait=True, kill_workers=True)
 
 
 def _on_cluster(
-    scorer: Scorer, work: Iterator[tuple[Path, pd.DataFrame]], address: str
+    order: Order, work: Iterator[tuple[Path, pd.DataFrame]], address: str
 ) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
     try:
         import distributed
@@ -190,13 +190,13 @@ def _on_cluster(
         def submit(batch: pd.DataFrame) -> Any:
             # The model travels with each batch: data kept on a worker would be lost with it. `pure=False`: a batch is
             # computed for its place, even if another has the same rows.
-            return client.submit(_score, scorer, batch, pure=False, retries=10)
+            return client.submit(_score, order, batch, pure=False, retries=10)
 
         yield from _in_flight(submit, work, 2 * workers, distributed.wait)
 
 
-def _score(scorer: Scorer, batch: pd.DataFrame) -> pd.DataFrame:
-    return scorer(batch)
+def _score(order: Order, batch: pd.DataFrame) -> pd.DataFrame:
+    return order(batch)
 
 
 def _in_flight(
@@ -271,16 +271,16 @@ def _count_rows(source: Path) -> int | None:
     return None
 
 
-def _prepare_parts(parts: Path, scorer: Scorer, source: Path, keep: tuple[str, ...], batch_rows: int) -> None:
+def _prepare_parts(parts: Path, order: Order, source: Path, keep: tuple[str, ...], batch_rows: int) -> None:
     """Make the directory of parts, or check that the one that is there belongs to this very run."""
     if not source.is_file():
         raise FileError(f"There is no file {source}.")
-    order = {name: value for name, value in asdict(scorer).items() if name not in ("model", "key")}
+    options = {name: value for name, value in asdict(order).items() if name not in ("model", "key")}
     status = source.stat()
     plan = {
-        **order,
-        "model": hashlib.sha256(scorer.model).hexdigest(),
-        "key": None if scorer.key is None else hashlib.sha256(b"likewise" + scorer.key).hexdigest(),
+        **options,
+        "model": hashlib.sha256(order.model).hexdigest(),
+        "key": None if order.key is None else hashlib.sha256(b"likewise" + order.key).hexdigest(),
         "source": [str(source.resolve()), status.st_size, status.st_mtime_ns],
         "keep": list(keep),
         "batch_rows": batch_rows,

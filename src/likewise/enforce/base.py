@@ -31,7 +31,7 @@ from likewise.metrics.abstract import Metric, check_metric
 from likewise.metrics.coding import ArrayCoding, Coding, as_frame
 from likewise.metrics.lp import WeightedLp
 from likewise.metrics.people import People
-from likewise.reveal.exact import linear_weights
+from likewise.reveal.recipe import linear_weights
 
 _BLOCK = 16_384  # people at a time: of their intervals, no more is held
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from likewise.experiments.summary import data_name
-from likewise.experiments.trials import CEILING, EXPONENTS, LINEAR, NETWORK, NOISES
+from likewise.experiments.trials import CEILING, EXPONENTS, LINEAR, NETWORK, NOISE_NAMES
 
 # Colours that stay apart for colour-blind readers, with a marker each for readers in grey.
 _STYLES = {
@@ -70,7 +70,7 @@ def _panel(axes: Any, part: pd.DataFrame, measure: str) -> None:
             axes.axhline(100 * value, color=colour, linestyle=line, linewidth=1.2, zorder=1)
     for where, p in enumerate(EXPONENTS):
         here = part[part["p"] == p]
-        noises = [noise for noise in NOISES if noise in set(here["noise"])]
+        noises = [noise for noise in NOISE_NAMES if noise in set(here["noise"])]
         for k, noise in enumerate(noises):
             (row,) = here[here["noise"] == noise].to_dict("records")
             x = where + _STEP * (k - (len(noises) - 1) / 2)

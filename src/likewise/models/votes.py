@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise._typing import FloatArray
+from likewise.models.unwrapping import unwrap
 
 Decode = Callable[[FloatArray], Any]
 """From perturbed rows to what the model takes."""
@@ -59,7 +59,8 @@ def soft_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = No
 
 def tree_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
     """The share of a forest's trees that predict each class."""
-    trees = getattr(fitted(model), "estimators_", None)
+    steps, forest = unwrap(model)
+    trees = None if steps else getattr(forest, "estimators_", None)
     if trees is None or not all(isinstance(tree, DecisionTreeClassifier) for tree in trees):
         raise TypeError(
             f"With vote='trees' the estimator must be a forest of classification trees; got {type(model).__name__}. "
@@ -76,11 +77,6 @@ def tree_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
         return total / len(single)
 
     return vote
-
-
-def fitted(model: Any) -> Any:
-    """The model inside a FrozenEstimator, or the model itself."""
-    return model.estimator if isinstance(model, FrozenEstimator) else model
 
 
 def clipped_predictions(model: Any, output_range: tuple[float, float], decode: Decode | None = None) -> Vote:

@@ -186,7 +186,7 @@ def _is_categorical(column: pd.Series[Any]) -> bool:
 def _metric(points: Points, weights: FloatArray, p: float) -> Metric:
     coding = points.people.coding
     if isinstance(coding, ArrayCoding):
-        return WeightedLp(weights, p, feature_names=coding.columns)
+        return WeightedLp(weights, p, feature_names=coding.labels)
     own, absent = weights[: points.n_columns], np.minimum(weights[points.n_columns :], 1.0)
     for i, weight in zip(points.gappy, absent, strict=True):
         if own[i] == 0 and weight > 0:
@@ -276,7 +276,7 @@ def _bounds(upper: Any, fixed: Any, population: Population, p: float) -> tuple[F
 
 def _position(parameter: str, key: Any, points: Points) -> int:
     coding, d = points.people.coding, points.n_columns
-    unnamed = isinstance(coding, ArrayCoding) and coding.columns is None
+    unnamed = coding.labels is None
     if not unnamed and key in coding.names:
         return coding.names.index(key)
     if isinstance(key, Integral) and 0 <= int(key) < d:

@@ -268,27 +268,15 @@ def test_epsilon_and_delta_are_kept_or_follow_from_the_draws(people):
     assert fixed.guarantee_.epsilon == pytest.approx(0.05, rel=1e-3)
 
 
-def test_without_a_metric_the_papers_is_derived(people):
+def test_without_a_metric_the_papers_is_derived_on_standardised_features(people):
     X, y = people
+    X = X * [1, 50_000, 0.01, 12]  # dollars, shares, months
     model = SmoothedClassifier(LogisticRegression(), n_draws=10).fit(X, y)
-    assert model.guarantee_.metric == linear_metric(X, y)
-    assert model.guarantee_.metric.weights.mean() == pytest.approx(1)
-    coef = LogisticRegression().fit(StandardScaler().fit_transform(X), y).coef_[0] / X.std(axis=0)
-    np.testing.assert_allclose(model.guarantee_.metric.weights, np.abs(coef) / np.abs(coef).mean(), rtol=1e-3)
-
-
-def test_linear_metric_of_several_classes_regression_and_frames(three_kinds):
-    X, y = three_kinds
-    names = ["a", "b", "c", "d"]
-    metric = linear_metric(pd.DataFrame(X, columns=names), y, p=2)
-    assert metric.feature_names == tuple(names)
-    assert metric.p == 2
-    assert metric.weights.mean() == pytest.approx(1)
-    beta = np.array([3.0, 0.0, -1.0, 0.0])
-    weights = linear_metric(X, X @ beta).weights
-    np.testing.assert_allclose(weights, [3, 0, 1, 0], atol=0.05)
-    with pytest.raises(ValueError, match="does not vary with any feature"):
-        linear_metric(np.ones((4, 2)), [0, 1, 0, 1])
+    metric = model.guarantee_.metric
+    assert metric == linear_metric(X, y)
+    coef = np.abs(LogisticRegression().fit(StandardScaler().fit_transform(X), y).coef_[0])
+    np.testing.assert_allclose(metric.weights * X.std(axis=0), coef / coef.mean(), rtol=1e-3)
+    assert (metric.pairwise(X) < 1).mean() > 0.1  # in raw units, the dollars alone would put nearly all pairs beyond 1
 
 
 def test_auto_noise_is_the_one_that_keeps_most_for_the_metric(people):

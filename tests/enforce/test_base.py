@@ -1,0 +1,171 @@
+"""What every way to enforce inherits: what was fitted is frozen, and promises cannot go stale."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.tree import DecisionTreeClassifier
+
+from likewise import SmoothedClassifier, SmoothedRegressor, Splitting, TableMetric, WeightedLp
+from likewise.enforce.base import EnforcedClassifier, Scorer
+from likewise.guarantees.certificate import Estimate
+from likewise.guarantees.curves import Curve
+from likewise.guarantees.promise import Guarantee
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+Y = (X[:, 0] + 0.5 * RNG.normal(size=120) > 0).astype(int)
+METRIC = WeightedLp([0.5, 0.25, 0.0])
+
+
+def test_no_parameter_changed_after_fit_reaches_what_was_fitted():
+    model = SmoothedClassifier(RandomForestClassifier(5, random_state=0), metric=METRIC, vote="soft", random_state=0)
+    model.fit(X, Y)
+    scores, promise = model.predict_proba(X), model.guarantee_
+    assert (promise.level, promise.epsilon) == ("exact", 0)
+    for changed in (
+        {"vote": "hard"},
+        {"metric": WeightedLp([9.0, 9.0, 9.0])},
+        {"noise": "gaussian"},
+        {"epsilon": 0.9, "delta": 0.9, "n_draws": 1},
+        {"estimator": LogisticRegression()},
+        {"augment": 3, "random_state": 7},
+    ):
+        model.set_params(**changed)
+        np.testing.assert_array_equal(model.predict_proba(X), scores)
+        assert model.guarantee_ is promise
+        assert len(model.decide(X[:5])) == 5
+    assert (model.fit(X, Y).predict_proba(X) != scores).any()  # the control: what was changed does matter
+
+
+def test_decide_and_the_noise_are_told_what_a_grid_adds():
+    """Without a grid, people a hair apart may fall into different cells in one of the K draws."""
+    noise = Splitting.for_metric(WeightedLp([1.0]), steps=None)
+    rows = np.linspace(0, 1, 400)[:, None]
+    model = SmoothedClassifier(lambda z: (np.floor(z[:, 0] * 8) % 2).astype(int), noise=noise, n_draws=8)
+    chances = model.fit(rows, np.arange(400) % 2).predict_proba(rows)[:, 1]  # the very law of decide
+    gap, D = np.abs(chances[:, None] - chances), WeightedLp([1.0]).pairwise(rows)
+    assert (gap > np.minimum(1, D) + 0.1).any()  # what was named before
+    for curve in (model.guarantee_.curve, model.noise_):
+        assert (gap <= curve.bound(D)).all()
+    assert (gap <= model.guarantee_.bound(D)).all()
+    assert model.guarantee_.epsilon == model.noise_.excess == 1 / 8
+
+
+def sigmoid_column(rows):
+    return 1 / (1 + np.exp(-3 * rows[:, :1]))
+
+
+@pytest.mark.parametrize("vote", ["hard", "soft"])
+def test_a_single_column_is_the_probability_of_the_second_class(vote):
+    options = {"metric": METRIC, "vote": vote, "n_draws": 300, "random_state": 0}
+    model = SmoothedClassifier(sigmoid_column, **options).fit(X, Y)
+    both = SmoothedClassifier(lambda rows: np.hstack([1 - sigmoid_column(rows), sigmoid_column(rows)]), **options)
+    np.testing.assert_array_equal(model.predict_proba(X), both.fit(X, Y).predict_proba(X))
+    assert model.score(X, Y) > 0.75
+    assert np.ptp(model.predict_proba(X)[:, 1]) > 0.2  # not a constant
+
+
+@pytest.mark.parametrize("vote", ["hard", "soft"])
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda rows: np.full((len(rows), 3), 1 / 3), r"3 columns for 2 classes"),
+        (lambda rows: rows[:, :1] * 9, r"single column must hold probabilities of .*1.*, between 0 and 1"),
+        (lambda rows: np.full((len(rows), 1), np.nan), r"single column must hold probabilities"),
+    ],
+)
+def test_columns_that_do_not_fit_the_classes_are_refused(vote, function, message):
+    model = SmoothedClassifier(function, metric=METRIC, vote=vote, n_draws=50).fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        model.predict_proba(X[:3])
+
+
+def test_with_metric_keeps_the_inner_model_and_everything_else():
+    model = SmoothedClassifier(DecisionTreeClassifier(max_depth=3), metric=METRIC, vote="soft", random_state=0).fit(
+        X, Y
+    )
+    other = model.with_metric(METRIC.scaled(2))
+    assert other.vote == "soft"
+    assert not hasattr(other, "scorer_")
+    assert isinstance(other.estimator, FrozenEstimator)
+    other.fit(X, Y)
+    assert other.estimator_.estimator is model.estimator_
+    assert other.guarantee_.metric == METRIC.scaled(2)
+    assert np.ptp(other.predict_proba(X)[:, 1]) > np.ptp(model.predict_proba(X)[:, 1])
+
+
+def test_columns_that_must_not_matter_are_not_needed_at_prediction():
+    people = pd.DataFrame({"age": [30, 40, 50, 60], "race": list("xyxy"), "job": list("abab"), "pay": [1.0, 2, 3, 4]})
+    metric = TableMetric({"age": 0.05, "pay": 0}, {"race": 0, "job": 0.2})
+    model = SmoothedClassifier(lambda rows: (rows["age"] > 45).to_numpy().astype(int), metric=metric, n_draws=100)
+    scores = model.fit(people, [0, 1, 0, 1]).predict_proba(people)
+    np.testing.assert_array_equal(model.predict_proba(people[["age", "job"]]), scores)
+    np.testing.assert_array_equal(model.predict_proba(people[["age", "job", "pay"]]), scores)
+    with pytest.raises(ValueError, match="X must have the column 'job'"):
+        model.predict_proba(people[["age", "race"]])
+
+
+def test_integer_column_names_work():
+    people = pd.DataFrame(X, columns=[0, 1, 2])
+    numbers = TableMetric({0: 0.5, 1: 0.25, 2: 0.0})
+    model = SmoothedClassifier(lambda rows: (rows[0] > 0).to_numpy().astype(int), metric=numbers, n_draws=100)
+    assert model.fit(people, Y).predict_proba(people).shape == (120, 2)
+    assert numbers(people[:1], people[1:2])[0] == pytest.approx(METRIC(X[0], X[1]))
+    assert SmoothedRegressor(Ridge(), metric=WeightedLp({0: 0.5, 1: 0.25, 2: 0.0})).fit(people, X[:, 0]).predict(
+        people
+    ).shape == (120,)
+
+
+# -- a new way needs one class for what was learned and one method ------------------------------------------------
+
+
+class Constant(Scorer):
+    def estimate(self, people, *, verbose=False):
+        return Estimate.certain(np.full((len(people), 2), 0.5))
+
+    def visible(self, people):
+        return np.zeros((len(people), 0))
+
+
+class ConstantClassifier(EnforcedClassifier):
+    def __init__(self, metric=None):
+        self.metric = metric
+
+    def learn(self, people, y, weights, metric):
+        return Constant(Guarantee(metric, Curve(), "exact", "It is a constant."))
+
+
+class FailingClassifier(ConstantClassifier):
+    def learn(self, people, y, weights, metric):
+        self.half_done_ = True
+        raise RuntimeError("no")
+
+
+def test_a_new_way_to_enforce_inherits_everything_else():
+    model = ConstantClassifier(METRIC).fit(X, Y, sample_weight=np.ones(120))
+    assert "It is a constant." in model.guarantee_.statement
+    assert model.predict(X[:2]).tolist() == [0, 0]
+    assert model.certify(X[:2]).distance.tolist() == [0, 0]
+    assert set(model.decide(X, 0)) == {0, 1}
+    assert model.visible_rows(X).shape == (120, 0)
+    assert model.with_metric(METRIC.scaled(2)).metric == METRIC.scaled(2)
+
+
+def test_fit_is_all_or_nothing():
+    model = FailingClassifier(METRIC)
+    before = dict(vars(model))
+    with pytest.raises(RuntimeError, match="no"):
+        model.fit(X, Y)
+    assert vars(model) == before
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [(np.ones(3), "one weight per row"), (-np.ones(120), "must not be negative"), (np.zeros(120), "nor all 0")],
+)
+def test_bad_sample_weights_are_refused(weights, message):
+    with pytest.raises(ValueError, match=message):
+        ConstantClassifier(METRIC).fit(X, Y, sample_weight=weights)
