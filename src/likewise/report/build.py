@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils import check_consistent_length
 from likewise._typing import FloatArray
 from likewise.auditing.ceilings import ceiling
 from likewise.auditing.violations import audit
+from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import as_frame
 from likewise.metrics.people import People
@@ -61,6 +63,9 @@ def build_report(
     table = as_frame(X)[list(model.feature_names_in_)].set_axis(range(1, len(X) + 1))  # from "Person 1" on
     rows = spread(len(table), _AUDITED)
     people, labels = metric.people(table.iloc[rows]), np.asarray(y)[rows]
+    unknown = labels[~np.isin(labels, model.classes_)]
+    if len(unknown):
+        raise ValueError(f"y must hold classes of the model, {', '.join(names)}; got {unknown.tolist()[0]!r}.")
     answers = {"before": _inner_scores(model, people), "after": model.predict_proba(people.table)}
     tolerance = max(model.guarantee_.epsilon, 1e-9)
     audits = {
@@ -97,14 +102,16 @@ def _inner_scores(model: Any, people: People) -> FloatArray | None:
 
 def _utility(
     model: Any, people: People, labels: npt.NDArray[Any], before: FloatArray | None, after: FloatArray
-) -> Utility:
-    """Accuracy and confidence under stricter and looser metrics: of the same inner model, or of models trained anew."""
-    if before is None and len(people) > 1:
-        # Whoever is measured must not be among those trained on, at every factor alike.
-        measured, trained = np.arange(1, len(people), 2), np.arange(0, len(people), 2)
-        measured = measured[spread(len(measured), _MEASURED)]
-    else:
-        measured, trained = spread(len(people), _MEASURED), np.arange(len(people))
+) -> Utility | None:
+    """Accuracy and confidence under stricter and looser metrics: of the same inner model, or of models trained anew.
+
+    None if there are too few people to train anew.
+    """
+    measured, trained = spread(len(people), _MEASURED), np.arange(len(people))
+    if before is None:  # who is measured must not be among those trained on, at every factor alike
+        measured, trained = trained[1::2][spread(len(people) // 2, _MEASURED)], trained[::2]
+        if not len(measured) or len(np.unique(labels[trained])) < len(model.classes_):
+            return None
     few, truth = people.table.iloc[measured], labels[measured]
     two = len(model.classes_) == len(np.unique(truth)) == 2
     points = []
@@ -113,7 +120,9 @@ def _utility(
         if factor == 1 and before is not None:
             scores = after[measured]
         else:
-            again = model.with_metric(metric).fit(people.table.iloc[trained], labels[trained])
+            with warnings.catch_warnings():  # the loosest of these promises may well be empty
+                warnings.simplefilter("ignore", VacuousGuaranteeWarning)
+                again = model.with_metric(metric).fit(people.table.iloc[trained], labels[trained])
             scores = again.predict_proba(few)
         best = float(ceiling(few, truth, metric)) if two else None
         points.append(UtilityPoint(factor, *_quality(scores, truth, model.classes_), best))

@@ -59,9 +59,8 @@ function drawGaps(distance) {
   for (const name of ["before", "after"]) gaps[name] = one[name] === null ? null : Math.abs(one[name] - other[name]);
   const widest = Math.max(gaps.allowed, gaps.before, gaps.after) || 1;
   for (const [name, gap] of Object.entries(gaps)) {
-    const row = byId("gap-" + name);
-    row.hidden = gap === null;
     if (gap === null) continue;
+    const row = byId("gap-" + name);
     row.querySelector(".value").textContent = points(gap);
     row.querySelector("rect:last-child").setAttribute("width", 100 * gap / widest + "%");
   }
