@@ -107,10 +107,12 @@ def _utility(
 
     None if there are too few people to train anew.
     """
+    if len(people) < 2:
+        return None
     measured, trained = spread(len(people), _MEASURED), np.arange(len(people))
     if before is None:  # who is measured must not be among those trained on, at every factor alike
         measured, trained = trained[1::2][spread(len(people) // 2, _MEASURED)], trained[::2]
-        if not len(measured) or len(np.unique(labels[trained])) < len(model.classes_):
+        if len(np.unique(labels[trained])) < len(model.classes_):
             return None
     few, truth = people.table.iloc[measured], labels[measured]
     two = len(model.classes_) == len(np.unique(truth)) == 2

@@ -141,7 +141,7 @@ class ReportData:
             if audit.metric != self.metric or audit.n_samples != len(self.people):
                 raise ValueError(f"audit_{name} must search these people under the report's metric; got {audit!r}.")
         for name, scores in self.scores.items():
-            if np.shape(scores) != (len(self.people),) or not ((scores >= 0) & (scores <= 1)).all():
+            if np.shape(scores) != (len(self.people),) or not (np.abs(scores - 0.5) <= 0.5 + 1e-9).all():
                 raise ValueError(f"{name} must hold one probability for each of the people; got {scores!r}.")
 
     @property
