@@ -154,6 +154,7 @@ def test_objects_that_do_not_belong_together_are_refused():
     data, other = mortgage(5), METRIC.scaled(2)
     for change, message in (
         ({"guarantee": promise(other)}, "guarantee must be about the report's metric"),
+        ({"revealed": TableMetric(METRIC.numeric, {})}, "revealed must weigh every column"),
         ({"audit_after": mortgage(4).audit_after}, "audit_after must search these people"),
         ({"audit_before": replace(data.audit_before, metric=other)}, "audit_before must search these people"),
         ({"before": data.before[:3]}, "before must hold one probability for each"),

@@ -137,6 +137,10 @@ class ReportData:
             raise ValueError("people must be coded with all of their categories; use metric.people(table).")
         if self.guarantee is not None and self.guarantee.metric != self.metric:
             raise ValueError(f"guarantee must be about the report's metric; it is about {self.guarantee.metric!r}.")
+        if self.revealed is not None and (
+            lost := set(self.people.coding.names) - set(self.revealed.describe()["column"])
+        ):
+            raise ValueError(f"revealed must weigh every column of the people; it has no {lost.pop()!r}.")
         for name, audit in self.audits.items():
             if audit.metric != self.metric or audit.n_samples != len(self.people):
                 raise ValueError(f"audit_{name} must search these people under the report's metric; got {audit!r}.")
