@@ -6,15 +6,16 @@ import tomllib
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_report import HOSTILE, hostile
-from test_report_data import METRIC, mortgage
+from test_report_data import METRIC, mortgage, rows_of
 
-from likewise import WeightedLp
+from likewise import TableMetric
 from likewise.app.files import read_metric
-from likewise.report import Column, Metric, Person, ReportData, render
-from likewise.report.distance import distances
-from likewise.report.words import figure, points, worth
+from likewise.report import ReportData, render
+from likewise.report.view import prepare
+from likewise.report.words import figure, points
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
@@ -80,28 +81,61 @@ def count(page, model):
     return int(page.inner_text(f"#{model}-count").replace(",", ""))
 
 
-@pytest.mark.parametrize("p", [1.0, 2.0, 3.5, math.inf])
-def test_distances_in_the_page_are_those_of_the_library(show, p):
+# Both sides round each product, power and sum by at most a few units in the last place (2.2e-16).
+ROUNDING = 1e-14
+PAIRS = "(weights) => report.people.map((a) => report.people.map((b) => compare(weights, a.values, b.values).distance))"
+
+
+def every_kind(p, **weights):
+    """People and a metric with every kind of column: numbers, steps, gaps, categories, some hidden."""
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(6, 4)) * [1, 100, 1e5, 1e-3]
-    w = np.array([0.1, 0.0, 1e-6, 40.0])
-    columns = tuple(Column(f"x{i}", "numeric", float(weight)) for i, weight in enumerate(w))
-    people = tuple(Person(tuple(row), 0.2, 0.3) for row in X.tolist())
-    page = show(ReportData("Numbers", "yes", Metric(columns, p), people=people))
-    for i, j in ((0, 1), (2, 5), (4, 3), (2, 2)):
-        assert choose(page, i, j) == pytest.approx(float(WeightedLp(w, p)(X[i], X[j])), rel=1e-12, abs=0)
+    steps = pd.Categorical.from_codes(rng.integers(0, 3, 30), ["low", "middle", "high"], ordered=True)
+    table = pd.DataFrame(
+        {
+            "large": 1e6 * rng.normal(size=30),
+            "small": 1e-3 * rng.normal(size=30),
+            "steps": steps,
+            "gaps": np.where(rng.random(30) < 0.3, np.nan, rng.normal(size=30)),
+            "hidden": np.where(rng.random(30) < 0.3, np.nan, rng.normal(size=30)),
+            "word": rng.choice(["a", "b", None], 30),
+            "flag": rng.random(30) < 0.5,
+            "secret": rng.choice(["x", "y"], 30),
+        }
+    )
+    numeric = {"large": 3e-7, "small": 40.0, "steps": 0.07, "gaps": 0.11, "hidden": 0.0}
+    categorical = {"word": 0.2, "flag": 0.03, "secret": 0.0}
+    metric = TableMetric(
+        {name: weights.get(name, weight) for name, weight in numeric.items()},
+        {name: weights.get(name, weight) for name, weight in categorical.items()},
+        p,
+        missing={"gaps": 0.15},
+    )
+    return metric, metric.people(table)
 
 
-def test_distances_of_tables_with_categories_and_missing_values(show):
-    data = mortgage(40)
-    page = show(data)
-    rows = [person.values for person in data.people]
-    i = next(k for k, row in enumerate(mortgage().people) if row.values[0] is None)
-    for a, b in ((0, 1), (3, 17), (39, 8)):
-        assert choose(page, a, b) == pytest.approx(distances(METRIC, [rows[a]], [rows[b]])[0], rel=1e-12)
-    whole = show(mortgage())
-    other = mortgage().people
-    assert choose(whole, i, 0) == pytest.approx(distances(METRIC, [other[i].values], [other[0].values])[0], rel=1e-12)
+@pytest.mark.parametrize("p", [1, 2, 3, 40, math.inf])
+def test_distances_in_javascript_are_those_in_numpy(show, p):
+    metric, people = every_kind(p)
+    page = show(ReportData("All kinds", "yes", metric, people))
+    weights = page.evaluate("weights")
+    expected = metric.weights_of(people.coding).pairwise(people.rows, people.rows)
+    np.testing.assert_allclose(page.evaluate(PAIRS, weights), expected, rtol=ROUNDING, atol=0)
+    # A slider at 0: the column must not matter, and neither must that a number is missing there.
+    weights[3] = 0
+    without = every_kind(p, gaps=0.0)[0].weights_of(people.coding).pairwise(people.rows, people.rows)
+    np.testing.assert_allclose(page.evaluate(PAIRS, weights), without, rtol=ROUNDING, atol=0)
+    # Control: the comparison sees a weight that is off by a millionth.
+    weights = [1.000001 * weight for weight in page.evaluate("weights")]
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(page.evaluate(PAIRS, weights), expected, rtol=ROUNDING, atol=0)
+
+
+def test_the_comparer_shows_the_distance_of_the_two_who_were_chosen(show):
+    metric, people = every_kind(2)
+    page = show(ReportData("All kinds", "yes", metric, people))
+    expected = metric(people.table, people.table.iloc[[4]])
+    for i in range(0, 30, 7):
+        assert choose(page, i, 4) == pytest.approx(expected[i], rel=ROUNDING, abs=0)
 
 
 def test_the_page_writes_numbers_as_python_does(show):
@@ -110,7 +144,7 @@ def test_the_page_writes_numbers_as_python_does(show):
     assert page.evaluate("(xs) => xs.map(figure)", numbers) == [figure(x) for x in numbers]
     assert page.evaluate("(xs) => xs.map(points)", numbers) == [points(x) for x in numbers]
     said = page.evaluate("report.columns.map((column) => worth(column, column.weight))")
-    assert said == [worth(column, METRIC.p) for column in METRIC.columns]
+    assert said == [column.worth for column in prepare(mortgage(2))["columns"]]
 
 
 def test_a_slider_changes_words_picture_and_counts_and_reset_brings_them_back(show):
@@ -146,12 +180,9 @@ def test_a_slider_changes_words_picture_and_counts_and_reset_brings_them_back(sh
 def test_the_metric_file_is_one_that_the_library_reads_whatever_the_names(show, tmp_path):
     text = show(mortgage(2)).input_value("#toml")
     written = tomllib.loads(text)
-    expected = {c.name: c.weight for c in METRIC.columns if c.kind == "numeric"}
-    assert (written["p"], written["numeric"]) == (1, expected)
     assert written["missing"] == {"income": 0.05}
-    assert written["units"]["income"] == "$ a month"
     (tmp_path / "metric.toml").write_text(text, encoding="utf-8")
-    assert dict(read_metric(tmp_path / "metric.toml").numeric) == expected
+    assert read_metric(tmp_path / "metric.toml") == METRIC
     assert tomllib.loads(show(hostile()).input_value("#toml"))["categorical"] == {HOSTILE: 0.5}
 
 
@@ -200,12 +231,14 @@ def test_everything_works_with_the_keyboard_alone(show):
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_the_page_never_scrolls_sideways(show, width):
-    wide = Metric(tuple(Column(f"{'x' * 300}{i}", "numeric", 0.01, "y" * 90) for i in range(60)))
+    names = [f"{'x' * 300}{i}" for i in range(60)]
+    wide = TableMetric(dict.fromkeys(names, 0.01), units=dict.fromkeys(names, "y" * 90))
+    people = rows_of(wide, [[i] * 60 for i in range(3)])
     data = [
         mortgage(30),
         hostile(),
         mortgage(0),
-        replace(mortgage(0), metric=wide, people=tuple(Person((i,) * 60, 0.5, 0.5) for i in range(3))),
+        ReportData("Wide", "yes", wide, people, before=np.full(3, 0.5), after=np.full(3, 0.5)),
     ]
     for each in data:
         page = show(each, width)
@@ -250,7 +283,7 @@ def _contrast(a, b):
 def test_odd_reports_raise_no_errors(show):
     show(mortgage(0))
     show(mortgage(1))
-    show(replace(mortgage(0), metric=Metric((Column("only", "categorical", 0.0),), p=math.inf), people=()))
-    show(
-        replace(mortgage(3), claim=None, people=tuple(replace(x, before=None, after=None) for x in mortgage(3).people))
-    )
+    only = TableMetric(categorical={"only": 0.0}, p=math.inf)
+    show(ReportData("One column", "yes", only, rows_of(only, [["a"]]).take(slice(0))))
+    show(replace(mortgage(3), guarantee=None, before=None, after=None))
+    show(replace(mortgage(3), before=None, audit_before=None))

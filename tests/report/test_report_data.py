@@ -1,34 +1,40 @@
 """The data of a report: a realistic example that the other tests share, and what is refused."""
 
-import json
 import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from likewise.report import Audit, Claim, Column, Group, Metric, Person, ReportData, Utility, UtilityPoint, WorstPair
-from likewise.report.distance import distances, pair_distances
+from likewise import TableMetric, WeightedLp, audit
+from likewise.guarantees.curves import Curve
+from likewise.guarantees.promise import Guarantee
+from likewise.report import GroupScores, ReportData, Utility, UtilityPoint
 
-METRIC = Metric(
-    (
-        Column("income", "numeric", 1.2e-05, "a month", "$", revealed_weight=1.2e-05, missing_weight=0.05),
-        Column("loan amount", "numeric", 6e-07, "", "$", revealed_weight=9e-07),
-        Column("monthly payments / income", "numeric", 0.009, "percent", revealed_weight=0.0095),
-        Column("loan / price of the home", "numeric", 0.004, "percent", revealed_weight=0.0061),
-        Column("years in current job", "numeric", 0.005, "years", revealed_weight=0.0012),
-        Column(
-            "credit history",
-            "categorical",
-            0.18,
-            revealed_weight=0.24,
-            categories=("no late payments", "one or two late payments", "more late payments"),
-        ),
-        Column("public record of default", "categorical", 0.22, revealed_weight=0.31, categories=("no", "yes")),
-        Column("self-employed", "categorical", 0.03, revealed_weight=0.04, categories=("no", "yes")),
-        Column("race", "categorical", 0.0, revealed_weight=0.09, categories=("black", "hispanic", "white")),
-        Column("sex", "categorical", 0.0, revealed_weight=0.02, categories=("female", "male")),
-    )
+HISTORIES = ["no late payments", "one or two late payments", "more late payments"]
+METRIC = TableMetric(
+    {
+        "income": 1.2e-05,
+        "loan amount": 6e-07,
+        "monthly payments / income": 0.009,
+        "loan / price of the home": 0.004,
+        "years in current job": 0.005,
+    },
+    {"credit history": 0.18, "public record of default": 0.22, "self-employed": 0.03, "race": 0.0, "sex": 0.0},
+    missing={"income": 0.05},
+    units={
+        "income": "$ a month",
+        "loan amount": "$",
+        "monthly payments / income": "percent",
+        "loan / price of the home": "percent",
+        "years in current job": "years",
+    },
+)
+REVEALED = TableMetric(
+    dict(zip(METRIC.numeric, (1.2e-05, 9e-07, 0.0095, 0.0061, 0.0012), strict=True)),
+    dict(zip(METRIC.categorical, (0.24, 0.31, 0.04, 0.09, 0.02), strict=True)),
+    missing={"income": 0.05},
 )
 
 
@@ -39,7 +45,7 @@ def _row(rng):
         round(float(np.clip(rng.normal(33, 8), 5, 70)), 1),
         round(float(np.clip(rng.normal(76, 16), 15, 110)), 1),
         int(rng.poisson(6)),
-        str(rng.choice(METRIC.columns[5].categories, p=[0.7, 0.2, 0.1])),
+        str(rng.choice(HISTORIES, p=[0.7, 0.2, 0.1])),
         str(rng.choice(["no", "yes"], p=[0.93, 0.07])),
         str(rng.choice(["no", "yes"], p=[0.88, 0.12])),
         str(rng.choice(["black", "hispanic", "white"], p=[0.12, 0.1, 0.78])),
@@ -56,7 +62,7 @@ def _scores(row):
         - 0.09 * (burden - 33)
         - 0.02 * (ratio - 76)
         + 0.05 * (years - 6)
-        - 1.1 * ["no late payments", "one or two late payments", "more late payments"].index(history)
+        - 1.1 * HISTORIES.index(history)
         - 2.0 * (default == "yes")
         - 0.3 * (own == "yes")
     )
@@ -75,135 +81,95 @@ def _scores(row):
     return round(before, 4), round(after, 4)
 
 
-def _audit(people, model):
-    first, second = np.triu_indices(len(people), 1)
-    distance = pair_distances(METRIC, [person.values for person in people])
-    score = np.array([getattr(person, model) for person in people])
-    gap = np.abs(score[first] - score[second])
-    order = np.argsort(distance - gap, kind="stable")[:5]
-    return Audit(
-        n_people=len(people),
-        n_pairs=len(gap),
-        n_violations=int((gap > distance + 1e-9).sum()),
-        max_excess=float((gap - distance).max()),
-        max_ratio=float("inf") if model == "before" else float((gap / np.maximum(distance, 1e-12)).max()),
-        coverage="All pairs of the people who were not used in training.",
-        worst=tuple(
-            WorstPair(
-                people[first[k]].values,
-                people[second[k]].values,
-                float(distance[k]),
-                float(min(1.0, distance[k])),
-                float(gap[k]),
-                (people[first[k]].name, people[second[k]].name),
-            )
-            for k in order
-        ),
-    )
+def promise(metric=METRIC, level="deterministic", basis="By shifts of a grid.", **numbers):
+    return Guarantee(metric, Curve(), level, basis, **numbers)
+
+
+def rows_of(metric, rows, names=None):
+    return metric.people(pd.DataFrame(rows, columns=metric.columns, index=names))
 
 
 def mortgage(n_people=200):
     """A report on mortgage applications, with every section."""
     rng = np.random.default_rng(7)
-    rows = [_row(rng) for _ in range(n_people)]
-    if n_people > 1:
-        rows[1] = (*rows[0][:-2], "black" if rows[0][-2] == "white" else "white", rows[0][-1])
-    people = tuple(Person(row, *_scores(row), name=f"Applicant {i}") for i, row in enumerate(rows, 1))
+    rows = [_row(rng) for _ in range(200)]
+    rows[1] = (*rows[0][:-2], "black" if rows[0][-2] == "white" else "white", rows[0][-1])
+    everybody = rows_of(METRIC, rows, [f"Applicant {i}" for i in range(1, 201)])
+    people = everybody.take(slice(n_people))
+    before, after = np.array([_scores(row) for row in rows[:n_people]]).reshape(-1, 2).T
+    audits = [audit(None, people.table, METRIC, predictions=x) if n_people > 1 else None for x in (before, after)]
     factors = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
     return ReportData(
         title="Mortgage applications",
         subtitle="597 applications in Boston, gradient-boosted trees",
         outcome="loan approved",
         metric=METRIC,
-        version="0.1.0",
-        claim=Claim(
-            "deterministic",
-            "Splitting",
-            "For two people x and x', the class probabilities differ by at most D(x, x') in total variation.\n"
-            "Not covered: predict.",
-            n_draws=1000,
-        ),
         people=people,
-        n_population=597,
-        audit_before=_audit(people, "before") if n_people > 1 else None,
-        audit_after=_audit(people, "after") if n_people > 1 else None,
+        guarantee=promise(n_draws=1000),
+        revealed=REVEALED,
+        before=before,
+        after=after,
+        audit_before=audits[0],
+        audit_after=audits[1],
         utility=Utility(
             tuple(
                 UtilityPoint(f, 0.892 - 0.03 / (1 + 3 * f), 0.85 - 0.13 / (1 + 1.2 * f), 0.95 - 0.16 / (1 + 2.5 * f))
                 for f in factors
             ),
-            0.897,
-            0.862,
+            UtilityPoint(math.inf, 0.897, 0.862),
             "597 applications that were not used in training",
         ),
         groups=(
-            Group("race", "black", 61, 0.803, 0.82, 0.702, 0.768),
-            Group("race", "hispanic", 55, 0.836, 0.836, 0.744, 0.79),
-            Group("race", "white", 481, 0.917, 0.898, 0.902, 0.868),
-            Group("sex", "female", 179, 0.888, 0.877, 0.861, 0.846),
-            Group("sex", "male", 418, 0.9, 0.885, 0.866, 0.851),
+            GroupScores("race", "black", 61, (0.803, 0.702), (0.82, 0.768)),
+            GroupScores("race", "hispanic", 55, (0.836, 0.744), (0.836, 0.79)),
+            GroupScores("race", "white", 481, (0.917, 0.902), (0.898, 0.868)),
+            GroupScores("sex", "female", 179, (0.888, 0.861), (0.877, 0.846)),
+            GroupScores("sex", "male", 418, (0.9, 0.866), (0.885, 0.851)),
         ),
+        n_population=597,
     )
 
 
-def test_data_convert_to_json_with_infinities_as_text():
-    data = json.loads(mortgage(4).to_json())
-    assert data["audit_before"]["max_ratio"] == "inf"
-    assert data["people"][0]["values"][9] in ("female", "male")
-    assert data["metric"]["columns"][0]["name"] == "income"
+def test_the_page_shows_at_most_200_people_spread_over_all():
+    people = rows_of(TableMetric({"age": 0.01}), np.arange(1000.0)[:, None])
+    data = ReportData("Ages", "yes", TableMetric({"age": 0.01}), people)
+    assert len(data.sample) == 200
+    assert data.sample[[0, -1]].tolist() == [0, 999]
+    assert np.diff(data.sample).max() <= 6  # 999 / 199 is 5.02
 
 
-@pytest.mark.parametrize("p", [1, 2, 3.5, math.inf])
-def test_the_distance_is_that_of_the_library(p):
-    from likewise import WeightedLp
-
-    rng = np.random.default_rng(0)
-    A, B, w = rng.normal(size=(20, 3)), rng.normal(size=(20, 3)), np.array([0.3, 0.0, 0.05])
-    columns = tuple(Column(f"x{i}", "numeric", float(weight)) for i, weight in enumerate(w))
-    expected = WeightedLp(w, p)(A, B)
-    np.testing.assert_allclose(distances(Metric(columns, p), A.tolist(), B.tolist()), expected, rtol=1e-12)
+def test_people_are_named_by_the_index_of_their_table():
+    assert mortgage(2).name(1) == "Applicant 2"
+    people = rows_of(TableMetric({"age": 0.01}), [[30], [40]], [7, 12])
+    assert ReportData("Ages", "yes", TableMetric({"age": 0.01}), people).name(1) == "Person 12"
 
 
-def test_missing_values():
-    metric = Metric(
-        (
-            Column("said", "numeric", 0.5, missing_weight=0.1),
-            Column("unsaid", "numeric", 0.5),
-            Column("nothing", "numeric", 0.0),
-            Column("word", "categorical", 0.2),
-        ),
-        p=2,
-    )
-    here, there = (1.0, 1.0, 1.0, "a"), (None, 1.0, None, None)
-    expected = [0.0, 0.1 + 0.2, math.nan, 0.0]
-    got = distances(metric, [here, here, here, (None,) * 4], [here, there, (1.0, None, 1.0, "a"), (None,) * 4])
-    np.testing.assert_allclose(got, expected)
+def test_a_metric_of_arrays_is_refused_with_the_cure():
+    metric = WeightedLp([0.1])
+    with pytest.raises(TypeError, match=r"needs a metric that takes tables.*Use TableMetric"):
+        ReportData("Numbers", "yes", metric, metric.people([[1.0], [2.0]]))
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Column("age", "numeric", -1.0), "weight of 'age' must be at least 0; got -1.0"),
-        (lambda: Column("race", "categorical", 1.5), "between 0 and 1"),
-        (lambda: Column("race", "ordinal", 0.5), "kind must be one of 'numeric', 'categorical'"),
-        (lambda: Column("age", "numeric", math.nan), "finite number"),
-        (lambda: Metric(()), "columns must not be empty"),
-        (lambda: Metric((Column("a", "numeric", 1.0),), p=0.5), "p must be at least 1"),
-        (lambda: Person((1,), before=1.2), "before of a person must be between 0 and 1"),
-        (lambda: Audit(1, 0, 0, 0.0, math.nan), "max_ratio"),
-        (lambda: Audit(np.int64(1), 0, 0, 0.0, 0.0), "n_people must be a Python int"),
-        (lambda: Claim("proven", "Gaussian", ""), "level must be one of"),
-        (lambda: UtilityPoint(0.0, 0.5, 0.5), "factor must be positive"),
-        (lambda: Group("sex", "female", -1), "n must be a Python int"),
-        (lambda: replace(mortgage(2), people=(Person((1.0,)),)), "one value per column"),
-        (lambda: replace(mortgage(2), people=(Person(("high", *[None] * 9)),)), "'income' must be a finite Python"),
-        (lambda: replace(mortgage(2), people=(Person((*[None] * 9, 1)),)), "'sex' must be a text or None"),
-        (
-            lambda: replace(mortgage(2), people=(Person((None,) * 10, 0.5), Person((None,) * 10))),
-            "before must be given for all people or for none",
-        ),
-    ],
-)
-def test_wrong_data_are_refused_by_name(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+def test_objects_that_do_not_belong_together_are_refused():
+    data, other = mortgage(5), METRIC.scaled(2)
+    for change, message in (
+        ({"guarantee": promise(other)}, "guarantee must be about the report's metric"),
+        ({"revealed": TableMetric(METRIC.numeric, {})}, "revealed must weigh every column"),
+        ({"audit_after": mortgage(4).audit_after}, "audit_after must search these people"),
+        ({"audit_before": replace(data.audit_before, metric=other)}, "audit_before must search these people"),
+        ({"before": data.before[:3]}, "before must hold one probability for each"),
+        ({"after": 2 * data.after}, "after must hold one probability for each"),
+        ({"after": np.full(5, np.nan)}, "after must hold one probability for each"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            replace(data, **change)
+
+
+def test_people_whom_the_metric_refuses_or_the_coding_does_not_know_are_refused():
+    metric = TableMetric({"age": 0.01}, {"region": 0.1})
+    people = rows_of(metric, [[30, "north"], [40, "south"]])
+    with pytest.raises(ValueError, match="'age' has missing numbers"):
+        ReportData("", "", metric, replace(people, rows=np.array([[np.nan, 0.0]])))
+    unknown = metric.people(pd.DataFrame({"age": [30], "region": ["west"]}), people.coding)
+    with pytest.raises(ValueError, match="coded with all of their categories"):
+        ReportData("", "", metric, unknown)

@@ -113,18 +113,11 @@ def read_key(path: str | Path) -> bytes:
     return key
 
 
-def write_report(
-    model: Any, X: pd.DataFrame, y: npt.NDArray[Any], path: str | Path, *, outcome: Any = None, **words: Any
-) -> None:
-    """Measure a model on people with known outcomes, and write the page about it."""
+def write_report(model: Any, X: pd.DataFrame, y: npt.NDArray[Any], path: str | Path, **words: Any) -> None:
+    """Measure a model on people with known outcomes, and write the page about it; `words` are of `build_report`."""
     from likewise.report import render
     from likewise.report.build import build_report
 
-    if outcome is not None:
-        known = {str(label): label for label in model.classes_}
-        if str(outcome) not in known:
-            raise ValueError(f"--outcome must be one of {', '.join(known)}; got {outcome!r}.")
-        outcome = known[str(outcome)]
-    page = render(build_report(model, X, y, outcome=outcome, **words))
+    page = render(build_report(model, X, y, **words))
     with atomic_write(path) as temporary:
         temporary.write_text(page, encoding="utf-8")

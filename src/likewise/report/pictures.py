@@ -40,8 +40,6 @@ class Density:
 
 def density(distances: FloatArray, gaps: FloatArray, limit: float, epsilon: float) -> Density:
     """Sort pairs into cells. Pairs further apart than `limit` are counted, but are outside of the picture."""
-    known = ~np.isnan(distances)
-    distances, gaps = distances[known], gaps[known]
     above = gaps > distances + TOLERANCE
     shown = distances <= limit
     layers = []
@@ -71,42 +69,33 @@ LEFT, RIGHT, TOP, BOTTOM = 46, 14, 16, 48
 def curves(utility: Utility) -> list[dict[str, Any]]:
     """Two charts over the factor on the metric: accuracy; and mean confidence, with the ceiling."""
     points = sorted(utility.points, key=lambda point: point.factor)
-    if not points:
-        return []
-    factors = [point.factor for point in points]
+    accuracy = [(point.factor, point.accuracy) for point in points]
+    confidence = [(point.factor, point.confidence) for point in points]
     ceilings = [(point.factor, point.ceiling) for point in points if point.ceiling is not None]
+    sharpness = [("This model", "after", confidence)]
+    if ceilings:
+        sharpness.append(("Ceiling: the best any model can do under this distance", "ceiling", ceilings))
+    before = utility.before
     return [
         _chart(
             "Accuracy",
             "share of people whose most likely outcome is the true one",
-            factors,
-            [("Smoothed model", "after", [(point.factor, point.accuracy) for point in points])],
-            utility.baseline_accuracy,
+            [("This model", "after", accuracy)],
+            None if before is None else before.accuracy,
         ),
         _chart(
             "Mean confidence",
             "mean probability given to the true outcome",
-            factors,
-            [
-                ("Smoothed model", "after", [(point.factor, point.confidence) for point in points]),
-                *(
-                    [("Ceiling: the best any model can do under this distance", "ceiling", ceilings)]
-                    if ceilings
-                    else []
-                ),
-            ],
-            utility.baseline_confidence,
+            sharpness,
+            None if before is None else before.confidence,
         ),
     ]
 
 
 def _chart(
-    title: str,
-    subtitle: str,
-    factors: Sequence[float],
-    series: Sequence[tuple[str, str, Sequence[tuple[float, float]]]],
-    baseline: float | None,
+    title: str, subtitle: str, series: Sequence[tuple[str, str, Sequence[tuple[float, float]]]], baseline: float | None
 ) -> dict[str, Any]:
+    factors = [factor for factor, _ in series[0][2]]
     low, high = math.log(min(factors)), math.log(max(factors))
     if high == low:
         low, high = low - 1, high + 1

@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from likewise import __version__
 from likewise.report import words
 from likewise.report.data import ReportData
 from likewise.report.view import for_browser, prepare
@@ -36,8 +37,12 @@ def render(data: ReportData) -> str:
 
     Examples
     --------
-    >>> from likewise.report import Column, Metric, ReportData
-    >>> page = render(ReportData("Loans", "approved", Metric((Column("<b>", "numeric", 0.01),))))
+    >>> import pandas as pd
+    >>> from likewise import TableMetric
+    >>> from likewise.report import ReportData
+    >>> metric = TableMetric({"<b>": 0.01})
+    >>> people = metric.people(pd.DataFrame({"<b>": [30, 41]}))
+    >>> page = render(ReportData("Loans", "approved", metric, people))
     >>> "<b>" in page, "&lt;b&gt;" in page
     (False, True)
     """
@@ -55,6 +60,7 @@ def render(data: ReportData) -> str:
             script_hash=_hash(script),
             embedded=embedded_json(for_browser(data, view)),
             words=words,
+            version=__version__,
         )
     )
 

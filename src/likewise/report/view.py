@@ -4,42 +4,50 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._typing import FloatArray
+from likewise.metrics.tabular import split_unit
 from likewise.report import pictures, words
-from likewise.report.data import Audit, Column, Group, ReportData, UtilityPoint, WorstPair
-from likewise.report.distance import pair_distances, scale, typical_difference
+from likewise.report.data import ReportData
 
-WORST_SHOWN = 5  # two of them unfolded
+if TYPE_CHECKING:
+    from likewise.auditing.violations import Audit
+
+_WORST_SHOWN = 5  # two of them unfolded
 
 
 def prepare(data: ReportData) -> dict[str, Any]:
     """Everything the templates need beyond the data itself."""
-    search = data.audit_before is not None or data.audit_after is not None
     sections = [
         ("promise", "The promise", True),
         ("point", "What one point is worth", True),
         ("weights", "Try other weights", True),
         ("compare", "Compare two people", True),
-        ("search", "What the search found", search),
-        ("utility", "What it costs", data.utility is not None and bool(data.utility.points)),
+        ("search", "What the search found", bool(data.audits)),
+        ("utility", "What it costs", data.utility is not None),
         ("groups", "Groups", bool(data.groups)),
-        ("limits", "What is not promised", bool(data.not_promised)),
+        ("limits", "What is not promised", True),
     ]
+    columns = _columns(data)
     return {
         "sections": [(key, title) for key, title, present in sections if present],
-        "columns": _columns(data),
-        "examples": _examples(data),
+        "columns": columns,
+        # Up to three numbers that count, for the sentence that explains a point.
+        "examples": [(column.name, column.one_point) for column in columns if column.is_number and column.weight][:3],
         "pairs": _pair_pictures(data),
-        "audits": [_audit(data, *audit) for audit in (("before", data.audit_before), ("after", data.audit_after))],
-        "coverage": _coverage(data),
+        "worst": {name: _worst(data, columns, audit) for name, audit in data.audits.items()},
         "curves": [] if data.utility is None else pictures.curves(data.utility),
-        "chosen": _chosen(data),
-        "groups": _groups(data),
-        "group_axes": {name: _axis(data, name) for name in ("accuracy", "score")},
-        "broken": _contradicted(data),
+        "chosen": next((point for point in data.utility.points if point.factor == 1), None) if data.utility else None,
+        "groups": [(column, list(groups)) for column, groups in groupby(data.groups, lambda group: group.column)],
+        "axes": [_axis([x[i] for group in data.groups for x in (group.before, group.after) if x]) for i in (0, 1)],
+        # Whether the search found more than is promised; the page must then say so first.
+        "broken": data.guarantee is not None
+        and data.audit_after is not None
+        and data.audit_after.max_excess > data.epsilon + pictures.TOLERANCE,
     }
 
 
@@ -47,194 +55,182 @@ def prepare(data: ReportData) -> dict[str, Any]:
 class ColumnView:
     """A column for the table of exchange rates, the sliders and the comparer.
 
-    `counts` is the distance of a typical difference, `revealed` the same with the weight before editing; bars are
-    percentages of `longest`, one linear scale for all columns so that they can be compared. `top` is what a slider
-    counts at its right end.
+    Columns are compared by what a `typical` difference counts, on one linear scale up to `longest`; a slider counts
+    `top` at its right end. `scale` and `revealed_scale` are distances per unit, or between two different `options`.
     """
 
-    column: Column
-    typical: float
-    typical_text: str
-    counts: float
-    revealed: float | None
-    worth: str
-    revealed_worth: str
+    name: str
+    is_number: bool
+    unit: str
+    weight: float
+    missing: float | None
     options: tuple[str, ...]
+    typical: float
+    scale: float
+    revealed_scale: float | None
     longest: float
-    bar: float
-    revealed_bar: float | None
     top: float
-    position: int
+
+    @property
+    def counts(self) -> float:
+        """Distance of a typical difference."""
+        return self.typical * self.scale
+
+    @property
+    def bar(self) -> float:
+        """Length of its bar, in percent."""
+        return _share(self.counts, self.longest)
+
+    @property
+    def revealed_bar(self) -> float | None:
+        """The same before people edited the weight."""
+        return None if self.revealed_scale is None else _share(self.typical * self.revealed_scale, self.longest)
+
+    @property
+    def position(self) -> int:
+        """Where a slider of 200 steps stands. Its cube is what counts: small weights need the finest steps."""
+        return min(200, max(1 if self.counts > 0 else 0, round(200 * math.cbrt(self.counts / self.top))))
+
+    @property
+    def worth(self) -> str:
+        """Its exchange rate."""
+        return words.worth(self.scale, self.unit if self.is_number else None)
+
+    @property
+    def revealed_worth(self) -> str:
+        """The same before people edited the weight."""
+        scale = self.revealed_scale
+        return "\N{EN DASH}" if scale is None else words.worth(scale, self.unit if self.is_number else None)
+
+    @property
+    def one_point(self) -> str:
+        """Amount that counts one point."""
+        return words.amount(words.figure(0.01 / self.scale), self.unit)
+
+    @property
+    def typical_text(self) -> str:
+        """A typical difference, as people write it."""
+        return words.amount(words.figure(self.typical), self.unit) if self.is_number else "any difference"
+
+    def written(self, value: float) -> str:
+        """One person's value, as people write it."""
+        if (known := self.known(value)) is None:
+            return "missing"
+        return words.amount(f"{known:,.6g}", self.unit) if self.is_number else self.options[int(known)]
+
+    def known(self, value: float) -> float | None:
+        """A value of the coding, None where it is missing: categories count that as one more."""
+        absent = math.isnan(value) if self.is_number else value >= len(self.options)
+        return None if absent else float(value)
+
+    def for_browser(self) -> dict[str, Any]:
+        """Return what the page's script needs."""
+        prefix, suffix = split_unit(self.unit)
+        fields = ("name", "is_number", "unit", "weight", "missing", "options", "typical", "longest", "top")
+        return {name: getattr(self, name) for name in fields} | {"prefix": prefix, "suffix": suffix}
 
 
 def _columns(data: ReportData) -> list[ColumnView]:
-    columns, p = data.metric.columns, data.metric.p
-    typical = [typical_difference(c, [person.values[i] for person in data.people]) for i, c in enumerate(columns)]
-    counts = [usual * scale(c, p) for usual, c in zip(typical, columns, strict=True)]
-    revealed = [
-        None if c.revealed_weight is None else usual * scale(c, p, c.revealed_weight)
-        for usual, c in zip(typical, columns, strict=True)
-    ]
-    longest = max(counts + [known or 0.0 for known in revealed]) * 1.25 or 1.0  # the longest bar has room to grow
-    views = []
-    for i, column in enumerate(columns):
-        known, top = revealed[i], 1.0 if column.kind == "categorical" else max(1.0, 2 * max(counts))
-        views.append(
-            ColumnView(
-                column=column,
-                typical=typical[i],
-                typical_text="any difference" if column.kind == "categorical" else words.amount(column, typical[i]),
-                counts=counts[i],
-                revealed=known,
-                worth=words.worth(column, p),
-                revealed_worth="" if known is None else words.worth(column, p, column.revealed_weight),
-                options=_options(data, i),
-                longest=longest,
-                bar=_share(counts[i], longest),
-                revealed_bar=None if known is None else _share(known, longest),
-                top=top,
-                position=slider_position(counts[i], top),
-            )
+    coding: Any = data.people.coding
+    weights = data.metric.weights_of(coding)
+    rates = data.metric.describe().set_index("column").loc[coding.names]
+    typical = np.where(coding.is_number, _typical(data.people.rows), 1.0)
+    counts = typical * weights.scales
+    revealed = None if data.revealed is None else data.revealed.weights_of(coding).scales
+    longest = max(counts.max(), 0.0 if revealed is None else (typical * revealed).max())
+    return [
+        ColumnView(
+            name=str(column.name),
+            is_number=bool(is_number),
+            unit=rates["unit"].iloc[i] if is_number else "",
+            weight=float(rates["weight"].iloc[i]),
+            missing=None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
+            options=() if is_number else tuple(str(level) for level in column.levels),
+            typical=float(typical[i]),
+            scale=float(weights.scales[i]),
+            revealed_scale=None if revealed is None else float(revealed[i]),
+            longest=float(1.25 * longest or 1.0),  # the longest bar has room to grow
+            top=max(1.0, float(2 * counts.max())) if is_number else 1.0,
         )
-    return views
+        for i, (column, is_number) in enumerate(zip(coding.columns, coding.is_number, strict=True))
+    ]
 
 
-def slider_position(counts: float, top: float) -> int:
-    """Where a slider of 200 steps stands. Its cube is what counts: small weights need the finest steps."""
-    return min(200, max(1 if counts > 0 else 0, round(200 * math.cbrt(counts / top))))
+def _typical(rows: FloatArray) -> FloatArray:
+    """A usual difference in each column: the standard deviation among the people, or 1."""
+    known = [column[~np.isnan(column)] for column in rows.T]
+    return np.array([values.std() if len(values) and np.ptp(values) > 0 else 1.0 for values in known])
 
 
 def _share(x: float, longest: float) -> float:
     return round(min(100.0, 100 * x / longest), 2)
 
 
-def _options(data: ReportData, i: int) -> tuple[str, ...]:
-    column = data.metric.columns[i]
-    if column.kind == "numeric":
-        return ()
-    seen = {person.values[i] for person in data.people}
-    return (*column.categories, *sorted(v for v in seen if isinstance(v, str) and v not in column.categories))
-
-
-def _examples(data: ReportData) -> list[tuple[str, str]]:
-    """Up to three numeric columns that count, for the sentence that explains a point."""
-    return [
-        (column.name, words.amount(column, 0.01 / scale(column, data.metric.p)))
-        for column in data.metric.columns
-        if column.kind == "numeric" and column.weight > 0
-    ][:3]
-
-
 def _pair_pictures(data: ReportData) -> dict[str, Any] | None:
     """The sampled pairs before and after; None without two people with scores."""
-    models = [
-        name for name in ("before", "after") if len(data.people) > 1 and getattr(data.people[0], name) is not None
-    ]
-    if not models:
+    sample = data.people.take(data.sample)
+    if len(sample) < 2 or not data.scores:
         return None
-    distances = pair_distances(data.metric, [person.values for person in data.people])
-    first, second = np.triu_indices(len(data.people), 1)
-    gaps = {}
-    for name in models:
-        scores = np.array([getattr(person, name) for person in data.people])
-        gaps[name] = np.abs(scores[first] - scores[second])
+    pairs = np.triu_indices(len(sample), 1)
+    distances = data.metric.weights_of(sample.coding).pairwise(sample.rows, sample.rows)[pairs]
+    gaps = {name: np.abs(np.subtract.outer(s, s))[pairs] for name, x in data.scores.items() for s in [x[data.sample]]}
     limit = pictures.axis_limit(max(float(gap.max()) for gap in gaps.values()))
-    epsilon = 0.0 if data.claim is None else data.claim.epsilon
     return {
         "limit": limit,
         "n_pairs": len(distances),
-        "n_undefined": int(np.isnan(distances).sum()),
-        "models": [(name, pictures.density(distances, gaps[name], limit, epsilon)) for name in models],
-        "bins": pictures.BINS,
+        "models": [(name, pictures.density(distances, gap, limit, data.epsilon)) for name, gap in gaps.items()],
     }
 
 
-def _audit(data: ReportData, name: str, audit: Audit | None) -> dict[str, Any]:
-    worst = [] if audit is None else [_worst(data, pair) for pair in audit.worst[:WORST_SHOWN]]
-    return {"name": name, "audit": audit, "worst": worst}
+def _worst(data: ReportData, columns: list[ColumnView], audit: Audit) -> list[dict[str, Any]]:
+    """The worst pairs that a search found, with what sets them apart."""
+    cards = []
+    for pair in audit.violations.head(_WORST_SHOWN).to_dict("records"):
+        both, difference = [pair["row_a"], pair["row_b"]], pair["difference"]
+        allowed = min(1.0, pair["distance"] + audit.tolerance)
+        apart = [
+            (column, column.written(a), column.written(b))
+            for column, a, b in zip(columns, *data.people.rows[both], strict=True)
+            if column.known(a) != column.known(b)
+        ]
+        cards.append(
+            {
+                "names": [data.name(position) for position in both],
+                "apart": apart,
+                "n_equal": len(columns) - len(apart),
+                "allowed": allowed,
+                "difference": difference,
+                "allowed_bar": _share(allowed, max(allowed, difference)),
+                "difference_bar": _share(difference, max(allowed, difference)),
+            }
+        )
+    return cards
 
 
-def _coverage(data: ReportData) -> list[str]:
-    """What was searched, said once if it is the same before and after."""
-    said = {
-        name: audit.coverage
-        for name, audit in (("Before", data.audit_before), ("After", data.audit_after))
-        if audit is not None and audit.coverage
-    }
-    if len(set(said.values())) == 1:
-        return [f"What was searched: {next(iter(said.values()))}"]
-    return [f"What was searched {name.lower()} smoothing: {text}" for name, text in said.items()]
-
-
-def _worst(data: ReportData, pair: WorstPair) -> dict[str, Any]:
-    rows = [
-        (column, words.value(column, a), words.value(column, b))
-        for column, a, b in zip(data.metric.columns, pair.first, pair.second, strict=True)
-        if a != b
-    ]
-    widest = max(pair.actual, min(1.0, pair.allowed), 1e-12)
-    return {
-        "pair": pair,
-        "rows": rows,
-        "n_equal": len(data.metric.columns) - len(rows),
-        "excess": pair.actual - pair.allowed,
-        "allowed_bar": _share(min(1.0, pair.allowed), widest),
-        "actual_bar": _share(pair.actual, widest),
-    }
-
-
-def _chosen(data: ReportData) -> UtilityPoint | None:
-    """Return the utility at the metric of the report itself, if it was measured."""
-    points = data.utility.points if data.utility else ()
-    return next((point for point in points if point.factor == 1), None)
-
-
-def _groups(data: ReportData) -> list[tuple[str, list[Group]]]:
-    gathered: dict[str, list[Group]] = {}
-    for group in data.groups:
-        gathered.setdefault(group.column, []).append(group)
-    return list(gathered.items())
-
-
-def _axis(data: ReportData, measure: str) -> dict[str, Any]:
+def _axis(measured: list[float]) -> dict[str, Any]:
     """Round limits around what was measured in all groups, in steps of 5 %."""
-    names = (f"{measure}_before", f"{measure}_after")
-    known = [x for group in data.groups for name in names if (x := getattr(group, name)) is not None] or [0.0, 1.0]
+    known = measured or [0.0, 1.0]
     low, high = math.floor(min(known) * 20) / 20, math.ceil(max(known) * 20) / 20
     low = low if low < high else max(0.0, low - 0.05)
     high = high if low < high else low + 0.05
     return {"low": low, "high": high, "text": f"{100 * low:.0f} to {100 * high:.0f} %"}
 
 
-def _contradicted(data: ReportData) -> bool:
-    """Whether the search found more than is promised; the page must then say so first."""
-    if data.claim is None or data.audit_after is None:
-        return False
-    return data.audit_after.max_excess > data.claim.epsilon + pictures.TOLERANCE
-
-
 def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:
     """Return what the page's script needs, and no more."""
-    pairs = view["pairs"]
+    columns, scores = view["columns"], data.scores
     return {
         "p": "inf" if math.isinf(data.metric.p) else data.metric.p,
-        "epsilon": 0 if data.claim is None else data.claim.epsilon,
-        "promised": data.claim is not None,
-        "limit": 1 if pairs is None else pairs["limit"],
-        "columns": [
+        "epsilon": data.epsilon,
+        "promised": data.guarantee is not None,
+        "limit": 1 if view["pairs"] is None else view["pairs"]["limit"],
+        "columns": [column.for_browser() for column in columns],
+        "people": [
             {
-                "name": entry.column.name,
-                "kind": entry.column.kind,
-                "unit": entry.column.unit,
-                "prefix": entry.column.prefix,
-                "weight": entry.column.weight,
-                "missing": entry.column.missing_weight,
-                "typical": entry.typical,
-                "longest": entry.longest,
-                "top": entry.top,
-                "options": entry.options,
+                "values": [column.known(x) for column, x in zip(columns, data.people.rows[i], strict=True)],
+                "before": float(scores["before"][i]) if "before" in scores else None,
+                "after": float(scores["after"][i]) if "after" in scores else None,
             }
-            for entry in view["columns"]
+            for i in data.sample
         ],
-        "people": [{"values": person.values, "before": person.before, "after": person.after} for person in data.people],
     }

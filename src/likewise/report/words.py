@@ -1,11 +1,10 @@
-"""Numbers and facts in plain words. `page.js` repeats `figure`, `points` and `worth`; the tests compare them."""
+"""Numbers and facts in plain words. `metric.js` repeats `figure`, `points` and `worth`; the tests compare them."""
 
 from __future__ import annotations
 
 import math
 
-from likewise.report.data import Claim, Column, Value
-from likewise.report.distance import scale
+from likewise.metrics.tabular import split_unit
 
 MUST_NOT_MATTER = "must not matter"
 
@@ -64,43 +63,29 @@ def whole(n: int) -> str:
     return f"{n:,}"
 
 
-def amount(column: Column, x: float) -> str:
+def amount(text: str, unit: str) -> str:
     """Return a number with its unit.
 
     Examples
     --------
-    >>> amount(Column("income", "numeric", 1.0, unit="a month", prefix="$"), 4300)
+    >>> amount("4,300", "$ a month")
     '$4,300 a month'
     """
-    return f"{column.prefix}{figure(x)}{' ' if column.unit else ''}{column.unit}"
+    prefix, suffix = split_unit(unit)
+    return f"{prefix}{text}{' ' if suffix else ''}{suffix}"
 
 
-def value(column: Column, x: Value) -> str:
-    """Return one person's value as people write it."""
-    if x is None:
-        return "missing"
-    if isinstance(x, str):
-        return x
-    text = f"{x:,}" if isinstance(x, int) else f"{x:,.6g}"
-    return f"{column.prefix}{text}{' ' if column.unit else ''}{column.unit}"
-
-
-def worth(column: Column, p: float, weight: float | None = None) -> str:
-    """Say what a column counts in natural units.
+def worth(scale: float, unit: str | None) -> str:
+    """Say what a column counts, from its distance per `unit` (None: between two categories).
 
     Examples
     --------
-    >>> worth(Column("age", "numeric", 0.005, unit="years"), p=1)
-    '1 point = 2 years'
-    >>> worth(Column("region", "categorical", 0.03), p=1)
-    'any difference = 3 points'
+    >>> worth(0.005, "years"), worth(0.03, None)
+    ('1 point = 2 years', 'any difference = 3 points')
     """
-    per_unit = scale(column, p, weight)
-    if per_unit == 0:
+    if scale == 0:
         return MUST_NOT_MATTER
-    if column.kind == "categorical":
-        return f"any difference = {points(per_unit)}"
-    return f"1 point = {amount(column, 0.01 / per_unit)}"
+    return f"any difference = {points(scale)}" if unit is None else f"1 point = {amount(figure(0.01 / scale), unit)}"
 
 
 def odds(delta: float) -> str:
@@ -117,23 +102,11 @@ def odds(delta: float) -> str:
 
 
 LEVELS = {
-    "exact": (
-        "Exact",
-        "Proved and computed without sampling. It holds with certainty for all pairs of people, in these data or not.",
-    ),
-    "deterministic": (
-        "Deterministic",
-        "Proved, with no randomness left in the model. It holds with certainty for all pairs of people, in these data "
-        "or not.",
-    ),
-    "sampled": (
-        "Sampled",
-        "Proved, with scores computed from random draws. It holds for each pair of people with the stated probability "
-        "over the draws, if the pair was chosen without looking at them.",
-    ),
+    "exact": "Proved and computed without sampling. It holds with certainty for all pairs of people, in these data or "
+    "not.",
+    "deterministic": "Proved, with no randomness left in the model. It holds with certainty for all pairs of people, "
+    "in these data or not.",
+    "sampled": "Proved, with scores computed from random draws. It holds for each pair of people with the stated "
+    "probability over the draws, if the pair was chosen without looking at them.",
 }
-
-
-def chance(claim: Claim) -> str:
-    """Say how often the promise may fail for a pair; empty if never."""
-    return f"except with a chance of at most {odds(claim.delta)} for each pair" if claim.delta > 0 else ""
+"""How firm a promise is, for each level of a `Guarantee`."""

@@ -5,21 +5,14 @@ const field = (side, i) => byId(side + i);
 function fill(side) {
   const chosen = sides[side].person ? sides[side].person.value : "";
   if (chosen === "") return;
-  report.people[Number(chosen)].values.forEach((value, i) => {
-    const column = report.columns[i];
-    field(side, i).value = value === null ? "" : column.kind === "categorical" ? column.options.indexOf(value) : value;
-  });
+  report.people[Number(chosen)].values.forEach((value, i) => { field(side, i).value = value === null ? "" : value; });
 }
 
 // The values of one side. Of an untouched person they are the report's own numbers, to the last digit.
 function read(side) {
   const chosen = sides[side].person ? sides[side].person.value : "";
   if (chosen !== "") return report.people[Number(chosen)].values;
-  return report.columns.map((column, i) => {
-    const text = field(side, i).value;
-    if (text === "") return null;
-    return column.kind === "categorical" ? column.options[Number(text)] : Number(text);
-  });
+  return report.columns.map((_, i) => (field(side, i).value === "" ? null : Number(field(side, i).value)));
 }
 
 const scored = (side) => (sides[side].person && sides[side].person.value !== "" ? report.people[Number(sides[side].person.value)] : null);
@@ -39,7 +32,7 @@ function verdict(result) {
   const details = [];
   const one = scored("a"), other = scored("b");
   if (one && other) {
-    for (const [name, when] of [["before", "Before smoothing"], ["after", "After smoothing"]]) {
+    for (const [name, when] of [["before", "Before"], ["after", one.before === null ? "Their scores" : "After"]]) {
       if (one[name] === null) continue;
       const gap = Math.abs(one[name] - other[name]);
       const over = gap - Math.min(1, result.distance);
@@ -66,9 +59,8 @@ function drawGaps(distance) {
   for (const name of ["before", "after"]) gaps[name] = one[name] === null ? null : Math.abs(one[name] - other[name]);
   const widest = Math.max(gaps.allowed, gaps.before, gaps.after) || 1;
   for (const [name, gap] of Object.entries(gaps)) {
-    const row = byId("gap-" + name);
-    row.hidden = gap === null;
     if (gap === null) continue;
+    const row = byId("gap-" + name);
     row.querySelector(".value").textContent = points(gap);
     row.querySelector("rect:last-child").setAttribute("width", 100 * gap / widest + "%");
   }

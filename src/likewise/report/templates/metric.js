@@ -1,26 +1,26 @@
-// The distance between people and its words: the same arithmetic as distance.py and words.py.
+// The distance between people and its words: the same arithmetic as in metrics/distance.py and words.py.
 const report = JSON.parse(document.getElementById("data").textContent);
 const P = report.p === "inf" ? Infinity : report.p;
 const byId = (id) => document.getElementById(id);
 
 // Distance per unit of a column, for a weight.
 function perUnit(column, weight) {
-  return column.kind === "categorical" || P === Infinity ? weight : Math.pow(weight, 1 / P);
+  return !column.is_number || P === Infinity ? weight : Math.pow(weight, 1 / P);
 }
 
-// What each column adds to the distance between two rows, and the distance. Undefined (NaN) where a number is
-// missing on one side and the metric says nothing of missing values.
+// What each column adds to the distance between two rows, and the distance. Rows hold numbers and positions among
+// the options, null where missing. Undefined (NaN) where a number is missing on one side and the metric refuses that.
 function compare(weights, a, b) {
   const parts = new Array(weights.length).fill(0);
   const numeric = [];
   let mismatch = 0;
   for (let i = 0; i < weights.length; i++) {
     const column = report.columns[i];
-    if (column.kind === "categorical") {
+    if (!column.is_number) {
       parts[i] = a[i] === b[i] ? 0 : weights[i];
       mismatch += parts[i];
     } else if ((a[i] === null) !== (b[i] === null)) {
-      parts[i] = column.missing !== null ? column.missing : weights[i] === 0 ? 0 : NaN;
+      parts[i] = weights[i] === 0 ? 0 : column.missing !== null ? column.missing : NaN;
       mismatch += parts[i];
     } else if (a[i] !== null) {
       parts[i] = perUnit(column, weights[i]) * Math.abs(a[i] - b[i]);
@@ -65,8 +65,8 @@ function points(x) {
 function worth(column, weight) {
   const scale = perUnit(column, weight);
   if (scale === 0) return "must not matter";
-  if (column.kind === "categorical") return "any difference = " + points(scale);
-  return "1 point = " + column.prefix + figure(0.01 / scale) + (column.unit ? " " : "") + column.unit;
+  if (!column.is_number) return "any difference = " + points(scale);
+  return "1 point = " + column.prefix + figure(0.01 / scale) + (column.suffix ? " " : "") + column.suffix;
 }
 
 // The weights in use: those of the report until a slider moves.

@@ -10,7 +10,7 @@ function weightAt(i, position) {
   if (position === home[i]) return column.weight;
   const scale = column.top * Math.pow(Number(position) / 200, 3) / column.typical;
   // Three digits: a weight is something that people agree on.
-  return Number((column.kind === "categorical" || P === Infinity ? scale : Math.pow(scale, P)).toPrecision(3));
+  return Number((!column.is_number || P === Infinity ? scale : Math.pow(scale, P)).toPrecision(3));
 }
 
 function showColumn(i) {
@@ -76,7 +76,7 @@ const tomlNumber = (x) => (x === Infinity ? "inf" : String(x));
 function toml() {
   const lines = ["p = " + tomlNumber(P)];
   for (const kind of ["numeric", "categorical"]) {
-    const rows = report.columns.map((column, i) => [column, weights[i]]).filter(([column]) => column.kind === kind);
+    const rows = report.columns.map((column, i) => [column, weights[i]]).filter(([column]) => column.is_number === (kind === "numeric"));
     if (!rows.length) continue;
     lines.push("", "[" + kind + "]");
     for (const [column, weight] of rows) {
@@ -84,11 +84,10 @@ function toml() {
       lines.push(quoted(column.name) + " = " + tomlNumber(weight) + "  # " + worth(column, weight).replace(/[\u0000-\u001f\u007f]/g, " "));
     }
   }
-  const missing = report.columns.filter((column) => column.kind === "numeric" && column.missing !== null);
+  const missing = report.columns.filter((column) => column.missing !== null);
   if (missing.length) lines.push("", "[missing]", ...missing.map((column) => quoted(column.name) + " = " + column.missing));
-  const unit = (column) => (column.prefix + " " + column.unit).trim();
-  const units = report.columns.filter((column) => column.kind === "numeric" && unit(column));
-  if (units.length) lines.push("", "[units]", ...units.map((column) => quoted(column.name) + " = " + quoted(unit(column))));
+  const units = report.columns.filter((column) => column.unit);
+  if (units.length) lines.push("", "[units]", ...units.map((column) => quoted(column.name) + " = " + quoted(column.unit)));
   return lines.join("\n") + "\n";
 }
 
