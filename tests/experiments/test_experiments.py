@@ -245,7 +245,7 @@ def test_a_run_writes_its_figure_and_says_so(tiny, tmp_path, capsys):
 
 def test_largest_excess_finds_the_pair_that_breaks_the_promise():
     metric = WeightedLp([1.0], p=1)
-    guarantee = Guarantee(Gaussian.for_metric(metric), 0.0, 0.0, "exact", 1)
+    guarantee = Guarantee(metric, Gaussian.for_metric(metric), "exact", "")
     X = np.array([[0.0], [0.1], [0.9]])
     kept = np.array([0.5, 0.52, 0.6])
     broken = np.array([0.5, 0.8, 0.6])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -62,6 +63,7 @@ def _command(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(say, **options)
         except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not break into the way out
             click.echo("Stopped. Nothing was half-written.", err=True)
             sys.exit(130)
         except (ValueError, TypeError, OSError) as error:

@@ -34,7 +34,7 @@ def fill(page: str, results: pd.DataFrame) -> str:
     return _PLACE.sub(lambda match: f"{match[1]}{parts[match[2]]}\n{match[3]}", page)
 
 
-class _Scores:
+class _Measured:
     """Scores in percent, one per seed, looked up by what they are scores of."""
 
     def __init__(self, results: pd.DataFrame) -> None:
@@ -69,7 +69,7 @@ class Gain:
 
 def statements(results: pd.DataFrame) -> list[Statement]:
     """The paper's statements, and ours beyond it, that the results can speak to."""
-    scores = _Scores(results)
+    scores = _Measured(results)
     found: list[Statement] = []
     if _SEIZURE in scores.data:
         found += _on_seizure(scores)
@@ -90,7 +90,7 @@ def statements(results: pd.DataFrame) -> list[Statement]:
     return found
 
 
-def _on_seizure(scores: _Scores) -> Iterable[Statement]:
+def _on_seizure(scores: _Measured) -> Iterable[Statement]:
     network, linear = (float(scores("accuracy", _SEIZURE, model).mean()) for model in (NETWORK, LINEAR))
     yield (
         "Seizure, by rows: the network (at least 96.0%) is far more accurate than the logistic regression",
@@ -107,7 +107,7 @@ def _on_seizure(scores: _Scores) -> Iterable[Statement]:
     )
 
 
-def _on_similar(scores: _Scores, sets: list[Data]) -> Iterable[Statement]:
+def _on_similar(scores: _Measured, sets: list[Data]) -> Iterable[Statement]:
     gains, whole = (
         {data: scores.gain(measure, data, (NETWORK,), (LINEAR,)) for data in sets}
         for measure in ("accuracy", "accuracy_all")
@@ -134,7 +134,7 @@ def _on_similar(scores: _Scores, sets: list[Data]) -> Iterable[Statement]:
     )
 
 
-def _on_noises(scores: _Scores) -> Iterable[Statement]:
+def _on_noises(scores: _Measured) -> Iterable[Statement]:
     gains = {
         f"{data_name(*data)} {metric_name(p)}": scores.gain(
             "confidence", data, (SMOOTHED, p, "gaussian"), (SMOOTHED, p, "laplace")
@@ -209,7 +209,7 @@ def _scope(results: pd.DataFrame) -> str:
 
 def _table(results: pd.DataFrame) -> str:
     """Mean accuracy and confidence of every model on every data set."""
-    scores = _Scores(results)
+    scores = _Measured(results)
     lines = [
         "| accuracy / mean confidence, % | " + " | ".join(data_name(*data) for data in scores.data) + " |",
         "|---|" + "---|" * len(scores.data),

@@ -418,11 +418,7 @@ def test_no_pair_of_real_people_exceeds_its_bound(name, standardise):
     with pytest.warns(match="Maximum iterations"):
         model = SmoothedClassifier(net, random_state=0, n_draws=1000, noise="splitting").fit(X[n:], y[n:])
     people = X[:n] if name != "seizure" else X[:250]
-    if standardise:  # the grid of the training data need not hold everyone: without grids, any number will do
-        noise = Splitting.for_metric(model.guarantee_.metric, steps=None)
-        with pytest.warns(match="Maximum iterations"):
-            model = SmoothedClassifier(net, random_state=0, n_draws=1000, noise=noise).fit(X[n:], y[n:])
-    cells = model.perturbation_
+    cells = model.scorer_.perturbation
     h = model.predict_proba(people)
     variation = np.abs(h[:, None, 1] - h[None, :, 1])
     differs = (people[:, None] != people)[..., cells.noise.visible]

@@ -270,13 +270,14 @@ def test_epsilon_and_delta_are_kept_or_follow_from_the_draws(people):
 
 def test_without_a_metric_the_papers_is_derived_on_standardised_features(people):
     X, y = people
-    X = X * [1, 50_000, 0.01, 12]  # dollars, shares, months
-    model = SmoothedClassifier(LogisticRegression(), n_draws=10).fit(X, y)
+    X = X * 50_000  # dollars
+    model = SmoothedClassifier(half_space(0), n_draws=10).fit(X, y)
     metric = model.guarantee_.metric
     assert metric == linear_metric(X, y)
     coef = np.abs(LogisticRegression().fit(StandardScaler().fit_transform(X), y).coef_[0])
     np.testing.assert_allclose(metric.weights * X.std(axis=0), coef / coef.mean(), rtol=1e-3)
-    assert (metric.pairwise(X) < 1).mean() > 0.1  # in raw units, the dollars alone would put nearly all pairs beyond 1
+    in_raw_units = metric.normalized()  # as it was: the dollars alone put all pairs beyond 1
+    assert (metric.pairwise(X) < 1).mean() > 0.02 > 10 * (in_raw_units.pairwise(X[:-1], X[1:]) < 1).mean()
 
 
 def test_auto_noise_is_the_one_that_keeps_most_for_the_metric(people):
