@@ -4,79 +4,54 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from likewise.auditing.ceilings import Ceiling, ceiling
-    from likewise.auditing.violations import Audit, audit
-    from likewise.enforce.smoothing.estimators import SmoothedClassifier, SmoothedRegressor
-    from likewise.enforce.smoothing.noises import Gaussian, Laplace, Splitting, Uniform
-    from likewise.guarantees.certificate import Certificate
-    from likewise.guarantees.draw_counts import draws_needed, error_margin, failure_probability
-    from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
-    from likewise.metrics.abstract import Metric
-    from likewise.metrics.lp import WeightedLp
-    from likewise.metrics.tabular import TableMetric
-    from likewise.plotting import AuditDisplay, MetricDisplay
-    from likewise.reveal.estimated import MetricEstimate, estimate_minimal_metric
-    from likewise.reveal.exact import minimal_metric
-    from likewise.reveal.recipe import linear_metric
+    from likewise.auditing.ceilings import Ceiling as Ceiling
+    from likewise.auditing.ceilings import ceiling as ceiling
+    from likewise.auditing.violations import Audit as Audit
+    from likewise.auditing.violations import audit as audit
+    from likewise.enforce.smoothing.estimators import SmoothedClassifier as SmoothedClassifier
+    from likewise.enforce.smoothing.estimators import SmoothedRegressor as SmoothedRegressor
+    from likewise.enforce.smoothing.noises import Gaussian as Gaussian
+    from likewise.enforce.smoothing.noises import Laplace as Laplace
+    from likewise.enforce.smoothing.noises import Splitting as Splitting
+    from likewise.enforce.smoothing.noises import Uniform as Uniform
+    from likewise.guarantees.certificate import Certificate as Certificate
+    from likewise.guarantees.draw_counts import draws_needed as draws_needed
+    from likewise.guarantees.draw_counts import error_margin as error_margin
+    from likewise.guarantees.draw_counts import failure_probability as failure_probability
+    from likewise.guarantees.promise import Guarantee as Guarantee
+    from likewise.guarantees.promise import VacuousGuaranteeWarning as VacuousGuaranteeWarning
+    from likewise.metrics.abstract import Metric as Metric
+    from likewise.metrics.lp import WeightedLp as WeightedLp
+    from likewise.metrics.tabular import TableMetric as TableMetric
+    from likewise.plotting import AuditDisplay as AuditDisplay
+    from likewise.plotting import MetricDisplay as MetricDisplay
+    from likewise.reveal.estimated import MetricEstimate as MetricEstimate
+    from likewise.reveal.estimated import estimate_minimal_metric as estimate_minimal_metric
+    from likewise.reveal.exact import minimal_metric as minimal_metric
+    from likewise.reveal.recipe import linear_metric as linear_metric
 
 __version__ = "0.1.0.dev0"
 
 # Names are imported when they are first used: `import likewise` and `likewise --help` answer at once.
-_HOMES = {
-    "Audit": "likewise.auditing.violations",
-    "AuditDisplay": "likewise.plotting",
-    "Ceiling": "likewise.auditing.ceilings",
-    "Certificate": "likewise.guarantees.certificate",
-    "Gaussian": "likewise.enforce.smoothing.noises",
-    "Guarantee": "likewise.guarantees.promise",
-    "Laplace": "likewise.enforce.smoothing.noises",
-    "Metric": "likewise.metrics.abstract",
-    "MetricDisplay": "likewise.plotting",
-    "MetricEstimate": "likewise.reveal.estimated",
-    "SmoothedClassifier": "likewise.enforce.smoothing.estimators",
-    "SmoothedRegressor": "likewise.enforce.smoothing.estimators",
-    "Splitting": "likewise.enforce.smoothing.noises",
-    "TableMetric": "likewise.metrics.tabular",
-    "Uniform": "likewise.enforce.smoothing.noises",
-    "VacuousGuaranteeWarning": "likewise.guarantees.promise",
-    "WeightedLp": "likewise.metrics.lp",
-    "audit": "likewise.auditing.violations",
-    "ceiling": "likewise.auditing.ceilings",
-    "draws_needed": "likewise.guarantees.draw_counts",
-    "error_margin": "likewise.guarantees.draw_counts",
-    "estimate_minimal_metric": "likewise.reveal.estimated",
-    "failure_probability": "likewise.guarantees.draw_counts",
-    "linear_metric": "likewise.reveal.recipe",
-    "minimal_metric": "likewise.reveal.exact",
+_ROOMS = {
+    "likewise.auditing.ceilings": ("Ceiling", "ceiling"),
+    "likewise.auditing.violations": ("Audit", "audit"),
+    "likewise.enforce.smoothing.estimators": ("SmoothedClassifier", "SmoothedRegressor"),
+    "likewise.enforce.smoothing.noises": ("Gaussian", "Laplace", "Splitting", "Uniform"),
+    "likewise.guarantees.certificate": ("Certificate",),
+    "likewise.guarantees.draw_counts": ("draws_needed", "error_margin", "failure_probability"),
+    "likewise.guarantees.promise": ("Guarantee", "VacuousGuaranteeWarning"),
+    "likewise.metrics.abstract": ("Metric",),
+    "likewise.metrics.lp": ("WeightedLp",),
+    "likewise.metrics.tabular": ("TableMetric",),
+    "likewise.plotting": ("AuditDisplay", "MetricDisplay"),
+    "likewise.reveal.estimated": ("MetricEstimate", "estimate_minimal_metric"),
+    "likewise.reveal.exact": ("minimal_metric",),
+    "likewise.reveal.recipe": ("linear_metric",),
 }
+_HOMES = {name: module for module, names in _ROOMS.items() for name in names}
 
-__all__ = [
-    "Audit",
-    "AuditDisplay",
-    "Ceiling",
-    "Certificate",
-    "Gaussian",
-    "Guarantee",
-    "Laplace",
-    "Metric",
-    "MetricDisplay",
-    "MetricEstimate",
-    "SmoothedClassifier",
-    "SmoothedRegressor",
-    "Splitting",
-    "TableMetric",
-    "Uniform",
-    "VacuousGuaranteeWarning",
-    "WeightedLp",
-    "audit",
-    "ceiling",
-    "draws_needed",
-    "error_margin",
-    "estimate_minimal_metric",
-    "failure_probability",
-    "linear_metric",
-    "minimal_metric",
-]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

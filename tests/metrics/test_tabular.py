@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from likewise import TableMetric
-from likewise.metrics.coding import UNSEEN, TableCoding
+from likewise.metrics.coding import TableCoding
+from likewise.metrics.columns import UNSEEN
 
 PEOPLE = pd.DataFrame(
     {

@@ -10,7 +10,7 @@ import numpy as np
 from likewise._typing import FloatArray, IntArray
 from likewise.guarantees.promise import Guarantee
 from likewise.metrics.abstract import Metric
-from likewise.metrics.coding import UNSEEN
+from likewise.metrics.columns import UNSEEN
 from likewise.metrics.people import People
 
 if TYPE_CHECKING:

@@ -7,15 +7,8 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
+from sklearn import linear_model
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import (
-    LogisticRegression,
-    LogisticRegressionCV,
-    Perceptron,
-    RidgeClassifier,
-    RidgeClassifierCV,
-    SGDClassifier,
-)
 from sklearn.svm import LinearSVC
 
 from likewise._typing import FloatArray
@@ -24,16 +17,15 @@ from likewise.enforce.smoothing.noises import Gaussian
 from likewise.models.unwrapping import affine_map, last_step
 
 # Their `predict` is the sign of `coef_ @ x + intercept_`; a subclass may do anything.
-LINEAR_CLASSIFIERS = {
-    LinearDiscriminantAnalysis,
-    LinearSVC,
-    LogisticRegression,
-    LogisticRegressionCV,
-    Perceptron,
-    RidgeClassifier,
-    RidgeClassifierCV,
-    SGDClassifier,
-}
+_NAMES = (
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "Perceptron",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
+    "SGDClassifier",
+)
+LINEAR_CLASSIFIERS = {LinearDiscriminantAnalysis, LinearSVC, *(getattr(linear_model, name) for name in _NAMES)}
 
 _PRODUCTS_AT_ONCE = 2**22
 
