@@ -113,6 +113,11 @@ class TableMetric(Metric):
     def weights_of(self, coding: Coding) -> ColumnWeights:
         """Weights in the order of the coding's columns."""
         weights = {**self.numeric, **self.categorical}
+        unknown = [name for name in coding.names if name not in weights]
+        if unknown:
+            raise ValueError(
+                f"metric must know every column of X; it says nothing of {unknown[0]!r}. Give it a weight."
+            )
         return ColumnWeights(
             np.array([weights[name] for name in coding.names]),
             coding.is_number,
