@@ -97,6 +97,12 @@ def test_with_metric_keeps_the_inner_model_and_everything_else():
     assert np.ptp(other.predict_proba(X)[:, 1]) > np.ptp(model.predict_proba(X)[:, 1])
 
 
+def test_with_metric_keeps_what_a_noise_was_told():
+    noise = Splitting.for_metric(METRIC, steps=[0.5, 0, 0])
+    other = SmoothedClassifier(lambda rows: rows[:, 0] > 0, noise=noise).with_metric(METRIC.scaled(2))
+    assert other.noise == Splitting.for_metric(METRIC.scaled(2), steps=[0.5, 0, 0])
+
+
 def test_columns_that_must_not_matter_are_not_needed_at_prediction():
     people = pd.DataFrame({"age": [30, 40, 50, 60], "race": list("xyxy"), "job": list("abab"), "pay": [1.0, 2, 3, 4]})
     metric = TableMetric({"age": 0.05, "pay": 0}, {"race": 0, "job": 0.2})

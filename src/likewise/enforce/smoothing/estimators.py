@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -59,7 +60,7 @@ class Smoothing(MetaEstimatorMixin, Enforced):
         """Return an unfitted estimator like this one, for another metric; a fitted inner model is kept as it is."""
         other = super().with_metric(metric)
         if isinstance(self.noise, Noise):
-            other.set_params(noise=type(self.noise).__name__.lower())
+            other.set_params(noise=replace(self.noise, metric=metric))  # type: ignore[arg-type]
         if hasattr(self, "scorer_") and hasattr(self.estimator_, "predict"):
             other.set_params(estimator=FrozenEstimator(self.estimator_), augment=0)
         return other
