@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 from likewise._checks import check_output_range
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
-from likewise.guarantees.certificate import Certificate, Estimate, certify_classes, certify_predictions
+from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.promise import Guarantee
 from likewise.guarantees.vacuity import warn_if_vacuous
 from likewise.metrics.abstract import Metric, check_metric
@@ -220,7 +220,7 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         Each person's certificate holds with probability ``1 - delta`` over the draws made in `fit`; with certainty
         where nothing is sampled, and there the intervals have width 0.
         """
-        return certify_classes(self._estimate(X), self.guarantee_, self.classes_)
+        return certify(self._estimate(X), self.guarantee_, self.classes_)
 
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.unique(y)
@@ -259,7 +259,7 @@ class EnforcedRegressor(RegressorMixin, Enforced):
 
     def certify(self, X: Any) -> Certificate:
         """Per person: prediction, an interval, and (`Certificate.range_at`) the range at a distance."""
-        return certify_predictions(self._estimate(X), self.guarantee_)
+        return certify(self._estimate(X), self.guarantee_)
 
     def _check_target(self, y: npt.NDArray[Any]) -> None:
         if self.output_range is not None:

@@ -84,36 +84,24 @@ class Certificate:
         return pd.DataFrame(parts)
 
 
-def certify_classes(found: Estimate, guarantee: Guarantee, classes: npt.NDArray[Any]) -> Certificate:
-    """Certificate for class probabilities."""
-    mean, lower, upper = found.mean, found.lower, found.upper
-    people = np.arange(len(mean))
-    top = mean.argmax(axis=1)
-    others = upper.copy()
-    others[people, top] = -np.inf
-    runner_up = np.minimum(others.max(axis=1), 1 - lower[people, top])
-    return Certificate(
-        estimate=mean,
-        lower=lower,
-        upper=upper,
-        outcome=classes[top],
-        distance=guarantee.curve.distance_to_tie(lower[people, top], runner_up),
-        delta=guarantee.delta,
-        curve=guarantee.curve,
-        columns=tuple(str(c) for c in classes),
-    )
-
-
-def certify_predictions(found: Estimate, guarantee: Guarantee) -> Certificate:
-    """Certificate for predictions within a range."""
+def certify(found: Estimate, guarantee: Guarantee, classes: npt.NDArray[Any] | None = None) -> Certificate:
+    """Certificate for class probabilities, or (without classes) for predictions within a range."""
+    outcome = distance = None
+    if classes is not None:
+        people, top = np.arange(len(found.mean)), found.mean.argmax(axis=1)
+        surely = found.lower[people, top]
+        others = found.upper.copy()
+        others[people, top] = -np.inf
+        outcome = classes[top]
+        distance = guarantee.curve.distance_to_tie(surely, np.minimum(others.max(axis=1), 1 - surely))
     return Certificate(
         estimate=found.mean,
         lower=found.lower,
         upper=found.upper,
-        outcome=None,
-        distance=None,
+        outcome=outcome,
+        distance=distance,
         delta=guarantee.delta,
         curve=guarantee.curve,
-        columns=("prediction",),
+        columns=("prediction",) if classes is None else tuple(str(c) for c in classes),
         output_range=guarantee.output_range or (0.0, 1.0),
     )
