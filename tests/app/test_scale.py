@@ -18,7 +18,7 @@ from likewise.app.pipelines import table_model
 from likewise.app.scale import Order, score_file
 
 RNG = np.random.default_rng(0)
-N = 500
+N = 1200
 PEOPLE = pd.DataFrame(
     {
         "id": np.arange(N),

@@ -208,3 +208,17 @@ def test_models_with_impossible_answers_are_refused(answer, message):
 def test_metric_must_be_a_metric():
     with pytest.raises(TypeError, match="metric must be a Metric, such as WeightedLp or TableMetric; got list"):
         audit(None, X, [1, 1, 1], predictions=np.zeros(400))
+
+
+class Sigmoid:
+    """Returns one column of probabilities, as networks with a sigmoid output do."""
+
+    def predict_proba(self, rows):
+        return 1 / (1 + np.exp(-9 * np.asarray(rows)[:, :1]))
+
+
+def test_a_single_column_of_probabilities_is_not_a_constant():
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    metric = WeightedLp([0.1, 0.1])
+    column, numbers = audit(Sigmoid(), X, metric), audit(lambda rows: Sigmoid().predict_proba(rows)[:, 0], X, metric)
+    assert column.n_violations == numbers.n_violations > 1000

@@ -1,11 +1,16 @@
 """What every way to enforce inherits: what was fitted is frozen, and promises cannot go stale."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import SmoothedClassifier, SmoothedRegressor, Splitting, TableMetric, WeightedLp
@@ -40,6 +45,19 @@ def test_no_parameter_changed_after_fit_reaches_what_was_fitted():
     assert (model.fit(X, Y).predict_proba(X) != scores).any()  # the control: what was changed does matter
 
 
+@pytest.mark.parametrize("noise", ["gaussian", "splitting"])
+@pytest.mark.parametrize("inner", [LogisticRegression(), MLPClassifier((8,), max_iter=3, random_state=0)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_frozen_model_that_is_fitted_again_does_not_reach_what_was_fitted(noise, inner):
+    inner = clone(inner).fit(X, Y)
+    model = SmoothedClassifier(FrozenEstimator(inner), metric=METRIC, noise=noise, epsilon=0.1, random_state=0)
+    scores, decisions = model.fit(X, Y).predict_proba(X), model.decide(X, 0)
+    inner.fit(X, 1 - Y)
+    for same in (model, pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(same.predict_proba(X), scores)
+        np.testing.assert_array_equal(same.decide(X, 0), decisions)
+
+
 def test_decide_and_the_noise_are_told_what_a_grid_adds():
     """Without a grid, people a hair apart may fall into different cells in one of the K draws."""
     noise = Splitting.for_metric(WeightedLp([1.0]), steps=None)
@@ -68,6 +86,14 @@ def test_a_single_column_is_the_probability_of_the_second_class(vote):
     assert np.ptp(model.predict_proba(X)[:, 1]) > 0.2  # not a constant
 
 
+def test_a_column_of_labels_is_not_a_column_of_probabilities():
+    options = {"metric": METRIC, "n_draws": 300, "random_state": 0}
+    labels = np.where(X[:, 0] > 0, 2, 1)
+    flat = SmoothedClassifier(lambda rows: np.where(rows[:, 0] > 0, 2, 1), **options).fit(X, labels)
+    column = SmoothedClassifier(lambda rows: np.where(rows[:, :1] > 0, 2, 1), **options).fit(X, labels)
+    np.testing.assert_array_equal(column.predict_proba(X), flat.predict_proba(X))
+
+
 @pytest.mark.parametrize("vote", ["hard", "soft"])
 @pytest.mark.parametrize(
     ("function", "message"),
@@ -92,7 +118,7 @@ def test_with_metric_keeps_the_inner_model_and_everything_else():
     assert not hasattr(other, "scorer_")
     assert isinstance(other.estimator, FrozenEstimator)
     other.fit(X, Y)
-    assert other.estimator_.estimator is model.estimator_
+    np.testing.assert_array_equal(other.estimator_.predict_proba(X), model.estimator_.predict_proba(X))
     assert other.guarantee_.metric == METRIC.scaled(2)
     assert np.ptp(other.predict_proba(X)[:, 1]) > np.ptp(model.predict_proba(X)[:, 1])
 
@@ -123,6 +149,59 @@ def test_integer_column_names_work():
     assert SmoothedRegressor(Ridge(), metric=WeightedLp({0: 0.5, 1: 0.25, 2: 0.0})).fit(people, X[:, 0]).predict(
         people
     ).shape == (120,)
+
+
+def test_integer_names_are_compared_like_others():
+    people = pd.DataFrame(X[:, :2], columns=[0, 1])
+    with pytest.raises(ValueError, match=r"in its order, \[1, 0\]; got \[0, 1\]"):
+        SmoothedClassifier(DecisionTreeClassifier(), metric=WeightedLp({1: 5.0, 0: 0.01})).fit(people, Y)
+    model = SmoothedClassifier(DecisionTreeClassifier(), metric=WeightedLp({0: 0.5, 1: 0.1})).fit(people, Y)
+    with pytest.raises(ValueError, match=r"in its order, \[0, 1\]; got \[1, 0\]"):
+        model.predict_proba(people[[1, 0]])
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_hidden_columns_may_be_missing_or_absent_whatever_the_model_takes(p):
+    people = pd.DataFrame({"a": X[:, 0], "h": X[:, 1]})
+    metric = TableMetric({"a": 0.2, "h": 0.0}, p=p)
+    for inner in (FrozenEstimator(LogisticRegression().fit(people.to_numpy(), Y)), DecisionTreeClassifier()):
+        model = SmoothedClassifier(inner, metric=metric, random_state=0).fit(people, Y)
+        scores = model.predict_proba(people)
+        assert np.isfinite(scores).all()
+        np.testing.assert_array_equal(model.predict_proba(people.assign(h=np.nan)), scores)
+        np.testing.assert_array_equal(model.predict_proba(people[["a"]]), scores)
+        np.testing.assert_array_equal(model.decide(people[["a"]], 0), model.decide(people, 0))
+
+
+def test_a_hidden_column_keeps_its_gaps_in_the_background():
+    """The model is averaged over people who exist: half of them miss the hidden number."""
+    people = pd.DataFrame({"a": X[:, 0], "h": np.where(np.arange(120) % 2, np.nan, 1.0)})
+    inner = HistGradientBoostingClassifier(min_samples_leaf=5).fit(people, people["h"].isna())
+    model = SmoothedClassifier(FrozenEstimator(inner), metric=TableMetric({"a": 0.2, "h": 0.0}), n_draws=500)
+    model.fit(people, people["h"].isna())
+    np.testing.assert_allclose(model.predict_proba(people)[:, 1], 0.5, atol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "y must hold one outcome per person"),
+        (["a", None] * 60, "none of them missing"),
+    ],
+)
+def test_outcomes_of_tables_are_checked(y, message):
+    people = pd.DataFrame({"a": X[:, 0]})
+    with pytest.raises(ValueError, match=message):
+        SmoothedClassifier(DecisionTreeClassifier(), metric=TableMetric({"a": 0.1})).fit(people, y)
+    with pytest.raises(ValueError, match="y must hold one number per person"):
+        SmoothedRegressor(Ridge(), metric=TableMetric({"a": 0.1})).fit(people, ["x"] * 120)
+
+
+def test_nothing_fitted_is_there_before_fit():
+    model = SmoothedClassifier(DecisionTreeClassifier())
+    for name in ("guarantee_", "estimator_", "noise_", "n_draws_"):
+        with pytest.raises(NotFittedError):
+            getattr(model, name)
 
 
 # -- a new way needs one class for what was learned and one method ------------------------------------------------

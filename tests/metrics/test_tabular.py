@@ -191,3 +191,11 @@ def test_the_columns_of_later_tables_are_checked():
         CODING.encode(PEOPLE.assign(extra=1))
     with pytest.raises(ValueError, match="in the order of fit"):
         CODING.encode(PEOPLE[PEOPLE.columns[::-1]])
+
+
+def test_equal_weights_are_equal_whatever_the_order_of_keys_and_the_words_for_units():
+    metric = TableMetric({"a": 1, "b": 2}, {"c": 0.5, "d": 0}, missing={"a": 0.1, "b": 0.2})
+    other = TableMetric({"b": 2, "a": 1}, {"d": 0, "c": 0.5}, missing={"b": 0.2, "a": 0.1}, units={"a": "$"})
+    assert metric == other
+    assert hash(metric) == hash(other)
+    assert metric != TableMetric({"a": 1, "b": 2}, {"c": 0.5, "d": 0}, missing={"a": 0.1, "b": 0.3})

@@ -80,8 +80,7 @@ def keyed_decisions(model: Any, people: pd.DataFrame, probabilities: FloatArray,
     seen = np.ascontiguousarray(model.visible_rows(people))
     digests = [hmac.new(key, row.tobytes(), hashlib.blake2b).digest()[:8] for row in seen]
     uniform = np.frombuffer(b"".join(digests), dtype="<u8") / 2.0**64
-    beaten = probabilities.cumsum(axis=1)[:, :-1] <= uniform[:, None]
-    return np.asarray(model.classes_[beaten.sum(axis=1)])
+    return model.outcomes_at(probabilities, uniform)  # type: ignore[no-any-return]
 
 
 def score_file(

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -28,12 +29,12 @@ from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.promise import Guarantee
 from likewise.guarantees.vacuity import warn_if_vacuous
 from likewise.metrics.abstract import Metric, check_metric
-from likewise.metrics.coding import ArrayCoding, Coding, as_frame
+from likewise.metrics.coding import ArrayCoding, as_frame, labels_of
 from likewise.metrics.lp import WeightedLp
 from likewise.metrics.people import People
 from likewise.reveal.recipe import linear_weights
 
-_BLOCK = 16_384  # people at a time: of their intervals, no more is held
+BLOCK = 16_384  # people at a time: of their intervals, no more is held
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class Enforced(BaseEstimator, ABC):
     metric: Metric | None
 
     scorer_: Scorer
-    coding_: Coding
+    coding_: Any  # a Coding
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
@@ -99,7 +100,8 @@ class Enforced(BaseEstimator, ABC):
             self._check_target(y)
             metric = asked
             if metric is None:
-                metric = WeightedLp(linear_weights(people.rows, y, classify=self._classify))
+                weights_found = linear_weights(people.rows, y, classify=self._classify)
+                metric = WeightedLp(weights_found, feature_names=people.coding.labels)
             metric.weights_of(people.coding).check_missing(people)
             self.scorer_ = self.learn(people, y, weights, metric)
             self.coding_ = people.coding
@@ -156,14 +158,13 @@ class Enforced(BaseEstimator, ABC):
         """People and outcomes of `fit`, checked."""
         if metric is None or not metric.takes_tables:
             options = {"dtype": np.float64, "y_numeric": not self._classify, "ensure_min_samples": 2}
+            labels = labels_of(X)
             X, y = _numbers(lambda: validate_data(self, X, y, **options))
-            names = getattr(self, "feature_names_in_", None)
-            return People(X, ArrayCoding(X.shape[1], None if names is None else tuple(names)), X), y
+            return People(X, ArrayCoding(X.shape[1], labels), X), y
         frame = as_frame(X)
         if len(frame) < 2:
             raise ValueError(f"X must hold at least two people; got {len(frame)} rows.")
-        kind = None if self._classify else np.float64
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=kind, input_name="y"))
+        y = _check_outcomes(y, numeric=not self._classify)
         check_consistent_length(frame, y)
         self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
         return People.read(frame, metric.coding(frame)), y
@@ -173,6 +174,7 @@ class Enforced(BaseEstimator, ABC):
         metric = self.guarantee_.metric
         if not metric.takes_tables:
             rows = _numbers(lambda: validate_data(self, X, dtype=np.float64, order="C", reset=False))
+            self.coding_.check_labels(X)
             return People(rows, self.coding_, rows)
         people = metric.people(X, self.coding_)
         if not len(people):
@@ -181,9 +183,9 @@ class Enforced(BaseEstimator, ABC):
 
     def _means(self, X: Any) -> FloatArray:
         people, verbose = self._people(X), bool(getattr(self, "verbose", False))
-        if verbose or len(people) <= _BLOCK:  # one bar for all
+        if verbose or len(people) <= BLOCK:  # one bar for all
             return self.scorer_.estimate(people, verbose=verbose).mean
-        blocks = (people.take(slice(i, i + _BLOCK)) for i in range(0, len(people), _BLOCK))
+        blocks = (people.take(slice(i, i + BLOCK)) for i in range(0, len(people), BLOCK))
         return np.concatenate([self.scorer_.estimate(block).mean for block in blocks])
 
     def _estimate(self, X: Any) -> Estimate:
@@ -236,7 +238,11 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
 
     def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         # Hard votes put all the mass on one class; others are a law to draw from.
-        beaten = votes.cumsum(axis=1)[:, :-1] <= rng.random(len(votes))[:, None]
+        return self.outcomes_at(votes, rng.random(len(votes)))
+
+    def outcomes_at(self, probabilities: FloatArray, uniform: FloatArray) -> npt.NDArray[Any]:
+        """The class that a number between 0 and 1 stands for, per person: uniform numbers give the law."""
+        beaten = probabilities.cumsum(axis=1)[:, :-1] <= uniform[:, None]
         return np.asarray(self.classes_[beaten.sum(axis=1)])
 
 
@@ -290,6 +296,16 @@ def _all_or_nothing(estimator: Any) -> Iterator[None]:
         estimator.__dict__.clear()
         estimator.__dict__.update(before)
         raise
+
+
+def _check_outcomes(y: Any, *, numeric: bool) -> npt.NDArray[Any]:
+    if y is None or pd.isna(np.asarray(y, dtype=object)).any():
+        raise ValueError("y must hold one outcome per person, none of them missing; got None or NaN. Drop these rows.")
+    try:
+        kind = np.float64 if numeric else None
+        return column_or_1d(check_array(y, ensure_2d=False, dtype=kind, input_name="y"))  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise ValueError(f"y must hold one {'number' if numeric else 'label'} per person ({error}).") from None
 
 
 def _check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 
 import numpy as np
@@ -22,7 +23,7 @@ def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
             f"difference there is. Take more draws than {guarantee.n_draws:,} (n_draws='auto' takes what epsilon "
             "needs), or use a metric with fewer columns.",
             VacuousGuaranteeWarning,
-            stacklevel=3,
+            stacklevel=_outside(),
         )
     distances = _some_distances(guarantee, people)
     far = float((distances >= 1).mean())
@@ -33,8 +34,16 @@ def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
             "where outputs may differ by everything. Use a metric with smaller weights: under metric.scaled"
             f"({factor:g}), half of these pairs are closer than about 0.5.",
             VacuousGuaranteeWarning,
-            stacklevel=3,
+            stacklevel=_outside(),
         )
+
+
+def _outside() -> int:
+    """How many frames up the caller's own code is."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("likewise."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _some_distances(guarantee: Guarantee, people: People) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -38,6 +38,14 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
     return frame
 
 
+def labels_of(X: Any, name: str = "X") -> tuple[Any, ...] | None:
+    """Names of the columns of a table, of whatever type they are; None for an array."""
+    labels = getattr(X, "column_names", None) or getattr(X, "columns", None)  # pyarrow; pandas and polars
+    if labels is not None and len({*labels}) < len(labels):
+        raise ValueError(f"{name} must have distinct column names; got {list(labels)}.")
+    return None if labels is None else tuple(labels)
+
+
 class Coding(ABC):
     """How people become rows of numbers, and rows become what a model takes."""
 
@@ -93,16 +101,20 @@ class ArrayCoding(Coding):
 
     def as_table(self, X: Any, name: str = "X") -> Any:
         """The numbers, if columns are in their order."""
-        given = getattr(X, "columns", None)
-        if given is not None and self.labels is not None and tuple(given) != self.labels:
-            raise ValueError(
-                f"{name} must have the columns of the metric in its order, {list(self.labels)}; got {list(given)}. "
-                f"Select them with {name}[list(metric.feature_names)]."
-            )
+        self.check_labels(X, name)
         try:
             return np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must hold numbers only ({error}). Encode text columns first.") from None
+
+    def check_labels(self, X: Any, name: str = "X") -> None:
+        """Raise if `X` is a table with other columns, or the same in another order."""
+        given = labels_of(X, name)
+        if None not in (given, self.labels) and given != self.labels:
+            raise ValueError(
+                f"{name} must have the columns of the metric in its order, {list(self.labels or ())}; got "
+                f"{list(given or ())}. Use {name}[{list(self.labels or ())}]."
+            )
 
     def encode(self, X: Any, name: str = "X") -> FloatArray:
         """The numbers, if they are finite."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._checks import check_positive
 from likewise._typing import FloatArray
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import ArrayCoding, Coding
@@ -103,8 +104,7 @@ class WeightedLp(Metric):
 
     def scaled(self, factor: float) -> WeightedLp:
         """Return the metric whose distances are `factor` times as large."""
-        if not (np.isfinite(factor) and factor > 0):
-            raise ValueError(f"factor must be a positive finite number; got {factor!r}.")
+        check_positive("factor", factor)
         power = 1.0 if np.isinf(self.p) else self.p
         return WeightedLp(self.weights * factor**power, self.p, feature_names=self.feature_names)
 
@@ -116,8 +116,7 @@ class WeightedLp(Metric):
 
     def normalized(self, mean: float = 1.0) -> WeightedLp:
         """Return the metric with the same relative weights and the given mean weight."""
-        if not (np.isfinite(mean) and mean > 0):
-            raise ValueError(f"mean must be a positive finite number; got {mean!r}.")
+        check_positive("mean", mean)
         if not self.weights.any():
             raise ValueError("weights are all 0, so they cannot be scaled to a mean. Give one a positive weight.")
         relative = self.weights / self.weights.max()

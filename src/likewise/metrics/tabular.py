@@ -173,7 +173,7 @@ class TableMetric(Metric):
         return f"TableMetric({'; '.join(part for part in parts if part)}; p={self.p:g})"
 
     def _key(self) -> tuple[Any, ...]:
-        weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, self.missing, self.units))
+        weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, self.missing))  # units are words
         return (*weights, self.p)
 
     def _missing_weights(self, missing: Any) -> dict[Any, float]:

@@ -26,6 +26,8 @@ def hard_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = No
 
     def vote(rows: FloatArray) -> FloatArray:
         answer = np.asarray(predict(rows))
+        if answer.ndim == 2 and answer.shape[1] == 1 and answer.dtype.kind != "f":
+            answer = answer[:, 0]  # labels, written as a column
         scores = answer.ndim == 2 and answer.dtype.kind in "biuf"
         chosen = _two_columns(answer, classes).argmax(axis=1) if scores else _class_index(answer, classes)
         _check_length(chosen, rows)
@@ -114,8 +116,8 @@ def _two_columns(answer: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDA
         # NaN fails every comparison.
         if not ((answer >= 0) & (answer <= 1)).all():
             raise ValueError(
-                f"The estimator's single column must hold probabilities of {classes[1]!r}, between 0 and 1; got "
-                f"{answer[~((answer >= 0) & (answer <= 1))][0]!r}. Return labels, or one score per class."
+                f"The estimator's single column must hold probabilities of class {classes[1]!s}, between 0 and 1; got "
+                f"{answer[~((answer >= 0) & (answer <= 1))][0]:g}. Return labels, or one score per class."
             )
         return np.concatenate([1 - answer, answer], axis=1)
     if answer.shape[1] != len(classes):

@@ -82,7 +82,7 @@ def _ask(model: Any, X: Any, people: People) -> tuple[FloatArray, bool]:
         answer, probable = (answer[:, None] == labels).astype(np.float64), True
     answers = np.asarray(answer, dtype=np.float64)
     if answers.ndim == 2 and answers.shape[1] == 1:
-        answers = answers[:, 0] if not probable else np.ones((len(answers), 1))
+        answers = answers[:, 0]  # probabilities of one class, or numbers
     probable = probable or answers.ndim == 2
     if answers.ndim not in (1, 2) or len(answers) != len(people):
         raise ValueError(

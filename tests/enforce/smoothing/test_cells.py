@@ -292,9 +292,18 @@ def test_values_between_points_of_a_found_grid_keep_the_promise(scale, loose):
     assert largest_excess(cells, X, weights) <= 1e-9
 
 
+def test_far_from_the_origin_fractions_keep_their_digits():
+    """10 million steps from the origin, people 5e-9 apart may differ by that, and not by what rounding leaves."""
+    grid = 1e7 + np.arange(40.0)[:, None]
+    grid[0] = 0.0
+    cells = cells_for(grid, [1.0], n_draws=8)
+    X = np.array([[0.3], [0.3 + 5e-9], [0.3 + 5e-11]])
+    assert largest_excess(cells, X, [1.0]) <= 1e-15
+
+
 def test_control_rounding_to_the_nearest_point_breaks_the_promise(monkeypatch):
     monkeypatch.setattr(Cells, "corners", lambda self, seen: (
-        (np.rint(seen) * self.per_step).astype(np.int64), np.arange(len(seen)), np.ones(len(seen))
+        (np.rint(seen[:, :1] + seen[:, 1:]) * self.per_step).astype(np.int64), np.arange(len(seen)), np.ones(len(seen))
     ))  # fmt: skip
     cells = cells_for(np.arange(12.0)[:, None], [0.125], n_draws=16)
     assert largest_excess(cells, np.array([[3.4], [3.6]]), [0.125]) > 0.09

@@ -55,7 +55,8 @@ def fit_inner(
         if n_copies:
             raise ValueError(f"augment must be 0 for a plain function, which cannot be trained; got {n_copies}.")
         return given
-    estimator = clone(given)
+    # A frozen model is copied: who fits the original again does not reach what is promised here.
+    estimator = copy.deepcopy(given) if isinstance(given, FrozenEstimator) else clone(given)
     if n_copies and isinstance(estimator, FrozenEstimator):
         raise ValueError(f"augment must be 0 for a FrozenEstimator, which cannot be trained; got {n_copies}.")
     if state is not None:

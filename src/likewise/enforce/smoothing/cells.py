@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._typing import FloatArray, IntArray
+from likewise.enforce.smoothing.bank import CHUNK
 from likewise.enforce.smoothing.draws import Draws, Perturbation, Seen
-from likewise.enforce.smoothing.grids import FARTHEST_BETWEEN, TOLERANCE, ease, find_step, is_whole, on_grid
+from likewise.enforce.smoothing.grids import FARTHEST_BETWEEN, TOLERANCE, find_step, is_whole, locate, on_grid
 from likewise.enforce.smoothing.noises import Splitting
 
 LEAST_DRAWS = 1000  # keeps the utility of uniform noise where the promise alone would need fewer
-CHUNK = 4096
 _FARTHEST = 2**38  # positions beyond it are moved there, which brings nobody further apart
 _SLACK = 2.0**-12  # cells are wider by this share, which pays for the rounding of positions up to _FARTHEST
 
@@ -98,26 +98,25 @@ class Cells(Perturbation):
         return np.stack([permutation(self.n_draws, i) for i in range(len(self.steps))], axis=1).astype(np.int32)
 
     def prepare(self, rows: FloatArray) -> FloatArray:
-        """Where people are, shape (n_samples, n_visible): steps of the grid from its origin, or positions without one.
+        """Where people are, shape (n_samples, 2 n_visible).
 
-        Whole numbers, but for values between two points of a grid that was found in the training data.
+        Whole steps of a grid from its origin, or positions without one; then fractions of a step beyond, 0 but for
+        values between two points of a grid that was found in the training data.
         """
         X, gridded = rows[:, self.noise.visible], self.steps > 0
         per_unit = self.n_draws / self._widths * (1 - _SLACK)
         with np.errstate(over="ignore"):
-            offset = X - self.origins
-            position = np.floor(np.clip(offset * per_unit, -_FARTHEST, _FARTHEST))
-            places = offset / np.where(gridded, self.steps, 1.0)
+            whole = np.floor(np.clip((X - self.origins) * per_unit, -_FARTHEST, _FARTHEST))
+        fraction = np.zeros_like(whole)
         for i in np.flatnonzero(gridded).tolist():
-            on = on_grid(X[:, i], self.origins[i], self.steps[i])
-            if self.declared and not on.all():
-                self._refuse(i, X[~on, i][0])
-            between = places[:, i] if is_whole(self.origins[i], self.steps[i]) else ease(places[:, i])
-            places[:, i] = np.where(on, np.rint(places[:, i]), np.clip(between, -FARTHEST_BETWEEN, FARTHEST_BETWEEN))
-        farthest = np.floor(_FARTHEST / np.maximum(self.per_step, 1))
-        if not self.declared:
-            farthest = np.minimum(farthest, FARTHEST_BETWEEN)
-        return np.where(gridded, np.clip(places, -farthest, farthest), position) + 0.0
+            whole[:, i], fraction[:, i] = locate(X[:, i], self.origins[i], self.steps[i])
+            if self.declared and fraction[:, i].any():
+                self._refuse(i, X[fraction[:, i] > 0, i][0])
+            farthest = np.floor(_FARTHEST / self.per_step[i])
+            farthest = farthest if self.declared else min(farthest, FARTHEST_BETWEEN)
+            fraction[np.abs(whole[:, i]) >= farthest, i] = 0.0
+            whole[:, i] = np.clip(whole[:, i], -farthest, farthest)
+        return np.hstack([whole, fraction]) + 0.0
 
     def corners(self, seen: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Whole places; a person between points of grids is on their corners, as a common threshold rounds them.
@@ -125,10 +124,9 @@ class Cells(Perturbation):
         Rounding up where the fraction exceeds u, uniform in [0, 1) and the same for all features, keeps every mean
         ``|N_i - N'_i|`` what it is, and leaves one corner for each interval of u between the fractions.
         """
-        fraction = seen - np.floor(seen)
-        between = fraction.any(axis=1)
+        fraction = seen[:, len(self.steps) :]
         counts = np.ones(len(seen), dtype=np.int64)
-        cuts = {int(k): np.unique(np.append(fraction[k], 0.0)) for k in np.flatnonzero(between)}
+        cuts = {int(k): np.unique(np.append(fraction[k], 0.0)) for k in np.flatnonzero(fraction.any(axis=1))}
         for k, own in cuts.items():
             counts[k] = len(own)
         owner = np.repeat(np.arange(len(seen)), counts)
@@ -161,10 +159,10 @@ class Cells(Perturbation):
     def _widths(self) -> FloatArray:
         return self.noise.widths[self.noise.visible]
 
-    def _rounded(self, places: FloatArray, threshold: FloatArray) -> IntArray:
+    def _rounded(self, seen: FloatArray, threshold: FloatArray) -> IntArray:
         """Positions in whole numbers."""
-        down = np.floor(places)
-        whole = down + (places - down > threshold[:, None])
+        down, fraction = np.hsplit(seen, 2)
+        whole = down + (fraction > threshold[:, None])
         return (whole * np.where(self.steps > 0, self.per_step, 1.0)).astype(np.int64)
 
     def _draws(self, shifts: npt.NDArray[np.int32], background: FloatArray) -> CellDraws:

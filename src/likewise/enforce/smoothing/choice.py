@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from likewise.enforce.smoothing.ballot import Ballot
-from likewise.enforce.smoothing.bank import Bank
-from likewise.enforce.smoothing.cells import Cells
 from likewise.enforce.smoothing.draws import Perturbation
 from likewise.enforce.smoothing.margins import LINEAR_CLASSIFIERS
-from likewise.enforce.smoothing.mixed import Mixed
+from likewise.enforce.smoothing.mixed import Mixed, numbers_under
 from likewise.enforce.smoothing.noises import Gaussian, Noise, Splitting, Uniform
 from likewise.metrics.distance import ColumnWeights
 from likewise.metrics.lp import WeightedLp
@@ -55,7 +51,4 @@ def perturbation_for(
         return Mixed.from_training_data(kind, people.rows, people.coding, weights, seed, **options)  # type: ignore[arg-type]
     if not isinstance(noise, Noise):
         noise = noise.for_metric(WeightedLp(weights.weights, weights.p, feature_names=people.coding.labels))
-    rows = np.nan_to_num(people.rows)  # nobody looks at what is missing in columns that must not matter
-    if isinstance(noise, Splitting):
-        return Cells.from_training_data(noise, rows, n_draws=n_draws, epsilon=epsilon)
-    return Bank.from_training_data(noise, rows, seed)
+    return numbers_under(noise, people.rows, seed, n_draws=n_draws, epsilon=epsilon)

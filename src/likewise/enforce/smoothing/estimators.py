@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from likewise._checks import check_count, check_positive, check_probability
 from likewise._typing import FloatArray
@@ -44,17 +45,19 @@ class Smoothing(MetaEstimatorMixin, Enforced):
     @property
     def estimator_(self) -> Any:
         """The fitted inner model."""
+        check_is_fitted(self)
         return self.scorer_.model
 
     @property
     def noise_(self) -> Noise | None:
         """The noise on the numbers; None if no number matters."""
+        check_is_fitted(self)
         return self.scorer_.perturbation.noise
 
     @property
     def n_draws_(self) -> int:
         """Evaluations of the inner model per person, at most."""
-        return self.scorer_.guarantee.n_draws
+        return self.guarantee_.n_draws
 
     def with_metric(self, metric: Metric) -> Self:
         """Return an unfitted estimator like this one, for another metric; a fitted inner model is kept as it is."""
@@ -103,7 +106,9 @@ class Smoothing(MetaEstimatorMixin, Enforced):
             classes=ballot.classes,
             verbose=bool(self.verbose),
         )
-        if not is_array(people, columns) or (metric.takes_tables and not hasattr(model, "feature_names_in_")):
+        # A model that knows names is given them with its rows; a frozen one without has been fitted on arrays.
+        knows_rows = hasattr(model, "feature_names_in_") or isinstance(model, FrozenEstimator)
+        if not is_array(people, columns) or (metric.takes_tables and not knows_rows):
             ballot = self._ballot(people.coding)
         if self.noise == "auto" and noise is not least and find_formula(model, perturbation, ballot) is None:
             # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
@@ -128,7 +133,7 @@ class Smoothing(MetaEstimatorMixin, Enforced):
                     "Leave metric out, or give the noise by name."
                 )
             return noise.metric
-        if noise != "auto" and noise not in NOISES:
+        if not isinstance(noise, str) or (noise != "auto" and noise not in NOISES):
             raise ValueError(
                 f"noise must be 'auto', {', '.join(map(repr, NOISES))} or a noise made with for_metric; got {noise!r}."
             )

@@ -10,7 +10,7 @@ from likewise._typing import FloatArray
 # and decimals are rounded. `Cells` pays for it, so the promise stays sound.
 TOLERANCE = 2.0**-20
 _FARTHEST = 2.0**28  # beyond that many fractional steps, rounding uses up the tolerance
-FARTHEST_BETWEEN = 2.0**24  # beyond that many steps, the rounding of a place between two points would be felt
+FARTHEST_BETWEEN = 2.0**20  # steps; beyond them, the rounding of a place between two points might be felt
 _MOST_STEPS = 2**20  # a real grid is not finer than that over the range of the data
 
 
@@ -54,13 +54,25 @@ def on_grid(values: FloatArray, origin: float, step: float) -> np.ndarray[tuple[
         return np.asarray((np.abs(offset - np.rint(offset)) <= TOLERANCE) & (np.abs(offset) <= _FARTHEST))
 
 
-def ease(places: FloatArray) -> FloatArray:
-    """Stretch places between two points of a fractional grid, so that they meet the points at `TOLERANCE` from them.
+def locate(values: FloatArray, origin: float, step: float) -> tuple[FloatArray, FloatArray]:
+    """Whole steps from `origin` down to each value, and the fraction of a step that is left; 0 on the grid.
 
-    Values that close count as on the grid; the slope, ``1 / (1 - 2 TOLERANCE)``, is paid for with them.
+    On a fractional grid, values within `TOLERANCE` of a point are on it, and the fractions between are stretched to
+    meet them: a slope of ``1 / (1 - 2 TOLERANCE)``, which is paid for with the tolerance.
+
+    Examples
+    --------
+    >>> locate(np.array([3.0, 3.25, -0.5]), 1.0, 1.0)
+    (array([ 2.,  2., -2.]), array([0.  , 0.25, 0.5 ]))
     """
-    down = np.floor(places)
-    return np.asarray(down + np.clip((places - down - TOLERANCE) / (1 - 2 * TOLERANCE), 0.0, 1.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if is_whole(origin, step):
+            rest = np.mod(values, step)  # exact, so that the fraction keeps the digits of the value
+            return np.rint((values - rest - origin) / step), rest / step
+        offset = (values - origin) / step
+        on, down = on_grid(values, origin, step), np.floor(offset)
+        between = np.clip((offset - down - TOLERANCE) / (1 - 2 * TOLERANCE), 0.0, 1.0)
+        return np.where(on, np.rint(offset), down), np.where(on, 0.0, between)
 
 
 def is_whole(origin: float, step: float) -> bool:

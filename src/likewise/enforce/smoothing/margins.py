@@ -11,7 +11,7 @@ from sklearn import linear_model
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.svm import LinearSVC
 
-from likewise._typing import FloatArray
+from likewise._typing import BoolArray, FloatArray
 from likewise.enforce.smoothing.bank import Bank
 from likewise.enforce.smoothing.noises import Gaussian
 from likewise.models.unwrapping import affine_map, last_step
@@ -37,6 +37,7 @@ class LinearVotes:
     The margin of ``x + t`` is Gaussian. b is what the columns of weight 0 add, over the training rows.
     """
 
+    visible: BoolArray
     beta: FloatArray
     sigma: float
     offsets: FloatArray
@@ -55,7 +56,7 @@ class LinearVotes:
         offset = float(coef @ shift) + float(np.ravel(linear.intercept_)[0])
         hidden = bank.background @ beta[~visible]
         offsets, counts = np.unique(hidden, return_counts=True)
-        return cls(np.where(visible, beta, 0.0), sigma, offset + offsets, counts / counts.sum())
+        return cls(visible, beta[visible], sigma, offset + offsets, counts / counts.sum())
 
     def mean_votes(self, X: FloatArray, n_jobs: int | None = None) -> FloatArray:
         """Probabilities of both classes, shape (n_samples, 2)."""
@@ -63,7 +64,7 @@ class LinearVotes:
         rows = max(1, _PRODUCTS_AT_ONCE // len(self.offsets))
         for start in range(0, len(X), rows):
             # A sum over the features of each row by itself: a matrix product may round differently by position.
-            margin = (X[start : start + rows] * self.beta).sum(axis=1)[:, None] + self.offsets
+            margin = (X[start : start + rows, self.visible] * self.beta).sum(axis=1)[:, None] + self.offsets
             share = ndtr(margin / self.sigma) if self.sigma > 0 else (margin > 0).astype(np.float64)
             upper[start : start + rows] = (share * self.weights).sum(axis=1)
         upper = np.clip(upper, 0.0, 1.0)

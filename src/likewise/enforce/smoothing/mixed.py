@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -104,10 +105,7 @@ class Mixed(Perturbation):
             names = [name for name, shown in zip(coding.names, visible, strict=True) if shown]
             noise = kind.for_metric(WeightedLp(weights.weights[visible], weights.p, feature_names=names))
             shown = np.where(np.isnan(rows[:, visible]), fill, rows[:, visible])
-            if isinstance(noise, Splitting):
-                numbers = Cells.from_training_data(noise, shown, n_draws=n_draws, epsilon=epsilon)
-            else:
-                numbers = Bank.from_training_data(noise, shown, seed)
+            numbers = numbers_under(noise, shown, seed, n_draws=n_draws, epsilon=epsilon)
         K = numbers.n_draws if isinstance(numbers, Cells) else n_draws or LEAST_DRAWS
         background = rows[:, replaceable].copy()
         return cls(
@@ -146,7 +144,7 @@ class Mixed(Perturbation):
         """Corners of the numbers, with the rest of each person beside them."""
         if self.numbers is None:
             return super().corners(seen)
-        n = int(self.visible.sum())
+        n = seen.shape[1] - len(self.fill) - int(self.categorical.sum())
         corners, owner, share = self.numbers.corners(seen[:, :n])
         rest = seen[owner, n:].astype(corners.dtype)
         return np.hstack([corners, rest]), owner, share  # type: ignore[return-value]
@@ -188,16 +186,21 @@ class Mixed(Perturbation):
             cuts = sorted({0, *edges, *range(0, edges[-1], CHUNK)})
             yield from ((a, b, None) for a, b in pairwise(cuts))
 
+    @cached_property
+    def _fixed(self) -> tuple[BoolArray, IntArray]:
+        """What each of the K draws of a splitting keeps, and the training row that replaces the rest."""
+        K, n = self.n_draws, len(self.keep)
+        keep = np.empty((K, n), dtype=bool)
+        for c, weight in enumerate(self.keep):
+            # Kept in floor(K w) of the K draws, so two different values are told apart in at most a share w of them.
+            keep[:, c] = permutation(K, 10_000 + c) < int(Fraction(float(weight)) * K)
+        return keep, permutation(K, -2) * len(self.background) // K
+
     def _replacements(self, draws: npt.NDArray[np.int64]) -> tuple[BoolArray, FloatArray]:
         """What each of these draws keeps, and what it puts in place of the rest."""
         if self.deterministic:
-            K = self.n_draws
-            # Kept in floor(K w) of the K draws, so two different values are told apart in at most a share w of them.
-            counts = [int(Fraction(float(w)) * K) for w in self.keep]
-            orders = [permutation(K, 10_000 + c)[draws] for c in range(len(counts))]
-            keep = np.stack([order < n for order, n in zip(orders, counts, strict=True)], axis=1) if counts else None
-            rows = permutation(K, -2)[draws] * len(self.background) // K
-            return np.zeros((len(draws), 0), dtype=bool) if keep is None else keep, self.background[rows]
+            keep, rows = self._fixed
+            return keep[draws], self.background[rows[draws]]
         # Random draws come in chunks, each from its own seed; a part never crosses a chunk.
         chunk = int(draws[0]) // CHUNK
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(chunk, 1)))
@@ -235,6 +238,13 @@ class MixedDraws:
         own = rows[:, mixed.replaceable]
         rows[:, mixed.replaceable] = np.where(self.keep & known[mixed.replaceable], own, self.background)
         return rows
+
+
+def numbers_under(noise: Noise, rows: FloatArray, seed: int, *, n_draws: int | None, epsilon: float) -> Bank | Cells:
+    """Perturbations of rows of numbers; `n_draws` and `epsilon` are for splitting, the seed for random draws."""
+    if isinstance(noise, Splitting):
+        return Cells.from_training_data(noise, rows, n_draws=n_draws, epsilon=epsilon)
+    return Bank.from_training_data(noise, rows, seed)
 
 
 def _middle(column: FloatArray) -> float:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from likewise._progress import progress_bar
 from likewise._threads import single_threaded_blas
 from likewise._typing import FloatArray
-from likewise.enforce.base import Scorer
+from likewise.enforce.base import BLOCK, Scorer
 from likewise.enforce.smoothing.ballot import Ballot
 from likewise.enforce.smoothing.bank import Bank
 from likewise.enforce.smoothing.calls import CalledVotes, VoteSums
@@ -29,8 +29,6 @@ from likewise.guarantees.promise import Guarantee
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
 from likewise.models.rowwise import is_rowwise
-
-_BLOCK = 16_384  # people at a time: memory does not grow with their number
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +52,13 @@ class Voter(Scorer):
 
     def visible(self, people: People) -> FloatArray:
         """What the draws may see of people."""
-        return self.perturbation.prepare(self._rows(people)) + 0.0  # no negative zero: equal rows have equal bytes
+        return self.perturbation.prepare(people.rows) + 0.0  # no negative zero: equal rows have equal bytes
 
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """One vote per person, each under a draw of its own."""
-        rows, vote = self._rows(people), self.ballot.of(self.model)
-        blocks = [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
+        rows, vote = people.rows, self.ballot.of(self.model)
+        blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
         return np.concatenate([vote(self.perturbation.perturb(block, rng)) for block in blocks])
-
-    def _rows(self, people: People) -> FloatArray:
-        # Where the model takes rows as they are, only columns that must not matter may be missing: nobody looks there.
-        return people.rows if self.ballot.coding is not None else np.nan_to_num(people.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +69,7 @@ class FormulaVoter(Voter):
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Exact averages; the intervals have width 0."""
-        mean = np.clip(self.formula.mean_votes(self._rows(people), self.n_jobs), *self.ballot.limits)
+        mean = np.clip(self.formula.mean_votes(people.rows, self.n_jobs), *self.ballot.limits)
         return Estimate.certain(mean)
 
 
@@ -93,16 +87,17 @@ class DrawnVoter(Voter):
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Averages over draws."""
-        rows, n_draws = self._rows(people), self.guarantee.n_draws
+        rows, n_draws = people.rows, self.guarantee.n_draws
         parts: list[Estimate] = []
         with progress_bar("Smoothing", len(rows) * n_draws, show=verbose) as advance, single_threaded_blas():
-            for start in range(0, len(rows), _BLOCK):
-                seen = self.perturbation.prepare(rows[start : start + _BLOCK])
+            for start in range(0, len(rows), BLOCK):
+                seen = self.perturbation.prepare(rows[start : start + BLOCK])
                 corners, owner, share = self.perturbation.corners(seen)
                 distinct, where = _distinct(corners)
                 found = self._of_people(distinct, advance)
                 advance((len(seen) - len(distinct)) * n_draws)
-                # Each person's corners, weighed by their shares: for nearly everyone, one of them.
+                # Each person's corners, weighed by their shares: for nearly everyone, one of them. Several occur under
+                # a splitting only, where intervals have width 0.
                 starts = np.flatnonzero(np.diff(owner, prepend=-1))
                 mean, lower, upper = (
                     np.add.reduceat(share[:, None] * values[where], starts)
@@ -200,7 +195,7 @@ def choose_voter(
 
 def find_formula(model: Any, perturbation: Perturbation, ballot: Ballot) -> LinearVotes | LeafVotes | None:
     """The formula of the smoothed votes of a fitted model, if there is one under this noise."""
-    if not isinstance(perturbation, Bank):
+    if not isinstance(perturbation, Bank) or np.isnan(perturbation.background).any():
         return None
     if ballot.vote == "hard":
         linear = LinearVotes.from_model(model, perturbation)
