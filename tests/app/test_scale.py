@@ -18,7 +18,7 @@ from likewise.app.pipelines import table_model
 from likewise.app.scale import Order, score_file
 
 RNG = np.random.default_rng(0)
-N = 1200
+N = 500
 PEOPLE = pd.DataFrame(
     {
         "id": np.arange(N),
@@ -169,7 +169,7 @@ def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, clust
     import distributed
 
     address, workers = cluster
-    score_file(order(place), place / "people.parquet", place / "here.parquet", keep=("id",), batch_rows=10)
+    score_file(order(place), place / "people.parquet", place / "here.parquet", keep=("id",), batch_rows=3)
     with distributed.Client(address, timeout="60s") as client:
         client.wait_for_workers(2, timeout=60)
 
@@ -186,10 +186,10 @@ def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, clust
     thread = threading.Thread(target=kill_when_under_way)
     thread.start()
     n = score_file(
-        order(place), place / "people.parquet", place / "there.parquet", keep=("id",), batch_rows=10, cluster=address
+        order(place), place / "people.parquet", place / "there.parquet", keep=("id",), batch_rows=3, cluster=address
     )
     thread.join(timeout=60)
-    assert 5 <= stopped[0] < N / 10, "the worker must die while there is work left"
+    assert 5 <= stopped[0] < N / 3, "the worker must die while there is work left"
     assert n == N
     pd.testing.assert_frame_equal(pd.read_parquet(place / "there.parquet"), pd.read_parquet(place / "here.parquet"))
 
