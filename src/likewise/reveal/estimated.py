@@ -18,7 +18,8 @@ from likewise.metrics.people import People
 from likewise.metrics.tabular import TableMetric
 from likewise.pairs.points import CODE, GAPPY, Points
 from likewise.pairs.population import Population
-from likewise.reveal.program import ROUNDING, SHORTFALL, MinimalWeights
+from likewise.reveal.feasibility import check_feasible
+from likewise.reveal.program import MinimalWeights
 
 _MOST_ROUNDS = 200
 
@@ -132,7 +133,7 @@ def estimate_minimal_metric(
     outputs = population.outputs[distinct.first]
     # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
     low, high = _bounds(upper, fixed, population, p)
-    _check_feasible(population, distinct.first, points, outputs, low, high, p)
+    check_feasible(population, distinct.first, points, outputs, high, p)
 
     program = MinimalWeights(points, outputs, low, high, p)
     n_rounds = program.solve_with_cuts(_MOST_ROUNDS, "Lower p, or rescale features whose values are extremely large.")
@@ -143,7 +144,7 @@ def estimate_minimal_metric(
         active_pairs=_describe(population, distinct.first[program.active()], metric),
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
-        n_constraints=len(program.pairs),
+        n_constraints=program.n_constraints,
     )
 
 
@@ -283,43 +284,3 @@ def _position(parameter: str, key: Any, points: Points) -> int:
         return int(key)
     known = f"positions 0 to {d - 1}" if unnamed else coding.names
     raise ValueError(f"{parameter} must name features of X, {known}; got {key!r}.")
-
-
-def _check_feasible(
-    population: Population,
-    first: IntArray,
-    points: Points,
-    outputs: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    p: float,
-) -> None:
-    """Raise if some pair exceeds even the largest weights allowed.
-
-    Every weight only helps, so the program is feasible if and only if the upper limits themselves are: with free
-    weights as good as infinite, the pairs left are those that differ in bounded features alone.
-    """
-    from likewise.pairs.scans import worst_partners
-
-    if not np.isfinite(high).any():
-        return
-    scales = np.where(np.isinf(high), 1e100, high ** (1 / p))
-    columns, answers = np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T)
-    partner, excess, ratio = worst_partners(columns, answers, scales, p, ROUNDING, points.kinds)
-    if ratio.min() >= 1 - SHORTFALL:
-        return
-    worst = [i for i in np.argsort(-excess, kind="stable")[:3] if partner[0, i] >= 0]
-    order = np.arange(len(high))
-    lines = []
-    for i in worst:
-        a, b = (int(first[k]) for k in (i, partner[0, i]))
-        gap = float(population.differences(np.array([a]), np.array([b]))[0])
-        lines.append(f"rows {a} and {b} (outputs differ by {gap:.4g}; {population.points.differing(a, b, order)})")
-    n_people = int((partner[0] >= 0).sum())
-    cure = "Raise these weights, or audit the model against the metric you have in mind."
-    if (points.kinds == CODE).any() and population.unit > 1:
-        cure = "Weights of categories are at most 1: give output_range=(lowest, highest) to have shares of its width."
-    raise ValueError(
-        "fixed and upper leave no metric: some pairs differ only in bounded features, and these weights do not explain "
-        f"the difference of outputs. Worst of those found (for {n_people} people): {'; '.join(lines)}. {cure}"
-    )
