@@ -10,25 +10,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 from likewise import audit, estimate_minimal_metric
 from likewise.pairs.means import mean_powers
-from likewise.pairs.scans import worst_partners
 from likewise.reveal import program, widening
-from likewise.reveal.widening import ROUNDING, SHORTFALL
-
-
-class FullScan:
-    """Looks at every pair in every round, in place of `WideningSearch`."""
-
-    def __init__(self, points, outputs, p):
-        self.columns, self.answers, self.kinds, self.p = points.X.T.copy(), outputs.T.copy(), points.kinds, p
-
-    def covers(self, scales):
-        self.partner, _, ratio = worst_partners(self.columns, self.answers, scales, self.p, ROUNDING, self.kinds)
-        return ratio.min() >= 1 - SHORTFALL
-
-    def look(self, scales, ratios):
-        people = np.arange(self.columns.shape[1])
-        pairs = np.concatenate([np.stack([people, each], axis=1)[each >= 0] for each in self.partner])
-        return np.unique(pairs, axis=0)
+from likewise.reveal.widening import ROUNDING
 
 
 def weights(metric):
@@ -61,7 +44,7 @@ def test_weights_are_those_of_a_scan_of_every_pair(kind, p, monkeypatch):
     if kind == "forest":
         scores = RandomForestClassifier(20, min_samples_leaf=5, random_state=0).fit(X, scores > 0.5).predict_proba(X)
     found = estimate_minimal_metric(None, X, p, predictions=scores)
-    monkeypatch.setattr(program, "WideningSearch", FullScan)
+    monkeypatch.setattr(program, "WideningSearch", widening.EveryPair)
     full = estimate_minimal_metric(None, X, p, predictions=scores)
     np.testing.assert_allclose(weights(found.metric), weights(full.metric), rtol=1e-6, atol=1e-12)
     pd.testing.assert_frame_equal(found.active_pairs[["row_a", "row_b"]], full.active_pairs[["row_a", "row_b"]])

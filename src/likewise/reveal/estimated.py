@@ -22,6 +22,10 @@ from likewise.reveal.feasibility import check_feasible
 from likewise.reveal.program import MinimalWeights
 
 _MOST_ROUNDS = 200
+_CURE = (
+    "Weights to a large power p are too far apart for the solver: use p up to 7, or rescale features whose values are "
+    "extremely large."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,7 @@ class MetricEstimate:
         The people who force the weights: pairs whose difference of outputs uses up their distance. ``row_a`` and
         ``row_b`` are positions in X.
     n_pairs : int
-        Pairs of distinct people; all of them were scanned in every round.
+        Pairs of distinct people; the metric explains all of them.
     n_rounds : int
         Linear programs solved.
     n_constraints : int
@@ -64,8 +68,9 @@ def estimate_minimal_metric(
 
     Solves ``min c.w`` under ``sum_i w_i |x_ai - x_bi|^p >= difference(a, b)^p`` for all pairs (a, b) of people,
     where ``c_i`` is the mean of ``|x_ai - x_bi|^p``: of all metrics that no pair in `X` exceeds and whose weights
-    cannot be lowered, the one with the smallest mean ``D^p``. Pairs enter the program as they are found to be violated
-    (`docs/theory.md` §8). In a table, ``|x_ai - x_bi|`` is 1 for different categories, and their weight at most 1.
+    cannot be lowered, the one with the smallest mean ``D^p`` (nearly so for p that is not whole, or above 16). Pairs
+    enter the program as a search finds them violated, which looks at few (`docs/theory.md` §8). In a table,
+    ``|x_ai - x_bi|`` is 1 for different categories, and their weight at most 1.
 
     Covers / does not cover
     -----------------------
@@ -82,7 +87,8 @@ def estimate_minimal_metric(
         missing number is a category of its own: what its absence weighs is in ``metric.missing``, and
         where no number is missing in `X` the metric refuses people with one missing.
     p : float, default=1
-        Any finite number >= 1; 1 for tables with categories.
+        Any finite number >= 1; 1 for tables with categories. Above 7 the linear program may be too badly scaled to be
+        solved, which is then said.
     categorical : sequence of names, optional
         Columns whose values are equal or not. None takes those of text, categories and truth values.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
@@ -104,6 +110,8 @@ def estimate_minimal_metric(
 
     Raises
     ------
+    RuntimeError
+        If the linear program cannot be solved, which happens for large p.
     ValueError
         If no metric exists, with the pairs that make it so: equal people with different outputs, or pairs that
         the bounded weights alone would have to explain.
@@ -136,7 +144,7 @@ def estimate_minimal_metric(
     check_feasible(population, distinct.first, points, outputs, high, p)
 
     program = MinimalWeights(points, outputs, low, high, p)
-    n_rounds = program.solve_with_cuts(_MOST_ROUNDS, "Lower p, or rescale features whose values are extremely large.")
+    n_rounds = program.solve_with_cuts(_MOST_ROUNDS, _CURE)
     metric = _metric(everyone, program.weights * population.unit**p, p)
     n = len(points)
     return MetricEstimate(

@@ -38,6 +38,7 @@ class MinimalWeights(PairProgram):
         self._program = LiveProgram(cost, lower, upper, tolerance=1e-10)
         self._u = lower
         self._rows: list[int] = []  # positions in the pool
+        self._holders: list[int] = []  # those that stopped the lowering of a weight
         self._pool: IntArray = np.empty((0, 2), dtype=np.int64)
         self._values = np.empty((0, len(cost)))
         self._needed = np.empty(0)
@@ -55,6 +56,7 @@ class MinimalWeights(PairProgram):
             if len(short):
                 excess = (1 - ratios[short]) * self._needed[short]
                 return np.union1d(self._worst(short, -excess), self._worst(short, ratios[short]))
+            self._lower()
             scales = self.weights ** (1 / self.p)
             if self.search.covers(scales):
                 return short
@@ -73,8 +75,7 @@ class MinimalWeights(PairProgram):
         a, b = pairs[first[~known]].T
         needed = np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1) - ROUNDING
         with np.errstate(over="ignore", under="ignore"):
-            # Beyond 1e10 the smallest weight explains the pair; the cap errs towards larger weights.
-            values = np.minimum((self.points.gaps(a, b) / self.scale / needed[:, None]) ** self.p, 1e10)
+            values = np.minimum((self.points.gaps(a, b) / self.scale / needed[:, None]) ** self.p, 1e200)
         self._pool = np.concatenate([self._pool, np.stack([a, b], axis=1)])
         self._values = np.concatenate([self._values, values])
         self._needed = np.concatenate([self._needed, needed])
@@ -83,7 +84,8 @@ class MinimalWeights(PairProgram):
         """Add those pairs that are not yet in the program; return how many."""
         new = np.setdiff1d(positions, self._rows)
         if len(new):
-            values = self._values[new]
+            # Beyond 1e10 the smallest weight explains the pair; the cap errs towards larger weights.
+            values = np.minimum(self._values[new], 1e10)
             enlarge = 1 / np.minimum(values.max(axis=1), 1.0)  # the solver drops tiny coefficients
             self._program.add_rows(np.arange(len(self.scale)), values * enlarge[:, None], enlarge)
             self._rows += new.tolist()
@@ -91,9 +93,33 @@ class MinimalWeights(PairProgram):
 
     def solve(self) -> None:
         """Find the weights."""
-        self._u = np.maximum(self._program.solve(), 0.0)
-        self.weights = np.clip(self._u / self.scale**self.p, self.low, self.high)
+        self._set(np.maximum(self._program.solve(), 0.0))
+
+    def _set(self, u: FloatArray) -> None:
+        self._u = u
+        self.weights = np.clip(u / self.scale**self.p, self.low, self.high)
+
+    def _lower(self) -> None:
+        """Lower each weight, one after the other, as far as the pool allows.
+
+        It does nothing where the solver was exact. For large p, a weight may be far below what the solver can see.
+        """
+        u, least = self._u.copy(), self.low * self.scale**self.p
+        self._holders = []
+        for i in np.flatnonzero(u > least) if len(self._pool) else ():
+            own, others = self._values[:, i], np.where(np.arange(len(u)) == i, 0.0, u)
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                needed = np.where(own > 0, ((1 - SHORTFALL) ** self.p - self._values @ others) / own, 0.0)
+            most = int(needed.argmax())
+            allowed = max(float(least[i]), float(needed[most]))
+            if allowed < u[i] * (1 - 1e-7):
+                u[i] = allowed
+                self._holders.append(most)
+        if self._holders:
+            self._set(u)
 
     def active(self) -> IntArray:
         """Pairs whose constraints define the solution; shape (n, 2)."""
-        return self._pool[np.array(self._rows, dtype=np.int64)[self._program.binding()]]
+        rows = np.array(self._rows, dtype=np.int64)[self._program.binding()]
+        rows = np.union1d(rows, np.array(self._holders, dtype=np.int64))
+        return self._pool[rows[self._values[rows] @ self._u < (1 + 1e-6) ** self.p]]

@@ -82,3 +82,25 @@ class WideningSearch:
         )
         self._reference = reference if found.complete else None
         return np.sort(people[found.pairs], axis=1)
+
+
+class EveryPair:
+    """Looks at every pair in every round: what `WideningSearch` is tested and measured against."""
+
+    def __init__(self, points: Points, outputs: FloatArray, p: float) -> None:
+        self.kinds, self.p = points.kinds, p
+        self._columns, self._answers = np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T)
+        self._pairs: IntArray = np.empty((0, 2), dtype=np.int64)
+
+    def covers(self, scales: FloatArray) -> bool:
+        """Whether these scales explain every pair."""
+        from likewise.pairs.scans import worst_partners
+
+        partner, _, ratio = worst_partners(self._columns, self._answers, scales, self.p, ROUNDING, self.kinds)
+        people = np.arange(len(ratio))
+        self._pairs = np.concatenate([np.stack([people, each], axis=1)[each >= 0] for each in partner])
+        return bool(ratio.min() >= 1 - SHORTFALL)
+
+    def look(self, scales: FloatArray, ratios: FloatArray) -> IntArray:
+        """Give for each person the partner who exceeds the distance most, by excess and by ratio."""
+        return self._pairs
