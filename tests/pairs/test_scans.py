@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from likewise import WeightedLp
 from likewise.pairs.points import groups_of
-from likewise.pairs.scans import mean_powers, worst_partners
+from likewise.pairs.scans import worst_partners
 from likewise.pairs.search import search
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
@@ -125,14 +125,6 @@ def test_worst_partner_of_each_person_is_that_of_numpy(p, n_outputs):
     some = np.flatnonzero(excess > 0)
     np.testing.assert_array_equal(partner[0, some], gap[some].argmax(axis=1))
     assert (partner[0, excess == 0] == -1).all()
-
-
-@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
-def test_mean_powers_are_those_of_numpy(p):
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    i, j = np.triu_indices(50, 1)
-    expected = (np.abs(X[i] - X[j]) ** p).mean(axis=0)
-    np.testing.assert_allclose(mean_powers(X.T.copy(), p), expected)
 
 
 def test_groups_name_the_first_of_equal_rows():

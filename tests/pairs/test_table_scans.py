@@ -14,10 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from likewise import SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp, audit, ceiling
-from likewise.metrics.coding import TableCoding
-from likewise.metrics.people import People
 from likewise.pairs.points import Points
-from likewise.pairs.scans import mean_powers, worst_partners
+from likewise.pairs.scans import worst_partners
 from likewise.pairs.search import search
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
@@ -110,17 +108,6 @@ def test_worst_partner_of_each_person_is_that_of_the_metric(p):
     _, excess, _ = worst_partners(points.X.T.copy(), outputs.T.copy(), scales, p, 0.0, points.kinds)
     gap = np.abs(outputs - outputs.T) - metric.pairwise(X)
     np.testing.assert_allclose(excess, np.maximum(np.triu(gap, 1).max(axis=1), 0), atol=1e-12)
-
-
-def test_mean_powers_of_codes_and_gappy_numbers_are_those_of_numpy():
-    X = make_table(np.random.default_rng(0), 120)
-    coding = TableCoding.learn(X, ["age", "income"], ["region", "owner", "job"])
-    points = Points.of(People.read(X, coding))
-    i, j = np.triu_indices(120, 1)
-    for p in (1.0, 2.5):
-        np.testing.assert_allclose(
-            mean_powers(points.X.T.copy(), p, points.kinds), (points.gaps(i, j) ** p).mean(axis=0), rtol=1e-12
-        )
 
 
 def test_search_does_not_look_at_every_pair_of_a_table():

@@ -214,6 +214,22 @@ def test_adult_forest_has_a_minimal_metric(adult, p):
     assert_minimal_on(model, people, estimate_minimal_metric(model, people, p).metric)
 
 
+@pytest.mark.parametrize("p", [8, 12, 20, 40])
+@pytest.mark.parametrize("smooth", [True, False], ids=["smooth", "forest"])
+def test_large_powers_have_minimal_metrics_too(p, smooth):
+    rows = np.random.default_rng(0).normal(size=(300, 4))
+    scores = 1 / (1 + np.exp(-rows @ [1.0, -0.5, 0.3, 0.7]))
+    if not smooth:
+        scores = (
+            RandomForestClassifier(20, min_samples_leaf=5, random_state=0).fit(rows, scores > 0.5).predict_proba(rows)
+        )
+    scales = estimate_minimal_metric(None, rows, p, predictions=scores).metric.scales
+    assert audit(None, rows, WeightedLp(scales**p, p), predictions=scores).n_violations == 0
+    for i in np.flatnonzero(scales):
+        less = scales * np.where(np.arange(4) == i, 0.99, 1.0)
+        assert audit(None, rows, WeightedLp(less**p, p), predictions=scores).n_violations > 0
+
+
 def test_linear_regression_on_all_people_is_below_the_exact_metric():
     model = LinearRegression().fit(X, Y)
     estimate = estimate_minimal_metric(model, X).metric

@@ -10,6 +10,14 @@ import numpy.typing as npt
 
 from likewise._typing import FloatArray, IntArray
 
+# How to solve, and what to try if that fails for rounding: an option, its value, and its usual value.
+_WAYS: tuple[tuple[str, Any, Any], ...] = (
+    ("", None, None),
+    ("presolve", "off", "choose"),
+    ("simplex_strategy", 4, 1),  # primal in place of dual
+    ("solver", "ipm", "choose"),
+)
+
 
 class LiveProgram:
     """``min cost.v`` under rows that are added between solves; each solve starts from the last basis.
@@ -54,11 +62,17 @@ class LiveProgram:
         """Return the values of the variables."""
         import highspy
 
-        self._solver.run()
-        status = self._solver.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"the linear program could not be solved ({status.name})")
-        return np.array(self._solver.getSolution().col_value)
+        for name, value, usual in _WAYS:
+            if name:
+                self._solver.clearSolver()
+                self._solver.setOptionValue(name, value)
+            self._solver.run()
+            status = self._solver.getModelStatus()
+            if name:
+                self._solver.setOptionValue(name, usual)
+            if status == highspy.HighsModelStatus.kOptimal:
+                return np.array(self._solver.getSolution().col_value)
+        raise RuntimeError(f"the linear program could not be solved ({status.name})")
 
     def binding(self) -> IntArray:
         """Rows that define the solution by their lower limits: the non-basic ones of the simplex."""

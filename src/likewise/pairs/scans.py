@@ -144,36 +144,3 @@ def worst_partners(
 def all_numbers(columns: FloatArray) -> Kinds:
     """Return the kinds of columns (the rows here) that hold numbers only."""
     return np.zeros(len(columns), dtype=np.int8)
-
-
-@njit(parallel=True, cache=True, error_model="numpy")
-def _mean_powers(X, kinds, p):
-    d, n = X.shape
-    totals = np.zeros((n, d))
-    for turn in prange(n):
-        i = turn // 2 if turn % 2 == 0 else n - 1 - turn // 2
-        for f in range(d):
-            own, total = X[f, i], 0.0
-            if kinds[f] == CODE:
-                for j in range(i + 1, n):
-                    total += 1.0 if own != X[f, j] else 0.0
-            elif kinds[f] == GAPPY:
-                for j in range(i + 1, n):
-                    z = abs(own - X[f, j])
-                    total += z**p if z == z else 0.0
-            elif p == 1.0:
-                for j in range(i + 1, n):
-                    total += abs(own - X[f, j])
-            else:
-                for j in range(i + 1, n):
-                    if X[f, j] != own:
-                        total += abs(own - X[f, j]) ** p
-            totals[i, f] = total
-    return totals
-
-
-def mean_powers(X: FloatArray, p: float, kinds: Kinds | None = None) -> FloatArray:
-    """Mean over all pairs of ``gap_i^p``, per feature; `X` has shape (n_features, n_people)."""
-    n = X.shape[1]
-    means: FloatArray = _mean_powers(X, all_numbers(X) if kinds is None else kinds, p).sum(axis=0) / (n * (n - 1) / 2)
-    return means

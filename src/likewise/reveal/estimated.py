@@ -18,9 +18,14 @@ from likewise.metrics.people import People
 from likewise.metrics.tabular import TableMetric
 from likewise.pairs.points import CODE, GAPPY, Points
 from likewise.pairs.population import Population
-from likewise.reveal.program import ROUNDING, SHORTFALL, MinimalWeights
+from likewise.reveal.feasibility import check_feasible
+from likewise.reveal.program import MinimalWeights
 
 _MOST_ROUNDS = 200
+_CURE = (
+    "Weights to a large power p are too far apart for the solver: use p up to 7, or rescale features whose values are "
+    "extremely large."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +39,7 @@ class MetricEstimate:
         The people who force the weights: pairs whose difference of outputs uses up their distance. ``row_a`` and
         ``row_b`` are positions in X.
     n_pairs : int
-        Pairs of distinct people; all of them were scanned in every round.
+        Pairs of distinct people; the metric explains all of them.
     n_rounds : int
         Linear programs solved.
     n_constraints : int
@@ -63,8 +68,9 @@ def estimate_minimal_metric(
 
     Solves ``min c.w`` under ``sum_i w_i |x_ai - x_bi|^p >= difference(a, b)^p`` for all pairs (a, b) of people,
     where ``c_i`` is the mean of ``|x_ai - x_bi|^p``: of all metrics that no pair in `X` exceeds and whose weights
-    cannot be lowered, the one with the smallest mean ``D^p``. Pairs enter the program as they are found to be violated
-    (`docs/theory.md` §8). In a table, ``|x_ai - x_bi|`` is 1 for different categories, and their weight at most 1.
+    cannot be lowered, the one with the smallest mean ``D^p`` (nearly so for p that is not whole, or above 16). Pairs
+    enter the program as a search finds them violated, which looks at few (`docs/theory.md` §8). In a table,
+    ``|x_ai - x_bi|`` is 1 for different categories, and their weight at most 1.
 
     Covers / does not cover
     -----------------------
@@ -81,7 +87,8 @@ def estimate_minimal_metric(
         missing number is a category of its own: what its absence weighs is in ``metric.missing``, and
         where no number is missing in `X` the metric refuses people with one missing.
     p : float, default=1
-        Any finite number >= 1; 1 for tables with categories.
+        Any finite number >= 1; 1 for tables with categories. Above 7 the linear program may be too badly scaled to be
+        solved, which is then said.
     categorical : sequence of names, optional
         Columns whose values are equal or not. None takes those of text, categories and truth values.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
@@ -103,6 +110,8 @@ def estimate_minimal_metric(
 
     Raises
     ------
+    RuntimeError
+        If the linear program cannot be solved, which happens for large p.
     ValueError
         If no metric exists, with the pairs that make it so: equal people with different outputs, or pairs that
         the bounded weights alone would have to explain.
@@ -132,10 +141,10 @@ def estimate_minimal_metric(
     outputs = population.outputs[distinct.first]
     # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
     low, high = _bounds(upper, fixed, population, p)
-    _check_feasible(population, distinct.first, points, outputs, low, high, p)
+    check_feasible(population, distinct.first, points, outputs, high, p)
 
     program = MinimalWeights(points, outputs, low, high, p)
-    n_rounds = program.solve_with_cuts(_MOST_ROUNDS, "Lower p, or rescale features whose values are extremely large.")
+    n_rounds = program.solve_with_cuts(_MOST_ROUNDS, _CURE)
     metric = _metric(everyone, program.weights * population.unit**p, p)
     n = len(points)
     return MetricEstimate(
@@ -143,7 +152,7 @@ def estimate_minimal_metric(
         active_pairs=_describe(population, distinct.first[program.active()], metric),
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
-        n_constraints=len(program.pairs),
+        n_constraints=program.n_constraints,
     )
 
 
@@ -283,43 +292,3 @@ def _position(parameter: str, key: Any, points: Points) -> int:
         return int(key)
     known = f"positions 0 to {d - 1}" if unnamed else coding.names
     raise ValueError(f"{parameter} must name features of X, {known}; got {key!r}.")
-
-
-def _check_feasible(
-    population: Population,
-    first: IntArray,
-    points: Points,
-    outputs: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    p: float,
-) -> None:
-    """Raise if some pair exceeds even the largest weights allowed.
-
-    Every weight only helps, so the program is feasible if and only if the upper limits themselves are: with free
-    weights as good as infinite, the pairs left are those that differ in bounded features alone.
-    """
-    from likewise.pairs.scans import worst_partners
-
-    if not np.isfinite(high).any():
-        return
-    scales = np.where(np.isinf(high), 1e100, high ** (1 / p))
-    columns, answers = np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T)
-    partner, excess, ratio = worst_partners(columns, answers, scales, p, ROUNDING, points.kinds)
-    if ratio.min() >= 1 - SHORTFALL:
-        return
-    worst = [i for i in np.argsort(-excess, kind="stable")[:3] if partner[0, i] >= 0]
-    order = np.arange(len(high))
-    lines = []
-    for i in worst:
-        a, b = (int(first[k]) for k in (i, partner[0, i]))
-        gap = float(population.differences(np.array([a]), np.array([b]))[0])
-        lines.append(f"rows {a} and {b} (outputs differ by {gap:.4g}; {population.points.differing(a, b, order)})")
-    n_people = int((partner[0] >= 0).sum())
-    cure = "Raise these weights, or audit the model against the metric you have in mind."
-    if (points.kinds == CODE).any() and population.unit > 1:
-        cure = "Weights of categories are at most 1: give output_range=(lowest, highest) to have shares of its width."
-    raise ValueError(
-        "fixed and upper leave no metric: some pairs differ only in bounded features, and these weights do not explain "
-        f"the difference of outputs. Worst of those found (for {n_people} people): {'; '.join(lines)}. {cure}"
-    )

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment, linprog
+
+from likewise import WeightedLp, ceiling
+from likewise.pairs import transport
+from likewise.pairs.transport import potentials
+
+POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
+
+
+def all_pairs_optimum(D, mass):
+    """The linear program with a constraint for every pair, in both directions."""
+    n = len(mass)
+    i, j = np.nonzero(~np.eye(n, dtype=bool))
+    rows = np.zeros((len(i), n))
+    rows[np.arange(len(i)), i], rows[np.arange(len(i)), j] = 1, -1
+    return -linprog(-mass, rows, D[i, j], bounds=(0, 1)).fun
+
+
+@st.composite
+def problems(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(1, 45))
+    X = np.column_stack([rng.normal(size=(n, 2)).round(draw(st.integers(0, 2))), rng.integers(0, 3, n)])
+    mass = rng.choice([-3.0, -1.0, 1.0, 2.0], size=n, p=rng.dirichlet(np.ones(4)))
+    scales = rng.choice([0.02, 0.1, 0.5], size=3) * rng.choice([0, 1, 1, 1], size=3)
+    return X, mass, scales, draw(st.sampled_from(POWERS))
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems(), st.sampled_from([1, 4, 24]), st.sampled_from([5, 200]))
+def test_the_optimum_is_that_of_the_program_with_all_pairs(problem, near, smallest):
+    X, mass, scales, p = problem
+    kinds = np.array([0, 0, 2], dtype=np.int8)
+    distinct = np.unique(X[:, scales > 0], axis=0, return_index=True)[1] if scales.any() else [0]
+    X, mass = X[distinct], mass[distinct]
+    with pytest.MonkeyPatch.context() as patch:  # few pairs and several levels, so that every branch is taken
+        patch.setattr(transport, "_NEAR", near)
+        patch.setattr(transport, "_SMALLEST", smallest)
+        found = potentials(X, mass, scales, p, kinds)
+    D = WeightedLp([1.0, 1.0], p).pairwise(X[:, :2] * scales[:2]) + scales[2] * (X[:, 2:] != X[:, 2:].T)
+    assert mass @ found.h == pytest.approx(all_pairs_optimum(D, mass), abs=1e-7)
+    assert ((found.h >= 0) & (found.h <= 1)).all()
+    between = np.ix_(mass > 0, mass < 0)
+    assert (np.subtract.outer(found.h, found.h)[between] <= D[between] + 1e-9).all()
+
+
+def test_many_people_agree_with_the_best_assignment():
+    """One to one, the ceiling is 1 - sum (1 - D)+ / n over the best matching of the two classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 3))
+    y = rng.random(1500) < 1 / (1 + np.exp(-X.sum(axis=1)))
+    metric = WeightedLp([0.2, 0.1, 0.05])
+    gain = np.maximum(0, 1 - metric.pairwise(X[y], X[~y]))
+    expected = 1 - gain[linear_sum_assignment(gain, maximize=True)].sum() / 1500
+    assert ceiling(X, y, metric).value == pytest.approx(expected, abs=1e-9)
+    assert ceiling(X, y, metric.scaled(1.01)).value > expected + 1e-4  # the control
+
+
+def test_the_same_people_in_another_order_have_the_same_optimum():
+    rng = np.random.default_rng(1)
+    X, mass = rng.normal(size=(600, 2)), rng.choice([-1.0, 1.0, 5.0], size=600)
+    kinds, scales = np.zeros(2, dtype=np.int8), np.array([0.3, 0.2])
+    turned = np.arange(600)[::-1]
+    one, other = (potentials(X[k], mass[k], scales, 2.0, kinds).h for k in (np.arange(600), turned))
+    assert mass @ one == pytest.approx(mass[turned] @ other, abs=1e-6)
