@@ -29,8 +29,8 @@ def run() -> str:
         "Synthetic people with 5 normal features and smooth scores, p = 1. Memory is the most that the process ever "
         "held, data included. The compiled scan of every pair in every round, with all cores, takes "
         f"{scan:.0f} s for {SCANNED:,} people and the search in the same process {ours:.1f} s: "
-        f"**{scan / ours:.0f} x**, and by the number of pairs **{scan * (n / SCANNED) ** 2 / spent:.0f} x** for {n:,}; their "
-        f"weights differ by {apart:.1e} of themselves at most.",
+        f"**{scan / ours:.0f} x**, and by the number of pairs **{scan * (n / SCANNED) ** 2 / spent:.0f} x** for "
+        f"{n:,}; their weights differ by {apart:.1e} of themselves at most.",
     )
 
 

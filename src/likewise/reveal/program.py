@@ -122,4 +122,5 @@ class MinimalWeights(PairProgram):
         """Pairs whose constraints define the solution; shape (n, 2)."""
         rows = np.array(self._rows, dtype=np.int64)[self._program.binding()]
         rows = np.union1d(rows, np.array(self._holders, dtype=np.int64))
-        return self._pool[rows[self._values[rows] @ self._u < (1 + 1e-6) ** self.p]]
+        tight: IntArray = rows[self._values[rows] @ self._u < (1 + 1e-6) ** self.p]
+        return self._pool[tight]
