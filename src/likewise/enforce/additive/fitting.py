@@ -21,7 +21,6 @@ from likewise.enforce.additive.quadratic import Limits, minimise_quadratic
 
 _BLOCK = 16_384  # people at a time
 _MOST_STEPS = 100
-_TOLERANCE = 1e-13  # of the mean loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +35,8 @@ class Problem:
         Sample weights that add up to 1.
     penalty : float
         Weight of the roughness.
+    tolerance : float
+        What a step must bring of the mean loss to be worth another one.
     n_jobs : int or None
     """
 
@@ -43,6 +44,7 @@ class Problem:
     loss: Loss
     weights: FloatArray
     penalty: float
+    tolerance: float = 1e-13
     n_jobs: int | None = None
 
     def scores(self, x: FloatArray) -> FloatArray:
@@ -89,7 +91,7 @@ def _newton(problem: Problem, limits: Limits, x: FloatArray, advance: Callable[[
         target = minimise_quadratic(H, g - H @ x.ravel(), limits)
         step = (target - x.ravel()).reshape(x.shape)
         slope = float(g @ step.ravel())
-        if -slope <= _TOLERANCE:
+        if -slope <= problem.tolerance:
             break
         size = 1.0
         while size > 1e-10:

@@ -13,10 +13,11 @@ from scipy.sparse import block_diag, csr_array
 from likewise._typing import FloatArray, IntArray
 from likewise.enforce.additive.bins import Part
 from likewise.enforce.additive.quadratic import Limits
+from likewise.enforce.additive.shapes import Shape, dual
 from likewise.metrics.distance import ColumnWeights
 
 _SMALLEST = 1e-12  # a rise that may not be larger is left out
-_LARGEST = 64.0  # no part needs more: a score that far out is 0 or 1 to the last bit
+_LARGEST = 16.0  # distances: no gap needs more, as outputs that far out are the same to the last bit
 _STEEPNESS = 0.01  # what a slope costs beside a bend
 
 
@@ -59,7 +60,7 @@ class Layout:
             with np.errstate(over="ignore"):
                 gaps = np.diff(part.knots) if part.knots is not None else np.empty(0)
                 rise = self.unit * scale * gaps
-            out.append(rise if self.budgets is None else np.minimum(rise, _LARGEST))
+            out.append(rise if self.budgets is None else np.minimum(rise, _LARGEST * self.unit))
         return out
 
     @cached_property
@@ -146,7 +147,7 @@ class Layout:
         rows, highest, inside = self._limits_of_one()
         size, firsts = self.n_variables, np.arange(n_functions) * self.n_variables
         ball = np.arange(int(self.starts[-1]), size)
-        q = _dual(self.weights.p)
+        q = dual(self.weights.p)
         return Limits(
             csr_array(block_diag([rows] * n_functions, format="csr")),
             np.tile(highest, n_functions),
@@ -166,7 +167,7 @@ class Layout:
         size, n_numbers = self.n_variables, max(1, len(self.numbers))
         inside = np.zeros(size)
         first_budget = int(self.starts[-1])
-        inside[first_budget:] = 0.5 * n_numbers ** (-1 / _dual(self.weights.p))
+        inside[first_budget:] = 0.5 * n_numbers ** (-1 / dual(self.weights.p))
         lines: list[tuple[list[int], list[float], float]] = []
         for j, (part, rises, first) in enumerate(zip(self.parts, self.allowed, self.starts[:-1], strict=True)):
             if part.column < 0:
@@ -217,14 +218,31 @@ class Layout:
         return slice(int(self.slot_starts[j]), int(self.slot_starts[j + 1]))
 
 
-def _dual(p: float) -> float:
-    """Exponent q with ``1/p + 1/q = 1``."""
-    return 1.0 if np.isinf(p) else np.inf if p == 1 else p / (p - 1)
-
-
 def constant(layout: Layout, scores: Any) -> FloatArray:
-    """Variables of functions that are the same for everyone."""
-    inside = layout._limits_of_one()[2]
-    out = np.tile(inside, (len(scores), 1))
+    """Variables of functions that are the same for everyone, or nearly so where a shape may only rise."""
+    out = np.tile(layout.limits(1).inside, (len(scores), 1))
     out[:, 0] = scores
     return out
+
+
+def read_shapes(layout: Layout, x: FloatArray) -> tuple[FloatArray, list[Shape]]:
+    """Intercepts and shapes of variables, each shape with a mean of 0 over the people."""
+    slots = x @ layout.to_slots.T
+    intercepts, shapes = slots[:, 0].copy(), []
+    for part, start, stop in zip(layout.parts[1:], layout.slot_starts[1:-1], layout.slot_starts[2:], strict=True):
+        values = slots[:, start:stop]
+        mean = values @ part.share
+        intercepts += mean
+        values = values - mean[:, None]
+        if part.knots is None:
+            # A category that counts for nothing is one that was not seen: it gets the mean.
+            values = np.where(part.share > 0, values, np.clip(0.0, *_ends(values[:, part.share > 0])))
+            shapes.append(Shape(part.column, None, values, np.zeros(len(values))))
+        else:
+            other = values[:, -1] if part.has_missing else None
+            shapes.append(Shape(part.column, part.knots, values[:, : part.n_knots], other))
+    return intercepts, shapes
+
+
+def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, log_ndtr, logsumexp, softmax
+from scipy.special import expit, log_ndtr, logit, logsumexp, ndtri, softmax
 
 from likewise._typing import FloatArray
 
@@ -23,10 +24,16 @@ class Loss(ABC):
 
     target: FloatArray
 
+    of_classes: ClassVar[bool] = True
+
     @property
     def n_functions(self) -> int:
         """How many additive functions are fitted."""
         return len(self.target)
+
+    @abstractmethod
+    def best_constants(self, weights: FloatArray) -> FloatArray:
+        """Scores with the smallest loss among those that are the same for everyone; weights add up to 1."""
 
     @abstractmethod
     def values(self, scores: FloatArray) -> FloatArray:
@@ -43,6 +50,10 @@ class Loss(ABC):
 
 class LogLoss(Loss):
     """``-q log sigma(a) - (1 - q) log sigma(-a)``, with q the probability aimed at."""
+
+    def best_constants(self, weights: FloatArray) -> FloatArray:
+        """Log-odds of the mean."""
+        return np.asarray(logit(self.target @ weights))
 
     def values(self, scores: FloatArray) -> FloatArray:
         """Loss of each person."""
@@ -61,6 +72,11 @@ class LogLoss(Loss):
 class SoftmaxLoss(Loss):
     """``logsumexp(a) - sum_k q_k a_k``, with q the probabilities aimed at."""
 
+    def best_constants(self, weights: FloatArray) -> FloatArray:
+        """Logarithms of the means, around 0."""
+        logs = np.log(self.target @ weights)
+        return np.asarray(logs - logs.mean())
+
     def values(self, scores: FloatArray) -> FloatArray:
         """Loss of each person."""
         return np.asarray(logsumexp(scores, axis=0) - (self.target * scores).sum(axis=0))
@@ -77,6 +93,10 @@ class SoftmaxLoss(Loss):
 
 class ProbitLoss(Loss):
     """``-q log Phi(a) - (1 - q) log Phi(-a)``."""
+
+    def best_constants(self, weights: FloatArray) -> FloatArray:
+        """``Phi^-1`` of the mean."""
+        return np.asarray(ndtri(self.target @ weights))
 
     def values(self, scores: FloatArray) -> FloatArray:
         """Loss of each person."""
@@ -96,6 +116,12 @@ class ProbitLoss(Loss):
 
 class SquaredLoss(Loss):
     """``(a - t)^2``."""
+
+    of_classes: ClassVar[bool] = False
+
+    def best_constants(self, weights: FloatArray) -> FloatArray:
+        """The mean."""
+        return np.asarray(self.target @ weights)
 
     def values(self, scores: FloatArray) -> FloatArray:
         """Loss of each person."""

@@ -11,7 +11,7 @@ from likewise._frozen import Frozen
 from likewise._typing import FloatArray
 from likewise.metrics.distance import ColumnWeights, lp_norm
 
-_LARGEST = 64.0  # a part that moves the score further than that adds nothing but rounding errors
+_LARGEST = 16.0  # distances: a part that moves the score further adds nothing but rounding errors
 _ROOM = 2.0**-40  # of what is allowed, left for the rounding of checks
 _UP = 1 + 2.0**-45  # more than the rounding errors of a handful of operations
 _BITS = 52  # of a sum
@@ -45,7 +45,7 @@ class Shape(Frozen):
 
 
 @dataclass(frozen=True, eq=False)
-class Additive(Frozen):
+class SumOfShapes(Frozen):
     """Scores that are sums of shapes: ``a_k(x) = intercept_k + sum_i f_ik(x_i)``.
 
     All values are multiples of ``2^-bits``, and so small that sums of them are exact in any order.
@@ -85,7 +85,7 @@ class Additive(Frozen):
         norms = lp_norm(np.concatenate(steep, axis=1), dual(weights.p)) * _UP
         return np.asarray(np.maximum(norms, np.max(ranges, axis=0)))
 
-    def scaled(self, factors: FloatArray) -> Additive:
+    def scaled(self, factors: FloatArray) -> SumOfShapes:
         """Return the sums with each function's shapes multiplied by a factor of at most 1."""
         return on_grid(
             self.intercepts,
@@ -102,7 +102,7 @@ class Additive(Frozen):
 
 def finish(
     intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWeights, unit: float
-) -> Additive:
+) -> SumOfShapes:
     """Put shapes on the grid and within the metric, whatever an optimiser made of them.
 
     Parameters
@@ -122,12 +122,12 @@ def finish(
         found = found.scaled(np.where(used > 1, (1 - _ROOM) / used, 1.0))
 
 
-def on_grid(intercepts: FloatArray, shapes: Sequence[Shape]) -> Additive:
+def on_grid(intercepts: FloatArray, shapes: Sequence[Shape]) -> SumOfShapes:
     """Round to multiples of a power of two: rises and ranges towards 0, so that none becomes larger."""
     largest = np.abs(intercepts).max() + sum(np.abs(shape.all_values).max() for shape in shapes)
-    bits = int(_BITS - 2 - np.ceil(np.log2(max(1.0, float(largest)))))
+    bits = int(_BITS - 2 - np.ceil(np.log2(max(1e-200, float(largest)))))
     step = 2.0**-bits
-    return Additive(np.rint(intercepts / step) * step, tuple(_rounded(shape, step) for shape in shapes), bits)
+    return SumOfShapes(np.rint(intercepts / step) * step, tuple(_rounded(shape, step) for shape in shapes), bits)
 
 
 def dual(p: float) -> float:
@@ -141,17 +141,17 @@ def _tamed(shape: Shape, weights: ColumnWeights, unit: float) -> Shape:
     scale = unit * weights.scales[shape.column] * (1 - _ROOM)
     if shape.knots is None:
         middle = (values.max(axis=1) + values.min(axis=1)) / 2
-        half = min(scale / 2, _LARGEST)
+        half = min(scale / 2, _LARGEST * unit)
         values = np.clip(values, (middle - half)[:, None], (middle + half)[:, None])
         return replace(shape, values=values, other=np.clip(other, values.min(axis=1), values.max(axis=1)))
     with np.errstate(over="ignore", under="ignore"):
-        allowed = np.minimum(scale * np.diff(shape.knots), _LARGEST)
+        allowed = np.minimum(scale * np.diff(shape.knots), _LARGEST * unit)
     rises = np.clip(np.diff(values, axis=1), -allowed, allowed)
     values = values[:, :1] + np.concatenate([np.zeros((len(values), 1)), np.cumsum(rises, axis=1)], axis=1)
     if other is None:
-        centre, half = values.mean(axis=1), _LARGEST
+        centre, half = values.mean(axis=1), _LARGEST * unit
     else:
-        centre, half = other, min(unit * float(weights.missing[shape.column]) * (1 - _ROOM), _LARGEST)
+        centre, half = other, min(unit * float(weights.missing[shape.column]) * (1 - _ROOM), _LARGEST * unit)
     return replace(shape, values=np.clip(values, (centre - half)[:, None], (centre + half)[:, None]))
 
 
