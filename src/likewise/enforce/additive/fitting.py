@@ -54,13 +54,15 @@ class Problem:
     def value(self, x: FloatArray, scores: FloatArray) -> float:
         """Mean loss and penalty."""
         rough = float(np.einsum("ki,ij,kj->", x, self.layout.roughness, x))
-        return float(self.weights @ self.loss.values(scores)) + self.penalty * rough
+        return float(self.weights @ self.loss.values(scores)) + self.penalty * rough + self._shift * x[:, 0].sum() ** 2
 
     def gradient(self, x: FloatArray, scores: FloatArray) -> FloatArray:
         """First derivatives, shape (n_functions, n_variables)."""
         slopes = self.loss.derivative(scores) * self.weights
         sums = np.stack([slot_sums(self.layout.parts, line, self.n_jobs) for line in slopes])
-        return np.asarray(sums @ self.layout.to_slots + 2 * self.penalty * (x @ self.layout.roughness))
+        out = np.asarray(sums @ self.layout.to_slots + 2 * self.penalty * (x @ self.layout.roughness))
+        out[:, 0] += 2 * self._shift * x[:, 0].sum()
+        return out
 
     def hessian(self, scores: FloatArray) -> FloatArray:
         """Second derivatives, a matrix over the variables of all functions."""
@@ -73,7 +75,13 @@ class Problem:
                 if k == other:
                     block = block + 2 * self.penalty * self.layout.roughness
                 out[k, :, other], out[other, :, k] = block, block.T
+        out[:, 0, :, 0] += 2 * self._shift
         return out.reshape(n * size, n * size)
+
+    @property
+    def _shift(self) -> float:
+        # A softmax does not see a shift of all intercepts: of those that are as good, take the one around 0.
+        return 1.0 if self.loss.n_functions > 1 else 0.0
 
 
 def solve(problem: Problem, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
@@ -88,7 +96,7 @@ def _newton(problem: Problem, limits: Limits, x: FloatArray, advance: Callable[[
     value = problem.value(x, scores)
     for _ in range(_MOST_STEPS):
         g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
-        target = minimise_quadratic(H, g - H @ x.ravel(), limits)
+        target = minimise_quadratic(H, g - H @ x.ravel(), limits, problem.tolerance / 10)
         step = (target - x.ravel()).reshape(x.shape)
         slope = float(g @ step.ravel())
         if -slope <= problem.tolerance:
@@ -112,7 +120,7 @@ def add_up(parts: list[Part], slots: FloatArray, n_jobs: int | None) -> FloatArr
     """Scores of everyone from the values at slots, shapes (n_functions, n_slots) and (n_functions, n_samples)."""
     from likewise.enforce.additive.histograms import add_categories, add_numbers
 
-    n = len(parts[0].index)
+    n, n_jobs = len(parts[0].index), _threads_for(parts, n_jobs)
     out = np.zeros((len(slots), n))
     values = np.pad(slots, ((0, 0), (0, 1)))
 
@@ -144,7 +152,7 @@ def slot_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Flo
         else:
             sum_numbers(part.index, part.fraction, weights, sums[j])
 
-    run_in_threads(work, range(len(parts)), n_jobs)
+    run_in_threads(work, range(len(parts)), _threads_for(parts, n_jobs))
     return np.concatenate([line[:-1] for line in sums])
 
 
@@ -172,5 +180,10 @@ def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Fl
         out[starts[j] : starts[j + 1], starts[i] : starts[i + 1]] = block.T
 
     pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1)]
-    run_in_threads(work, pairs, n_jobs)
+    run_in_threads(work, pairs, _threads_for(parts, n_jobs))
     return out
+
+
+def _threads_for(parts: list[Part], n_jobs: int | None) -> int | None:
+    """One thread for few people: handing out the work would take longer than doing it."""
+    return 1 if len(parts[0].index) < _BLOCK else n_jobs

@@ -77,6 +77,16 @@ def cross_categories(index_a, index_b, weights, out):  # type: ignore[no-untyped
         out[index_a[r], index_b[r]] += weights[r]
 
 
+@_compiled
+def add_products(starts, columns, values, weights, out):  # type: ignore[no-untyped-def]
+    """Add ``A' diag(weights) A`` to `out`, for a sparse matrix A by rows."""
+    for r in range(len(starts) - 1):
+        for a in range(starts[r], starts[r + 1]):
+            scaled = weights[r] * values[a]
+            for b in range(starts[r], starts[r + 1]):
+                out[columns[a], columns[b]] += scaled * values[b]
+
+
 def empty_slots(*sizes: int) -> Any:
     """Zeros for sums, with the slot to spare that the compiled loops may touch."""
     return np.zeros([size + 1 for size in sizes])

@@ -144,7 +144,7 @@ class Layout:
 
     def limits(self, n_functions: int) -> Limits:
         """What the variables of all functions, one after the other, may be."""
-        rows, highest, inside = self._limits_of_one()
+        rows, highest, inside = self._limits_of_one
         size, firsts = self.n_variables, np.arange(n_functions) * self.n_variables
         ball = np.arange(int(self.starts[-1]), size)
         q = dual(self.weights.p)
@@ -163,6 +163,7 @@ class Layout:
             out[self.parts[j].column] = value
         return out
 
+    @cached_property
     def _limits_of_one(self) -> tuple[csr_array, FloatArray, FloatArray]:
         size, n_numbers = self.n_variables, max(1, len(self.numbers))
         inside = np.zeros(size)

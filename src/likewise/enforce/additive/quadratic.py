@@ -86,6 +86,7 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
         if gap <= tolerance:
             break
         slopes = limits.gradients(x)
+        turned = slopes.T
         weights = multipliers / -f
         system = H + _products(slopes, weights)
         system[np.diag_indices_from(system)] += limits.bend(x, multipliers)
@@ -93,7 +94,7 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
 
         def move(aim: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
             """Step towards limits times multipliers equal to `aim`."""
-            step = -cho_solve(factor, downhill + slopes.T @ (aim / -f))
+            step = -cho_solve(factor, downhill + turned @ (aim / -f), check_finite=False)
             shift = slopes @ step
             return step, shift, -multipliers + (aim + multipliers * shift) / -f
 
@@ -114,9 +115,11 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
 
 def _products(slopes: csr_array, weights: FloatArray) -> FloatArray:
     """``slopes' diag(weights) slopes``, dense."""
-    weighted = csr_array((slopes.data * np.repeat(weights, np.diff(slopes.indptr)), slopes.indices, slopes.indptr))
-    weighted.resize(slopes.shape)
-    return np.asarray((slopes.T @ weighted).toarray())
+    from likewise.enforce.additive.histograms import add_products
+
+    out = np.zeros((slopes.shape[1], slopes.shape[1]))
+    add_products(slopes.indptr, slopes.indices, slopes.data, weights, out)
+    return out
 
 
 def _longest(values: FloatArray, change: FloatArray) -> float:
@@ -130,7 +133,8 @@ def _factor(system: FloatArray) -> Any:
     lift = 0.0
     while True:
         try:
-            return cho_factor(system + lift * np.diag(np.diag(system)) if lift else system, lower=True)
+            lifted = system + lift * np.diag(np.diag(system)) if lift else system
+            return cho_factor(lifted, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
             lift = max(1e-14, 10 * lift)
             if lift > 1:
