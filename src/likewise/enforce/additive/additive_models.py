@@ -11,6 +11,7 @@ import numpy.typing as npt
 from likewise._typing import FloatArray
 from likewise.enforce.additive.assembling import Wishes, assemble
 from likewise.enforce.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
+from likewise.enforce.additive.reading import Readable
 from likewise.enforce.additive.scorers import AdditiveScorer
 from likewise.enforce.additive.targets import class_targets, number_targets
 from likewise.enforce.base import EnforcedClassifier, EnforcedRegressor
@@ -20,7 +21,7 @@ from likewise.metrics.people import People
 _LOSSES: dict[str, type[Loss]] = {"logistic": LogLoss, "probit": ProbitLoss, "clip": SquaredLoss}
 
 
-class AdditiveClassifier(EnforcedClassifier):
+class AdditiveClassifier(Readable, EnforcedClassifier):
     """A scorecard whose probabilities are close for people who are close, by construction.
 
     ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no slope
@@ -107,6 +108,11 @@ class AdditiveClassifier(EnforcedClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.link == "logistic"
+        return tags
+
     def learn(
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
     ) -> AdditiveScorer:
@@ -135,7 +141,7 @@ class AdditiveClassifier(EnforcedClassifier):
         return scorer
 
 
-class AdditiveRegressor(EnforcedRegressor):
+class AdditiveRegressor(Readable, EnforcedRegressor):
     """A scorecard whose predictions are close for people who are close, by construction.
 
     ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(a, b)``, with piecewise linear ``f_i`` of numbers and a level for each
