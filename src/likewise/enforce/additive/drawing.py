@@ -75,8 +75,10 @@ class ScorecardDisplay:
         import matplotlib.pyplot as plt
 
         scorer, signs = self.model._scorer(), self.model._signs(self.outcome)
-        spans = np.array([np.ptp(signs @ shape.values) for shape in scorer.model.shapes])
+        shapes = scorer.model.shapes
+        spans = np.array([np.ptp(signs @ shape.values) for shape in shapes])
         order = np.argsort(-spans, kind="stable")[:most].tolist()
+        order.sort(key=lambda j: shapes[j].knots is None)  # numbers first: panels of a kind stand together
         wide = min(4, max(1, len(order)))
         tall = max(1, -(-len(order) // wide))
         figure, axes = plt.subplots(
@@ -84,12 +86,9 @@ class ScorecardDisplay:
         )
         figure.get_layout_engine().set(w_pad=0.08, h_pad=0.1)
         flat = axes.ravel()
-        widest = [signs @ scorer.model.shapes[j].all_values for j in order] or [np.zeros(1)]
-        low, high = min(line.min() for line in widest), max(line.max() for line in widest)
-        margin = 0.08 * max(high - low, 1e-9)
-        flat[0].set_ylim(low - margin, high + margin)
+        flat[0].set_ylim(*_height([signs @ shapes[j].all_values for j in order]))
         for ax, j in zip(flat, order, strict=False):
-            shape = scorer.model.shapes[j]
+            shape = shapes[j]
             (self._categories if shape.knots is None else self._numbers)(ax, shape, signs)
             ax.set_title(str(self.model.coding_.names[shape.column]), loc="left", fontsize=10, color=_INK)
             _tidy(ax)
@@ -160,6 +159,18 @@ class ScorecardDisplay:
         words = ["missing" if name is None else _short(str(name)) for name in names]
         ax.set_xticks(places, words, rotation=35, ha="right", rotation_mode="anchor")
         ax.set_xlim(-0.6, len(order) - 0.4)
+
+
+def _height(values: list[FloatArray]) -> tuple[float, float]:
+    """Ends of the points shown: one column that towers above all others is cut."""
+    if not values:
+        return -1.0, 1.0
+    sizes = sorted(float(np.abs(line).max()) for line in values)
+    most = 2.0 * sizes[-2] if len(sizes) > 1 and sizes[-2] > 0 else sizes[-1]
+    low = max(-most, min(float(line.min()) for line in values))
+    high = min(most, max(float(line.max()) for line in values))
+    margin = 0.08 * max(high - low, 1e-9)
+    return low - margin, high + margin
 
 
 def _shown(knots: FloatArray) -> tuple[float, float]:
