@@ -122,7 +122,10 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
         _check_weighted_classes(y, weights)
         several = len(self.classes_) > 2
         if several and self.link != "logistic":
-            raise ValueError(f"link must be 'logistic' for more than two classes; got {self.link!r}.")
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass. (This is so for the "
+                f"link {self.link!r}; link must be 'logistic' for more than two classes.)"
+            )
         if several and self.monotone is not None:
             raise ValueError("monotone must be None for more than two classes: what is more for one is less for others.")
         targets = class_targets(y, self.classes_, self.teacher, people)

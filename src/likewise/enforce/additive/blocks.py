@@ -13,9 +13,9 @@ from likewise.enforce.additive.fitting import Problem, solve
 from likewise.enforce.additive.layout import Layout, constant
 from likewise.enforce.additive.losses import Loss
 
-_MOST_VARIABLES = 1500
+_MOST_VARIABLES = 1000
 _MOST_ROUNDS = 100
-_TOLERANCE = 1e-9  # of the mean loss, per round
+_TOLERANCE = 1e-8  # of the mean loss, per round
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +60,18 @@ def solve_any(problem: Problem, start: FloatArray, advance: Callable[[int], None
         return solve(problem, start, advance)
     if layout.n_budgets:
         raise ValueError("budgets must be given where there are too many variables to solve for at once.")
-    x, value = start, np.inf
+    x, value, gain = start, problem.value(start, problem.scores(start)), 1.0
     for _ in range(_MOST_ROUNDS):
+        # No block need be solved much better than the last round left the others.
+        rough = replace(problem, tolerance=max(_TOLERANCE / 10, gain / 100))
         for k in range(n_functions):
             for chosen in _groups(layout):
-                x = _improve(problem, x, k, chosen, advance)
+                x = _improve(rough, x, k, chosen, advance)
+        if n_functions > 1:
+            x[:, 0] -= x[:, 0].mean()  # nobody sees a common shift
         before, value = value, problem.value(x, problem.scores(x))
-        if before - value <= _TOLERANCE:
+        gain = before - value
+        if gain <= max(_TOLERANCE, problem.tolerance):
             break
     return x
 
@@ -82,9 +87,11 @@ def settle_budgets(problem: Problem) -> FloatArray:
 
 def _groups(layout: Layout) -> list[list[int]]:
     """Parts in groups that fit one matrix; the intercept is in each."""
-    groups, size = [[0]], 1
-    for j, n in enumerate(np.diff(layout.starts).tolist()[1:], 1):
-        if size + n > _MOST_VARIABLES and len(groups[-1]) > 1:
+    sizes = np.diff(layout.starts).tolist()
+    # Half as much as fits: a block costs its cube.
+    most, groups, size = _MOST_VARIABLES // 2, [[0]], 1
+    for j, n in enumerate(sizes[1:], 1):
+        if size + n > most and len(groups[-1]) > 1:
             groups.append([0])
             size = 1
         groups[-1].append(j)

@@ -44,7 +44,7 @@ class Problem:
     loss: Loss
     weights: FloatArray
     penalty: float
-    tolerance: float = 1e-13
+    tolerance: float = 1e-14
     n_jobs: int | None = None
 
     def scores(self, x: FloatArray) -> FloatArray:
@@ -96,11 +96,11 @@ def _newton(problem: Problem, limits: Limits, x: FloatArray, advance: Callable[[
     value = problem.value(x, scores)
     for _ in range(_MOST_STEPS):
         g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
-        target = minimise_quadratic(H, g - H @ x.ravel(), limits, problem.tolerance / 10)
+        target = minimise_quadratic(H, g - H @ x.ravel(), limits, problem.tolerance / 100)
         step = (target - x.ravel()).reshape(x.shape)
         slope = float(g @ step.ravel())
         if -slope <= problem.tolerance:
-            break
+            return x + step  # too small to be seen in the value, and not for nothing in flat directions
         size = 1.0
         while size > 1e-10:
             x_new = x + size * step

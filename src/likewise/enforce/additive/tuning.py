@@ -11,7 +11,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.enforce.additive.blocks import solve_any
 from likewise.enforce.additive.fitting import Problem
 
-PENALTIES = tuple(10.0**-k for k in range(1, 8))
+PENALTIES = tuple(10.0**-k for k in range(1, 6))
 _N_FOLDS = 5
 _PATIENCE = 2  # penalties in a row that bring nothing
 
