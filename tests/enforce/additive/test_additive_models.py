@@ -71,14 +71,18 @@ def test_the_promise_is_exact_and_says_why(model):
     assert "log-odds that move by at most 4 D" in promise.statement
 
 
-@pytest.mark.parametrize(("link", "curve"), [("probit", lambda d: 2 * ndtr(np.sqrt(np.pi / 2) * d) - 1), ("clip", lambda d: d)])
+@pytest.mark.parametrize(
+    ("link", "curve"), [("probit", lambda d: 2 * ndtr(np.sqrt(np.pi / 2) * d) - 1), ("clip", lambda d: d)]
+)
 def test_other_links_have_their_own_curves(data, link, curve):
     model = AdditiveClassifier(METRIC, penalty=1e-4, link=link).fit(*data)
     assert model.guarantee_.bound(0.3) == pytest.approx(curve(0.3))
     X, y = data
     h = model.predict_proba(X)
     assert log_loss(y, np.clip(h[:, 1], 1e-3, 1 - 1e-3)) < 0.56
-    assert (np.abs(h[:1000] - h[1000:]).sum(axis=1) / 2 <= model.guarantee_.bound(METRIC(X[:1000], X[1000:])) + 1e-12).all()
+    assert (
+        np.abs(h[:1000] - h[1000:]).sum(axis=1) / 2 <= model.guarantee_.bound(METRIC(X[:1000], X[1000:])) + 1e-12
+    ).all()
 
 
 def test_certificates_use_the_log_odds(model, data):
@@ -179,7 +183,9 @@ def test_a_teacher_is_copied_as_closely_as_the_metric_allows(data):
         return -np.mean(taught * np.log(other) + (1 - taught) * np.log(1 - other))
 
     assert far(model.predict_proba(X)[:, 1]) < far(from_labels.predict_proba(X)[:, 1])
-    function = AdditiveClassifier(METRIC, penalty=1e-9, teacher=lambda rows: teacher.predict_proba(rows)[:, 1]).fit(X, y)
+    function = AdditiveClassifier(METRIC, penalty=1e-9, teacher=lambda rows: teacher.predict_proba(rows)[:, 1]).fit(
+        X, y
+    )
     np.testing.assert_allclose(function.predict_proba(X), model.predict_proba(X), atol=1e-6)
 
 
@@ -190,7 +196,9 @@ def test_a_teacher_within_the_metric_is_met(data):
     model = AdditiveClassifier(METRIC, penalty=1e-9, teacher=lambda rows: teacher.predict_proba(rows[:, :2])).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), teacher.predict_proba(X[:, :2]), atol=1e-4)
     numbers = LinearRegression().fit(X[:, :2], X[:, 0] / 10)
-    copy = AdditiveRegressor(METRIC, penalty=1e-9, teacher=lambda rows: numbers.predict(rows[:, :2]), output_range=(-1, 1))
+    copy = AdditiveRegressor(
+        METRIC, penalty=1e-9, teacher=lambda rows: numbers.predict(rows[:, :2]), output_range=(-1, 1)
+    )
     np.testing.assert_allclose(copy.fit(X, y).predict(X), numbers.predict(X[:, :2]), atol=1e-6)
 
 

@@ -10,7 +10,7 @@ from scipy.special import expit
 from likewise.enforce.additive import blocks
 from likewise.enforce.additive.bins import bin_columns, choose_knots
 from likewise.enforce.additive.blocks import solve_any
-from likewise.enforce.additive.fitting import Problem, solve
+from likewise.enforce.additive.fitting import Objective, solve
 from likewise.enforce.additive.layout import Layout, constant
 from likewise.enforce.additive.losses import LogLoss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.enforce.additive.tuning import content_folds
@@ -41,7 +41,7 @@ def problem_of(rows, weights, loss, *, penalty=1e-3, signs=None, unit=4.0):
     n = len(rows)
     parts = bin_columns(rows, np.full(n, 1 / n), weights, 6)
     budgets = np.ones(4) if weights.p == 1 else None
-    return Problem(Layout(parts, weights, unit, signs or {}, budgets), loss, np.full(n, 1 / n), penalty)
+    return Objective(Layout(parts, weights, unit, signs or {}, budgets), loss, np.full(n, 1 / n), penalty)
 
 
 def best(problem):

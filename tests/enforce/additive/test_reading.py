@@ -178,7 +178,14 @@ def test_display_draws_each_column_that_matters(model):
     import matplotlib.pyplot as plt
 
     display = ScorecardDisplay.from_estimator(model)
-    assert {ax.get_title(loc="left") for ax in display.axes_} == {"income", "age", "school", "debt", "region", "owner's"}
+    assert {ax.get_title(loc="left") for ax in display.axes_} == {
+        "income",
+        "age",
+        "school",
+        "debt",
+        "region",
+        "owner's",
+    }
     assert "log-odds of 1" in display.figure_.get_supylabel()
     plt.close(display.figure_)
     with pytest.raises(TypeError, match="must be a fitted AdditiveClassifier"):

@@ -113,9 +113,7 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
         tags.classifier_tags.multi_class = self.link == "logistic"
         return tags
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
-    ) -> AdditiveScorer:
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
         if self.link not in _LOSSES:
             raise ValueError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
@@ -127,7 +125,9 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
                 f"link {self.link!r}; link must be 'logistic' for more than two classes.)"
             )
         if several and self.monotone is not None:
-            raise ValueError("monotone must be None for more than two classes: what is more for one is less for others.")
+            raise ValueError(
+                "monotone must be None for more than two classes: what is more for one is less for others."
+            )
         targets = class_targets(y, self.classes_, self.teacher, people)
         if self.link == "clip":
             targets = targets - 0.5
@@ -206,9 +206,7 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
-    ) -> AdditiveScorer:
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
         targets = number_targets(np.asarray(y, dtype=np.float64), self.output_range_, self.teacher, people)
         scorer, self.penalty_ = assemble(

@@ -14,7 +14,7 @@ from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise.enforce.additive.bins import bin_columns
 from likewise.enforce.additive.blocks import needs_blocks, settle_budgets, solve_any
-from likewise.enforce.additive.fitting import Problem
+from likewise.enforce.additive.fitting import Objective
 from likewise.enforce.additive.layout import Layout, constant, read_shapes
 from likewise.enforce.additive.losses import Loss
 from likewise.enforce.additive.scorers import AdditiveScorer, promise
@@ -75,7 +75,7 @@ def assemble(
     parts = bin_columns(people.rows, shares, columns, wishes.max_knots, wishes.n_jobs)
     unit = LINKS[link].unit
     fixed = np.ones(len(columns.scales)) if columns.p == 1 else None
-    problem = Problem(
+    problem = Objective(
         Layout(parts, columns, unit, signs, fixed), loss, shares, wishes.penalty or 1e-3, n_jobs=wishes.n_jobs
     )
     with progress_bar("Fitting", None, show=wishes.verbose) as advance:
@@ -127,4 +127,3 @@ def check_monotone(monotone: Any, coding: Coding, columns: ColumnWeights) -> dic
 
 def _times(shape: Shape, factor: float) -> Shape:
     return replace(shape, values=shape.values * factor, other=None if shape.other is None else shape.other * factor)
-

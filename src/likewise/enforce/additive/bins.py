@@ -140,7 +140,7 @@ def _numbers(column: int, values: FloatArray, weights: FloatArray, max_knots: in
     scaled = np.clip(values[counted], -_FARTHEST, _FARTHEST) / size
     mean = np.average(scaled, weights=weights[counted])
     spread = float(np.sqrt(np.average((scaled - mean) ** 2, weights=weights[counted]))) * size
-    share = np.bincount(index, weights * (1 - fraction), n_slots)[:n_slots]
+    share: Any = np.bincount(index, weights * (1 - fraction), n_slots)[:n_slots]
     share[1:] += np.bincount(index, weights * fraction, n_slots)[: n_slots - 1]
     return Part(column, knots, n_slots, has_missing, index, fraction, share, spread)
 
@@ -150,7 +150,8 @@ def _categories(column: int, codes: FloatArray, weights: FloatArray) -> Part | N
     if n_levels < 2:
         return None
     index = codes.astype(_smallest(n_levels))
-    return Part(column, None, n_levels, False, index, None, np.bincount(index, weights, n_levels))
+    share: Any = np.bincount(index, weights, n_levels)
+    return Part(column, None, n_levels, False, index, None, share)
 
 
 def _smallest(most: int) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from likewise._typing import FloatArray, IntArray
 from likewise.enforce.additive.bins import Part, locate
-from likewise.enforce.additive.fitting import Problem, solve
+from likewise.enforce.additive.fitting import Objective, solve
 from likewise.enforce.additive.layout import Layout, constant
 from likewise.enforce.additive.losses import Loss
 
@@ -48,12 +48,12 @@ class _OneFunction(Loss):
         return self.whole.curvature(self._all(scores), self.k, self.k)
 
 
-def needs_blocks(problem: Problem) -> bool:
+def needs_blocks(problem: Objective) -> bool:
     """Whether there are too many variables for one matrix."""
     return problem.loss.n_functions * problem.layout.n_variables > _MOST_VARIABLES
 
 
-def solve_any(problem: Problem, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
+def solve_any(problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
     """As `solve`, for any number of columns and classes."""
     n_functions, layout = problem.loss.n_functions, problem.layout
     if not needs_blocks(problem):
@@ -76,7 +76,7 @@ def solve_any(problem: Problem, start: FloatArray, advance: Callable[[int], None
     return x
 
 
-def settle_budgets(problem: Problem) -> FloatArray:
+def settle_budgets(problem: Objective) -> FloatArray:
     """Budgets of each function, shape (n_functions, n_columns), from a fit with few enough knots for one matrix."""
     layout, n_functions = problem.layout, problem.loss.n_functions
     at_once = max(1, (_MOST_VARIABLES // n_functions - layout.n_budgets) // max(1, len(layout.parts)))
@@ -99,9 +99,7 @@ def _groups(layout: Layout) -> list[list[int]]:
     return groups
 
 
-def _improve(
-    problem: Problem, x: FloatArray, k: int, chosen: list[int], advance: Callable[[int], None]
-) -> FloatArray:
+def _improve(problem: Objective, x: FloatArray, k: int, chosen: list[int], advance: Callable[[int], None]) -> FloatArray:
     """Solve for the variables of function k in some parts."""
     layout = problem.layout
     where: IntArray = np.concatenate([np.arange(layout.starts[j], layout.starts[j + 1]) for j in chosen])
@@ -126,4 +124,6 @@ def _coarser(part: Part, most: int) -> Part:
     index, fraction = np.full_like(part.index, len(knots)), np.zeros_like(part.fraction)
     index[known], fraction[known] = locate(values, knots)
     share = np.append(np.full(len(knots), 1 / len(knots)), part.share[part.n_knots :])
-    return replace(part, knots=knots, n_slots=len(knots) + part.has_missing, index=index, fraction=fraction, share=share)
+    return replace(
+        part, knots=knots, n_slots=len(knots) + part.has_missing, index=index, fraction=fraction, share=share
+    )

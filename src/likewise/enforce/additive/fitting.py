@@ -24,8 +24,8 @@ _MOST_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """People, what is aimed at, and the variables.
+class Objective:
+    """What is minimised: the loss of people, and the roughness of shapes.
 
     Attributes
     ----------
@@ -54,7 +54,8 @@ class Problem:
     def value(self, x: FloatArray, scores: FloatArray) -> float:
         """Mean loss and penalty."""
         rough = float(np.einsum("ki,ij,kj->", x, self.layout.roughness, x))
-        return float(self.weights @ self.loss.values(scores)) + self.penalty * rough + self._shift * x[:, 0].sum() ** 2
+        shift = self._shift * float(x[:, 0].sum()) ** 2
+        return float(self.weights @ self.loss.values(scores)) + self.penalty * rough + shift
 
     def gradient(self, x: FloatArray, scores: FloatArray) -> FloatArray:
         """First derivatives, shape (n_functions, n_variables)."""
@@ -84,14 +85,14 @@ class Problem:
         return 1.0 if self.loss.n_functions > 1 else 0.0
 
 
-def solve(problem: Problem, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
+def solve(problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
     """Return the variables with the smallest mean loss and penalty, of shape (n_functions, n_variables)."""
     with single_threaded_blas():
         limits = problem.layout.limits(problem.loss.n_functions)
         return _newton(problem, limits, start, advance)
 
 
-def _newton(problem: Problem, limits: Limits, x: FloatArray, advance: Callable[[int], None]) -> FloatArray:
+def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable[[int], None]) -> FloatArray:
     scores = problem.scores(x)
     value = problem.value(x, scores)
     for _ in range(_MOST_STEPS):

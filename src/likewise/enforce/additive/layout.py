@@ -18,7 +18,7 @@ from likewise.metrics.distance import ColumnWeights
 
 _SMALLEST = 1e-12  # a rise that may not be larger is left out
 _LARGEST = 16.0  # distances: no gap needs more, as outputs that far out are the same to the last bit
-_STEEPNESS = 0.01  # what a slope costs beside a bend
+_STEEPNESS = 0.05  # what a slope costs beside a bend
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +115,12 @@ class Layout:
         """Matrix R of the penalty ``x'Rx``.
 
         Per column of numbers with n gaps, slopes t_k and spread s: ``n sum_k (s (t_(k+1) - t_k))^2``, the bends, and a
-        hundredth of ``sum_k (s t_k)^2 / n``; per category, its level squared; per missing number, the squared difference
+        twentieth of ``sum_k (s t_k)^2 / n``; per category, its level squared; per missing number, the squared difference
         of its level from the mean of the shape.
         """
         size = self.n_variables
         R = np.zeros((size, size))
-        for part, rises, start, stop in zip(
-            self.parts, self.allowed, self.starts[:-1], self.starts[1:], strict=True
-        ):
+        for part, rises, start, stop in zip(self.parts, self.allowed, self.starts[:-1], self.starts[1:], strict=True):
             here = slice(int(start), int(stop))
             if part.column < 0:
                 continue

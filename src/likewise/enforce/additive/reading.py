@@ -154,7 +154,7 @@ class Readable:
         return self.scorer_
 
     def _labels(self) -> list[Any]:
-        return np.asarray(self.classes_).tolist()  # type: ignore[attr-defined]
+        return list(np.asarray(self.classes_).tolist())  # type: ignore[attr-defined]
 
     def _outcome(self, outcome: Any) -> Any:
         labels = self._labels()
@@ -174,7 +174,7 @@ class Readable:
         n_functions = len(self.scorer_.model.intercepts)
         if n_functions == 1:
             return np.array([2.0 * position - 1])
-        return np.eye(n_functions)[position]
+        return np.asarray(np.eye(n_functions)[position])
 
 
 def _index(people: People) -> npt.NDArray[Any] | pd.Index[Any]:

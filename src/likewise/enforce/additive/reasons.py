@@ -12,7 +12,7 @@ from likewise._typing import FloatArray
 from likewise.enforce.additive.card import level_names
 from likewise.enforce.additive.scorers import AdditiveScorer
 from likewise.enforce.links import LINKS
-from likewise.metrics.coding import UNSEEN
+from likewise.metrics.columns import UNSEEN
 from likewise.metrics.people import People
 from likewise.metrics.tabular import split_unit
 

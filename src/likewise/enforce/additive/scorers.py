@@ -101,9 +101,16 @@ class AdditiveScorer(Scorer):
             np.array([shape.column for shape in shapes], dtype=np.int64),
             np.array([shape.knots is not None for shape in shapes], dtype=bool),
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            np.concatenate([np.empty(0), *(np.zeros(n) if s.knots is None else s.knots for s, n in zip(shapes, sizes, strict=True))]),
+            np.concatenate(
+                [
+                    np.empty(0),
+                    *(np.zeros(n) if s.knots is None else s.knots for s, n in zip(shapes, sizes, strict=True)),
+                ]
+            ),
             np.concatenate([np.empty((n_functions, 0)), *(shape.values for shape in shapes)], axis=1),
-            np.array([np.full(n_functions, np.nan) if s.other is None else s.other for s in shapes]).reshape(-1, n_functions),
+            np.array([np.full(n_functions, np.nan) if s.other is None else s.other for s in shapes]).reshape(
+                -1, n_functions
+            ),
             self.model.bits,
         )
 
@@ -122,9 +129,7 @@ class AdditiveScorer(Scorer):
         run_in_threads(one, range(0, len(people), _BLOCK), None)
 
 
-def promise(
-    metric: Metric, link: ScoreLink, used: float, output_range: tuple[float, float] | None = None
-) -> Guarantee:
+def promise(metric: Metric, link: ScoreLink, used: float, output_range: tuple[float, float] | None = None) -> Guarantee:
     """What follows from shapes that use at most a share of 1 of what the metric allows."""
     return Guarantee(
         metric,

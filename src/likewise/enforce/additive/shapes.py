@@ -100,9 +100,7 @@ class SumOfShapes(Frozen):
         )
 
 
-def finish(
-    intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWeights, unit: float
-) -> SumOfShapes:
+def finish(intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWeights, unit: float) -> SumOfShapes:
     """Put shapes on the grid and within the metric, whatever an optimiser made of them.
 
     Parameters
@@ -140,6 +138,7 @@ def _tamed(shape: Shape, weights: ColumnWeights, unit: float) -> Shape:
     values, other = shape.values, shape.other
     scale = unit * weights.scales[shape.column] * (1 - _ROOM)
     if shape.knots is None:
+        assert other is not None
         middle = (values.max(axis=1) + values.min(axis=1)) / 2
         half = min(scale / 2, _LARGEST * unit)
         values = np.clip(values, (middle - half)[:, None], (middle + half)[:, None])

@@ -35,16 +35,14 @@ def class_targets(y: npt.NDArray[Any], classes: npt.NDArray[Any], teacher: Any, 
     return np.asarray(np.clip(scores / total, _SURE, 1 - _SURE).T)
 
 
-def number_targets(
-    y: npt.NDArray[Any], output_range: tuple[float, float], teacher: Any, people: People
-) -> FloatArray:
+def number_targets(y: npt.NDArray[Any], output_range: tuple[float, float], teacher: Any, people: People) -> FloatArray:
     """Numbers to aim at, as shares of the range around its middle, shape (1, n_samples)."""
     if teacher is not None:
         y = _scores(teacher, people, "predict").reshape(-1)
         if len(y) != len(people):
             raise ValueError(f"teacher must give one number per person ({len(people)}); got {len(y)}.")
     low, high = output_range
-    return (np.clip(y, low, high) - low)[None] / (high - low) - 0.5
+    return np.asarray((np.clip(y, low, high) - low)[None] / (high - low) - 0.5)
 
 
 def _scores(teacher: Any, people: People, method: str) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from likewise._typing import FloatArray, IntArray
 from likewise.enforce.additive.blocks import solve_any
-from likewise.enforce.additive.fitting import Problem
+from likewise.enforce.additive.fitting import Objective
 
 PENALTIES = tuple(10.0**-k for k in range(1, 6))
 _N_FOLDS = 5
@@ -17,13 +17,13 @@ _PATIENCE = 2  # penalties in a row that bring nothing
 
 
 def choose_penalty(
-    problem: Problem, start: FloatArray, folds: IntArray, advance: Callable[[int], None] = lambda steps: None
+    problem: Objective, start: FloatArray, folds: IntArray, advance: Callable[[int], None] = lambda steps: None
 ) -> tuple[float, FloatArray]:
     """Return the penalty with the smallest loss for held-out people, and variables to start from.
 
     Parameters
     ----------
-    problem : Problem
+    problem : Objective
         Its penalty is not looked at.
     start : ndarray of shape (n_functions, n_variables)
     folds : ndarray of shape (n_samples,)
@@ -74,7 +74,7 @@ def _mix(z: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int
     return z ^ (z >> np.uint64(31))
 
 
-def _can_learn(problem: Problem, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> bool:
+def _can_learn(problem: Objective, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> bool:
     """Whether no class is absent from the people kept, or alone: its intercept would have no limit."""
     weights = np.where(kept, problem.weights, 0.0)
     if not weights.any():

@@ -73,6 +73,7 @@ class ScorecardDisplay:
     def plot(self, *, most: int = 12) -> Self:
         """Draw the shapes on a new figure, the widest first, all in the same units of points."""
         import matplotlib.pyplot as plt
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
 
         scorer, signs = self.model._scorer(), self.model._signs(self.outcome)
         shapes = scorer.model.shapes
@@ -82,9 +83,8 @@ class ScorecardDisplay:
         wide = min(4, max(1, len(order)))
         tall = max(1, -(-len(order) // wide))
         figure, axes = plt.subplots(
-            tall, wide, figsize=(3.3 * wide, 2.75 * tall), sharey=True, squeeze=False, layout="constrained"
+            tall, wide, figsize=(3.3 * wide, 2.75 * tall), sharey=True, squeeze=False, layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.1)
         )
-        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.1)
         flat = axes.ravel()
         flat[0].set_ylim(*_height([signs @ shapes[j].all_values for j in order]))
         for ax, j in zip(flat, order, strict=False):
