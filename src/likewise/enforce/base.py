@@ -318,7 +318,8 @@ def _check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:
         raise ValueError(f"sample_weight must have one weight per row of X ({n_samples}); got {len(weights)}.")
     if (weights < 0).any() or not weights.any():
         raise ValueError(
-            f"sample_weight must not be negative, nor zero for all; got {weights.min():g}. Use 0 for who must not count."
+            f"sample_weight must not be negative, nor zero for all; got {weights.min():g}. Use 0 for who must not "
+            "count."
         )
     return weights
 

@@ -89,7 +89,8 @@ def steepest_pairs(model, weights, n):
         middle[shape.column] = (shape.knots[k] + shape.knots[k + 1]) / 2
         slopes[shape.column] = (rises[k], (shape.knots[k + 1] - shape.knots[k]) / 2)
     shares = np.array([abs(slope) / weights.scales[i] for i, (slope, _) in slopes.items()])
-    # Equality in Hölder's inequality: scaled steps proportional to shares^(q - 1); for p = 1 in the steepest column alone.
+    # Equality in Hölder's inequality: scaled steps proportional to shares^(q - 1); for p = 1 in the steepest column
+    # alone.
     steps = (shares == shares.max()) * 1.0 if np.isinf(q) else (shares / shares.max()) ** (q - 1)
     if weights.p == 1:
         steps = np.eye(len(shares))[np.argmax(shares)]

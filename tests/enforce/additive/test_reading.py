@@ -33,8 +33,10 @@ def people(n=600, seed=0):
         },
         index=[f"person {i}" for i in range(n)],
     )
-    table.loc[table["region"] == "south", "region"] = np.where(rng.random((table["region"] == "south").sum()) < 0.1, None, "south")  # fmt: skip
-    score = 0.08 * (table["income"] - 45) + (school.codes - 1) - (table["region"] == "o'west") - 0.03 * table["debt"].fillna(40)  # fmt: skip
+    south = table["region"] == "south"
+    table.loc[south, "region"] = np.where(rng.random(south.sum()) < 0.1, None, "south")
+    score = 0.08 * (table["income"] - 45) + school.codes - 1 - (table["region"] == "o'west")
+    score -= 0.03 * table["debt"].fillna(40)
     return table, (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int).to_numpy()
 
 

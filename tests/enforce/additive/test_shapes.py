@@ -19,10 +19,8 @@ def evaluate(model, x):
     out = np.empty((len(x), 1, 1))
     other = np.full((1, 1), np.nan) if shape.other is None else shape.other[None]
     starts = np.array([0, len(shape.knots)])
-    points(
-        np.asarray(x, dtype=float)[:, None], np.zeros(1, int), np.ones(1, bool), starts, shape.knots, shape.values, other,
-        model.bits, out,
-    )  # fmt: skip
+    rows, column, number = np.asarray(x, dtype=float)[:, None], np.zeros(1, int), np.ones(1, bool)
+    points(rows, column, number, starts, shape.knots, shape.values, other, model.bits, out)
     return out[:, 0, 0]
 
 

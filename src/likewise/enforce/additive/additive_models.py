@@ -24,10 +24,10 @@ _LOSSES: dict[str, type[Loss]] = {"logistic": LogLoss, "probit": ProbitLoss, "cl
 class AdditiveClassifier(Readable, EnforcedClassifier):
     """A scorecard whose probabilities are close for people who are close, by construction.
 
-    ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no slope
-    of ``f_i`` exceeds ``4 w_i`` and no two levels of a category are further apart than ``4 w_c`` (for p = 1;
-    `docs/theory.md` §11 has every p), then ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. Among such models,
-    `fit` finds the most likely one.
+    ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
+    slope of ``f_i`` exceeds ``4 w_i`` and no two levels of a category are further apart than ``4 w_c`` (for p = 1;
+    `docs/theory.md` §11 has every p), then ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. Among
+    such models, `fit` finds the most likely one.
 
     Covers / does not cover
     -----------------------
@@ -147,10 +147,10 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
 class AdditiveRegressor(Readable, EnforcedRegressor):
     """A scorecard whose predictions are close for people who are close, by construction.
 
-    ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(a, b)``, with piecewise linear ``f_i`` of numbers and a level for each
-    category, whose slopes and ranges are within ``b - a`` times the metric's weights (for p = 1; `docs/theory.md` §11 has
-    every p). Then ``|h(x) - h(x')| <= (b - a) min(1, D(x, x'))`` for all people. Among such models, `fit` finds the one with the
-    smallest squared error before the cut.
+    ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
+    level for each category, whose slopes and ranges are within ``hi - lo`` times the metric's weights (for p = 1;
+    `docs/theory.md` §11 has every p). Then ``|h(x) - h(x')| <= (hi - lo) min(1, D(x, x'))`` for all people. Among such models, `fit` finds the
+    one with the smallest squared error before the cut.
 
     Covers / does not cover
     -----------------------
@@ -162,7 +162,7 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
     metric, monotone, max_knots, penalty, random_state, n_jobs, verbose
         As for `AdditiveClassifier`.
     output_range : tuple of float, optional
-        Limits ``(a, b)`` of predictions. None takes the range of `y` in `fit`.
+        Limits ``(lo, hi)`` of predictions. None takes the range of `y` in `fit`.
     teacher : fitted regressor or callable, optional
         A model whose predictions are aimed at in place of `y`.
 

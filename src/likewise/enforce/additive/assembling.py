@@ -66,8 +66,8 @@ def assemble(
     columns = metric.weights_of(people.coding)
     if not columns.matters.any():
         raise ValueError(
-            "metric must have a positive weight: under weights of 0 only, nothing may be told from anything, and only a "
-            "constant remains. Give at least one column a positive weight."
+            "metric must have a positive weight: under weights of 0 only, nothing may be told from anything, and only "
+            "a constant remains. Give at least one column a positive weight."
         )
     signs = check_monotone(monotone, people.coding, columns)
     n = len(people)

@@ -99,7 +99,9 @@ def _groups(layout: Layout) -> list[list[int]]:
     return groups
 
 
-def _improve(problem: Objective, x: FloatArray, k: int, chosen: list[int], advance: Callable[[int], None]) -> FloatArray:
+def _improve(
+    problem: Objective, x: FloatArray, k: int, chosen: list[int], advance: Callable[[int], None]
+) -> FloatArray:
     """Solve for the variables of function k in some parts."""
     layout = problem.layout
     where: IntArray = np.concatenate([np.arange(layout.starts[j], layout.starts[j + 1]) for j in chosen])

@@ -76,7 +76,7 @@ def _rows(scorer: AdditiveScorer, coding: Coding, shape: Shape, signs: FloatArra
 
 
 def _runs(kinds: FloatArray) -> Iterator[tuple[int, int]]:
-    """First and last knot of each row; neighbouring gaps of one kind are one row, those of no kind (NaN) stand alone."""
+    """First and last knot of each row: neighbouring gaps of one kind are one, those of no kind (NaN) stand alone."""
     first = 0
     for k in range(1, len(kinds) + 1):
         if k == len(kinds) or kinds[k] != kinds[k - 1]:

@@ -20,8 +20,8 @@ _MOST_LEVELS = 12
 class ScorecardDisplay:
     """The shape of each column, with the fan of slopes that the metric allows.
 
-    The fan opens at the middle of the people, as steep as the metric allows in both directions: a shape that follows its
-    edge is held back by the metric, and drawn in orange there. For categories the band is the widest range allowed.
+    The fan opens at the middle of the people, as steep as the metric allows in both directions: a shape that follows
+    its edge is held back by the metric, and drawn in orange there. For categories the band is the widest range allowed.
 
     Parameters
     ----------
@@ -83,7 +83,12 @@ class ScorecardDisplay:
         wide = min(4, max(1, len(order)))
         tall = max(1, -(-len(order) // wide))
         figure, axes = plt.subplots(
-            tall, wide, figsize=(3.3 * wide, 2.75 * tall), sharey=True, squeeze=False, layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.1)
+            tall,
+            wide,
+            figsize=(3.3 * wide, 2.75 * tall),
+            sharey=True,
+            squeeze=False,
+            layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.1),
         )
         flat = axes.ravel()
         flat[0].set_ylim(*_height([signs @ shapes[j].all_values for j in order]))

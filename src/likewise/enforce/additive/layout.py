@@ -115,8 +115,8 @@ class Layout:
         """Matrix R of the penalty ``x'Rx``.
 
         Per column of numbers with n gaps, slopes t_k and spread s: ``n sum_k (s (t_(k+1) - t_k))^2``, the bends, and a
-        twentieth of ``sum_k (s t_k)^2 / n``; per category, its level squared; per missing number, the squared difference
-        of its level from the mean of the shape.
+        twentieth of ``sum_k (s t_k)^2 / n``; per category, its level squared; per missing number, the squared
+        difference of its level from the mean of the shape.
         """
         size = self.n_variables
         R = np.zeros((size, size))

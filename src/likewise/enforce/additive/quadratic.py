@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -86,23 +86,15 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
         if gap <= tolerance:
             break
         slopes = limits.gradients(x)
-        turned = slopes.T
         weights = multipliers / -f
         system = H + _products(slopes, weights)
         system[np.diag_indices_from(system)] += limits.bend(x, multipliers)
-        factor, downhill = _factor(system), H @ x + g
-
-        def move(aim: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-            """Step towards limits times multipliers equal to `aim`."""
-            step = -cho_solve(factor, downhill + turned @ (aim / -f), check_finite=False)
-            shift = slopes @ step
-            return step, shift, -multipliers + (aim + multipliers * shift) / -f
-
-        _, shift, turn = move(np.zeros_like(f))
+        newton = _Newton(_factor(system), H @ x + g, slopes, slopes.T, f, multipliers)
+        _, shift, turn = newton.move(np.zeros_like(f))
         size = min(_longest(multipliers, turn), _longest(-f, -shift))
         left = float((-f - size * shift) @ (multipliers + size * turn))
         # The product of the two changes is what the linear system leaves out.
-        step, shift, turn = move((left / gap) ** 3 * gap / len(f) + turn * shift)
+        step, shift, turn = newton.move((left / gap) ** 3 * gap / len(f) + turn * shift)
         size = 0.995 * min(_longest(multipliers, turn), _longest(-f, -shift))
         while size > 1e-10 and not (limits.values(x + size * step) < 0).all():
             size *= 0.8
@@ -111,6 +103,23 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
         x, multipliers = x + size * step, multipliers + size * turn
         f = limits.values(x)
     return x
+
+
+class _Newton(NamedTuple):
+    """One linear system of the method, for several right-hand sides."""
+
+    factor: Any
+    downhill: FloatArray
+    slopes: Any
+    turned: Any
+    f: FloatArray
+    multipliers: FloatArray
+
+    def move(self, aim: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Steps of variables, limits and multipliers towards limits times multipliers equal to `aim`."""
+        step = -cho_solve(self.factor, self.downhill + self.turned @ (aim / -self.f), check_finite=False)
+        shift = self.slopes @ step
+        return step, shift, -self.multipliers + (aim + self.multipliers * shift) / -self.f
 
 
 def _products(slopes: csr_array, weights: FloatArray) -> FloatArray:

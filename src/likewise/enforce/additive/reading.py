@@ -22,9 +22,9 @@ from likewise.metrics.people import People
 class Readable:
     """What additive models can say about themselves.
 
-    Where there are two classes, points count for the outcome that is asked about, ``classes_[1]`` if none is, and those for
-    the other are their negatives. With more, they are the logit of the outcome. For regression they are in units of the
-    output.
+    Where there are two classes, points count for the outcome that is asked about, ``classes_[1]`` if none is, and
+    those for the other are their negatives. With more, they are the logit of the outcome. For regression they are in
+    units of the output.
     """
 
     scorer_: AdditiveScorer
@@ -42,18 +42,18 @@ class Readable:
         Returns
         -------
         DataFrame
-            ``column``; ``range`` of numbers, or the category; ``points`` at the start of the range and ``points at end``;
-            ``allowed``, the largest change of points that the metric allows over this range, or between two categories; and
-            ``binds``, whether the model uses it up: there the metric holds it back. Outside the ranges points stay what
-            they are at the ends.
+            ``column``; ``range`` of numbers, or the category; ``points`` at the start of the range and ``points at
+            end``; ``allowed``, the largest change of points that the metric allows over this range, or between two
+            categories; and ``binds``, whether the model uses it up: there the metric holds it back. Outside the
+            ranges points stay what they are at the ends.
         """
         return card_of(self._scorer(), self.coding_, self._signs(outcome))
 
     def explain(self, X: Any, outcome: Any = None) -> pd.DataFrame:
         """Points per person and column; a row adds up to the person's score, exactly and in any order.
 
-        Exactly: points are multiples of a power of two, chosen so that no sum of them is rounded. The outputs of the model are
-        computed from these sums.
+        Exactly: points are multiples of a power of two, chosen so that no sum of them is rounded. The outputs of the
+        model are computed from these sums.
 
         Returns
         -------
@@ -73,8 +73,8 @@ class Readable:
     def reasons(self, X: Any, n: int = 4, outcome: Any = None) -> pd.DataFrame:
         """What lowers each person's score most, in words, as notices of adverse action need.
 
-        The reference is the average person: points are centred, so that each column's mean over the people the model has
-        learned from is 0. Columns that lower the score are named in the order of how much they do.
+        The reference is the average person: points are centred, so that each column's mean over the people the model
+        has learned from is 0. Columns that lower the score are named in the order of how much they do.
 
         Parameters
         ----------
@@ -99,8 +99,8 @@ class Readable:
     def to_json(self, path: str | Path | None = None, outcome: Any = None) -> str:
         """The whole model as JSON text, with all digits; also written to `path` if given.
 
-        Points at knots (linear between them, constant outside), of categories, of missing numbers and unseen categories; the
-        link; and the promise in words.
+        Points at knots (linear between them, constant outside), of categories, of missing numbers and unseen
+        categories; the link; and the promise in words.
         """
         scorer, signs = self._scorer(), self._signs(outcome)
         columns = []
@@ -136,8 +136,8 @@ class Readable:
     def to_sql(self, outcome: Any = None) -> str:
         """An SQL expression that a database evaluates to the probability of the outcome, or to the prediction.
 
-        Columns are referred to by name; text of categories is compared as it is. It is plain SQL with ``CASE``, ``EXP`` and
-        arithmetic in double precision, and agrees with `predict_proba` (or `predict`) to 1e-12.
+        Columns are referred to by name; text of categories is compared as it is. It is plain SQL with ``CASE``,
+        ``EXP`` and arithmetic in double precision, and agrees with `predict_proba` (or `predict`) to 1e-12.
 
         Examples
         --------

@@ -135,8 +135,8 @@ def promise(metric: Metric, link: ScoreLink, used: float, output_range: tuple[fl
         metric,
         link.curve,
         "exact",
-        f"It holds by construction, for all people, seen or not: the {link.score} is a sum of one function per column, and "
-        f"the steepest slopes and widest ranges of these use {used:.4g} of what the metric allows (at most 1; read off the "
-        f"stored numbers and rounded upwards, however they were found); {link.why}.",
+        f"It holds by construction, for all people, seen or not: the {link.score} is a sum of one function per column, "
+        f"and the steepest slopes and widest ranges of these use {used:.4g} of what the metric allows (at most 1; read "
+        f"off the stored numbers and rounded upwards, however they were found); {link.why}.",
         output_range=output_range,
     )

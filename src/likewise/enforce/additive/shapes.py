@@ -65,9 +65,9 @@ class SumOfShapes(Frozen):
         """Share of what the metric allows that each function uses, rounded upwards.
 
         At most 1 if and only if the score moves by at most ``unit * D`` between any two people: the largest slopes,
-        each divided by ``unit`` times the column's scale, have a q-norm of at most 1 (``1/p + 1/q = 1``); the range of a
-        category's levels is at most ``unit`` times its weight; and no number's value is further from that of a missing
-        one than ``unit`` times the weight of absence.
+        each divided by ``unit`` times the column's scale, have a q-norm of at most 1 (``1/p + 1/q = 1``); the range of
+        a category's levels is at most ``unit`` times its weight; and no number's value is further from that of a
+        missing one than ``unit`` times the weight of absence.
         """
         steep = [np.zeros((len(self.intercepts), 0))]
         ranges = [np.zeros(len(self.intercepts))]
