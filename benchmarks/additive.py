@@ -73,7 +73,6 @@ def large_table(n):
 
 def speed() -> str:
     from likewise import TableMetric
-
     from likewise.datasets import fetch_adult
 
     rows = []
@@ -170,8 +169,8 @@ def quality() -> str:
         ["model", *names],
         rows,
         f"Means over {SPLITS} random splits (70% training; up to {SCORED:,} held-out people scored) with standard "
-        "errors; in brackets, the difference from the logistic regression without the protected columns, with its "
-        "standard error. The metric is the logistic model's own, read exactly, with race and sex at 0; it is learned on "
+        "errors; in brackets the difference from the logistic regression without the protected columns, with its "
+        "standard error. The metric is the logistic model's own, read exactly, race and sex at 0; it is learned on "
         "each split's training people. Lower is better.",
     )
 

@@ -149,8 +149,8 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
 
     ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
     level for each category, whose slopes and ranges are within ``hi - lo`` times the metric's weights (for p = 1;
-    `docs/theory.md` §11 has every p). Then ``|h(x) - h(x')| <= (hi - lo) min(1, D(x, x'))`` for all people. Among such models, `fit` finds the
-    one with the smallest squared error before the cut.
+    `docs/theory.md` §11 has every p). Then ``|h(x) - h(x')| <= (hi - lo) min(1, D(x, x'))`` for all people.
+    Among such models, `fit` finds the one with the smallest squared error before the cut.
 
     Covers / does not cover
     -----------------------

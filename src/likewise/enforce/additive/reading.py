@@ -141,10 +141,10 @@ class Readable:
 
         Examples
         --------
-        >>> from likewise import AdditiveRegressor, WeightedLp
-        >>> model = AdditiveRegressor(WeightedLp({"x": 0.5}), penalty=1.0, output_range=(0, 1))
-        >>> model.fit(pd.DataFrame({"x": [0.0, 1.0]}), [0.0, 1.0]).to_sql().count("CASE")
-        2
+        >>> from likewise import AdditiveClassifier, WeightedLp
+        >>> model = AdditiveClassifier(WeightedLp({"x": 0.5}), penalty=1.0).fit(pd.DataFrame({"x": [0, 1]}), [0, 1])
+        >>> model.to_sql()[:22]
+        '1.0e0 / (1.0e0 + EXP(-'
         """
         position = 0 if self._scorer().guarantee.output_range else self._labels().index(self._outcome(outcome))
         return expression(self._scorer(), self.coding_, position)
