@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from likewise.auditing.ceilings import ceiling as ceiling
     from likewise.auditing.violations import Audit as Audit
     from likewise.auditing.violations import audit as audit
+    from likewise.enforce.additive.additive_models import AdditiveClassifier as AdditiveClassifier
+    from likewise.enforce.additive.additive_models import AdditiveRegressor as AdditiveRegressor
+    from likewise.enforce.additive.fans import ScorecardDisplay as ScorecardDisplay
     from likewise.enforce.smoothing.estimators import SmoothedClassifier as SmoothedClassifier
     from likewise.enforce.smoothing.estimators import SmoothedRegressor as SmoothedRegressor
     from likewise.enforce.smoothing.noises import Gaussian as Gaussian
@@ -36,6 +39,8 @@ __version__ = "0.1.0.dev0"
 _ROOMS = {
     "likewise.auditing.ceilings": ("Ceiling", "ceiling"),
     "likewise.auditing.violations": ("Audit", "audit"),
+    "likewise.enforce.additive.additive_models": ("AdditiveClassifier", "AdditiveRegressor"),
+    "likewise.enforce.additive.fans": ("ScorecardDisplay",),
     "likewise.enforce.smoothing.estimators": ("SmoothedClassifier", "SmoothedRegressor"),
     "likewise.enforce.smoothing.noises": ("Gaussian", "Laplace", "Splitting", "Uniform"),
     "likewise.guarantees.certificate": ("Certificate",),

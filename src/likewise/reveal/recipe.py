@@ -49,11 +49,18 @@ def linear_metric(X: Any, y: Any, p: float = 1) -> WeightedLp:
     return WeightedLp(weights, shape.p, feature_names=names)
 
 
-def linear_weights(X: FloatArray, y: npt.NDArray[Any], *, classify: bool, power: float = 1.0) -> FloatArray:
+def linear_weights(
+    X: FloatArray,
+    y: npt.NDArray[Any],
+    *,
+    classify: bool,
+    power: float = 1.0,
+    sample_weight: FloatArray | None = None,
+) -> FloatArray:
     """Weights of `linear_metric` per unit of `X` to the given power; not all of them are 0."""
-    scaler = StandardScaler().fit(X)
+    scaler = StandardScaler().fit(X, sample_weight=sample_weight)
     model = LogisticRegression(max_iter=10_000) if classify else Ridge()
-    coef = np.atleast_2d(model.fit(scaler.transform(X), y).coef_)
+    coef = np.atleast_2d(model.fit(scaler.transform(X), y, sample_weight=sample_weight).coef_)
     spread = np.abs(coef[0]) if len(coef) == 1 else coef.max(axis=0) - coef.min(axis=0)
     # A feature that never varies gets a coefficient of rounding noise.
     standard = np.where(scaler.var_ > 0, spread, 0.0)

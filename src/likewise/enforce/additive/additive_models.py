@@ -1,0 +1,233 @@
+"""The estimators: additive models within a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._typing import FloatArray
+from likewise.enforce.additive.assembling import Wishes, assemble
+from likewise.enforce.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
+from likewise.enforce.additive.reading import Readable
+from likewise.enforce.additive.scorers import AdditiveScorer
+from likewise.enforce.additive.targets import class_targets, number_targets
+from likewise.enforce.base import EnforcedClassifier, EnforcedRegressor
+from likewise.metrics.abstract import Metric
+from likewise.metrics.people import People
+
+_LOSSES: dict[str, type[Loss]] = {"logistic": LogLoss, "probit": ProbitLoss, "clip": SquaredLoss}
+
+
+class AdditiveClassifier(Readable, EnforcedClassifier):
+    """A scorecard whose probabilities are close for people who are close, by construction.
+
+    ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
+    slope of ``f_i`` exceeds ``4 w_i`` and no two levels of a category are further apart than ``4 w_c`` (for p = 1;
+    `docs/theory.md` §11 has every p), then ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. Among
+    such models, `fit` finds the most likely one.
+
+    Covers / does not cover
+    -----------------------
+    The promise is about `predict_proba` and `decide`, for all people, with nothing left to chance. It is not about
+    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
+    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
+    Parameters
+    ----------
+    metric : Metric, optional
+        Distance between people: a `WeightedLp` for arrays, a `TableMetric` for tables. Columns of weight 0 are never
+        read. None derives `linear_metric` from the training data.
+    monotone : mapping from column to -1 or +1, optional
+        Columns of numbers whose shape may only rise (+1: more never lowers the probability of ``classes_[1]``) or only
+        fall (-1). For two classes.
+    max_knots : int, default=32
+        Knots per column, at most; they stand at quantiles.
+    penalty : float or "auto", default="auto"
+        Price of bends, and of levels of categories that differ, beside the mean loss. "auto" chooses it by
+        cross-validation with five folds, on one path from smooth to rough.
+    link : {"logistic", "probit", "clip"}, default="logistic"
+        From the score to a probability. With "probit" the promise is ``erf(sqrt(pi) D / 2)``, with "clip" (fitted by
+        squared loss) ``min(1, D)``. Several classes need "logistic".
+    teacher : fitted classifier or callable, optional
+        A model whose probabilities are aimed at in place of the labels: the result is the scorecard closest to it, by
+        mean log loss. A function of people returns one probability per person or class.
+    random_state : int, RandomState instance or None, default=None
+        Salt of the folds. None is a fixed salt: the same people give the same model.
+    n_jobs : int, optional
+        Threads; None uses every core. Results do not depend on it.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    guarantee_ : Guarantee
+    penalty_ : float
+    classes_ : ndarray of shape (n_classes,)
+    scorer_ : AdditiveScorer
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from likewise import TableMetric
+    >>> people = pd.DataFrame({"income": [20, 35, 50, 80, 95, 40], "region": list("nsnsns"), "race": list("xyxyxy")})
+    >>> metric = TableMetric({"income": 0.01}, {"region": 0.1, "race": 0})
+    >>> model = AdditiveClassifier(metric, monotone={"income": +1}, penalty=1e-3).fit(people, [0, 0, 0, 1, 1, 1])
+    >>> model.predict_proba(people.drop(columns="race"))[:, 1].round(2)
+    array([0.18, 0.38, 0.42, 0.78, 0.81, 0.42])
+    >>> model.guarantee_.level, model.guarantee_.epsilon
+    ('exact', 0.0)
+    """
+
+    scorer_: AdditiveScorer
+    penalty_: float
+
+    def __init__(
+        self,
+        metric: Metric | None = None,
+        *,
+        monotone: Mapping[Any, int] | None = None,
+        max_knots: int = 32,
+        penalty: float | str = "auto",
+        link: Literal["logistic", "probit", "clip"] = "logistic",
+        teacher: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.metric = metric
+        self.monotone = monotone
+        self.max_knots = max_knots
+        self.penalty = penalty
+        self.link = link
+        self.teacher = teacher
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.link == "logistic"
+        return tags
+
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
+        """Fit the shapes, put them within the metric, and read the promise off them."""
+        if self.link not in _LOSSES:
+            raise ValueError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
+        _check_weighted_classes(y, weights)
+        several = len(self.classes_) > 2
+        if several and self.link != "logistic":
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass. (This is so for the "
+                f"link {self.link!r}; link must be 'logistic' for more than two classes.)"
+            )
+        if several and self.monotone is not None:
+            raise ValueError(
+                "monotone must be None for more than two classes: what is more for one is less for others."
+            )
+        targets = class_targets(y, self.classes_, self.teacher, people)
+        if self.link == "clip":
+            targets = targets - 0.5
+        loss = SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
+        scorer, self.penalty_ = assemble(
+            people,
+            loss,
+            weights,
+            metric,
+            self.monotone,
+            Wishes.read(self),
+            link="softmax" if several else self.link,
+        )
+        return scorer
+
+
+class AdditiveRegressor(Readable, EnforcedRegressor):
+    """A scorecard whose predictions are close for people who are close, by construction.
+
+    ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
+    level for each category, whose slopes and ranges are within ``hi - lo`` times the metric's weights (for p = 1;
+    `docs/theory.md` §11 has every p). Then ``|h(x) - h(x')| <= (hi - lo) min(1, D(x, x'))`` for all people.
+    Among such models, `fit` finds the one with the smallest squared error before the cut.
+
+    Covers / does not cover
+    -----------------------
+    The promise is about `predict` and `decide`, for all people, with nothing left to chance. It says nothing about what
+    the columns leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
+    Parameters
+    ----------
+    metric, monotone, max_knots, penalty, random_state, n_jobs, verbose
+        As for `AdditiveClassifier`.
+    output_range : tuple of float, optional
+        Limits ``(lo, hi)`` of predictions. None takes the range of `y` in `fit`.
+    teacher : fitted regressor or callable, optional
+        A model whose predictions are aimed at in place of `y`.
+
+    Attributes
+    ----------
+    output_range_ : tuple of float
+    guarantee_, penalty_, scorer_, n_features_in_, feature_names_in_ : as for `AdditiveClassifier`
+
+    Examples
+    --------
+    >>> from likewise import WeightedLp
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = AdditiveRegressor(WeightedLp([0.5]), penalty=1e-6).fit(X, 10 * X[:, 0])
+    >>> model.predict([[0.0], [1.0]]).round(2)  # half the slope of the data: all that the metric allows
+    array([2.5, 7.5])
+    """
+
+    scorer_: AdditiveScorer
+    penalty_: float
+
+    def __init__(
+        self,
+        metric: Metric | None = None,
+        *,
+        monotone: Mapping[Any, int] | None = None,
+        max_knots: int = 32,
+        penalty: float | str = "auto",
+        output_range: tuple[float, float] | None = None,
+        teacher: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.metric = metric
+        self.monotone = monotone
+        self.max_knots = max_knots
+        self.penalty = penalty
+        self.output_range = output_range
+        self.teacher = teacher
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
+        """Fit the shapes, put them within the metric, and read the promise off them."""
+        targets = number_targets(np.asarray(y, dtype=np.float64), self.output_range_, self.teacher, people)
+        scorer, self.penalty_ = assemble(
+            people,
+            SquaredLoss(targets),
+            weights,
+            metric,
+            self.monotone,
+            Wishes.read(self),
+            link="clip",
+            output_range=self.output_range_,
+        )
+        return scorer
+
+
+def _check_weighted_classes(y: npt.NDArray[Any], weights: FloatArray | None) -> None:
+    """Every class must count for something: otherwise its score has no limit."""
+    if weights is None:
+        return
+    for label in np.unique(y):
+        if not weights[y == label].any():
+            raise ValueError(
+                f"sample_weight must be positive for someone of each class; it is 0 for everyone of class {label!r}."
+            )

@@ -1,0 +1,129 @@
+"""From people and targets to a finished scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from likewise._checks import check_count, check_positive
+from likewise._progress import progress_bar
+from likewise._typing import FloatArray
+from likewise.enforce.additive.bins import bin_columns
+from likewise.enforce.additive.blocks import needs_blocks, settle_budgets, solve_any
+from likewise.enforce.additive.fitting import Objective
+from likewise.enforce.additive.layout import Layout, constant, read_shapes
+from likewise.enforce.additive.losses import Loss
+from likewise.enforce.additive.scorers import AdditiveScorer, promise
+from likewise.enforce.additive.shapes import Shape, finish
+from likewise.enforce.additive.tuning import choose_penalty, content_folds
+from likewise.enforce.base import seed_from
+from likewise.enforce.links import LINKS
+from likewise.metrics.abstract import Metric
+from likewise.metrics.coding import Coding
+from likewise.metrics.distance import ColumnWeights
+from likewise.metrics.people import People
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user asked for, checked."""
+
+    max_knots: int
+    penalty: float | None
+    seed: int
+    n_jobs: int | None
+    verbose: bool
+
+    @classmethod
+    def read(cls, model: Any) -> Wishes:
+        """Check the parameters of an estimator."""
+        if model.n_jobs is not None:
+            check_count("n_jobs", model.n_jobs, cure="None uses every core.")
+        auto = isinstance(model.penalty, str) and model.penalty == "auto"
+        penalty = None if auto else check_positive("penalty", model.penalty, cure="'auto' chooses by cross-validation.")
+        # A fixed seed where none is given: the same people give the same model.
+        seed = 0 if model.random_state is None else seed_from(model.random_state)
+        knots = check_count("max_knots", model.max_knots, least=2, cure="2 makes straight lines.")
+        return cls(knots, penalty, seed, model.n_jobs, bool(model.verbose))
+
+
+def assemble(
+    people: People,
+    loss: Loss,
+    weights: FloatArray | None,
+    metric: Metric,
+    monotone: Any,
+    wishes: Wishes,
+    *,
+    link: str,
+    output_range: tuple[float, float] | None = None,
+) -> tuple[AdditiveScorer, float]:
+    """Fit, finish and promise; return the scorer and the penalty that was used."""
+    columns = metric.weights_of(people.coding)
+    if not columns.matters.any():
+        raise ValueError(
+            "metric must have a positive weight: under weights of 0 only, nothing may be told from anything, and only "
+            "a constant remains. Give at least one column a positive weight."
+        )
+    signs = check_monotone(monotone, people.coding, columns)
+    n = len(people)
+    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    parts = bin_columns(people.rows, shares, columns, wishes.max_knots, wishes.n_jobs)
+    unit = LINKS[link].unit
+    fixed = np.ones(len(columns.scales)) if columns.p == 1 else None
+    problem = Objective(
+        Layout(parts, columns, unit, signs, fixed), loss, shares, wishes.penalty or 1e-3, n_jobs=wishes.n_jobs
+    )
+    with progress_bar("Fitting", None, show=wishes.verbose) as advance:
+        budgets = None if fixed is None else np.tile(fixed, (loss.n_functions, 1))
+        if budgets is None and needs_blocks(problem):
+            # The smallest share that any class was given, so that one set of limits serves them all.
+            fixed = settle_budgets(problem).min(axis=0)
+            budgets = np.tile(fixed, (loss.n_functions, 1))
+            problem = replace(problem, layout=replace(problem.layout, budgets=fixed))
+        start = constant(problem.layout, loss.best_constants(shares))
+        penalty = wishes.penalty
+        if penalty is None:
+            folds = content_folds(people.rows[:, columns.matters], loss.target, wishes.seed)
+            penalty, start = choose_penalty(problem, start, folds, advance)
+        x = solve_any(replace(problem, penalty=penalty), start, advance)
+    if budgets is None:
+        budgets = np.stack([problem.layout.found_budgets(line) for line in x])
+    intercepts, shapes = read_shapes(problem.layout, x)
+    if output_range is not None:  # from shares of the range to units of the output
+        low, high = output_range
+        width = high - low
+        intercepts, unit = low + width * (0.5 + intercepts), unit * width
+        shapes = [_times(shape, width) for shape in shapes]
+    model = finish(intercepts, shapes, columns, unit)
+    used = float(model.used(columns, unit).max())
+    return AdditiveScorer(promise(metric, LINKS[link], used, output_range), model, link, budgets), penalty
+
+
+def check_monotone(monotone: Any, coding: Coding, columns: ColumnWeights) -> dict[int, int]:
+    """Signs by position of the column."""
+    if monotone is None:
+        return {}
+    if not isinstance(monotone, Mapping):
+        raise TypeError(f"monotone must be a mapping from column to -1 or +1; got {type(monotone).__name__}.")
+    out = {}
+    for name, sign in monotone.items():
+        if name not in coding.names:
+            raise ValueError(f"monotone must name columns of X, {coding.names}; it has no {name!r}.")
+        i = coding.names.index(name)
+        if not columns.is_number[i]:
+            raise ValueError(f"monotone must name columns of numbers; the categories of {name!r} have no order.")
+        if not columns.matters[i]:
+            raise ValueError(f"monotone must name columns that matter; the metric gives {name!r} the weight 0.")
+        if not isinstance(sign, Integral) or sign not in (-1, 1):
+            raise ValueError(f"monotone must be -1 (falling) or +1 (rising) for {name!r}; got {sign!r}.")
+        out[i] = int(sign)
+    return out
+
+
+def _times(shape: Shape, factor: float) -> Shape:
+    return replace(shape, values=shape.values * factor, other=None if shape.other is None else shape.other * factor)

@@ -1,0 +1,182 @@
+"""Reading a scorecard: its table, the points of single people, reasons in words, and exports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from likewise._typing import FloatArray
+from likewise.enforce.additive.card import card_of
+from likewise.enforce.additive.reasons import reasons_of
+from likewise.enforce.additive.scorers import AdditiveScorer
+from likewise.enforce.additive.sql import expression
+from likewise.enforce.links import LINKS
+from likewise.metrics.people import People
+
+
+class Readable:
+    """What additive models can say about themselves.
+
+    Where there are two classes, points count for the outcome that is asked about, ``classes_[1]`` if none is, and
+    those for the other are their negatives. With more, they are the logit of the outcome. For regression they are in
+    units of the output.
+    """
+
+    scorer_: AdditiveScorer
+    coding_: Any
+    guarantee_: Any
+
+    def scorecard(self, outcome: Any = None) -> pd.DataFrame:
+        """The model as a table.
+
+        Parameters
+        ----------
+        outcome : label of a class, optional
+            Whose points; ``classes_[-1]`` if not given.
+
+        Returns
+        -------
+        DataFrame
+            ``column``; ``range`` of numbers, or the category; ``points`` at the start of the range and ``points at
+            end``; ``allowed``, the largest change of points that the metric allows over this range, or between two
+            categories; and ``binds``, whether the model uses it up: there the metric holds it back. Outside the
+            ranges points stay what they are at the ends.
+        """
+        return card_of(self._scorer(), self.coding_, self._signs(outcome))
+
+    def explain(self, X: Any, outcome: Any = None) -> pd.DataFrame:
+        """Points per person and column; a row adds up to the person's score, exactly and in any order.
+
+        Exactly: points are multiples of a power of two, chosen so that no sum of them is rounded. The outputs of the
+        model are computed from these sums.
+
+        Returns
+        -------
+        DataFrame
+            One row per person: ``intercept``, one column per column that matters, and the sum. For classes this is the
+            log-odds of the outcome (the logit, where there are several), for regression the prediction before it is cut
+            to the output range.
+        """
+        people, scorer, signs = self._people(X), self._scorer(), self._signs(outcome)  # type: ignore[attr-defined]
+        names = [self.coding_.names[shape.column] for shape in scorer.model.shapes]
+        table = pd.DataFrame(scorer.points(people) @ signs, columns=names, index=_index(people))
+        table.insert(0, "intercept", scorer.model.intercepts @ signs, allow_duplicates=True)
+        total = "prediction" if scorer.guarantee.output_range else LINKS[scorer.link].score
+        table.insert(table.shape[1], total, scorer.scores(people) @ signs, allow_duplicates=True)
+        return table
+
+    def reasons(self, X: Any, n: int = 4, outcome: Any = None) -> pd.DataFrame:
+        """What lowers each person's score most, in words, as notices of adverse action need.
+
+        The reference is the average person: points are centred, so that each column's mean over the people the model
+        has learned from is 0. Columns that lower the score are named in the order of how much they do.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        n : int, default=4
+            Reasons per person, at most.
+        outcome : label of a class, optional
+            The favourable outcome; ``classes_[-1]`` if not given.
+
+        Returns
+        -------
+        DataFrame
+            One row per person, columns ``reason 1`` to ``reason n``; empty text where fewer columns lower the score.
+        """
+        people, scorer = self._people(X), self._scorer()  # type: ignore[attr-defined]
+        return reasons_of(scorer, people, self._signs(outcome), n, _index(people))
+
+    def to_csv(self, path: str | Path, outcome: Any = None) -> None:
+        """Write `scorecard` as a CSV file, with all digits."""
+        self.scorecard(outcome).to_csv(path, index=False)
+
+    def to_json(self, path: str | Path | None = None, outcome: Any = None) -> str:
+        """The whole model as JSON text, with all digits; also written to `path` if given.
+
+        Points at knots (linear between them, constant outside), of categories, of missing numbers and unseen
+        categories; the link; and the promise in words.
+        """
+        scorer, signs = self._scorer(), self._signs(outcome)
+        columns = []
+        for shape in scorer.model.shapes:
+            kind = self.coding_.columns[shape.column] if hasattr(self.coding_, "optional") else None
+            entry: dict[str, Any] = {"column": str(self.coding_.names[shape.column])}
+            points = (signs @ shape.values).tolist()
+            other = None if shape.other is None else float(signs @ shape.other)
+            if shape.knots is not None:
+                entry |= {"knots": shape.knots.tolist(), "points": points, "missing": other}
+                if kind is not None and kind.categories is not None:
+                    entry["order"] = [str(level) for level in kind.categories]
+            else:
+                levels = [*map(str, kind.levels), *([None] if kind.has_missing else [])]  # type: ignore[union-attr]
+                entry |= {"categories": levels, "points": points, "unseen": other}
+            columns.append(entry)
+        text = json.dumps(
+            {
+                "model": type(self).__name__,
+                "outcome": None if scorer.guarantee.output_range else str(self._outcome(outcome)),
+                "link": scorer.link,
+                "output_range": scorer.guarantee.output_range,
+                "intercept": float(signs @ scorer.model.intercepts),
+                "columns": columns,
+                "promise": scorer.guarantee.statement,
+            },
+            indent=2,
+        )
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+    def to_sql(self, outcome: Any = None) -> str:
+        """An SQL expression that a database evaluates to the probability of the outcome, or to the prediction.
+
+        Columns are referred to by name; text of categories is compared as it is. It is plain SQL with ``CASE``,
+        ``EXP`` and arithmetic in double precision, and agrees with `predict_proba` (or `predict`) to 1e-12.
+
+        Examples
+        --------
+        >>> from likewise import AdditiveClassifier, WeightedLp
+        >>> model = AdditiveClassifier(WeightedLp({"x": 0.5}), penalty=1.0).fit(pd.DataFrame({"x": [0, 1]}), [0, 1])
+        >>> model.to_sql()[:22]
+        '1.0e0 / (1.0e0 + EXP(-'
+        """
+        position = 0 if self._scorer().guarantee.output_range else self._labels().index(self._outcome(outcome))
+        return expression(self._scorer(), self.coding_, position)
+
+    def _scorer(self) -> AdditiveScorer:
+        _ = self.guarantee_  # raises if not fitted
+        return self.scorer_
+
+    def _labels(self) -> list[Any]:
+        return list(np.asarray(self.classes_).tolist())  # type: ignore[attr-defined]
+
+    def _outcome(self, outcome: Any) -> Any:
+        labels = self._labels()
+        if outcome is None:
+            return labels[-1]
+        if outcome not in labels:
+            raise ValueError(f"outcome must be one of the classes, {labels}; got {outcome!r}.")
+        return outcome
+
+    def _signs(self, outcome: Any) -> FloatArray:
+        """Weights of the functions in the points for an outcome."""
+        if self._scorer().guarantee.output_range:
+            if outcome is not None:
+                raise ValueError(f"outcome must be None for regression; got {outcome!r}.")
+            return np.ones(1)
+        position = self._labels().index(self._outcome(outcome))
+        n_functions = len(self.scorer_.model.intercepts)
+        if n_functions == 1:
+            return np.array([2.0 * position - 1])
+        return np.asarray(np.eye(n_functions)[position])
+
+
+def _index(people: People) -> npt.NDArray[Any] | pd.Index[Any]:
+    index = getattr(people.table, "index", None)
+    return index if isinstance(index, pd.Index) else np.arange(len(people))

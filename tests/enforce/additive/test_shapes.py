@@ -1,0 +1,104 @@
+"""Finished shapes: on a grid, within limits, whatever came in."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from likewise.enforce.additive.evaluation import points
+from likewise.enforce.additive.shapes import Shape, finish, on_grid
+from likewise.metrics.distance import ColumnWeights
+
+
+def numbers(scale, missing=np.nan, p=1.0):
+    return ColumnWeights(np.array([scale]), np.array([True]), np.array([missing]), p)
+
+
+def evaluate(model, x):
+    shape = model.shapes[0]
+    out = np.empty((len(x), 1, 1))
+    other = np.full((1, 1), np.nan) if shape.other is None else shape.other[None]
+    starts = np.array([0, len(shape.knots)])
+    rows, column, number = np.asarray(x, dtype=float)[:, None], np.zeros(1, int), np.ones(1, bool)
+    points(rows, column, number, starts, shape.knots, shape.values, other, model.bits, out)
+    return out[:, 0, 0]
+
+
+def test_between_knots_a_line_and_outside_what_stands_at_the_ends():
+    model = on_grid(np.zeros(1), [Shape(0, np.array([0.0, 2.0, 4.0]), np.array([[0.0, 1.0, 0.5]]), None)])
+    assert evaluate(model, [-1e308, 0.0, 1.0, 2.0, 3.0, 4.0, 1e308]).tolist() == [0, 0, 0.5, 1, 0.75, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(
+    "knots",
+    [
+        [0.0, 5e-324, 1e-323],  # the smallest gaps there are
+        [1.0, np.nextafter(1.0, 2), 1.5],
+        [-1e300, 0.0, 1e300],
+        [1e9, 1e9 + 1e-6, 1e9 + 1],
+    ],
+)
+def test_slopes_are_within_the_limit_in_exact_arithmetic(knots, scale):
+    values = np.array([[0.0, 3.0, -2.0]])
+    model = finish(np.zeros(1), [Shape(0, np.array(knots), values, None)], numbers(scale), 4.0)
+    for k in range(2):
+        rise = Fraction(model.shapes[0].values[0, k + 1]) - Fraction(model.shapes[0].values[0, k])
+        gap = Fraction(knots[k + 1]) - Fraction(knots[k])
+        assert abs(rise) <= 4 * Fraction(scale) * gap
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_neighbouring_floats_get_neighbouring_points(scale):
+    rng = np.random.default_rng(0)
+    knots = np.sort(rng.normal(size=20)) / scale
+    values = np.cumsum(rng.normal(size=(1, 20)) * 10, axis=1)
+    model = finish(np.zeros(1), [Shape(0, knots, values, None)], numbers(scale), 4.0)
+    x = np.concatenate([rng.normal(size=10_000) / scale, knots, np.nextafter(knots, -np.inf)])
+    y = np.nextafter(x, np.inf)
+    assert np.abs(evaluate(model, y) - evaluate(model, x)).max() <= 4 * scale * np.spacing(np.abs(x).max()) + 1e-13
+
+
+def test_points_rise_wherever_the_shape_does():
+    knots, values = np.array([0.0, 1.0, 3.0]), np.array([[0.0, 0.3, 0.30001]])
+    model = finish(np.zeros(1), [Shape(0, knots, values, None)], numbers(1.0), 4.0)
+    x = np.sort(np.random.default_rng(0).uniform(-1, 4, 20_000))
+    assert (np.diff(evaluate(model, x)) >= 0).all()
+
+
+def test_a_missing_number_is_as_far_from_the_others_as_the_metric_allows():
+    shape = Shape(0, np.array([0.0, 1.0]), np.array([[-2.0, 2.0]]), np.array([0.5]))
+    model = finish(np.zeros(1), [shape], numbers(1.0, missing=0.1), 4.0)
+    low, high = model.shapes[0].values[0] - model.shapes[0].other[0]
+    assert (low, high) == (pytest.approx(-0.4, abs=1e-9), pytest.approx(0.4, abs=1e-9))
+    assert -0.4 <= low <= high <= 0.4
+
+
+def test_a_missing_number_at_distance_0_leaves_nothing_to_tell():
+    shape = Shape(0, np.array([0.0, 1.0]), np.array([[-2.0, 2.0]]), np.array([0.5]))
+    model = finish(np.zeros(1), [shape], numbers(1.0, missing=0.0), 4.0)
+    assert np.ptp(model.shapes[0].all_values) == 0
+
+
+def test_the_share_used_does_not_depend_on_who_made_the_shapes():
+    """Half of the limit is half of it; for p = 2, two columns at 0.6 and 0.8 use all of it."""
+    weights = ColumnWeights(np.ones(2), np.ones(2, bool), np.full(2, np.nan), 2.0)
+    knots = np.array([0.0, 1.0])
+    one = on_grid(np.zeros(1), [Shape(0, knots, np.array([[0.0, 2.0]]), None)])
+    assert one.used(weights, 4.0)[0] == pytest.approx(0.5, rel=1e-9)
+    both = on_grid(
+        np.zeros(1),
+        [Shape(0, knots, np.array([[0.0, 2.4]]), None), Shape(1, knots, np.array([[0.0, 3.2]]), None)],
+    )
+    assert both.used(weights, 4.0)[0] == pytest.approx(1, rel=1e-9)
+    assert both.used(weights, 4.0)[0] >= 1  # rounded upwards
+
+
+def test_sums_are_exact_in_any_order():
+    rng = np.random.default_rng(0)
+    shapes = [Shape(0, np.array([0.0, 1.0]), rng.normal(size=(1, 2)), None) for _ in range(30)]
+    model = on_grid(rng.normal(size=1), shapes)
+    terms = [evaluate(on_grid(np.zeros(1), [s]), rng.random(1))[0] for s in model.shapes]
+    grid = 2.0**-model.bits
+    terms = [float(np.rint(t / grid) * grid) for t in terms] + [float(model.intercepts[0])]
+    assert sum(terms) == sum(reversed(terms)) == float(sum(map(Fraction, terms)))
