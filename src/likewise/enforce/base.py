@@ -102,7 +102,7 @@ class Enforced(BaseEstimator, ABC):
             if metric is None:
                 weights_found = linear_weights(people.rows, y, classify=self._classify)
                 metric = WeightedLp(weights_found, feature_names=people.coding.labels)
-            metric.weights_of(people.coding).check_missing(people)
+            metric.check_people(people)
             self.scorer_ = self.learn(people, y, weights, metric)
             self.coding_ = people.coding
             warn_if_vacuous(self.guarantee_, people)
@@ -318,7 +318,7 @@ def _check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:
         raise ValueError(f"sample_weight must have one weight per row of X ({n_samples}); got {len(weights)}.")
     if (weights < 0).any() or not weights.any():
         raise ValueError(
-            f"sample_weight must not be negative, nor all 0; got {weights.min():g}. Use 0 for who must not count."
+            f"sample_weight must not be negative, nor all zero; got {weights.min():g}. Use 0 for who must not count."
         )
     return weights
 
