@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from likewise.enforce.additive.additive_models import AdditiveClassifier as AdditiveClassifier
     from likewise.enforce.additive.additive_models import AdditiveRegressor as AdditiveRegressor
     from likewise.enforce.additive.fans import ScorecardDisplay as ScorecardDisplay
+    from likewise.enforce.projection.projected_models import ProjectedClassifier as ProjectedClassifier
+    from likewise.enforce.projection.projected_models import ProjectedRegressor as ProjectedRegressor
     from likewise.enforce.smoothing.estimators import SmoothedClassifier as SmoothedClassifier
     from likewise.enforce.smoothing.estimators import SmoothedRegressor as SmoothedRegressor
     from likewise.enforce.smoothing.noises import Gaussian as Gaussian
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from likewise.guarantees.promise import Guarantee as Guarantee
     from likewise.guarantees.promise import VacuousGuaranteeWarning as VacuousGuaranteeWarning
     from likewise.metrics.abstract import Metric as Metric
+    from likewise.metrics.function import FunctionMetric as FunctionMetric
     from likewise.metrics.lp import WeightedLp as WeightedLp
     from likewise.metrics.tabular import TableMetric as TableMetric
     from likewise.plotting import AuditDisplay as AuditDisplay
@@ -41,12 +44,14 @@ _ROOMS = {
     "likewise.auditing.violations": ("Audit", "audit"),
     "likewise.enforce.additive.additive_models": ("AdditiveClassifier", "AdditiveRegressor"),
     "likewise.enforce.additive.fans": ("ScorecardDisplay",),
+    "likewise.enforce.projection.projected_models": ("ProjectedClassifier", "ProjectedRegressor"),
     "likewise.enforce.smoothing.estimators": ("SmoothedClassifier", "SmoothedRegressor"),
     "likewise.enforce.smoothing.noises": ("Gaussian", "Laplace", "Splitting", "Uniform"),
     "likewise.guarantees.certificate": ("Certificate",),
     "likewise.guarantees.draw_counts": ("draws_needed", "error_margin", "failure_probability"),
     "likewise.guarantees.promise": ("Guarantee", "VacuousGuaranteeWarning"),
     "likewise.metrics.abstract": ("Metric",),
+    "likewise.metrics.function": ("FunctionMetric",),
     "likewise.metrics.lp": ("WeightedLp",),
     "likewise.metrics.tabular": ("TableMetric",),
     "likewise.plotting": ("AuditDisplay", "MetricDisplay"),

@@ -102,7 +102,7 @@ class Enforced(BaseEstimator, ABC):
             if metric is None:
                 found = linear_weights(people.rows, y, classify=self._classify, sample_weight=weights)
                 metric = WeightedLp(found, feature_names=people.coding.labels)
-            metric.weights_of(people.coding).check_missing(people)
+            metric.check_people(people)
             self.scorer_ = self.learn(people, y, weights, metric)
             self.coding_ = people.coding
             warn_if_vacuous(self.guarantee_, people)

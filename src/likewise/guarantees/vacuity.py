@@ -54,4 +54,4 @@ def _some_distances(guarantee: Guarantee, people: People) -> np.ndarray[tuple[in
     else:
         a, b = np.random.default_rng(0).integers(n, size=(2, _PAIRS))
         a, b = a[a != b], b[a != b]
-    return guarantee.metric.weights_of(people.coding).distances(people.rows[a], people.rows[b])
+    return guarantee.metric.between(people.take(a), people.take(b))

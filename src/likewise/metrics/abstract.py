@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -26,10 +26,14 @@ class Metric(ABC):
         Exponent over the numeric columns.
     takes_tables : bool
         Whether people are rows of a table with named columns; otherwise they are rows of an array of numbers.
+    has_weights : bool
+        Whether distances follow from what each column counts. Otherwise they are all that is known, and `weights_of`
+        raises.
     """
 
     p: float
-    takes_tables: ClassVar[bool]
+    takes_tables: bool
+    has_weights: bool = True
 
     @abstractmethod
     def coding(self, *people: Any) -> Coding:
@@ -56,8 +60,19 @@ class Metric(ABC):
         """People as numbers, by a coding learned before or by their own."""
         coding = self.coding(X) if coding is None else coding
         people = People.read(X, coding)
-        self.weights_of(coding).check_missing(people)
+        self.check_people(people)
         return people
+
+    def check_people(self, people: People) -> None:
+        """Raise if these people have columns, or miss numbers, of which the metric says nothing."""
+        self.weights_of(people.coding).check_missing(people)
+
+    def check_axioms(self, people: People) -> None:  # noqa: B027  # most need not look
+        """Raise if it is no distance between these people. Weights always make one; a function is tried."""
+
+    def between(self, a: People, b: People) -> FloatArray:
+        """Distances between people of one coding, row by row."""
+        return self.weights_of(a.coding).distances(a.rows, b.rows)
 
     def __call__(self, A: Any, B: Any) -> FloatArray:
         """Distances between the people in `A` and those in `B`, row by row (or one against all).
@@ -97,6 +112,7 @@ def check_metric(metric: Any) -> Metric:
     """Return `metric` if it is one."""
     if not isinstance(metric, Metric):
         raise TypeError(
-            f"metric must be a Metric, such as WeightedLp or TableMetric; got {type(metric).__name__} ({metric!r})."
+            f"metric must be a Metric, such as WeightedLp or TableMetric; got {type(metric).__name__} ({metric!r}). "
+            "Wrap a function of people in FunctionMetric."
         )
     return metric

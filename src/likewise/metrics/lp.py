@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +50,7 @@ class WeightedLp(Metric):
     0.4
     """
 
-    takes_tables: ClassVar[bool] = False
+    takes_tables = False
 
     weights: FloatArray
     scales: FloatArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -56,7 +56,7 @@ class TableMetric(Metric):
     3    race   0.000       must not matter
     """
 
-    takes_tables: ClassVar[bool] = True
+    takes_tables = True
 
     numeric: Mapping[Any, float]
     categorical: Mapping[Any, float]

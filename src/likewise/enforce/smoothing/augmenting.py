@@ -60,14 +60,14 @@ def fit_inner(
     if n_copies and isinstance(estimator, FrozenEstimator):
         raise ValueError(f"augment must be 0 for a FrozenEstimator, which cannot be trained; got {n_copies}.")
     if state is not None:
-        _seed_inner(estimator, state)
+        seed_inner(estimator, state)
     if not n_copies:
         return estimator.fit(people.table, y)
     rng = np.random.default_rng(seed_from(state))
     return fit_on_noisy_copies(estimator, people, y, perturbation, n_copies, rng, classes=classes, verbose=verbose)
 
 
-def _seed_inner(estimator: Any, state: Any) -> None:
+def seed_inner(estimator: Any, state: Any) -> None:
     """Give every `random_state` inside the estimator that is None a fixed value."""
     params = estimator.get_params(deep=True)
     unset = sorted(name for name in params if name.split("__")[-1] == "random_state" and params[name] is None)

@@ -1,0 +1,107 @@
+"""What a model says of people it has not seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from likewise._progress import progress_bar
+from likewise._typing import FloatArray, IntArray
+from likewise.metrics.people import People
+from likewise.models.votes import clipped_predictions, hard_votes, soft_votes
+
+_FOLDS = 5
+
+
+def scores_of(
+    model: Any, people: People, classes: npt.NDArray[Any] | None, limits: tuple[float, float] = (0.0, 1.0)
+) -> FloatArray:
+    """What a fitted model or a function says of people, between 0 and 1.
+
+    The probability of the second of two classes (0 or 1 if the model has labels only), or a prediction as a share of
+    its limits.
+    """
+    if classes is None:
+        low, high = limits
+        return np.clip((clipped_predictions(model, limits)(people.table)[:, 0] - low) / (high - low), 0.0, 1.0)
+    if hasattr(model, "predict_proba"):
+        return soft_votes(model, classes)(people.table)[:, 1]
+    if hasattr(model, "predict"):
+        return hard_votes(model, classes)(people.table)[:, 1]
+    answer = np.asarray(model(people.table))
+    if answer.ndim == 1 and answer.dtype.kind not in "biuf":
+        return hard_votes(lambda _: answer, classes)(people.table)[:, 1]
+    # One number per person is the probability of the second class.
+    return soft_votes(lambda _: answer[:, None] if answer.ndim == 1 else answer, classes)(people.table)[:, 1]
+
+
+def out_of_fold_scores(
+    estimator: Any,
+    people: People,
+    y: npt.NDArray[Any],
+    weights: FloatArray | None,
+    classes: npt.NDArray[Any] | None,
+    limits: tuple[float, float],
+    *,
+    cv: Any,
+    seed: int,
+    verbose: bool = False,
+) -> FloatArray:
+    """Scores of each person by a model that was fitted without that person; a frozen model or a function as it is."""
+    if not is_trained_here(estimator):
+        return scores_of(estimator, people, classes, limits)
+    scores = np.full(len(people), np.nan)
+    folds = _folds(people, y, classes, cv, seed)
+    with progress_bar("Fitting", len(folds), show=verbose) as advance:
+        for train, test in folds:
+            model = fit_weighted(estimator, people.take(train), y[train], None if weights is None else weights[train])
+            scores[test] = scores_of(model, people.take(test), classes, limits)
+            advance(1)
+    if np.isnan(scores).any():
+        raise ValueError(f"cv must hold out every person once; row {int(np.isnan(scores).argmax())} never is.")
+    return scores
+
+
+def is_trained_here(estimator: Any) -> bool:
+    """Whether there is something to train: not for a frozen model, nor for a plain function."""
+    if isinstance(estimator, type):
+        raise TypeError(f"estimator must be an instance, not a class; use {estimator.__name__}().")
+    if hasattr(estimator, "predict"):
+        return not isinstance(estimator, FrozenEstimator)
+    if not callable(estimator) or hasattr(estimator, "fit"):
+        raise TypeError(
+            f"estimator must have a predict method or be a function of rows; got {type(estimator).__name__}."
+        )
+    return False
+
+
+def fit_weighted(estimator: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
+    """Fit a clone, with weights if there are any; a model that cannot weigh people is refused."""
+    model = clone(estimator)
+    if weights is None:
+        return model.fit(people.table, y)
+    last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
+    if not has_fit_parameter(last[1], "sample_weight"):
+        raise TypeError(
+            f"sample_weight needs an estimator whose fit takes it; {type(last[1]).__name__} does not. Leave it out."
+        )
+    name = f"{last[0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
+    return model.fit(people.table, y, **{name: weights})
+
+
+def _folds(
+    people: People, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None, cv: Any, seed: int
+) -> list[tuple[IntArray, IntArray]]:
+    if cv is None:
+        least = len(y) if classes is None else int(np.unique(y, return_counts=True)[1].min())
+        if least < 2:
+            raise ValueError("y must hold each class at least twice: a model is fitted without each person in turn.")
+        cv = (KFold if classes is None else StratifiedKFold)(min(_FOLDS, least), shuffle=True, random_state=seed)
+    return list(check_cv(cv, y, classifier=classes is not None).split(people.rows, y))
