@@ -1,0 +1,1 @@
+"""Additive models (scorecards) whose slopes stay within a metric."""

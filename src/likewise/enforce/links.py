@@ -1,0 +1,113 @@
+"""From a score to a probability: how far apart outputs can be if scores move by no more than the distance.
+
+Let ``|z(x) - z(x')| <= D(x, x')`` for all pairs. Each link has a unit, what it multiplies z by, and a curve for
+what comes out; `docs/theory.md` §11 has the proofs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import erf, erfinv, ndtr, ndtri
+
+from likewise._typing import FloatArray
+from likewise.guarantees.curves import Curve, round_down, round_up
+
+_ULP = 2.0**-52  # a probability is known to this
+
+
+class Tanh(Curve):
+    """``bound(D) = tanh(D)``: the log-odds of every set of outcomes move by at most 4 D.
+
+    Examples
+    --------
+    >>> Tanh().bound([0, 0.1, 1]).round(3)
+    array([0.   , 0.1  , 0.762])
+    >>> Tanh().highest(0.5, 0.1).round(3)  # sigma(0.4)
+    np.float64(0.599)
+    """
+
+    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """``sigma(logit(q) + 4 D)``."""
+        q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
+        share = q / np.where(q > 0, q + (1 - q) * np.exp(-4 * d), 1.0)
+        return np.asarray(np.minimum(1.0, round_up(share)))
+
+    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
+        """``(log top - log other) / 4``: the log of the ratio of two outcomes moves by at most 4 D."""
+        p, q = _known(top, other)
+        return np.asarray(round_down(np.where(p > q, np.log(p) - np.log(q), 0.0) / 4))
+
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return np.asarray(np.tanh(distance))
+
+    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
+        return np.asarray(np.arctanh(np.minimum(variation, 1 - _ULP)))
+
+
+class Erf(Curve):
+    """``bound(D) = erf(sqrt(pi) D / 2)``: ``Phi^-1`` of the probability moves by at most ``sqrt(2 pi) D``.
+
+    Examples
+    --------
+    >>> Erf().bound([0, 0.1, 1]).round(3)
+    array([0.  , 0.1 , 0.79])
+    """
+
+    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """``Phi(Phi^-1(q) + sqrt(2 pi) D)``."""
+        d = np.asarray(distance, dtype=np.float64)
+        q = np.asarray(probability, dtype=np.float64)
+        return np.asarray(np.minimum(1.0, round_up(ndtr(ndtri(q) + np.sqrt(2 * np.pi) * d))))
+
+    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
+        """``(Phi^-1(top) - Phi^-1(other)) / (2 sqrt(2 pi))``."""
+        p, q = _known(top, other)
+        return np.asarray(round_down(np.where(p > q, ndtri(p) - ndtri(q), 0.0) / np.sqrt(8 * np.pi)))
+
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return np.asarray(erf(np.sqrt(np.pi) / 2 * distance))
+
+    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
+        return np.asarray(erfinv(np.minimum(variation, 1 - _ULP)) * 2 / np.sqrt(np.pi))
+
+
+@dataclass(frozen=True)
+class ScoreLink:
+    """A way from scores to outputs.
+
+    Attributes
+    ----------
+    unit : float
+        The score that is fitted and explained moves by at most ``unit * D``.
+    curve : Curve
+    score : str
+        What such a score is called.
+    why : str
+        Why the curve holds, in words.
+    """
+
+    unit: float
+    curve: Curve
+    score: str
+    why: str
+
+
+LINKS = {
+    "logistic": ScoreLink(4.0, Tanh(), "log-odds", "log-odds that move by at most 4 D move a probability by tanh(D)"),
+    "softmax": ScoreLink(
+        2.0, Tanh(), "logit", "logits that move by at most 2 D move the log-odds of any set of classes by 4 D"
+    ),
+    "probit": ScoreLink(
+        float(np.sqrt(2 * np.pi)), Erf(), "probit score", "its slope is at most 1 where the score moves by D"
+    ),
+    "clip": ScoreLink(1.0, Curve(), "score", "a score cut to a range moves by no more than before"),
+}
+
+
+def _known(top: npt.ArrayLike, other: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Two probabilities, moved together by what rounding may have moved them apart."""
+    p, q = np.asarray(top, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    return np.clip(p - _ULP, _ULP, 1 - _ULP), np.clip(q + _ULP, _ULP, 1 - _ULP)
