@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from likewise.auditing.ceilings import ceiling as ceiling
     from likewise.auditing.violations import Audit as Audit
     from likewise.auditing.violations import audit as audit
+    from likewise.enforce.lipschitz.lipschitz_models import LipschitzClassifier as LipschitzClassifier
+    from likewise.enforce.lipschitz.lipschitz_models import LipschitzRegressor as LipschitzRegressor
     from likewise.enforce.smoothing.estimators import SmoothedClassifier as SmoothedClassifier
     from likewise.enforce.smoothing.estimators import SmoothedRegressor as SmoothedRegressor
     from likewise.enforce.smoothing.noises import Gaussian as Gaussian
@@ -36,6 +38,7 @@ __version__ = "0.1.0.dev0"
 _ROOMS = {
     "likewise.auditing.ceilings": ("Ceiling", "ceiling"),
     "likewise.auditing.violations": ("Audit", "audit"),
+    "likewise.enforce.lipschitz.lipschitz_models": ("LipschitzClassifier", "LipschitzRegressor"),
     "likewise.enforce.smoothing.estimators": ("SmoothedClassifier", "SmoothedRegressor"),
     "likewise.enforce.smoothing.noises": ("Gaussian", "Laplace", "Splitting", "Uniform"),
     "likewise.guarantees.certificate": ("Certificate",),

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from likewise.guarantees.curves import Curve
 from likewise.metrics.abstract import Metric
 from likewise.metrics.tabular import TableMetric
 
@@ -231,7 +232,7 @@ _FOREIGN = frozenset(
 def _allowed(kind: str) -> bool:
     """Whether files may hold objects of this type.
 
-    Of our own: estimators, metrics and frozen dataclasses, whose state is data. Nothing of a file is run.
+    Of our own: estimators, metrics, curves and frozen dataclasses, whose state is data. Nothing of a file is run.
     """
     if kind in _FOREIGN or not kind.startswith(_OWN):
         return kind in _FOREIGN
@@ -240,7 +241,7 @@ def _allowed(kind: str) -> bool:
         own = getattr(import_module(module), name, None)
     except ImportError:
         return False
-    return isinstance(own, type) and (issubclass(own, (BaseEstimator, Metric)) or is_dataclass(own))
+    return isinstance(own, type) and (issubclass(own, (BaseEstimator, Curve, Metric)) or is_dataclass(own))
 
 
 def _minor(text: str) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ _LONGEST = 2.0**20  # columns that reach further, in units of the metric, would 
 class Inputs(Frozen):
     """Columns that matter, and the rows of the first layer that belong to each.
 
-    A number x enters as ``u = scale * (clip(x, low, high) - centre)``, so that a change of u by 1 is a distance of 1; it
-    has one row of weights, and, where it may be missing, one of values in its place. A category has a row of values
+    A number x enters as ``u = scale * (clip(x, low, high) - centre)``, so that a change of u by 1 is a distance of 1;
+    it has one row of weights, and, where it may be missing, one of values in its place. A category has a row of values
     for each level, the last one for levels that were not seen. Columns of weight 0 are not among them.
 
     Attributes

@@ -55,8 +55,8 @@ class Layers(Frozen):
         """Most that a score can move per unit of distance, rounded upwards; `docs/theory.md` has the proof.
 
         Unit by unit: the first layer moves by at most the q-norm of its weights of numbers, the range of each category
-        in units of its weight, and 1 where a number may be missing; a sorted pair by no more than the larger of its two;
-        later units by the sum of absolute weights, each times what its input may move.
+        in units of its weight, and 1 where a number may be missing; a sorted pair by no more than the larger of its
+        two; later units by the sum of absolute weights, each times what its input may move.
         """
         moves = self._first_slopes()
         for W in self.weights:

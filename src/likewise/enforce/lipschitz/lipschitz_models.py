@@ -95,9 +95,9 @@ class Lipschitz(Enforced):
             )
         layers = finish(trained)
         basis = (
-            "It holds by construction, for all people, seen or not: the weights of the network let its score move by at "
-            f"most {layers.slope():.4g} times the distance (at most 1; read off the finished weights and rounded upwards, "
-            f"however they were found); {LINKS[link].why}."
+            "It holds by construction, for all people, seen or not: the weights of the network let its score move by "
+            f"at most {layers.slope():.4g} times the distance (at most 1; read off the finished weights and rounded "
+            f"upwards, however they were found); {LINKS[link].why}."
         )
         promise = Guarantee(metric, LINKS[link].curve, "exact", basis, output_range=output_range)
         return LipschitzScorer(promise, layers, link)
@@ -106,10 +106,11 @@ class Lipschitz(Enforced):
 class LipschitzClassifier(Lipschitz, EnforcedClassifier):
     """A network whose probabilities are close for people who are close, by its weights.
 
-    ``h(x) = g(z(x))`` with a network z of layers ``z -> W sort(z) + b``, where sort puts pairs of units in order (MaxMin). The
-    weights of each unit have a norm of at most 1: the first layer's the one dual to the metric's, later ones' the sum
-    of absolute values. So ``|z(x) - z(x')| <= D(x, x')``, and ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people, with
-    the logistic link. It takes signals, interactions and every p; for a table under p = 1, try an additive model first.
+    ``h(x) = g(z(x))`` with a network z of layers ``z -> W sort(z) + b``, where sort puts pairs of units in order (MaxMin).
+    The weights of each unit have a norm of at most 1: the first layer's the one dual to the metric's, later ones' the
+    sum of absolute values. So ``|z(x) - z(x')| <= D(x, x')``, and with the logistic link
+    ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. It takes signals, interactions and every p; for a
+    table under p = 1, try an additive model first.
 
     Covers / does not cover
     -----------------------
@@ -125,8 +126,8 @@ class LipschitzClassifier(Lipschitz, EnforcedClassifier):
     hidden : tuple of int, default=(128, 128)
         Units of each hidden layer.
     link : {"logistic", "probit", "clip"}, default="logistic"
-        From the score to a probability. With "probit" the promise is ``erf(sqrt(pi) D / 2)``, with "clip", the sharpest,
-        ``min(1, D)``. Several classes need "logistic".
+        From the score to a probability. With "probit" the promise is ``erf(sqrt(pi) D / 2)``, with "clip", the
+        sharpest, ``min(1, D)``. Several classes need "logistic".
     loss : {"log", "hinge"}, default="log"
         "log" gives calibrated probabilities, "hinge" confident ones. "clip" needs "hinge": it reaches 0, of which there
         is no logarithm.
@@ -179,9 +180,7 @@ class LipschitzClassifier(Lipschitz, EnforcedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
-    ) -> LipschitzScorer:
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> LipschitzScorer:
         """Train the network, bring it within the metric, and read the promise off its weights."""
         if self.link not in ("logistic", "probit", "clip"):
             raise ValueError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
@@ -208,8 +207,8 @@ class LipschitzClassifier(Lipschitz, EnforcedClassifier):
 class LipschitzRegressor(Lipschitz, EnforcedRegressor):
     """A network whose predictions are close for people who are close, by its weights.
 
-    ``h(x) = a + (b - a) clip(1/2 + z(x))``, with `output_range` ``(a, b)`` and a network z as in `LipschitzClassifier`, so that
-    ``|h(x) - h(x')| <= (b - a) min(1, D(x, x'))`` for all people. It is trained on squared errors.
+    ``h(x) = a + (b - a) clip(1/2 + z(x))``, with `output_range` ``(a, b)`` and a network z as in `LipschitzClassifier`, so
+    that ``|h(x) - h(x')| <= (b - a) min(1, D(x, x'))`` for all people. It is trained on squared errors.
 
     Covers / does not cover
     -----------------------
@@ -254,9 +253,7 @@ class LipschitzRegressor(Lipschitz, EnforcedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def learn(
-        self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
-    ) -> LipschitzScorer:
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> LipschitzScorer:
         """Train the network, bring it within the metric, and read the promise off its weights."""
         low, high = self.output_range_
         shares = (np.clip(np.asarray(y, dtype=np.float64), low, high) - low) / (high - low)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from likewise.enforce.lipschitz.training import Objective, import_torch
 from likewise.enforce.links import LINKS
+from likewise.enforce.lipschitz.training import Objective, import_torch
 
 # Half the score that a hinge asks for between two classes: where "clip" reaches 0 and 1, and the others come close.
 _MARGINS = {"clip": 0.5, "logistic": 1.0, "probit": 1.0, "softmax": 1.0}

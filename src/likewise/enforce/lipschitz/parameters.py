@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from likewise.metrics.distance import lp_norm
 class Parameters:
     """Weights that are free up to their norms, in single precision.
 
-    Weights of numbers are held per standard deviation where that is more than 1 in units of the metric, so that steps of
-    one size suit strict metrics and loose ones.
+    Weights of numbers are held per standard deviation where that is more than 1 in units of the metric, so that steps
+    of one size suit strict metrics and loose ones.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Parameters:
         self.numbers = start(len(self.is_plain), widths[0], inputs.q)
         self.absent = self._tensor(np.zeros((len(self.reach), widths[0])))
         self.levels = start(len(self.half), widths[0], np.inf) * self.half
-        self.weights = [start(*pair, 1.0) for pair in zip(widths[:-1], widths[1:], strict=True)]
+        self.weights = [start(*pair, 1.0) for pair in pairwise(widths)]
         self.biases = [self._tensor(np.zeros(width)) for width in widths]
         self.project()
         self.all = [self.numbers, self.absent, self.levels, *self.weights, *self.biases]
