@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from likewise.enforce.additive.additive_models import AdditiveClassifier as AdditiveClassifier
     from likewise.enforce.additive.additive_models import AdditiveRegressor as AdditiveRegressor
     from likewise.enforce.additive.fans import ScorecardDisplay as ScorecardDisplay
+    from likewise.enforce.lipschitz.lipschitz_models import LipschitzClassifier as LipschitzClassifier
+    from likewise.enforce.lipschitz.lipschitz_models import LipschitzRegressor as LipschitzRegressor
     from likewise.enforce.projection.projected_models import ProjectedClassifier as ProjectedClassifier
     from likewise.enforce.projection.projected_models import ProjectedRegressor as ProjectedRegressor
     from likewise.enforce.smoothing.estimators import SmoothedClassifier as SmoothedClassifier
@@ -45,6 +47,7 @@ _ROOMS = {
     "likewise.enforce.additive.additive_models": ("AdditiveClassifier", "AdditiveRegressor"),
     "likewise.enforce.additive.fans": ("ScorecardDisplay",),
     "likewise.enforce.projection.projected_models": ("ProjectedClassifier", "ProjectedRegressor"),
+    "likewise.enforce.lipschitz.lipschitz_models": ("LipschitzClassifier", "LipschitzRegressor"),
     "likewise.enforce.smoothing.estimators": ("SmoothedClassifier", "SmoothedRegressor"),
     "likewise.enforce.smoothing.noises": ("Gaussian", "Laplace", "Splitting", "Uniform"),
     "likewise.guarantees.certificate": ("Certificate",),

@@ -1,0 +1,1 @@
+"""Networks whose weights keep them within a metric."""
