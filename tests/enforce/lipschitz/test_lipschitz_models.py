@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import make_classification, make_moons
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from likewise import LipschitzClassifier, LipschitzRegressor, TableMetric, WeightedLp
+from likewise import FunctionMetric, LipschitzClassifier, LipschitzRegressor, TableMetric, WeightedLp
 from likewise.app.files import load_model, save_model
 from likewise.guarantees.promise import VacuousGuaranteeWarning
 
@@ -297,6 +297,13 @@ def test_several_classes_need_the_logistic_link(link):
     X, _ = MOONS
     with pytest.raises(ValueError, match="link must be 'logistic' for more than two classes"):
         LipschitzClassifier(METRIC, link=link, loss="hinge").fit(X, np.arange(len(X)) % 3)
+
+
+def test_a_distance_without_weights_is_refused():
+    X, y = MOONS
+    metric = FunctionMetric(lambda a, b: np.abs(a - b).sum(axis=1))
+    with pytest.raises(TypeError, match="metric must have a weight for each column"):
+        LipschitzClassifier(metric).fit(X, y)
 
 
 def test_a_metric_under_which_nothing_matters_gives_everyone_the_same():

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.metrics.coding import UNSEEN
+from likewise.metrics.columns import UNSEEN
 from likewise.metrics.distance import ColumnWeights
 
 NUMBER, GAPPY, CATEGORY = 0, 1, 2

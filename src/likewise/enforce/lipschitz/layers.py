@@ -52,7 +52,7 @@ class Layers(Frozen):
         return out
 
     def slope(self) -> float:
-        """Most that a score can move per unit of distance, rounded upwards; `docs/theory.md` has the proof.
+        """Most that a score can move per unit of distance, rounded upwards; `docs/theory.md` §12 has the proof.
 
         Unit by unit: the first layer moves by at most the q-norm of its weights of numbers, the range of each category
         in units of its weight, and 1 where a number may be missing; a sorted pair by no more than the larger of its

@@ -106,9 +106,9 @@ class Lipschitz(Enforced):
 class LipschitzClassifier(Lipschitz, EnforcedClassifier):
     """A network whose probabilities are close for people who are close, by its weights.
 
-    ``h(x) = g(z(x))`` with a network z of layers ``z -> W sort(z) + b``, where sort puts pairs of units in order (MaxMin).
-    The weights of each unit have a norm of at most 1: the first layer's the one dual to the metric's, later ones' the
-    sum of absolute values. So ``|z(x) - z(x')| <= D(x, x')``, and with the logistic link
+    ``h(x) = g(z(x))`` with a network z of layers ``z -> W sort(z) + b``, where sort puts pairs of units in order
+    (MaxMin). The weights of each unit have a norm of at most 1: the first layer's the one dual to the metric's, later
+    ones' the sum of absolute values. So ``|z(x) - z(x')| <= D(x, x')``, and with the logistic link
     ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. It takes signals, interactions and every p; for a
     table under p = 1, try an additive model first.
 
@@ -207,8 +207,8 @@ class LipschitzClassifier(Lipschitz, EnforcedClassifier):
 class LipschitzRegressor(Lipschitz, EnforcedRegressor):
     """A network whose predictions are close for people who are close, by its weights.
 
-    ``h(x) = a + (b - a) clip(1/2 + z(x))``, with `output_range` ``(a, b)`` and a network z as in `LipschitzClassifier`, so
-    that ``|h(x) - h(x')| <= (b - a) min(1, D(x, x'))`` for all people. It is trained on squared errors.
+    ``h(x) = a + (b - a) clip(1/2 + z(x))``, with `output_range` ``(a, b)`` and a network z as in `LipschitzClassifier`,
+    so that ``|h(x) - h(x')| <= (b - a) min(1, D(x, x'))`` for all people. It is trained on squared errors.
 
     Covers / does not cover
     -----------------------
