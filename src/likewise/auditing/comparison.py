@@ -131,6 +131,7 @@ def compare(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from likewise import WeightedLp
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> result = compare(X, np.arange(60) // 30, WeightedLp([0.8]), ways=["linear"], cv=3)
