@@ -21,10 +21,10 @@ def run() -> str:
         TITLE,
         ["data", "way", "Brier score", "AUC", "violations", "evaluations", "against logistic"],
         rows,
-        f"{FOLDS} folds of at most {MOST:,} people; figures are of people held out, with standard errors. The metric is the "
-        "logistic model's own, with race and sex set to 0. The way in bold is the one that `best()` takes, and its Brier "
-        f"score must be at most {ALLOWED:g} times that of logistic regression without race and sex, with no violation "
-        f"among all pairs of {SEARCHED} people of each fold. Networks are left out for time.",
+        f"{FOLDS} folds of at most {MOST:,} people; figures are of people held out, with standard errors. The metric "
+        "is the logistic model's own, with race and sex set to 0. The way in bold is the one that `best()` takes; its "
+        f"Brier score must be at most {ALLOWED:g} times that of logistic regression without race and sex, with no "
+        f"violation among all pairs of {SEARCHED} people of each fold. Networks are left out for time.",
     )
 
 
@@ -70,7 +70,7 @@ def compared(name, X, y):
             ]
         )
     assert table.loc[best, "violations"] == 0
-    assert table.loc[best, "brier"] <= ALLOWED * base or not table["level"].eq("exact").drop("constant").any(), name
+    assert table.loc[best, "brier"] <= ALLOWED * base
     return rows
 
 

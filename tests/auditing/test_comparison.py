@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from likewise import SmoothedClassifier, TableMetric, WeightedLp, compare
+from likewise import FunctionMetric, SmoothedClassifier, TableMetric, WeightedLp, compare
 from likewise.auditing.ways import WAYS
 from likewise.enforce.base import EnforcedClassifier, Scorer
 from likewise.enforce.constant import ConstantClassifier, ConstantRegressor
@@ -224,7 +224,7 @@ def test_tables_keep_their_columns_and_those_that_must_not_matter_are_left_out_o
 def test_ways_that_cannot_be_gone_are_listed_with_the_reason():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     result = compare(X, y, WeightedLp([0.0, 0.0]), ["linear", "projection"], cv=3)
-    assert result.table.loc["projection", "note"].startswith("skipped: ")
+    assert result.table.loc["projection", "note"] == "skipped: projection is for two classes and numbers"
     assert result.table.loc["linear", "note"] == "skipped: no column is left that may matter"
     assert np.isnan(result.table.loc["linear", "brier"])
     assert "no column is left" in str(result)
@@ -297,3 +297,31 @@ def test_an_error_in_an_estimator_of_ones_own_is_an_error():
 
     with pytest.raises(ValueError, match=r"^no$"):
         compare(X, X[:, 0], METRIC, [("broken", Broken())], cv=3)
+
+
+def test_a_function_of_ones_own_is_a_metric_too():
+    def distance(A, B):
+        return 0.3 * np.abs(A[:, 0] - B[:, 0])
+
+    by_weights = compare(X, Y, METRIC, [("jump", Oracle())], cv=3)
+    result = compare(X, Y, FunctionMetric(distance), ["additive", "projection", ("jump", Oracle())], cv=3)
+    assert result.table.loc["jump", "violations"] == by_weights.table.loc["jump", "violations"] > 100
+    assert result.table.loc["additive", "note"].startswith("skipped: metric must have a weight for each column")
+    assert result.table.loc["projection", ["level", "violations"]].tolist() == ["exact", 0]
+    assert result.best().name == "projection"
+
+
+@pytest.mark.parametrize("way", ["additive", "projection"])
+def test_the_ways_keep_their_promise_and_beat_a_constant(way):
+    result = compare(X, Y, METRIC, [way], cv=3)
+    assert result.table.loc[way, ["level", "epsilon", "violations"]].tolist() == ["exact", 0.0, 0]
+    assert result.table.loc["boosting", "violations"] > 0  # the control
+    assert result.best().name == way
+
+
+def test_numbers_go_every_way():
+    y = 3 * X[:, 0] + RNG.normal(size=90)
+    table = compare(X, y, METRIC, ["additive", "projection", "smoothing", "linear"], cv=2, n_draws=20).table
+    assert table["note"].eq("").all()
+    assert table["violations"][table["promise"]].eq(0).all()
+    assert table.loc["additive", "r2"] > 0.8

@@ -52,7 +52,9 @@ class Assignment:
 
     @property
     def hidden(self) -> list[Any]:
-        """Columns that must not matter."""
+        """Columns that must not matter; none is known of a metric without weights."""
+        if not self.metric.has_weights:
+            return []
         matters = self.metric.weights_of(self.people.coding).matters
         return [name for name, used in zip(self.table.columns, matters, strict=True) if not used]
 

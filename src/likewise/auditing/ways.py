@@ -161,10 +161,7 @@ def ways_for(given: Assignment, asked: Any = "auto") -> list[Way]:
 
 def build_way(given: Assignment, name: str) -> Way:
     """The way of this name."""
-    try:
-        return _WAYS[_known(name)](given)
-    except ImportError as error:
-        return Way(name, name, None, str(error))
+    return _WAYS[_known(name)](given)
 
 
 def own_way(given: Assignment, name: str, estimator: Any) -> Way:
