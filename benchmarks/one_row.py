@@ -8,8 +8,8 @@ from sklearn.frozen import FrozenEstimator
 from benchmarks.common import network, section
 from likewise import SmoothedClassifier, TableMetric, WeightedLp
 from likewise._threads import single_threaded_blas
-from likewise.app.pipelines import table_model
 from likewise.datasets import load_mortgages
+from likewise.models.pipelines import table_model
 
 N_CALLS = 60
 

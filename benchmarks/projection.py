@@ -11,8 +11,8 @@ from sklearn.model_selection import train_test_split
 from benchmarks.common import DataMissingError, seconds, section, skipped
 from likewise import AdditiveClassifier, ProjectedClassifier, SmoothedClassifier
 from likewise.app.commands import edit, reveal
-from likewise.app.pipelines import table_model
 from likewise.datasets import fetch_adult, load_mortgages
+from likewise.models.pipelines import table_model
 
 PROTECTED = ["race", "sex"]
 JUDGED = 4_000  # held-out people

@@ -20,7 +20,7 @@ COLUMNS = ["age", "income", "debt", "years", "lines"]
 def run() -> str:
     from likewise import SmoothedClassifier, TableMetric
     from likewise.app.files import save_model
-    from likewise.app.pipelines import table_model
+    from likewise.models.pipelines import table_model
 
     rng = np.random.default_rng(0)
     people = pd.DataFrame(rng.normal(size=(PEOPLE, 5)), columns=COLUMNS)

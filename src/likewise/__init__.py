@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from likewise.auditing.ceilings import Ceiling as Ceiling
     from likewise.auditing.ceilings import ceiling as ceiling
+    from likewise.auditing.comparison import Comparison as Comparison
+    from likewise.auditing.comparison import compare as compare
+    from likewise.auditing.pricing import Price as Price
+    from likewise.auditing.pricing import price as price
     from likewise.auditing.violations import Audit as Audit
     from likewise.auditing.violations import audit as audit
     from likewise.enforce.additive.additive_models import AdditiveClassifier as AdditiveClassifier
@@ -31,8 +35,10 @@ if TYPE_CHECKING:
     from likewise.metrics.function import FunctionMetric as FunctionMetric
     from likewise.metrics.lp import WeightedLp as WeightedLp
     from likewise.metrics.tabular import TableMetric as TableMetric
-    from likewise.plotting import AuditDisplay as AuditDisplay
-    from likewise.plotting import MetricDisplay as MetricDisplay
+    from likewise.plotting.contest import ComparisonDisplay as ComparisonDisplay
+    from likewise.plotting.excess import AuditDisplay as AuditDisplay
+    from likewise.plotting.strictness import PriceDisplay as PriceDisplay
+    from likewise.plotting.weights import MetricDisplay as MetricDisplay
     from likewise.reveal.estimated import MetricEstimate as MetricEstimate
     from likewise.reveal.estimated import estimate_minimal_metric as estimate_minimal_metric
     from likewise.reveal.exact import minimal_metric as minimal_metric
@@ -43,6 +49,8 @@ __version__ = "0.1.0.dev0"
 # Names are imported when they are first used: `import likewise` and `likewise --help` answer at once.
 _ROOMS = {
     "likewise.auditing.ceilings": ("Ceiling", "ceiling"),
+    "likewise.auditing.comparison": ("Comparison", "compare"),
+    "likewise.auditing.pricing": ("Price", "price"),
     "likewise.auditing.violations": ("Audit", "audit"),
     "likewise.enforce.additive.additive_models": ("AdditiveClassifier", "AdditiveRegressor"),
     "likewise.enforce.additive.fans": ("ScorecardDisplay",),
@@ -57,7 +65,10 @@ _ROOMS = {
     "likewise.metrics.function": ("FunctionMetric",),
     "likewise.metrics.lp": ("WeightedLp",),
     "likewise.metrics.tabular": ("TableMetric",),
-    "likewise.plotting": ("AuditDisplay", "MetricDisplay"),
+    "likewise.plotting.excess": ("AuditDisplay",),
+    "likewise.plotting.contest": ("ComparisonDisplay",),
+    "likewise.plotting.strictness": ("PriceDisplay",),
+    "likewise.plotting.weights": ("MetricDisplay",),
     "likewise.reveal.estimated": ("MetricEstimate", "estimate_minimal_metric"),
     "likewise.reveal.exact": ("minimal_metric",),
     "likewise.reveal.recipe": ("linear_metric",),

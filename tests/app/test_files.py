@@ -17,7 +17,7 @@ from likewise.app.files import (
     save_model,
     write_metric,
 )
-from likewise.app.pipelines import MODELS, table_model
+from likewise.models.pipelines import MODELS, table_model
 
 METRIC = TableMetric(
     {"income": 0.01 / 4300, "age": 0.004, "zip code": 0},

@@ -14,8 +14,8 @@ import pytest
 
 from likewise import SmoothedClassifier, TableMetric
 from likewise.app.files import FileError, save_model
-from likewise.app.pipelines import table_model
 from likewise.app.scale import Order, score_file
+from likewise.models.pipelines import table_model
 
 RNG = np.random.default_rng(0)
 N = 500

@@ -178,7 +178,7 @@ def smooth(
     from likewise import SmoothedClassifier
     from likewise.app.commands import columns_of, people_and_outcomes
     from likewise.app.files import read_metric, save_model
-    from likewise.app.pipelines import table_model
+    from likewise.models.pipelines import table_model
 
     chosen = read_metric(metric_file)
     X, y = people_and_outcomes(table, target)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise.app.files import FileError, atomic_write, read_table
-from likewise.app.pipelines import categorical_columns, table_model
 from likewise.metrics.tabular import TableMetric
+from likewise.models.pipelines import categorical_columns, table_model
 from likewise.models.preprocessing import UnprovableError
 from likewise.reveal.estimated import estimate_minimal_metric
 from likewise.reveal.exact import minimal_metric

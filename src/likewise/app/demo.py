@@ -10,9 +10,9 @@ from sklearn.model_selection import train_test_split
 from likewise import SmoothedClassifier, audit
 from likewise.app.commands import edit, reveal, write_report
 from likewise.app.files import save_model, write_metric
-from likewise.app.pipelines import table_model
 from likewise.app.scale import Order, score_file
 from likewise.datasets import load_mortgages
+from likewise.models.pipelines import table_model
 
 _BLIND = ("race", "sex")
 _DRAWS = 200

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise.metrics.coding import Coding
 
 
@@ -51,3 +51,14 @@ class People:
     def missing(self) -> list[int]:
         """Columns in which a number is missing for someone."""
         return np.flatnonzero(np.isnan(self.rows).any(axis=0)).tolist()
+
+
+def spread(n: int, most: int) -> IntArray:
+    """Positions spread evenly over `n`: all of them, if there are few.
+
+    Examples
+    --------
+    >>> spread(3, 5), spread(9, 3)
+    (array([0, 1, 2]), array([0, 4, 8]))
+    """
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)

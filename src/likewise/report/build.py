@@ -16,9 +16,9 @@ from likewise.auditing.violations import audit
 from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import as_frame
-from likewise.metrics.people import People
+from likewise.metrics.people import People, spread
 from likewise.models.votes import hard_votes, soft_votes
-from likewise.report.data import GroupScores, ReportData, Utility, UtilityPoint, check_takes_tables, spread
+from likewise.report.data import GroupScores, ReportData, Utility, UtilityPoint, check_takes_tables
 
 _AUDITED = 3000  # people among whom all pairs are searched
 _MEASURED = 600  # people on whom the curve of strictness is measured

@@ -11,7 +11,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.guarantees.promise import Guarantee
 from likewise.metrics.abstract import Metric
 from likewise.metrics.columns import UNSEEN
-from likewise.metrics.people import People
+from likewise.metrics.people import People, spread
 
 if TYPE_CHECKING:
     from likewise.auditing.violations import Audit
@@ -181,14 +181,3 @@ def check_takes_tables(metric: Metric) -> None:
             "A report needs a metric that takes tables, whose columns people can discuss; got "
             f"{metric!r}. Use TableMetric."
         )
-
-
-def spread(n: int, most: int) -> IntArray:
-    """Positions spread evenly over `n`: all of them, if there are few.
-
-    Examples
-    --------
-    >>> spread(3, 5), spread(9, 3)
-    (array([0, 1, 2]), array([0, 4, 8]))
-    """
-    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)

@@ -1,0 +1,116 @@
+"""What is to be learned, of whom, within which metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from likewise._checks import check_count, check_output_range
+from likewise.metrics.abstract import Metric, check_metric
+from likewise.metrics.people import People
+from likewise.models.pipelines import Task
+
+_MOST_CLASSES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """What is to be learned, checked.
+
+    Attributes
+    ----------
+    people : People
+    outcomes : ndarray of shape (n_samples,)
+    metric : Metric
+    task : {"classes", "numbers"}
+    classes : ndarray or None
+    output_range : tuple of float, or None
+        Of numbers: the unit of the promise.
+    n_draws : int
+        Evaluations per person of a smoothed model.
+    seed : int
+    """
+
+    people: People
+    outcomes: npt.NDArray[Any]
+    metric: Metric
+    task: Task
+    classes: npt.NDArray[Any] | None
+    output_range: tuple[float, float] | None
+    n_draws: int
+    seed: int
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The people as a table; columns of arrays are named by their positions."""
+        return pd.DataFrame(self.people.table)
+
+    @property
+    def hidden(self) -> list[Any]:
+        """Columns that must not matter; none is known of a metric without weights."""
+        if not self.metric.has_weights:
+            return []
+        matters = self.metric.weights_of(self.people.coding).matters
+        return [name for name, used in zip(self.table.columns, matters, strict=True) if not used]
+
+    def under(self, metric: Metric) -> Assignment:
+        """The same for another metric."""
+        return replace(self, metric=metric)
+
+
+def read_assignment(
+    X: Any, y: Any, metric: Any, task: str, output_range: Any, n_draws: Any, random_state: Any
+) -> Assignment:
+    """Check what is to be learned."""
+    metric = check_metric(metric)
+    people = metric.people(X)
+    outcomes: npt.NDArray[Any] = column_or_1d(np.asarray(y))
+    check_consistent_length(people.rows, outcomes)
+    if pd.isna(outcomes).any():
+        raise ValueError("y must be known for everyone; some of it is missing. Drop these people first.")
+    if task not in ("auto", "classes", "numbers"):
+        raise ValueError(f"task must be 'auto', 'classes' or 'numbers'; got {task!r}.")
+    found = _task_of(outcomes) if task == "auto" else task
+    classes, limits = None, None
+    if found == "classes":
+        classes = np.unique(outcomes)
+        if output_range is not None:
+            raise ValueError("output_range must be None for classes; their probabilities are between 0 and 1.")
+        if len(classes) < 2:
+            raise ValueError(f"y must hold at least two classes; got only {classes[0]!r}.")
+    else:
+        outcomes = _as_numbers(outcomes)
+        limits = (outcomes.min(), outcomes.max()) if output_range is None else output_range
+        limits = check_output_range(limits)
+    return Assignment(
+        people,
+        outcomes,
+        metric,
+        "classes" if found == "classes" else "numbers",
+        classes,
+        limits,
+        check_count("n_draws", n_draws),
+        check_count("random_state", random_state, least=0),
+    )
+
+
+def _task_of(outcomes: npt.NDArray[Any]) -> str:
+    if outcomes.dtype.kind not in "iuf":
+        return "classes"
+    values = np.unique(outcomes)
+    return "numbers" if (values != np.rint(values)).any() or len(values) > _MOST_CLASSES else "classes"
+
+
+def _as_numbers(outcomes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    try:
+        numbers = outcomes.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"y must hold numbers for task='numbers'; got {outcomes[0]!r}, say.") from None
+    if not np.isfinite(numbers).all():
+        raise ValueError("y must be finite. Drop people whose outcome is infinite, or cap it.")
+    return np.asarray(numbers)

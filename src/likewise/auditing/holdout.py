@@ -1,0 +1,230 @@
+"""A way fitted and measured on the same folds as every other, one model at a time."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import clone
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+
+from likewise._checks import check_count
+from likewise._typing import FloatArray, IntArray
+from likewise.auditing.assignment import Assignment
+from likewise.auditing.measures import YARDSTICKS, figures_of, losses_of
+from likewise.auditing.violations import audit
+from likewise.auditing.ways import Way
+from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
+from likewise.metrics.abstract import Metric
+from likewise.metrics.people import People, spread
+
+_ROUNDING = 1e-9
+_LEVELS = ("exact", "deterministic", "sampled")
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Who is trained on and who is held out, as positions.
+
+    Attributes
+    ----------
+    trained, held_out : ndarray of int
+    sample : ndarray of int
+        Positions within `held_out` of the people among whom pairs are searched, and on whom slow ways are measured.
+    """
+
+    trained: IntArray
+    held_out: IntArray
+    sample: IntArray
+
+
+def make_folds(given: Assignment, cv: Any, n_people: Any) -> tuple[Fold, ...]:
+    """Folds for everything that is compared; a whole number of them is shuffled, and stratified by class."""
+    n_people = check_count("n_people", n_people, least=2, cure="Pairs are searched among them.")
+    if isinstance(cv, int) and not isinstance(cv, bool):
+        check_count("cv", cv, least=2, cure="Someone must be held out.")
+        kind = KFold if given.classes is None else StratifiedKFold
+        _check_enough(given, cv)
+        cv = kind(cv, shuffle=True, random_state=given.seed)
+    splitter = check_cv(cv, given.outcomes, classifier=given.classes is not None)
+    folds = [
+        Fold(trained, held_out, _even_sample(given.outcomes[held_out], n_people))
+        for trained, held_out in splitter.split(given.people.table, given.outcomes)
+    ]
+    if len(folds) < 2:
+        raise ValueError(f"cv must give at least two folds, for standard errors; got {len(folds)}.")
+    return tuple(folds)
+
+
+def _check_enough(given: Assignment, n_folds: int) -> None:
+    if given.classes is None:
+        fewest, who = len(given.outcomes), "people"
+    else:
+        labels, counts = np.unique(given.outcomes, return_counts=True)
+        fewest, who = int(counts.min()), f"people of class {labels[counts.argmin()]!r}"
+    if fewest < n_folds:
+        raise ValueError(f"cv must not be above the number of {who} ({fewest}); got {n_folds}. Use fewer folds.")
+
+
+def _even_sample(outcomes: npt.NDArray[Any], most: int) -> IntArray:
+    """Positions of at most `most` people, spread evenly over the sorted outcomes, in the order of the table."""
+    order = np.argsort(outcomes, kind="stable")
+    return np.sort(order[spread(len(order), most)])
+
+
+@dataclass(frozen=True, eq=False)
+class Showing:
+    """What a way showed on people who were held out.
+
+    Attributes
+    ----------
+    row : dict
+        Of a table: figures with their standard errors, violations, promise and costs.
+    losses : ndarray of shape (n_samples,)
+        The proper score of each person when held out; NaN for those who were not measured.
+    keeps_promise : bool
+        Whether it promises this metric, and no pair of people was found to say otherwise.
+    """
+
+    row: dict[str, Any]
+    losses: FloatArray
+    keeps_promise: bool
+
+
+def skipped(way: Way, given: Assignment, reason: str) -> Showing:
+    """What is shown of a way that cannot be gone."""
+    row = {"title": way.title, "promise": False, "note": f"skipped: {reason}"}
+    return Showing(row, np.full(len(given.outcomes), np.nan), False)
+
+
+def show(way: Way, given: Assignment, folds: tuple[Fold, ...], advance: Callable[[int], None]) -> Showing:
+    """Fit and measure a way on each fold; of each model, only figures are kept."""
+    if way.estimator is None:
+        advance(len(folds))
+        return skipped(way, given, way.why_not)
+    losses = np.full(len(given.outcomes), np.nan)
+    parts: list[dict[str, Any]] = []
+    empty: list[str] = []
+    for i, fold in enumerate(folds):
+        try:
+            with _heard(empty):
+                parts.append(_measure(way, given, fold, losses))
+        except (TypeError, ValueError) as error:
+            if not way.may_fail:
+                raise
+            advance(len(folds) - i)
+            return skipped(way, given, str(error))
+        advance(1)
+    row = _summary(way, given, folds, pd.DataFrame(parts))
+    if empty:
+        row["note"] = "; ".join(filter(None, [row["note"], "promises next to nothing: " + empty[0]]))
+    return Showing(row, losses, bool(row["promise"]) and row["violations"] == 0)
+
+
+@contextmanager
+def _heard(empty: list[str]) -> Iterator[None]:
+    """Put what is said of empty promises into the list, for the note of the way; other warnings go their way."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", VacuousGuaranteeWarning)
+        yield
+    for one in caught:
+        if issubclass(one.category, VacuousGuaranteeWarning):
+            empty.append(str(one.message))
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+def _measure(way: Way, given: Assignment, fold: Fold, losses: FloatArray) -> dict[str, Any]:
+    """Fit on one fold; return what was measured on its held-out people, and put their losses in their places."""
+    people = given.people
+    start = time.perf_counter()
+    model = clone(way.estimator).fit(people.take(fold.trained).table, given.outcomes[fold.trained])
+    fitted = time.perf_counter() - start
+
+    measured = fold.held_out[fold.sample] if way.is_slow else fold.held_out
+    table = people.take(measured).table
+    ask = model.predict if given.classes is None else model.predict_proba
+    ask(table[:2])  # compiled, or read from the cache
+    start = time.perf_counter()
+    answers = np.asarray(ask(table), dtype=np.float64)
+    seconds = time.perf_counter() - start
+
+    if given.classes is not None:
+        answers = _in_order(answers, model.classes_, given.classes)
+    outcomes = given.outcomes[measured]
+    losses[measured] = losses_of(answers, outcomes, given.classes)
+    promise = _promise_of(model, given.metric)
+    searched = answers if way.is_slow else answers[fold.sample]
+    tolerance = max(_ROUNDING, promise.epsilon if promise else 0.0)
+    n_violations = _violations(given, people.take(fold.held_out[fold.sample]), searched, tolerance)
+    return {
+        **figures_of(answers, outcomes, given.classes),
+        "people": len(measured),
+        "violations": n_violations,
+        "pairs": len(searched) * (len(searched) - 1) // 2,
+        "level": promise.level if promise else "",
+        "epsilon": promise.epsilon if promise else np.nan,
+        "evaluations": (promise.n_draws or 1) if promise else 1,
+        "microseconds": 1e6 * seconds / len(measured),
+        "fit_seconds": fitted,
+    }
+
+
+def _violations(given: Assignment, people: People, answers: FloatArray, tolerance: float) -> int:
+    """Pairs of these people whose answers differ by more than their distance and the tolerance."""
+    if given.metric.has_weights:
+        options: Any = {"output_range": given.output_range, "tolerance": tolerance, "n_worst": 1}
+        return audit(lambda rows: answers, people.table, given.metric, **options).n_violations
+    low, high = given.output_range or (0.0, 2.0)  # total variation is half the sum over classes
+    shares = answers.reshape(len(answers), -1) / (high - low)
+    distances = given.metric.pairwise(people.table)
+    found = 0
+    for i in range(1, len(shares)):
+        found += int((np.abs(shares[:i] - shares[i]).sum(axis=1) - distances[i, :i] > tolerance).sum())
+    return found
+
+
+def _in_order(answers: FloatArray, known: npt.NDArray[Any], classes: npt.NDArray[Any]) -> FloatArray:
+    """Probabilities in the order of all classes; 0 for one that a fold did not have."""
+    if len(known) == len(classes):
+        return answers
+    whole = np.zeros((len(answers), len(classes)))
+    whole[:, np.searchsorted(classes, known)] = answers
+    return whole
+
+
+def _promise_of(model: Any, metric: Metric) -> Guarantee | None:
+    """The model's promise, if it is about this metric."""
+    guarantee = getattr(model, "guarantee_", None)
+    return guarantee if guarantee is not None and guarantee.metric == metric else None
+
+
+def _summary(way: Way, given: Assignment, folds: tuple[Fold, ...], parts: pd.DataFrame) -> dict[str, Any]:
+    """One row of the table: means and standard errors over folds, sums of counts, and the weakest promise."""
+    row: dict[str, Any] = {"title": way.title}
+    for yardstick in YARDSTICKS[given.task]:
+        values = parts[yardstick.name]
+        row[yardstick.name] = float(values.mean())
+        row[f"{yardstick.name}_se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
+    promised = bool((parts["level"] != "").all())
+    row |= {name: int(parts[name].sum()) for name in ("people", "violations", "pairs")}
+    row["promise"] = promised
+    row["level"] = max(parts["level"], key=_LEVELS.index) if promised else "none"
+    row["epsilon"] = float(parts["epsilon"].max()) if promised else np.nan
+    row["evaluations"] = int(parts["evaluations"].max())
+    row |= {name: float(parts[name].mean()) for name in ("microseconds", "fit_seconds")}
+    notes = []
+    total = sum(len(fold.held_out) for fold in folds)
+    if row["people"] < total:
+        notes.append(f"measured on an even sample of {row['people']:,} of {total:,} people held out")
+    if promised and row["violations"]:
+        notes.append("breaks its promise")
+    row["note"] = "; ".join(notes)
+    return row

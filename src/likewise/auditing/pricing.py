@@ -1,0 +1,202 @@
+"""What a stricter or looser metric costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from likewise._checks import check_positive
+from likewise._frozen import Frozen
+from likewise._progress import progress_bar
+from likewise.auditing.assignment import Assignment, read_assignment
+from likewise.auditing.comparison import measured_on
+from likewise.auditing.holdout import Fold, Showing, make_folds, show
+from likewise.auditing.measures import YARDSTICKS
+from likewise.auditing.recommending import Recommendation
+from likewise.auditing.tabulating import as_html, as_table, as_text
+from likewise.auditing.ways import CONSTANT, REFERENCE, Way, build_way, own_way
+from likewise.enforce.base import Enforced
+from likewise.metrics.abstract import Metric
+from likewise.models.pipelines import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Price(Frozen):
+    """What one way keeps under stricter and looser metrics.
+
+    Attributes
+    ----------
+    title : str
+        Of the way.
+    showings : dict from scale to Showing
+        Under ``metric.scaled(scale)``, the strictest first.
+    constant, reference : Showing
+        The constant that every metric allows, and the model without a promise.
+    folds : tuple of Fold
+        The same for everything.
+    task : {"classes", "numbers"}
+    metric : Metric
+        At scale 1.
+    """
+
+    title: str
+    showings: dict[float, Showing]
+    constant: Showing
+    reference: Showing
+    folds: tuple[Fold, ...]
+    task: Task
+    metric: Metric
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per scale, with the columns of `Comparison.table`."""
+        return as_table({scale: showing.row for scale, showing in self.showings.items()}, self.task, "scale")
+
+    @property
+    def beside(self) -> pd.DataFrame:
+        """The same of the constant and of the model without a promise."""
+        return as_table({CONSTANT: self.constant.row, REFERENCE: self.reference.row}, self.task)
+
+    @property
+    def meets(self) -> float | None:
+        """The strictest scale at which the way is as good as the model without a promise, by the proper score.
+
+        Interpolated between scales, along the logarithm. The strictest scale that was tried, if it is as good there
+        already; None if it never is.
+        """
+        name = YARDSTICKS[self.task][0].name
+        gaps = self.table[name] - self.reference.row[name]
+        return _first_crossing(np.array(list(self.showings)), gaps.to_numpy())
+
+    @property
+    def conclusion(self) -> str:
+        """How strict one can afford to be, in words."""
+        measure = YARDSTICKS[self.task][0]
+        title, name = measure.title, measure.name
+        limits = (
+            f"that of {self.reference.row['title']} is {measure.in_words(self.reference.row[name])}, "
+            f"of a constant {measure.in_words(self.constant.row[name])}."
+        )
+        if self.meets is None:
+            met = f"Under none of these metrics is the {title} as good as without a promise"
+        elif self.meets == min(self.showings):
+            met = (
+                f"Already under the strictest of these metrics (x {self.meets:g}) the {title} is as good as without a "
+                "promise"
+            )
+        else:
+            met = f"From x {self.meets:.2g} of the metric on, the {title} is as good as without a promise"
+        return f"{met}: {limits}"
+
+    def __str__(self) -> str:
+        return as_text(self._rows(), self.task, measured_on(self.folds), self.conclusion)
+
+    def _repr_html_(self) -> str:
+        return as_html(self._rows(), self.task, measured_on(self.folds), self.conclusion)
+
+    def _rows(self) -> pd.DataFrame:
+        """The constant, the scales and the model without a promise, under one another."""
+        table = self.table
+        table["title"] = [f"{self.title}, x {scale:g}" for scale in table.index]
+        first, last = self.beside.loc[[CONSTANT]], self.beside.loc[[REFERENCE]]
+        return pd.concat([first, table, last]).rename_axis("model")
+
+
+def price(
+    X: Any,
+    y: Any,
+    metric: Metric,
+    scales: Sequence[float] = (0.25, 0.5, 1.0, 2.0, 4.0),
+    *,
+    way: Any = "additive",
+    cv: Any = 5,
+    task: Literal["auto", "classes", "numbers"] = "auto",
+    output_range: tuple[float, float] | None = None,
+    n_people: int = 1000,
+    n_draws: int = 200,
+    random_state: int = 0,
+    verbose: bool = False,
+) -> Price:
+    """Measure one way under stricter and looser metrics, beside the model without a promise and a constant.
+
+    At scale s all distances are s times as large (up to 1 between categories): below 1 the promise is stricter, above 1
+    looser. All models are fitted on the same folds and measured on the people held out.
+
+    Parameters
+    ----------
+    X, y, metric, cv, task, output_range, n_people, n_draws, random_state, verbose
+        As for `compare`.
+    scales : sequence of float, default=(1/4, 1/2, 1, 2, 4)
+        Multiples of the metric.
+    way : str, Recommendation or (name, estimator), default="additive"
+        A way of `compare`; what `Comparison.best` returned; or an estimator of your own that enforces a metric.
+
+    Returns
+    -------
+    Price
+
+    Examples
+    --------
+    >>> from likewise import WeightedLp
+    >>> from likewise.enforce.constant import ConstantClassifier
+    >>> X = np.linspace(0, 1, 60)[:, None]
+    >>> result = price(X, np.arange(60) // 30, WeightedLp([0.8]), way=("same", ConstantClassifier()), cv=3)
+    >>> result.table["brier"].round(2).to_dict()
+    {0.25: 0.25, 0.5: 0.25, 1.0: 0.25, 2.0: 0.25, 4.0: 0.25}
+    >>> result.meets is None
+    True
+    """
+    given = read_assignment(X, y, metric, task, output_range, n_draws, random_state)
+    factors = _check_scales(scales)
+    ways = {factor: _way_under(given.under(metric.scaled(factor)), way) for factor in factors}
+    folds = make_folds(given, cv, n_people)
+    with progress_bar("Pricing", (len(factors) + 2) * len(folds), show=verbose) as advance:
+        showings = {
+            factor: show(one, given.under(metric.scaled(factor)), folds, advance) for factor, one in ways.items()
+        }
+        constant = show(build_way(given, CONSTANT), given, folds, advance)
+        reference = show(build_way(given, REFERENCE), given, folds, advance)
+    return Price(ways[factors[0]].title, showings, constant, reference, folds, given.task, given.metric)
+
+
+def _check_scales(scales: Any) -> list[float]:
+    if isinstance(scales, str) or not isinstance(scales, (Sequence, np.ndarray)) or not len(scales):
+        raise ValueError(f"scales must be a list of positive numbers; got {scales!r}.")
+    return sorted({check_positive("scales", scale, cure="1 is the metric itself.") for scale in scales})
+
+
+def _way_under(given: Assignment, asked: Any) -> Way:
+    """The way for this metric; one that cannot be gone is an error here."""
+    if isinstance(asked, Recommendation):
+        way = own_way(given, asked.name, asked.estimator)
+    elif isinstance(asked, str):
+        way = build_way(given, asked)
+    elif isinstance(asked, tuple) and len(asked) == 2:
+        way = own_way(given, *asked)
+    else:
+        raise ValueError(
+            f"way must be a name, what Comparison.best returned, or a pair (name, estimator); got {asked!r}."
+        )
+    if way.name == CONSTANT:
+        raise ValueError("way must not be the constant: it costs the same under every metric.")
+    if way.estimator is None:
+        raise ValueError(f"way cannot be {way.name!r}: {way.why_not}.")
+    if not isinstance(way.estimator, Enforced):
+        raise ValueError(f"way must be one that enforces a metric; {way.name!r} promises nothing.")
+    return replace(way, may_fail=False)
+
+
+def _first_crossing(scales: Any, gaps: Any) -> float | None:
+    """Where the gap first falls to 0, linear in the logarithm of the scale."""
+    below = np.flatnonzero(gaps <= 0)
+    if not len(below):
+        return None
+    i = int(below[0])
+    if i == 0:
+        return float(scales[0])
+    share = gaps[i - 1] / (gaps[i - 1] - gaps[i])
+    return float(np.exp(np.log(scales[i - 1]) + share * np.log(scales[i] / scales[i - 1])))

@@ -1,0 +1,199 @@
+"""The ways to a model that are compared: those that enforce a metric, those without a promise, and a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from sklearn.base import is_classifier, is_regressor
+
+from likewise.auditing.assignment import Assignment
+from likewise.enforce.base import Enforced
+from likewise.enforce.constant import ConstantClassifier, ConstantRegressor
+from likewise.models.pipelines import table_model
+
+CONSTANT, REFERENCE = "constant", "boosting"
+_COPIES = 5  # noisy copies of each person
+_SEVERAL = "projection is for two classes and numbers"
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A way to a model.
+
+    Attributes
+    ----------
+    name : str
+    title : str
+    estimator : unfitted estimator, or None if the way cannot be gone
+    why_not : str
+        Why it cannot.
+    is_slow : bool
+        Whether it evaluates a model many times per person, so that it is measured on fewer people.
+    may_fail : bool
+        Whether a refusal in `fit` is a reason to leave it out, and not an error.
+    """
+
+    name: str
+    title: str
+    estimator: Any
+    why_not: str = ""
+    is_slow: bool = False
+    may_fail: bool = False
+
+
+def _pick(given: Assignment, of_classes: Any, of_numbers: Any, *inner: Any, **options: Any) -> Any:
+    """An estimator for the task, within the metric."""
+    if given.task == "classes":
+        return of_classes(*inner, metric=given.metric, **options)
+    return of_numbers(*inner, metric=given.metric, output_range=given.output_range, **options)
+
+
+def _constant(given: Assignment) -> Way:
+    what = "base rate" if given.task == "classes" else "mean"
+    return Way(CONSTANT, f"constant ({what})", _pick(given, ConstantClassifier, ConstantRegressor))
+
+
+def _additive(given: Assignment) -> Way:
+    from likewise.enforce.additive.additive_models import AdditiveClassifier, AdditiveRegressor
+
+    return Way("additive", "additive", _pick(given, AdditiveClassifier, AdditiveRegressor), may_fail=True)
+
+
+def _network(given: Assignment) -> Way:
+    from likewise.enforce.lipschitz.lipschitz_models import LipschitzClassifier, LipschitzRegressor
+
+    title = "1-Lipschitz network"
+    if find_spec("torch") is None:
+        return Way("network", title, None, "needs PyTorch: pip install 'likewise[torch]'")
+    estimator = _pick(given, LipschitzClassifier, LipschitzRegressor, random_state=given.seed)
+    return Way("network", title, estimator, may_fail=True)
+
+
+def _projection(given: Assignment) -> Way:
+    from likewise.enforce.projection.projected_models import ProjectedClassifier, ProjectedRegressor
+
+    title = "projected boosting"
+    if given.classes is not None and len(given.classes) > 2:
+        return Way("projection", title, None, _SEVERAL)
+    estimator = _pick(given, ProjectedClassifier, ProjectedRegressor, _boosted(given), random_state=given.seed)
+    return Way("projection", title, estimator, may_fail=True)
+
+
+def _smoothing(given: Assignment, *, copies: int = 0) -> Way:
+    from likewise.enforce.smoothing.estimators import SmoothedClassifier, SmoothedRegressor
+
+    estimator = _pick(
+        given,
+        partial(SmoothedClassifier, vote="soft"),
+        SmoothedRegressor,
+        _boosted(given),
+        n_draws=given.n_draws,
+        augment=copies,
+        random_state=given.seed,
+    )
+    if copies:
+        return Way("augmented", "smoothed, noisy copies", estimator, is_slow=True, may_fail=True)
+    return Way("smoothing", "smoothed boosting", estimator, is_slow=True, may_fail=True)
+
+
+def _linear(given: Assignment) -> Way:
+    kind = "logistic" if given.task == "classes" else "linear"
+    hidden = given.hidden
+    kept = [name for name in given.table.columns if name not in hidden]
+    title = f"{kind} without {_listed(hidden)}" if hidden else kind
+    if not kept:
+        return Way("linear", kind, None, "no column is left that may matter")
+    return Way("linear", title, table_model(given.table, kind, given.task, columns=kept))
+
+
+def _reference(given: Assignment) -> Way:
+    return Way(REFERENCE, "boosting", _boosted(given))
+
+
+def _boosted(given: Assignment) -> Any:
+    model = table_model(given.table, "boosting", given.task)
+    return model.set_params(**{f"{model.steps[-1][0]}__random_state": given.seed})
+
+
+# In the order of simplicity, the simplest first: who reads the model, and what one answer costs.
+_WAYS: dict[str, Callable[[Assignment], Way]] = {
+    CONSTANT: _constant,
+    "additive": _additive,
+    "network": _network,
+    "projection": _projection,
+    "smoothing": _smoothing,
+    "augmented": partial(_smoothing, copies=_COPIES),
+    "linear": _linear,
+    REFERENCE: _reference,
+}
+WAYS = tuple(_WAYS)
+
+
+def ways_for(given: Assignment, asked: Any = "auto") -> list[Way]:
+    """The ways that are asked for, the constant first and the model without a promise last.
+
+    Parameters
+    ----------
+    given : Assignment
+    asked : "auto" or list
+        Names of `WAYS`, and pairs of a name and an unfitted estimator of one's own.
+    """
+    if isinstance(asked, str):
+        if asked != "auto":
+            raise ValueError(f"ways must be 'auto' or a list; got {asked!r}. Use [{asked!r}].")
+        asked = WAYS
+    names, own = {CONSTANT, REFERENCE}, dict[str, Way]()
+    for entry in _entries(asked):
+        if isinstance(entry, str):
+            names.add(_known(entry))
+            continue
+        name, estimator = entry
+        if not isinstance(name, str) or name in _WAYS or name in own:
+            raise ValueError(f"ways must have names of their own, none twice; got {name!r}.")
+        own[name] = own_way(given, name, estimator)
+    known = [build_way(given, name) for name in WAYS if name in names]
+    return [*known[:-1], *own.values(), known[-1]]
+
+
+def build_way(given: Assignment, name: str) -> Way:
+    """The way of this name."""
+    return _WAYS[_known(name)](given)
+
+
+def own_way(given: Assignment, name: str, estimator: Any) -> Way:
+    """A way of the user's own; if it enforces a metric, then this one."""
+    right = is_classifier if given.task == "classes" else is_regressor
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not right(estimator):
+        what = "a classifier" if given.task == "classes" else "a regressor"
+        raise TypeError(f"{name!r} must be {what}, not yet fitted; got {estimator!r}.")
+    if isinstance(estimator, Enforced):
+        estimator = estimator.with_metric(given.metric)
+        if given.output_range is not None:
+            estimator = estimator.set_params(output_range=given.output_range)
+    return Way(name, name, estimator, is_slow=hasattr(estimator, "n_draws"))
+
+
+def _entries(asked: Any) -> Sequence[Any]:
+    wrong = f"ways must be 'auto', or a list of names and of pairs (name, estimator); got {asked!r}."
+    if not isinstance(asked, (list, tuple)) or not asked:
+        raise ValueError(wrong)
+    for entry in asked:
+        if not isinstance(entry, str) and not (isinstance(entry, tuple) and len(entry) == 2):
+            raise ValueError(wrong)
+    return asked
+
+
+def _known(name: str) -> str:
+    if name not in _WAYS:
+        raise ValueError(f"A way must be one of {', '.join(WAYS)}; got {name!r}. Give your own as (name, estimator).")
+    return name
+
+
+def _listed(names: list[Any]) -> str:
+    words = [str(name) if isinstance(name, str) else f"column {name}" for name in names]
+    shown = words if len(words) <= 3 else [*words[:2], f"{len(words) - 2} other columns"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

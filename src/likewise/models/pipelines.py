@@ -1,0 +1,88 @@
+"""Ready-made models of tables: what the command line trains, and what a promise is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+Task = Literal["classes", "numbers"]
+
+_MODELS: dict[str, Any] = {
+    "logistic": lambda: LogisticRegression(max_iter=2000),
+    "forest": lambda: RandomForestClassifier(100, min_samples_leaf=10),
+    "boosting": lambda: HistGradientBoostingClassifier(max_iter=100, max_leaf_nodes=15),
+    "network": lambda: MLPClassifier((128, 128), early_stopping=True, max_iter=200),
+}
+_MODELS_OF_NUMBERS: dict[str, Any] = {
+    "linear": LinearRegression,
+    "boosting": lambda: HistGradientBoostingRegressor(max_iter=100, max_leaf_nodes=15),
+}
+MODELS = tuple(_MODELS)
+
+
+def categorical_columns(X: pd.DataFrame) -> list[Any]:
+    """Columns whose values are names rather than amounts: text, booleans and unordered categories."""
+    return [
+        name
+        for name in X.columns
+        if pd.api.types.is_bool_dtype(X[name])
+        or not (pd.api.types.is_numeric_dtype(X[name]) or getattr(X[name].dtype, "ordered", False))
+    ]
+
+
+def table_model(
+    X: pd.DataFrame, kind: str, task: Task = "classes", *, columns: Sequence[Any] | None = None
+) -> Pipeline:
+    """Return an unfitted pipeline of the given kind that takes tables like `X`.
+
+    Numbers are standardised (imputed first, where some are missing) and categories one-hot coded; boosting takes both
+    as they are.
+
+    Parameters
+    ----------
+    X : DataFrame
+    kind : str
+        For classes "logistic", "forest", "boosting" or "network"; for numbers "linear" or "boosting".
+    task : {"classes", "numbers"}, default="classes"
+    columns : sequence of names, optional
+        What the model may read; None is every column.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": [30, 41], "region": ["north", "south"]})
+    >>> table_model(people, "logistic").fit(people, [0, 1]).predict(people).tolist()
+    [0, 1]
+    """
+    models = _MODELS if task == "classes" else _MODELS_OF_NUMBERS
+    if kind not in models:
+        raise ValueError(f"model must be one of {', '.join(models)}; got {kind!r}.")
+    read = X if columns is None else X[list(columns)]
+    categorical = categorical_columns(read)
+    numeric = [name for name in read.columns if name not in categorical]
+    if kind == "boosting":
+        encode: Any = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
+        scale: Any = "passthrough"
+    else:
+        encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        scale = StandardScaler()
+        if X[numeric].isna().any(axis=None):
+            scale = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), scale)
+    if not categorical and len(read.columns) == len(X.columns) and scale != "passthrough":
+        return make_pipeline(scale, models[kind]())  # a network behind a plain scaler has a fast forward pass
+    steps = [("categories", encode, categorical), ("numbers", scale, numeric)]
+    chosen = [(step, transform, _places(X, names)) for step, transform, names in steps if names]
+    return make_pipeline(ColumnTransformer(chosen), models[kind]())
+
+
+def _places(X: pd.DataFrame, names: list[Any]) -> list[Any]:
+    """Names as scikit-learn takes them: it reads numbers as positions, and arrays have nothing else."""
+    return [name if isinstance(name, str) else list(X.columns).index(name) for name in names]
