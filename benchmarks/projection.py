@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from benchmarks.common import DataMissingError, seconds, section, skipped
-from likewise import ProjectedClassifier, SmoothedClassifier
+from likewise import AdditiveClassifier, ProjectedClassifier, SmoothedClassifier
 from likewise.app.commands import edit, reveal
 from likewise.app.pipelines import table_model
 from likewise.datasets import fetch_adult, load_mortgages
@@ -54,6 +54,7 @@ def _section(name, X, y) -> str:
         "a constant": np.full(n, y.mean()),
         "boosting, smoothed": _best_smoothed(boosting, fitted, metric, X, y, held, known),
         "**boosting, projected**": projected.predict_proba(held)[:, 1],
+        "additive": AdditiveClassifier(metric).fit(X, y).predict_proba(held)[:, 1],
         "logistic without protected columns (no promise)": logistic.predict_proba(held[kept])[:, 1],
         "boosting (no promise)": fitted.predict_proba(held)[:, 1],
     }

@@ -375,6 +375,18 @@ def test_a_base_is_another_projected_model(people):
     assert most_excess(lambda rows: model.predict_proba(rows)[:, 1], a_metric(1), near_anchors(X)) <= ROUNDING
 
 
+def test_an_additive_model_is_the_base_where_it_helps():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = (rng.random(400) < 0.5 + 0.2 * np.tanh(X[:, 0]) + 0.2 * np.tanh(X[:, 1])).astype(int)
+    metric = WeightedLp([0.3, 0.3, 0.3, 0.3])
+    model = ProjectedClassifier(DecisionTreeClassifier(max_depth=3), metric=metric, n_anchors=40, random_state=0).fit(
+        X, y
+    )
+    assert model.scorer_.shares.base > 0.2
+    assert most_excess(lambda rows: model.predict_proba(rows)[:, 1], metric, near_anchors(X)) <= ROUNDING
+
+
 @pytest.mark.parametrize(
     ("base", "error", "words"),
     [

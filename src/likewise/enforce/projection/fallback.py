@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any
 
@@ -10,8 +11,18 @@ from sklearn.frozen import FrozenEstimator
 
 from likewise._typing import FloatArray
 from likewise.enforce.base import Enforced
+from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
+
+
+def default_base(metric: Metric, *, classify: bool) -> Any:
+    """An additive model; None for a metric without weights, for which there is none."""
+    if not metric.has_weights:
+        return None
+    from likewise.enforce.additive.additive_models import AdditiveClassifier, AdditiveRegressor
+
+    return AdditiveClassifier(metric) if classify else AdditiveRegressor(metric)
 
 
 def fitted_base(
@@ -40,7 +51,9 @@ def fitted_base(
         model = base.with_metric(metric)
         if "output_range" in model.get_params():
             model.set_params(output_range=limits)
-        model = model.fit(people.table, y) if weights is None else model.fit(people.table, y, sample_weight=weights)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", VacuousGuaranteeWarning)  # the projected model will say it
+            model = model.fit(people.table, y) if weights is None else model.fit(people.table, y, sample_weight=weights)
     else:
         raise TypeError(
             "base must be None, a number, or an estimator that is within the metric, such as AdditiveClassifier; got "

@@ -12,12 +12,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise.enforce.base import Enforced, EnforcedClassifier, EnforcedRegressor, seed_from
 from likewise.enforce.projection.anchored import Anchors
 from likewise.enforce.projection.envelopes import envelope_of
-from likewise.enforce.projection.extension import Extension, Shares
-from likewise.enforce.projection.fallback import fitted_base
+from likewise.enforce.projection.extension import Extension, Shares, base_scores
+from likewise.enforce.projection.fallback import default_base, fitted_base
 from likewise.enforce.projection.judging import judged_shares
 from likewise.enforce.projection.outoffold import is_trained_here, out_of_fold_scores
 from likewise.enforce.projection.values import closest_values
@@ -55,14 +55,13 @@ class Projecting(MetaEstimatorMixin, Enforced):
         metric.check_axioms(people)
         anchors = Anchors.choose(people, weights, metric, self.n_anchors, rng)
         scores = anchors.mean(self._scores(people, y, weights, anchors, state), weights)
-        outcomes = anchors.mean(self._outcome_shares(y)[anchors.rows], weights)
         there = people.take(anchors.first)
         envelope = envelope_of(metric, there)
         values = np.clip(
             closest_values(scores, anchors.weights, envelope.among(there), verbose=bool(self.verbose)), 0.0, 1.0
         )
         if self.base is None:
-            base, shares = None, judged_shares(metric, there, values, outcomes, anchors.weights)
+            base, shares = self._judged(people, y, weights, metric, anchors, values)
         else:
             base = fitted_base(self.base, people, y, weights, metric, self._limits)
             shares = Shares(1.0, 0.0, 0.0)
@@ -94,6 +93,35 @@ class Projecting(MetaEstimatorMixin, Enforced):
             verbose=bool(self.verbose),
         )
         return scores[rows]
+
+    def _judged(
+        self,
+        people: People,
+        y: npt.NDArray[Any],
+        weights: FloatArray | None,
+        metric: Metric,
+        anchors: Anchors,
+        values: FloatArray,
+    ) -> tuple[Any, Shares]:
+        """An additive model as base if that comes closer to the outcomes, and the shares of base and envelopes."""
+        given, there = default_base(metric, classify=self._classify), people.take(anchors.first)
+        shares_of_y = self._outcome_shares(y)
+        classes = self.classes_ if isinstance(self, EnforcedClassifier) else None
+
+        def without(out: IntArray) -> FloatArray:
+            kept = np.flatnonzero(~np.isin(anchors.of_row, out))
+            counted = kept if weights is None else kept[weights[kept] > 0]
+            if not np.ptp(shares_of_y[counted]):  # nothing to learn from
+                return np.full(len(out), shares_of_y[counted].mean())
+            some = None if weights is None else weights[kept]
+            model = fitted_base(given, people.take(kept), y[kept], some, metric, self._limits)
+            return base_scores(model, there.take(out), classes, self._limits)
+
+        outcomes = anchors.mean(shares_of_y[anchors.rows], weights)
+        shares = judged_shares(metric, there, values, outcomes, anchors.weights, None if given is None else without)
+        if not shares.base:
+            return None, shares
+        return fitted_base(given, people, y, weights, metric, self._limits), shares
 
     def _promise(self, metric: Metric, n_anchors: int) -> Guarantee:
         basis = f"It holds by construction: scores lie between the envelopes of {n_anchors:,} anchors."
@@ -151,7 +179,8 @@ class ProjectedClassifier(Projecting, EnforcedClassifier):
     base : estimator, float or None, default=None
         What is said where the envelopes leave room: ``h = median(base, L, U)``. A number, or an estimator that is
         itself within the metric by its construction: it is fitted for the same metric, or taken as it is from a
-        `FrozenEstimator`. None takes a fixed share of the way from L to U, judged at anchors that are left out.
+        `FrozenEstimator`. None takes an average, with fixed shares, of L, U and the median for an `AdditiveClassifier`:
+        the one that is closest to the outcomes of anchors that are left out in turn.
     cv : int, cross-validation generator, iterable or None, default=None
         Folds for the out-of-fold scores; None takes 5, shuffled.
     random_state : int, RandomState instance or None, default=None
