@@ -17,7 +17,7 @@ def caps(weights: ColumnWeights) -> FloatArray:
     ``D'(x, x') = || min(s_i |x_i - x'_i|, 2 m_i) ||_p`` over the numbers that both have, the rest as in D,
 
     D' <= D obeys the triangle inequality for every p, and for p = 1 a model is within D if and only if it is within D'
-    (`docs/theory.md`, "Projection"). There is no limit where the metric refuses missing numbers, nor for categories.
+    (`docs/theory.md` §13). There is no limit where the metric refuses missing numbers, nor for categories.
 
     Examples
     --------

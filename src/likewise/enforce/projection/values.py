@@ -21,7 +21,7 @@ def closest_values(
     """Values v of some people, ``|v_i - v_j| <= D_ij`` for all pairs, closest to the targets.
 
     Minimises ``sum_i weights_i (v_i - targets_i)^2``. Limits are added as they are needed: those that each person's
-    value exceeds the most, until none does (`docs/theory.md`, "Projection"). The solution is unique, whatever the
+    value exceeds the most, until none does (`docs/theory.md` §13). The solution is unique, whatever the
     order of people.
 
     Parameters
