@@ -52,7 +52,10 @@ class NumericColumn:
             return np.where(codes < 0, np.nan, codes)
         try:
             plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
-            numbers = (column if plain else pd.to_numeric(column)).to_numpy(dtype=np.float64, na_value=np.nan)
+            if plain:
+                numbers = column.to_numpy(dtype=np.float64)
+            else:
+                numbers = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"Column {self.name!r} must hold numbers ({error}). List it under categorical, or clean it first."
@@ -118,6 +121,10 @@ class CategoricalColumn(Frozen):
         """Positions among the known values; `UNSEEN` for others."""
         missing = float(len(self.levels)) if self.has_missing else UNSEEN
         try:
+            if len(column) == 1:  # one person: counting categories would take longer than all the rest of an answer
+                value = column.iat[0]
+                known_as = self._positions.get(value, UNSEEN)
+                return np.array([missing if known_as == UNSEEN and pd.isna(value) else known_as])
             where, values = pd.factorize(column)  # -1 where missing
         except TypeError:
             raise ValueError(f"Column {self.name!r} must hold plain values such as text or numbers.") from None
