@@ -325,3 +325,14 @@ def test_numbers_go_every_way():
     assert table["note"].eq("").all()
     assert table["violations"][table["promise"]].eq(0).all()
     assert table.loc["additive", "r2"] > 0.8
+
+
+def test_without_pytorch_the_network_is_left_out_with_the_cure(monkeypatch):
+    monkeypatch.setattr("likewise.auditing.ways.find_spec", lambda name: None)
+    table = compare(X, Y, METRIC, ["network"], cv=2).table
+    assert table.loc["network", "note"] == "skipped: needs PyTorch: pip install 'likewise[torch]'"
+
+
+def test_where_nobody_watches_there_is_no_progress_bar(capfd):
+    compare(X, Y, METRIC, ["constant"], cv=2, verbose=True)
+    assert capfd.readouterr() == ("", "")

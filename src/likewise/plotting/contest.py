@@ -85,17 +85,18 @@ class ComparisonDisplay:
                 xycoords=("axes fraction", "data"),
                 va="center",
                 fontsize=9,
-                color=RED if row["violations"] else GREY,
+                color=RED if row["violations"] else INK,
             )
         ax.set_yticks(range(len(gone)), [f"{row.title}" for row in gone.itertuples()])
         for label, name in zip(ax.get_yticklabels(), gone.index, strict=True):
             label.set_fontweight("bold" if name == best.name else "normal")
         ax.annotate(
-            "worse than a constant",
+            "a constant; worse to the right",
             (constant, 1.0),
             xycoords=("data", "axes fraction"),
-            xytext=(4, 3),
+            xytext=(0, 3),
             textcoords="offset points",
+            ha="center",
             fontsize=9,
             color=GREY,
             annotation_clip=False,

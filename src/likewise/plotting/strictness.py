@@ -34,7 +34,7 @@ class PriceDisplay:
     >>> way = ("smoothed tree", SmoothedClassifier(DecisionTreeClassifier(max_depth=1), random_state=0))
     >>> result = price(np.linspace(0, 1, 60)[:, None], np.arange(60) // 30, WeightedLp([0.8]), [0.5, 1], way=way, cv=3)
     >>> PriceDisplay.from_price(result).ax_.get_ylabel()
-    'Brier score of people held out'
+    'Brier score of people held out (lower is better)'
     """
 
     ax_: Any
@@ -85,8 +85,16 @@ class PriceDisplay:
             lw=2,
             elinewidth=1.4,
             capsize=3,
-            label=f"{result.title}, within the metric",
             zorder=3,
+        )
+        ax.annotate(
+            f"{result.title}, within the metric",
+            (scales[0], table[name].iloc[0]),
+            xytext=(9, 7),
+            textcoords="offset points",
+            fontsize=9,
+            fontweight="bold",
+            color=BLUE,
         )
         if result.meets is not None and result.meets > scales[0]:
             level = result.reference.row[name]
@@ -102,9 +110,8 @@ class PriceDisplay:
         ax.set_xticks(scales, [f"x {scale:g}" for scale in scales])
         ax.minorticks_off()
         ax.set_xlabel("Scale of the metric: stricter to the left, looser to the right")
-        ax.set_ylabel(f"{measure.title} of people held out")
+        ax.set_ylabel(f"{measure.title} of people held out (lower is better)")
         ax.margins(y=0.12)
-        ax.legend(loc="upper right", bbox_to_anchor=(1.0, 0.9), frameon=False, fontsize=9)
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
