@@ -122,7 +122,7 @@ class CategoricalColumn(Frozen):
         missing = float(len(self.levels)) if self.has_missing else UNSEEN
         try:
             if len(column) == 1:  # one person: counting categories would take longer than all the rest of an answer
-                value = column.iat[0]
+                value: Any = column.iat[0]
                 known_as = self._positions.get(value, UNSEEN)
                 return np.array([missing if known_as == UNSEEN and pd.isna(value) else known_as])
             where, values = pd.factorize(column)  # -1 where missing

@@ -274,7 +274,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "message"), BAD, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("wrong", "message"), BAD, ids=range(len(BAD)))
 def test_bad_input_has_one_clear_error(data, wrong, message):
     model = AdditiveClassifier(**{"metric": METRIC, "penalty": 1e-3} | wrong)
     with pytest.raises(ValueError, match=message):
