@@ -40,6 +40,13 @@ def test_comments_stay_where_they_are(tmp_path):
     assert format_metric(stricter, words=read_words(path)).count("says the bank") == 1
 
 
+def test_a_column_that_stands_twice_is_one_clear_error(tmp_path):
+    path = tmp_path / "m.toml"
+    path.write_text("p = 1\n[numeric]\nage = 1\nage = 2\n")
+    with pytest.raises(FileError, match=r'm.toml.*: not valid TOML \(Key "age" already exists'):
+        read_metric(path)
+
+
 def test_comments_on_a_column_that_is_gone_are_not_lost(tmp_path):
     path = tmp_path / "m.toml"
     path.write_text(format_metric(METRIC).replace("age = 0.004 #", "# ask Ada\nage = 0.004 # disputed;"))

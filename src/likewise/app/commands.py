@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise.app.files import FileError, atomic_write
-from likewise.app.holdout import PLAIN, PROMISED, hold_out, measure_models
+from likewise.app.held_out import PLAIN, PROMISED, hold_out, measure_models
 from likewise.app.tables import Dialect, Note, date_columns, named, no_note, read_table, tidy
 from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.tabular import TableMetric

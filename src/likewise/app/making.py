@@ -242,7 +242,7 @@ def _say_reach(say: Say, reach: Reach) -> None:
 
 
 def _say_scores(say: Say, done: Any) -> None:
-    from likewise.app.holdout import is_no_better_than_constant
+    from likewise.app.held_out import is_no_better_than_constant
 
     say(f"\n{done.measured_on}", measured_on=done.measured_on)
     if done.scores is not None:

@@ -162,13 +162,14 @@ def _by_people(comment: str, unit: str) -> str:
 def read_metric(path: str | Path) -> TableMetric:
     """Read a metric file; errors name the line."""
     import tomlkit
-    from tomlkit.exceptions import ParseError
+    from tomlkit.exceptions import TOMLKitError
 
     text = _read_text(path)
     try:
         given = tomlkit.parse(text).unwrap()
-    except ParseError as error:
-        raise FileError(f"{path}, line {error.line}: not valid TOML ({error}).") from None
+    except TOMLKitError as error:
+        where = f", line {error.line}" if hasattr(error, "line") else ""
+        raise FileError(f"{path}{where}: not valid TOML ({error}).") from None
     known = ("p", "numeric", "categorical", "missing", "units")
     for key in given:
         if key not in known:
