@@ -96,9 +96,16 @@ def test_metrics_are_values():
     assert again == metric(2, {"income": 0.4})
     assert hash(again) == hash(metric(2, {"income": 0.4}))
     assert metric() != metric(2)
-    assert repr(metric()) == (
-        "TableMetric(numeric: age=0.01, income=0.0001, grade=0.2; mismatch: region=0.3, citizen=0.1; p=1)"
+
+
+def test_the_words_of_a_metric_have_its_missing_weights():
+    numbers, rest = (
+        "TableMetric(numeric: age=0.01, income=0.0001, grade=0.2; mismatch: region=0.3, citizen=0.1",
+        "; p=1)",
     )
+    assert repr(metric(missing="refuse")) == numbers + rest
+    assert repr(metric(missing={"income": 0.4})) == f"{numbers}; missing: income=0.4{rest}"
+    assert "missing" not in repr(TableMetric({"age": 0.1, "zip": 0}))  # what must not matter is not promised by absence
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from test_report import HOSTILE, hostile
 from test_report_data import METRIC, mortgage, rows_of
 
 from likewise import TableMetric
-from likewise.app.files import read_metric
+from likewise.app.metric_files import read_metric
 from likewise.report import ReportData, render
 from likewise.report.view import prepare
 from likewise.report.words import figure, points

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise.app.files import FileError, atomic_write, read_table
+from likewise.app.files import FileError, atomic_write
+from likewise.app.held_out import PLAIN, PROMISED, hold_out, measure_models
+from likewise.app.tables import Dialect, Note, date_columns, named, no_note, read_table, tidy
+from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.tabular import TableMetric
 from likewise.models.pipelines import categorical_columns, table_model
 from likewise.models.preprocessing import UnprovableError
@@ -19,6 +23,25 @@ from likewise.reveal.estimated import estimate_minimal_metric
 from likewise.reveal.exact import minimal_metric
 
 _MOST_PEOPLE = 6000  # distinct people whose pairs are searched for the minimal metric of any model
+_FEW_KINDS, _MOST_KINDS = 10, 50
+_TWINS = {"logistic": "linear"}  # of numbers
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True, eq=False)
+class Learnable:
+    """A table to learn from: people, outcomes, and what the outcomes are."""
+
+    X: pd.DataFrame
+    y: npt.NDArray[Any]
+    task: Task
+    units: dict[str, str]
+
+    @property
+    def classify(self) -> bool:
+        """Whether outcomes are kinds rather than numbers."""
+        return self.task == "classification"
 
 
 @dataclass(frozen=True)
@@ -31,75 +54,209 @@ class Revealed:
 
 
 def people_and_outcomes(
-    path: str | Path, target: str, drop: Sequence[str] = ()
-) -> tuple[pd.DataFrame, npt.NDArray[Any]]:
-    """Read a table and split off its target."""
-    table = read_table(path)
+    path: str | Path,
+    target: str,
+    drop: Sequence[str] = (),
+    *,
+    dialect: Dialect | None = None,
+    task: Task | None = None,
+    metric: TableMetric | None = None,
+    note: Note = no_note,
+) -> Learnable:
+    """Read a table and split off its target; where a metric is given, its columns only."""
+    given, where = read_table(path, dialect, note), named(path)
     for name in (target, *drop):
-        if name not in table.columns:
-            raise FileError(f"{path} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
-    if not len(table):
-        raise FileError(f"{path} has no rows.")
+        if name not in given.columns:
+            raise FileError(f"{where} has no column {name!r}; it has {', '.join(map(repr, given.columns))}.")
+    given = given.drop(columns=[name for name in drop if name != target])
+    if not len(given):
+        raise FileError(f"{where} has no rows.")
+    table = tidy(given, dialect, note, categorical=[] if metric is None else list(metric.categorical))
     if table[target].isna().any():
-        raise FileError(f"{path}: the target {target!r} is missing in some rows. Drop these first.")
-    X = table.drop(columns=[target, *drop])
+        raise FileError(f"{where}: the target {target!r} is missing in some rows. Drop these first.")
+    X = table.drop(columns=target)
+    if metric is not None:
+        X = columns_of(X, metric, path, note)
     if not X.shape[1]:
-        raise FileError(f"{path} has no column but the target, so there is nothing to predict it from.")
-    if table[target].nunique() > 50:
-        raise FileError(
-            f"{path}: the target {target!r} has {table[target].nunique()} different values; the command line is for "
-            "outcomes of few kinds. Use SmoothedRegressor in Python for numbers."
-        )
-    return X, table[target].to_numpy()
+        raise FileError(f"{where} has no column but the target, so there is nothing to predict it from.")
+    units = dict.fromkeys(date_columns(given[X.columns], X), "days")
+    task = task_of(table[target], where, task)
+    y = table[target].to_numpy()
+    return Learnable(X, y if task == "classification" else y.astype(np.float64), task, units)
 
 
-def columns_of(table: pd.DataFrame, metric: TableMetric, path: str | Path) -> pd.DataFrame:
-    """The columns that the metric names, in the order of the table."""
+def task_of(target: pd.Series[Any], where: str, asked: Task | None = None) -> Task:
+    """Whether a target is one of few kinds or a number: as asked, or by its values where they leave no doubt."""
+    n_kinds, name = target.nunique(), target.name
+    numbers = pd.api.types.is_numeric_dtype(target.dtype) and not pd.api.types.is_bool_dtype(target.dtype)
+    if asked == "regression" and not numbers:
+        raise FileError(f"{where}: the target {name!r} must hold numbers for --task regression; it holds text.")
+    if asked == "classification" or not numbers:
+        if n_kinds > _MOST_KINDS:
+            raise FileError(
+                f"{where}: the target {name!r} has {n_kinds} different values, too many for kinds of outcomes "
+                f"(at most {_MOST_KINDS}). Is it the right column?"
+            )
+        return "classification"
+    if asked == "regression":
+        return "regression"
+    whole = bool((target % 1 == 0).all())
+    if n_kinds <= _FEW_KINDS and (whole or n_kinds <= 2):
+        return "classification"
+    if n_kinds > _MOST_KINDS or not whole:
+        return "regression"
+    raise FileError(
+        f"{where}: the target {name!r} has {n_kinds} different whole numbers, which could be kinds or a number. Say "
+        "--task classification or --task regression."
+    )
+
+
+def columns_of(
+    table: pd.DataFrame, metric: TableMetric, path: str | Path, note: Note = no_note, *, aside: Collection[str] = ()
+) -> pd.DataFrame:
+    """The columns that the metric names, in the order of the table; those `aside` are not missed."""
+    where = named(path)
     absent = [name for name in metric.columns if name not in table.columns]
     if absent:
-        raise FileError(f"{path} has no column {absent[0]!r}, which the metric names; it has {list(table.columns)}.")
-    return table[[name for name in table.columns if name in metric.columns]]
+        raise FileError(f"{where} has no column {absent[0]!r}, which the metric names; it has {list(table.columns)}.")
+    others = [str(name) for name in table.columns if name not in metric.columns and name not in aside]
+    if others:
+        note(f"Left out, since the metric does not name {'it' if len(others) == 1 else 'them'}: {', '.join(others)}.")
+    X = table[[name for name in table.columns if name in metric.columns]]
+    for name in metric.numeric:
+        if name not in metric.missing and X[name].isna().any():
+            raise FileError(
+                f"Column {name!r} has missing numbers, which the metric refuses. Fill them in, or say what a missing "
+                f"number weighs, between 0 and 1, in the metric file: [missing] {name} = 1."
+            )
+    return X
 
 
-def reveal(X: pd.DataFrame, y: npt.NDArray[Any], kind: str, seed: int, units: dict[str, str] | None = None) -> Revealed:
+def without_empty(X: pd.DataFrame, note: Note) -> pd.DataFrame:
+    """Leave out columns without a single value: nothing can be learned from them."""
+    empty = [str(name) for name in X.columns if X[name].isna().all()]
+    for name in empty:
+        note(f"Column {name!r} is entirely empty: it is left out.")
+    if len(empty) == X.shape[1]:
+        raise FileError("Every column but the target is entirely empty, so there is nothing to predict it from.")
+    return X.drop(columns=empty)
+
+
+def constant_columns(X: pd.DataFrame, note: Note) -> list[str]:
+    """Columns in which everyone is alike."""
+    found = [str(name) for name in X.columns if X[name].nunique(dropna=False) == 1]
+    for name in found:
+        note(f"Column {name!r} is the same for everyone: the model cannot use it, and its weight is 0.")
+    return found
+
+
+def restricted(metric: TableMetric, columns: Collection[str]) -> TableMetric:
+    """The metric of some of its columns. It is nowhere larger, so a promise under it is one under the metric."""
+    return TableMetric(
+        {name: weight for name, weight in metric.numeric.items() if name in columns},
+        {name: weight for name, weight in metric.categorical.items() if name in columns},
+        metric.p,
+        missing={name: weight for name, weight in metric.missing.items() if name in columns} or "refuse",
+        units={name: unit for name, unit in metric.units.items() if name in columns},
+    )
+
+
+def model_of(X: pd.DataFrame, kind: str, *, regression: bool) -> Any:
+    """An unfitted model of a kind of `--model`, or its twin for numbers."""
+    return table_model(X, _TWINS.get(kind, kind), "numbers") if regression else table_model(X, kind)
+
+
+def reveal(
+    X: pd.DataFrame,
+    y: npt.NDArray[Any],
+    kind: str,
+    seed: int,
+    units: dict[str, str] | None = None,
+    *,
+    regression: bool = False,
+) -> Revealed:
     """Train a model of the given kind and read its minimal metric: exactly, or on the people in `X`."""
-    model = table_model(X, kind)
+    model = model_of(X, kind, regression=regression)
     seeds = {name: seed for name in model.get_params() if name.endswith("random_state")}
     model.set_params(**seeds).fit(X, y)
-    categorical = categorical_columns(X)
-    has_missing = bool(X.drop(columns=categorical).isna().any(axis=None))
-    missing: Any = "category" if has_missing else "refuse"
+    output_range = (float(y.min()), float(y.max())) if regression else None
+    name = _TWINS.get(kind, kind) if regression else kind
     try:
-        found: Any = minimal_metric(model)
-        how = f"Revealed exactly from a {kind} model: no smaller distance fits it."
+        found: Any = minimal_metric(model, output_range=output_range)
+        how = f"Revealed exactly from a {name} model: no smaller distance fits it."
     except UnprovableError:
-        complete = X if not has_missing else X[~X.drop(columns=categorical).isna().any(axis=1)]
-        distinct = complete.drop_duplicates()
+        distinct = X.drop_duplicates()
         some = distinct.iloc[np.unique(np.linspace(0, len(distinct) - 1, _MOST_PEOPLE).astype(int))]
-        found = estimate_minimal_metric(model, some).metric
+        found = estimate_minimal_metric(
+            model, some, categorical=categorical_columns(X), output_range=output_range
+        ).metric
+        of = f" of {len(distinct):,}" if len(some) < len(distinct) else ""
         how = (
-            f"Revealed from a {kind} model: no smaller distance fits all pairs of {len(some):,} distinct people of the "
-            "table. For others it is an estimate."
+            f"Revealed from a {name} model: no smaller distance fits all pairs of {len(some):,}{of} distinct people of "
+            "the table. For others it is an estimate."
         )
     if found.takes_tables:
-        numeric, mismatch = dict(found.numeric), dict(found.categorical)
+        numeric, mismatch, missing = dict(found.numeric), dict(found.categorical), dict(found.missing)
+        if X[list(numeric)].isna().any(axis=None):  # where some are missing, others may be: nothing is known of these
+            missing = dict.fromkeys(numeric, 1.0) | missing
     else:
-        numeric, mismatch = dict(zip(X.columns, found.weights.tolist(), strict=True)), {}
-    return Revealed(TableMetric(numeric, mismatch, missing=missing, units=units), how, model)
+        numeric, mismatch, missing = dict(zip(X.columns, found.weights.tolist(), strict=True)), {}, {}
+    return Revealed(TableMetric(numeric, mismatch, missing=missing or "refuse", units=units), how, model)
 
 
-def edit(metric: TableMetric, zero: Sequence[str]) -> TableMetric:
-    """Set the weights of some columns to 0: they must not matter."""
+def edit(metric: TableMetric, zero: Sequence[str], factor: float = 1.0) -> TableMetric:
+    """Set the weights of some columns to 0, since they must not matter, and multiply distances by `factor`."""
     for name in zero:
         if name not in metric.columns:
             raise ValueError(f"--zero must name columns of the table; there is no {name!r} among {metric.columns}.")
-    return TableMetric(
+    edited = TableMetric(
         {name: 0.0 if name in zero else weight for name, weight in metric.numeric.items()},
         {name: 0.0 if name in zero else weight for name, weight in metric.categorical.items()},
         metric.p,
-        missing=metric.missing or "refuse",
+        missing={name: weight for name, weight in metric.missing.items() if name not in zero} or "refuse",
         units=metric.units,
     )
+    return edited if factor == 1 else edited.scaled(factor)
+
+
+@dataclass(frozen=True, eq=False)
+class Enforcement:
+    """A fitted model, and what it is worth on people held out (None if there were too few)."""
+
+    model: Any
+    scores: pd.DataFrame | None
+    measured_on: str
+
+
+def enforce(estimator: Any, plain: Any, data: Learnable, *, share: float) -> Enforcement:
+    """Fit an estimator within a metric to all people; measure it, fitted to some of them, on the others.
+
+    Parameters
+    ----------
+    estimator : unfitted estimator of `likewise.enforce`
+    plain : unfitted model without a promise
+    data : Learnable
+    share : float
+        Of the people, held out to measure on.
+    """
+    from sklearn.base import clone
+
+    X, y = data.X, data.y
+    parts = hold_out(y, share, classify=data.classify)
+    scores, measured_on = None, f"Nobody was held out of the {len(y):,} people, so nothing was measured."
+    if parts is not None:
+        learn, measure = parts
+        models = {PROMISED: clone(estimator), PLAIN: clone(plain)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", VacuousGuaranteeWarning)  # it is said once, of the model that is saved
+            for model in models.values():
+                model.fit(X.iloc[learn], y[learn])
+        scores = measure_models(models, X.iloc[measure], y[measure], y[learn], classify=data.classify)
+        measured_on = (
+            f"Measured on {len(measure):,} people held out, by a model of the other {len(learn):,}. The model that is "
+            f"saved has learned from all {len(y):,}."
+        )
+    return Enforcement(estimator.fit(X, y), scores, measured_on)
 
 
 def read_key(path: str | Path) -> bytes:

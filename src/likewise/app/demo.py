@@ -9,7 +9,8 @@ from sklearn.model_selection import train_test_split
 
 from likewise import SmoothedClassifier, audit
 from likewise.app.commands import edit, reveal, write_report
-from likewise.app.files import save_model, write_metric
+from likewise.app.files import save_model
+from likewise.app.metric_files import write_metric
 from likewise.app.scale import Order, score_file
 from likewise.datasets import load_mortgages
 from likewise.models.pipelines import table_model

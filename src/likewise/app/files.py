@@ -1,4 +1,4 @@
-"""Metrics, models and tables on disk: readable, checked, and never half-written."""
+"""Files that are never half-written nor written over by mistake, and models in them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from sklearn.base import BaseEstimator
 
 from likewise.guarantees.curves import Curve
 from likewise.metrics.abstract import Metric
-from likewise.metrics.tabular import TableMetric
 
 _VERSIONED = ("likewise", "numpy", "scikit-learn")
 _FORMAT = 1
@@ -25,6 +23,18 @@ _FORMAT = 1
 
 class FileError(ValueError):
     """A file that cannot be read or does not fit; the message says which, why, and what to do."""
+
+
+def check_free(out: str | Path, *inputs: str | Path | None, force: bool = False) -> None:
+    """Raise if `out` is one of the inputs of a command, or a file that is there already and may not be replaced."""
+    path = Path(out)
+    for given in inputs:
+        if given is not None and Path(given).exists() and path.exists() and path.samefile(given):
+            raise FileError(f"{out} is read by this command, so it is not written over. Give another --out.")
+    if path.is_dir():
+        raise FileError(f"{out} is a directory. Give the name of a file as --out.")
+    if path.exists() and not force:
+        raise FileError(f"{out} is there already. Give another --out, or --force to replace it.")
 
 
 @contextmanager
@@ -45,122 +55,6 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         raise FileError(f"Cannot write {path}: {error.strerror or error}.") from None
     finally:
         temporary.unlink(missing_ok=True)
-
-
-# -- metrics ----------------------------------------------------------------------------------------------------
-
-
-def write_metric(metric: TableMetric, path: str | Path, *, note: str = "") -> None:
-    """Write a metric as TOML that people can edit, with what each weight means as a comment."""
-    with atomic_write(path) as temporary:
-        temporary.write_text(format_metric(metric, note=note), encoding="utf-8")
-
-
-def format_metric(metric: TableMetric, *, note: str = "") -> str:
-    """Return the text of a metric file."""
-    import tomlkit
-
-    worth = dict(zip(metric.describe()["column"], metric.describe()["one point"], strict=True))
-    document = tomlkit.document()
-    for line in (
-        "A distance between people. Two people at distance 0.05 may be treated differently by 5 percentage points.",
-        "Edit the weights, then use this file with likewise smooth or likewise audit. 0 means: must not matter.",
-        *note.splitlines(),
-    ):
-        document.add(tomlkit.comment(line))
-    document.add("p", _number(metric.p))
-    sections: list[tuple[str, str, Any]] = [
-        (
-            "numeric",
-            "Weight per unit of the column, and the difference that is worth one percentage point.",
-            metric.numeric,
-        ),
-        ("categorical", "Weight of any two different values, between 0 and 1.", metric.categorical),
-        ("missing", "Weight between a person who has the number and one who has not, between 0 and 1.", metric.missing),
-        ("units", "What one unit of a column is; shown in reports.", metric.units),
-    ]
-    for name, meaning, values in sections:
-        if not values:
-            continue
-        table = tomlkit.table()
-        table.add(tomlkit.comment(meaning))
-        for column, value in values.items():
-            item = tomlkit.item(value if isinstance(value, str) else _number(value))
-            if name in ("numeric", "categorical"):
-                item.comment(_plain(f"1 point = {worth[column]}" if name == "numeric" and value else worth[column]))
-            table.add(column, item)
-        document.add(tomlkit.nl())
-        document.add(name, table)
-    return tomlkit.dumps(document)
-
-
-def read_metric(path: str | Path) -> TableMetric:
-    """Read a metric file; errors name the line."""
-    import tomlkit
-    from tomlkit.exceptions import ParseError
-
-    text = _read_text(path)
-    try:
-        given = tomlkit.parse(text).unwrap()
-    except ParseError as error:
-        raise FileError(f"{path}, line {error.line}: not valid TOML ({error}).") from None
-    known = ("p", "numeric", "categorical", "missing", "units")
-    for key in given:
-        if key not in known:
-            raise FileError(f"{path}, line {_line(text, None, key)}: unknown entry {key!r}; use {', '.join(known)}.")
-    for section in known[1:]:
-        if not isinstance(given.get(section, {}), dict):
-            raise FileError(f"{path}, line {_line(text, None, section)}: [{section}] must be a section with columns.")
-        for column, value in given.get(section, {}).items():
-            weighted = [*given.get("numeric", {}), *(given.get("categorical", {}) if section == "units" else {})]
-            if section in ("missing", "units") and column not in weighted:
-                raise FileError(
-                    f"{path}, line {_line(text, section, column)}: {column!r} has no weight in this metric."
-                )
-            # One column at a time, so that an error is about a line.
-            sample: dict[str, Any] = {"numeric": {column: 1.0}, section: {column: value}}
-            if section == "categorical":
-                sample.pop("numeric")
-            _try(lambda sample=sample: TableMetric(**sample), path, _line(text, section, column))
-    missing: Any = given.pop("missing", None) or "refuse"
-    metric: TableMetric = _try(lambda: TableMetric(**given, missing=missing), path, _line(text, None, "p"))
-    return metric
-
-
-def _try(make: Any, path: str | Path, line: int) -> Any:
-    try:
-        return make()
-    except (TypeError, ValueError) as error:
-        raise FileError(f"{path}, line {line}: {error}") from None
-
-
-def _line(text: str, section: str | None, key: str) -> int:
-    """Line of an entry; 1 if it is written in a way that is not found."""
-    import tomlkit
-
-    where = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        bare = line.strip()
-        if bare.startswith("["):
-            where = bare.strip("[] \t")
-            if section is None and where == key:
-                return number
-        elif where == section and "=" in bare:
-            name = bare.split("=")[0].strip()
-            if name in (key, tomlkit.string(key).as_string(), f"'{key}'"):
-                return number
-    return 1
-
-
-def _number(value: float) -> int | float:
-    return int(value) if float(value).is_integer() and abs(value) < 1e15 else float(value)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
-
-
-# -- models -----------------------------------------------------------------------------------------------------
 
 
 def save_model(model: Any, path: str | Path) -> None:
@@ -200,7 +94,7 @@ def model_from_bytes(data: bytes, name: str) -> Any:
         document = None if unknown else skops.io.loads(data, trusted=types)
     except Exception as error:  # whatever a damaged archive leads to
         raise FileError(
-            f"{name} is not a model saved by likewise, or it is damaged ({_plain(str(error))[:120]})."
+            f"{name} is not a model saved by likewise, or it is damaged ({' '.join(str(error).split())[:120]})."
         ) from None
     if unknown:
         raise FileError(f"{name} holds objects of type {unknown[0]}, which likewise does not load.")
@@ -246,34 +140,6 @@ def _allowed(kind: str) -> bool:
 
 def _minor(text: str) -> tuple[str, ...]:
     return tuple(text.split(".")[:2])
-
-
-# -- tables -----------------------------------------------------------------------------------------------------
-
-
-def read_table(path: str | Path) -> pd.DataFrame:
-    """Read a CSV or Parquet file."""
-    path = Path(path)
-    if not path.is_file():
-        raise FileError(f"There is no file {path}.")
-    kind = "".join(path.suffixes).lower()
-    try:
-        if kind.endswith(".parquet"):
-            return pd.read_parquet(path)
-        if kind.endswith((".csv", ".csv.gz")):
-            return pd.read_csv(path)
-    except Exception as error:  # pandas and pyarrow raise many kinds
-        raise FileError(f"Cannot read {path}: {_plain(str(error))[:200]}.") from None
-    raise FileError(f"{path} must be a .csv, .csv.gz or .parquet file.")
-
-
-def _read_text(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileError(f"There is no file {path}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"Cannot read {path}: {error}.") from None
 
 
 def _umask() -> int:

@@ -6,6 +6,7 @@ bit.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import hmac
 import json
@@ -25,7 +26,10 @@ import pyarrow.parquet as pq
 
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
+from likewise.app.batches import Batches
 from likewise.app.files import FileError, atomic_write, model_from_bytes
+from likewise.app.tables import Dialect, Note, kind_of, no_note
+from likewise.metrics.columns import NumericColumn
 
 BATCH_ROWS = 20_000
 
@@ -90,11 +94,13 @@ def score_file(
     *,
     keep: tuple[str, ...] = (),
     batch_rows: int = BATCH_ROWS,
+    dialect: Dialect | None = None,
     jobs: int = 1,
     cluster: str | None = None,
     verbose: bool = False,
+    note: Note = no_note,
 ) -> int:
-    """Score the people in a CSV or Parquet file into a Parquet file; return their number.
+    """Score the people in a CSV or Parquet file into another one; return their number.
 
     Finished batches are kept in ``<target>.parts`` until all are there, so an interrupted run goes on where it stopped.
 
@@ -106,28 +112,40 @@ def score_file(
         Columns of the source to repeat in the target.
     batch_rows : int
         People at a time: memory does not depend on the size of the file.
+    dialect : Dialect, optional
+        How the source is written, if it is CSV.
     jobs : int
         Processes on this machine.
     cluster : str, optional
         Address of a Dask scheduler, instead of processes here.
     verbose : bool
+    note : callable
+        Takes a line on what is not plain in the source.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        With what is done, and how to go on.
     """
     source, target = Path(source), Path(target)
-    if target.suffix.lower() != ".parquet" or target.resolve() == source.resolve():
-        raise FileError(f"Scores must go into a .parquet file other than the table itself; got {target}.")
+    if kind_of(target) and target.resolve() == source.resolve():
+        raise FileError(f"Scores must go into a file other than the table itself; got {target}.")
+    dialect = dialect or Dialect()
     parts = Path(f"{target}.parts")
-    _prepare_parts(parts, order, source, keep, batch_rows)
-    n_rows = 0
+    _prepare_parts(parts, order, source, keep, batch_rows, dialect)
+    done = 0
 
-    def pending() -> Iterator[tuple[Path, pd.DataFrame]]:
-        nonlocal n_rows
-        for i, batch in enumerate(_batches(source, batch_rows)):
+    def pending(people: Batches, advance: Callable[[int], None]) -> Iterator[tuple[Path, pd.DataFrame]]:
+        nonlocal done
+        for i, batch in enumerate(people):
             absent = [name for name in keep if name not in batch.columns]
             if absent:
                 raise FileError(f"{source} has no column {absent[0]!r} to keep; it has {list(batch.columns)}.")
-            n_rows += len(batch)
             part = parts / f"{i:08d}.parquet"
-            if len(batch) and not part.exists():
+            if part.exists():
+                done += len(batch)
+                advance(len(batch))
+            elif len(batch):
                 yield part, batch
 
     def store(part: Path, batch: pd.DataFrame, scores: pd.DataFrame) -> None:
@@ -135,21 +153,35 @@ def score_file(
         with atomic_write(part) as temporary:
             pd.concat([*columns, scores], axis=1).to_parquet(temporary, index=False)
 
-    total = _count_rows(source)
+    total = None
     try:
-        with progress_bar("Scoring", total, show=verbose) as advance:
-            for part, batch, scores in _compute(order, pending(), jobs, cluster):
-                store(part, batch, scores)
-                advance(len(batch))
-        if n_rows == 0:
+        numbers = [name for name in numeric_columns(_loaded(order.model)) if name not in keep]
+        people = Batches(source, batch_rows, dialect, numbers, note)
+        total = people.n_people
+        if total == 0:
             raise FileError(f"{source} has no rows, so there is nobody to score.")
-    except BaseException:
+        with progress_bar("Scoring", total, show=verbose) as advance:
+            for part, batch, scores in _compute(order, pending(people, advance), jobs, cluster):
+                store(part, batch, scores)
+                done += len(batch)
+                advance(len(batch))
+        _join(sorted(parts.glob("*.parquet")), target)
+    except BaseException as error:
         if not any(parts.glob("*.parquet")):  # nothing to go on from
             shutil.rmtree(parts)
+        elif isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(
+                f"{done:,} of {total:,} people are done and kept in {parts}: the same command goes on from there."
+            ) from None
         raise
-    _join(sorted(parts.glob("*.parquet")), target)
     shutil.rmtree(parts)
-    return n_rows
+    return total
+
+
+def numeric_columns(model: Any) -> list[str]:
+    """Columns of a model's table that hold plain numbers."""
+    columns = getattr(getattr(model, "coding_", None), "columns", ())
+    return [str(c.name) for c in columns if isinstance(c, NumericColumn) and c.categories is None]
 
 
 def _compute(
@@ -225,52 +257,9 @@ def _finished(
 # -- batches in, parts out --------------------------------------------------------------------------------------
 
 
-def _batches(source: Path, batch_rows: int) -> Iterator[pd.DataFrame]:
-    if not source.is_file():
-        raise FileError(f"There is no file {source}.")
-    name = source.name.lower()
-    try:
-        if name.endswith(".parquet"):
-            with pq.ParquetFile(source) as file:
-                for batch in file.iter_batches(batch_size=batch_rows):
-                    yield batch.to_pandas()
-        elif name.endswith((".csv", ".csv.gz")):
-            # Types from the whole file, or a column could be text in one batch and numbers in the next.
-            kinds = _csv_kinds(source, batch_rows)
-            with pd.read_csv(source, chunksize=batch_rows, dtype=kinds) as reader:
-                yield from reader
-        else:
-            raise FileError(f"{source} must be a .csv, .csv.gz or .parquet file.")
-    except FileError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileError(f"Cannot read {source}: {' '.join(str(error).split())[:200]}.") from None
-
-
-def _csv_kinds(source: Path, batch_rows: int) -> dict[str, Any]:
-    kinds: dict[str, Any] = {}
-    with pd.read_csv(source, chunksize=batch_rows) as reader:
-        for batch in reader:
-            for name, kind in batch.dtypes.items():
-                known = kinds.setdefault(str(name), kind)
-                if known != kind:
-                    numbers = pd.api.types.is_numeric_dtype(known) and pd.api.types.is_numeric_dtype(kind)
-                    booleans = pd.api.types.is_bool_dtype(known) or pd.api.types.is_bool_dtype(kind)
-                    kinds[str(name)] = np.dtype(np.float64) if numbers and not booleans else np.dtype(object)
-    return kinds
-
-
-def _count_rows(source: Path) -> int | None:
-    """Rows of a Parquet file; a CSV file would have to be read to tell."""
-    if source.name.lower().endswith(".parquet") and source.is_file():
-        try:
-            return int(pq.read_metadata(source).num_rows)
-        except (pa.ArrowException, OSError):
-            return None  # reading it will say what is wrong
-    return None
-
-
-def _prepare_parts(parts: Path, order: Order, source: Path, keep: tuple[str, ...], batch_rows: int) -> None:
+def _prepare_parts(
+    parts: Path, order: Order, source: Path, keep: tuple[str, ...], batch_rows: int, dialect: Dialect
+) -> None:
     """Make the directory of parts, or check that the one that is there belongs to this very run."""
     if not source.is_file():
         raise FileError(f"There is no file {source}.")
@@ -283,6 +272,7 @@ def _prepare_parts(parts: Path, order: Order, source: Path, keep: tuple[str, ...
         "source": [str(source.resolve()), status.st_size, status.st_mtime_ns],
         "keep": list(keep),
         "batch_rows": batch_rows,
+        "dialect": asdict(dialect),
     }
     record = parts / "plan.json"
     if parts.exists():
@@ -300,11 +290,18 @@ def _prepare_parts(parts: Path, order: Order, source: Path, keep: tuple[str, ...
 
 
 def _join(parts: list[Path], target: Path) -> None:
-    """Write the parts, in order, into one Parquet file, one at a time."""
-    schema = pa.unify_schemas([pq.read_schema(part) for part in parts], promote_options="permissive")
-    with atomic_write(target) as temporary, pq.ParquetWriter(temporary, schema) as writer:
-        for part in parts:
-            writer.write_table(pq.read_table(part).cast(schema))
+    """Write the parts, in order, into one file, one at a time."""
+    with atomic_write(target) as temporary:
+        if kind_of(target) == "parquet":
+            schema = pa.unify_schemas([pq.read_schema(part) for part in parts], promote_options="permissive")
+            with pq.ParquetWriter(temporary, schema) as writer:
+                for part in parts:
+                    writer.write_table(pq.read_table(part).cast(schema))
+            return
+        packed = target.name.lower().endswith(".gz")
+        with gzip.open(temporary, "wb") if packed else open(temporary, "wb") as file:
+            for i, part in enumerate(parts):
+                pd.read_parquet(part).to_csv(file, index=False, header=i == 0)
 
 
 @lru_cache(maxsize=1)

@@ -169,8 +169,9 @@ class TableMetric(Metric):
     def __repr__(self) -> str:
         weights = ", ".join(f"{name}={weight:.6g}" for name, weight in self.numeric.items())
         mismatch = ", ".join(f"{name}={weight:.6g}" for name, weight in self.categorical.items())
-        parts = [f"numeric: {weights}" if weights else "", f"mismatch: {mismatch}" if mismatch else ""]
-        return f"TableMetric({'; '.join(part for part in parts if part)}; p={self.p:g})"
+        absent = ", ".join(f"{name}={weight:.6g}" for name, weight in self.missing.items() if self.numeric[name])
+        named = (("numeric", weights), ("mismatch", mismatch), ("missing", absent))
+        return f"TableMetric({'; '.join(f'{name}: {part}' for name, part in named if part)}; p={self.p:g})"
 
     def _key(self) -> tuple[Any, ...]:
         weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, self.missing))  # units are words

@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import pandas as pd
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.neural_network import MLPClassifier
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
@@ -24,7 +29,11 @@ _MODELS: dict[str, Any] = {
 }
 _MODELS_OF_NUMBERS: dict[str, Any] = {
     "linear": LinearRegression,
+    "forest": lambda: RandomForestRegressor(100, min_samples_leaf=10),
     "boosting": lambda: HistGradientBoostingRegressor(max_iter=100, max_leaf_nodes=15),
+    "network": lambda: TransformedTargetRegressor(
+        MLPRegressor(hidden_layer_sizes=(128, 128), early_stopping=True, max_iter=200), transformer=StandardScaler()
+    ),
 }
 MODELS = tuple(_MODELS)
 
@@ -51,7 +60,8 @@ def table_model(
     ----------
     X : DataFrame
     kind : str
-        For classes "logistic", "forest", "boosting" or "network"; for numbers "linear" or "boosting".
+        For classes "logistic", "forest", "boosting" or "network"; for numbers "linear", "forest", "boosting" or
+        "network".
     task : {"classes", "numbers"}, default="classes"
     columns : sequence of names, optional
         What the model may read; None is every column.

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from likewise._compiling import njit
 from likewise._threads import n_threads
 from likewise._typing import FloatArray, IntArray
 from likewise.pairs.boxes import MARGIN, build, least_gaps, most_difference, most_excess, norm, ranges

@@ -6,7 +6,8 @@ The first `n_numbers` features are numbers, the others codes (`likewise.pairs.sc
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from likewise._compiling import njit
 
 # Bounds are computed by the same operations as the values they bound, which are monotone in floating point except
 # for powers; this relative margin is far above their rounding.

@@ -6,8 +6,8 @@ Importing this module imports numba; callers do so inside functions.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from likewise._compiling import njit
 from likewise._typing import FloatArray, IntArray
 
 

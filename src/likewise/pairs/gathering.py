@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from likewise._compiling import njit
 from likewise._typing import FloatArray, IntArray
 from likewise.pairs.arranged import LEAF, arrange, bound, push_parts, share_out
 from likewise.pairs.points import Kinds

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 
+from likewise._compiling import njit, prange
 from likewise._typing import FloatArray, IntArray
 from likewise.pairs.points import CODE, GAPPY, Kinds
 

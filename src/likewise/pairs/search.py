@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from likewise._compiling import njit
 from likewise._typing import FloatArray, IntArray
 from likewise.pairs.arranged import LEAF, Arranged, arrange, bound, push_parts, share_out
 from likewise.pairs.boxes import MARGIN, least_difference, least_gaps, most_difference, most_gaps, norm

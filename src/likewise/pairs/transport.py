@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
 
+from likewise._compiling import njit, prange
 from likewise._typing import FloatArray, IntArray
 from likewise.pairs.flows import cheapest_transport
 from likewise.pairs.points import Kinds

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-_compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")
+from likewise._compiling import njit
+
+_compiled: Any = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @_compiled

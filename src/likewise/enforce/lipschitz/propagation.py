@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from likewise._compiling import njit
 from likewise.enforce.lipschitz.inputs import CATEGORY, GAPPY
 
 # No shortcut for sums is allowed here: each is made in the order that is written, so that a score has the same bits in
 # any batch, with any number of threads, and with or without vector instructions.
-_compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")
+_compiled: Any = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @_compiled

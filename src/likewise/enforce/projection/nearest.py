@@ -8,8 +8,8 @@ missing; the others are codes. Importing this module imports numba; callers do s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from likewise._compiling import njit
 from likewise.pairs.boxes import MARGIN
 
 LEAF = 64

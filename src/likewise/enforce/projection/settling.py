@@ -5,7 +5,7 @@ Importing this module imports numba; callers do so inside functions.
 
 from __future__ import annotations
 
-from numba import njit
+from likewise._compiling import njit
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
-_compiled: Any = numba.njit(nogil=True, cache=True)
+from likewise._compiling import njit
+
+_compiled: Any = njit(nogil=True, cache=True)
 
 
 @_compiled
@@ -93,7 +94,7 @@ def shifted_layer(z, shift, activation, out):  # type: ignore[no-untyped-def]
 
 
 # Sums may be reordered for vector instructions: the order is fixed when this is compiled.
-@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
 def output_votes(z, bias, activation, weights, last_bias, kind, low, width, total, squares):  # type: ignore[no-untyped-def]
     """Votes of the last layer, summed over rows into `total` and `squares`.
 

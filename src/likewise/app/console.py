@@ -1,0 +1,116 @@
+"""What a command says, to people or machines, and how it ends."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BAD_INPUT, CRASH, STOPPED = 2, 3, 130
+"""Exit codes; 1 is a gate that failed."""
+
+
+class Say:
+    """Where results go: words for people, or one JSON document for machines.
+
+    Results belong to standard output, notes to standard error. If a table of scores takes standard output
+    (`aside`), results go to standard error too.
+    """
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self.aside = False
+        self.facts: dict[str, Any] = {}
+        self.notes: list[str] = []
+
+    def __call__(self, text: str, **facts: Any) -> None:
+        """Say words to people, and the same as facts to machines."""
+        self.facts |= facts
+        if not self.as_json:
+            click.echo(text, err=self.aside)
+
+    def note(self, text: str) -> None:
+        """One line on what was found, done or left out; each once."""
+        if text in self.notes:
+            return
+        self.notes.append(text)
+        if not self.as_json:
+            click.echo(f"Note: {text}", err=True)
+
+    def busy(self, doing: str) -> AbstractContextManager[Any]:
+        """Show that work goes on."""
+        from likewise._progress import progress_bar
+
+        return progress_bar(doing, None, show=not self.as_json)
+
+    def table(self, frame: pd.DataFrame, name: str) -> None:
+        """Show a table."""
+        self.facts[name] = json.loads(frame.to_json(orient="records"))
+        if not self.as_json:
+            click.echo(frame.to_string(index=False), err=self.aside)
+
+    def finish(self, *try_next: str) -> None:
+        """End: with the document, or with what to do next."""
+        if self.as_json:
+            click.echo(json.dumps(self.facts | ({"notes": self.notes} if self.notes else {}), indent=2))
+        elif try_next:
+            click.echo("\nNext: " + "\n      ".join(try_next), err=self.aside)
+
+
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Every way to end: bad input (2) and a crash (3) with one clear line, Ctrl-C (130) with nothing half-written."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of words.")
+    @functools.wraps(function)
+    def wrapped(as_json: bool, **options: Any) -> Any:
+        say = Say(as_json)
+        try:
+            with _warnings_as_notes(say):
+                return function(say, **options)
+        except KeyboardInterrupt as interrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not break into the way out
+            click.echo(" ".join(["Stopped. Nothing was half-written.", *_words(interrupt)]), err=True)
+            sys.exit(STOPPED)
+        except BrokenPipeError:
+            raise  # who reads standard output has seen enough: click ends quietly
+        except Exception as error:
+            if os.environ.get("LIKEWISE_DEBUG"):
+                raise
+            text = " ".join(str(error).split())
+            if isinstance(error, (ValueError, OSError)):
+                click.echo(f"Error: {text}", err=True)
+                sys.exit(BAD_INPUT)
+            click.echo(
+                f"Error in likewise itself: {type(error).__name__}: {text[:300]} "
+                "Set LIKEWISE_DEBUG=1 and run it again to see where.",
+                err=True,
+            )
+            sys.exit(CRASH)
+
+    return wrapped
+
+
+def _words(interrupt: BaseException | None) -> list[str]:
+    """What the work said when it was interrupted, even if a second Ctrl-C broke into that."""
+    while interrupt is not None and not (isinstance(interrupt, KeyboardInterrupt) and interrupt.args):
+        interrupt = interrupt.__context__
+    return [] if interrupt is None else [str(word) for word in interrupt.args]
+
+
+@contextmanager
+def _warnings_as_notes(say: Say) -> Iterator[None]:
+    """A warning is for people: one line without file names."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *place, **more: say.note(" ".join(str(message).split()))
+        yield

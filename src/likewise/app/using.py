@@ -1,0 +1,246 @@
+"""Commands that use a model or scores on people: score, audit."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.app import options
+from likewise.app.console import Say, command
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.app.tables import Dialect
+
+
+@click.command()
+@click.argument("model", type=options.FILE)
+@click.argument("table", type=options.FILE)
+@click.option(
+    "--out", type=options.FILE, default=Path("scores.parquet"), show_default=True, help="Parquet or CSV; - too."
+)
+@options.force
+@click.option("--id", "id_column", help="Column that names people, to repeat beside the scores.")
+@click.option("--keep", multiple=True, help="Another column of the table to repeat beside the scores.")
+@click.option("--intervals", is_flag=True, help="Add what is certain about each person.")
+@click.option("--decide", is_flag=True, help="Add a decision, drawn from the probabilities; needs --key-file.")
+@click.option(
+    "--key-file", type=options.FILE, help="Secret for decisions, 16 bytes or more: who has it can foresee them."
+)
+@click.option("--batch", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
+@click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786.")
+@command
+@options.reads_table
+def score(
+    say: Say,
+    model: Path,
+    table: Path,
+    out: Path,
+    force: bool,
+    id_column: str | None,
+    keep: tuple[str, ...],
+    intervals: bool,
+    decide: bool,
+    key_file: Path | None,
+    batch: int,
+    jobs: int,
+    cluster: str | None,
+    dialect: Dialect,
+) -> None:
+    """Score the people in a table of any size. An interrupted run goes on where it stopped.
+
+    A single - reads CSV from standard input, or writes it to standard output.
+
+    Example: likewise score model.skops loans.csv --id id --out scores.csv
+    """
+    from likewise.app.commands import read_key
+    from likewise.app.files import check_free, load_model
+    from likewise.app.scale import Order, score_file
+    from likewise.app.tables import hinted, is_standard, named
+
+    say.aside = is_standard(out)
+    if say.aside and say.as_json:
+        raise ValueError("--json and --out - both want standard output. Give a file as --out.")
+    if decide != (key_file is not None):
+        raise ValueError("--decide and --key-file go together: decisions are drawn with a secret key.")
+    key = read_key(key_file) if key_file else None
+    load_model(model)  # refuse a bad file before any work
+    if not is_standard(out):
+        check_free(out, model, table, key_file, force=force)
+    order = Order(model.read_bytes(), intervals, key)
+    kept = tuple(dict.fromkeys(([id_column] if id_column else []) + list(keep)))
+    with _standard_streams(table, out) as (source, target):
+        n = score_file(
+            order,
+            source,
+            target,
+            keep=kept,
+            batch_rows=batch,
+            dialect=dialect,
+            jobs=jobs,
+            cluster=cluster,
+            verbose=not say.as_json,
+            note=say.note,
+        )
+    written = "" if say.aside else f"\nWrote {out}"
+    say(f"Scored {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
+    say.finish(f"likewise audit {hinted(table)} --model {model}   (against the metric in the model)")
+
+
+@contextmanager
+def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
+    """Files in place of standard input and output, where one of them is meant. Such a run cannot go on later."""
+    from likewise.app.files import atomic_write
+    from likewise.app.tables import is_standard
+
+    if not is_standard(table) and not is_standard(out):
+        yield table, out
+        return
+    with tempfile.TemporaryDirectory(prefix="likewise-") as place:
+        source, target = table, Path(place) / ("scores.csv" if is_standard(out) else out.name)
+        if is_standard(table):
+            source = Path(place) / "standard input.csv"
+            with open(source, "wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield source, target
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                "Nothing was kept, since it ran on standard input or output: the same command starts anew."
+            ) from None
+        if is_standard(out):
+            with open(target, "rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        else:
+            with atomic_write(out) as temporary:
+                shutil.copyfile(target, temporary)
+
+
+@click.command()
+@click.argument("table", type=options.FILE)
+@click.option("--metric", "metric_file", type=options.FILE, help="Metric file (TOML); by default the one in the model.")
+@click.option("--model", "model_file", type=options.FILE, help="Model file to ask.")
+@click.option("--scores", help="Or: column of the table with scores between 0 and 1 of any other system.")
+@click.option("--range", "output_range", type=float, nargs=2, help="Lowest and highest score, if not 0 and 1.")
+@click.option("--id", "id_column", help="Column that names people.")
+@click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many pairs to list.")
+@click.option("--max-excess", type=float, help="Exit 1 if a pair exceeds its distance by more than this.")
+@click.option("--out", type=options.FILE, help="Write the worst pairs as CSV.")
+@options.force
+@command
+@options.reads_table
+def audit(
+    say: Say,
+    table: Path,
+    metric_file: Path | None,
+    model_file: Path | None,
+    scores: str | None,
+    output_range: tuple[float, float] | None,
+    id_column: str | None,
+    worst: int,
+    max_excess: float | None,
+    out: Path | None,
+    force: bool,
+    dialect: Dialect,
+) -> None:
+    """Search all pairs of people for scores that differ by more than the people do.
+
+    Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 1
+    """
+    from likewise import audit as search
+    from likewise.app.commands import columns_of
+    from likewise.app.files import atomic_write, check_free, load_model
+    from likewise.app.metric_files import read_metric
+    from likewise.app.tables import named, read_table, tidy
+
+    if (model_file is None) == (scores is None):
+        raise ValueError("Give either --model (a file) or --scores (a column of the table).")
+    if model_file is None and metric_file is None:
+        raise ValueError("Give --metric: a column of scores has no metric of its own.")
+    if model_file is not None and output_range is not None:
+        raise ValueError("--range is for --scores: a model knows its own.")
+    if max_excess is not None and not max_excess >= 0:
+        raise ValueError(f"--max-excess must not be negative; got {max_excess}.")
+    if out is not None:
+        check_free(out, table, metric_file, model_file, force=force)
+    model: Any = None if model_file is None else load_model(model_file)
+    chosen = read_metric(metric_file) if metric_file is not None else model.guarantee_.metric
+    given = read_table(table, dialect, say.note)
+    for name in (scores, id_column):
+        if name is not None and name not in given.columns:
+            raise ValueError(f"{named(table)} has no column {name!r}; it has {list(given.columns)}.")
+    people = tidy(given, dialect, say.note, only={*chosen.numeric, *_numbers_of(model), scores})
+    X = columns_of(people, chosen, table, say.note, aside=[name for name in (scores, id_column) if name])
+    if model is None:
+        answers, slack = people[scores], 0.0
+    else:
+        answers, slack, output_range = _answers(model, people, table)
+    allowed = max(1e-9, slack if max_excess is None else max_excess)
+    if metric_file is None:
+        say(f"Against the metric in {model_file}.")
+    with say.busy("Searching all pairs"):
+        found = search(
+            None, X, chosen, predictions=answers, output_range=output_range, tolerance=allowed, n_worst=worst
+        )
+    say(
+        found.coverage,
+        coverage=found.coverage,
+        n_pairs=found.n_pairs,
+        n_violations=found.n_violations,
+        max_excess=found.max_excess,
+        max_ratio=None if found.max_ratio != found.max_ratio else min(found.max_ratio, 1e308),
+    )
+    pairs = found.violations if id_column is None else _named_pairs(found.violations, people[id_column])
+    if found.n_violations:
+        say(
+            "\nThe worst pairs (row_a and row_b count rows of the table from 0):"
+            if id_column is None
+            else f"\nThe worst pairs (by {id_column}):"
+        )
+        say.table(pairs.drop(columns=["n_pairs"]), "worst")
+    if out is not None:
+        with atomic_write(out) as temporary:
+            pairs.to_csv(temporary, index=False)
+        say(f"\nWrote {out}", worst_file=str(out))
+    say.finish()
+    if max_excess is not None and found.n_violations:
+        sys.exit(1)
+
+
+def _numbers_of(model: Any) -> list[str]:
+    from likewise.app.scale import numeric_columns
+
+    return [] if model is None else numeric_columns(model)
+
+
+def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, float, tuple[float, float] | None]:
+    """What a model says about the people, of whom the metric may name other columns; its slack, and its range."""
+    from likewise.app.files import FileError
+    from likewise.app.tables import named
+
+    absent = [name for name in model.feature_names_in_ if name not in people.columns]
+    if absent:
+        raise FileError(f"{named(table)} has no column {absent[0]!r}, which the model needs.")
+    X, guarantee = people[list(model.feature_names_in_)], model.guarantee_
+    if guarantee.output_range is None:
+        return model.predict_proba(X), guarantee.epsilon, None
+    # A mean may leave the range by a rounding.
+    return model.predict(X).clip(*guarantee.output_range), guarantee.epsilon, guarantee.output_range
+
+
+def _named_pairs(pairs: pd.DataFrame, names: pd.Series[Any]) -> pd.DataFrame:
+    """People by name instead of by row."""
+    found = pairs.drop(columns=["row_a", "row_b"])
+    for position, side in enumerate("ab"):
+        found.insert(position, f"{names.name}_{side}", names.to_numpy()[pairs[f"row_{side}"]])
+    return found
