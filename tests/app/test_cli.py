@@ -26,7 +26,8 @@ def work(tmp_path_factory):
     LOANS.assign(score=(LOANS.approved == "yes") * 1.0).to_csv(place / "scored.csv", index=False)
     for command in (
         "metric loans.csv --target approved --drop id --zero race --out metric.toml",
-        "smooth loans.csv --target approved --metric metric.toml --draws 50 --seed 0 --vote soft --out model.skops",
+        "enforce loans.csv --by smoothing "
+        "--target approved --metric metric.toml --draws 50 --seed 0 --vote soft --out model.skops",
     ):
         assert run(place, command).exit_code == 0
     return place
@@ -41,7 +42,9 @@ def test_metric_writes_a_file_that_people_can_edit(work):
 
 
 def test_smooth_says_what_is_promised_and_what_next(work):
-    done = run(work, "smooth loans.parquet --target approved --metric metric.toml --draws 50 --out other.skops")
+    done = run(
+        work, "enforce loans.parquet --by smoothing --target approved --metric metric.toml --draws 50 --out other.skops"
+    )
     assert done.exit_code == 0
     assert "Not covered" in done.output
     assert "Wrote other.skops" in done.output
@@ -92,12 +95,16 @@ def test_decisions_need_a_key(work):
 
 def test_the_same_seed_gives_the_same_model(work):
     for name in ("a", "b"):
-        run(work, f"smooth loans.csv --target approved --metric metric.toml --draws 20 --seed 7 --out {name}.skops")
+        run(
+            work,
+            f"enforce loans.csv --by smoothing "
+            f"--target approved --metric metric.toml --draws 20 --seed 7 --out {name}.skops",
+        )
         run(work, f"score {name}.skops loans.csv --out {name}.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet(work / "a.parquet"), pd.read_parquet(work / "b.parquet"))
 
 
-FRESH = {"metric": "fresh.toml", "smooth": "fresh.skops", "score": "fresh.parquet", "report": "fresh.html"}
+FRESH = {"metric": "fresh.toml", "enforce": "fresh.skops", "score": "fresh.parquet", "report": "fresh.html"}
 
 
 @pytest.fixture(scope="module")
@@ -143,13 +150,28 @@ def mistakes(work):
         ("metric half.parquet --target approved", "Cannot read half.parquet"),
         ("metric people.xlsx --target approved", "must be a .csv, .csv.gz or .parquet file"),
         ("metric loans.csv --target approved --drop id --out nowhere/m.toml", "Cannot write nowhere/m.toml"),
-        ("smooth loans.csv --target approved --metric absent.toml", "There is no file absent.toml"),
-        ("smooth loans.csv --target approved --metric bad.toml", "bad.toml, line 5: p must be a number >= 1"),
-        ("smooth poor.csv --target approved --metric metric.toml", "poor.csv has no column 'income'"),
-        ("smooth blank.csv --target approved --metric metric.toml", "Column 'income' has missing numbers"),
-        ("smooth loans.csv --target approved --metric metric.toml --epsilon 0", "epsilon must be a positive"),
-        ("smooth loans.csv --target approved --metric metric.toml --holdout 1", "--holdout must be a share"),
-        ("smooth loans.csv --target approved --metric metric.toml --draws 0", "n_draws must be a whole number >= 1"),
+        ("enforce loans.csv --by smoothing --target approved --metric absent.toml", "There is no file absent.toml"),
+        (
+            "enforce loans.csv --by smoothing --target approved --metric bad.toml",
+            "bad.toml, line 5: p must be a number >= 1",
+        ),
+        ("enforce poor.csv --by smoothing --target approved --metric metric.toml", "poor.csv has no column 'income'"),
+        (
+            "enforce blank.csv --by smoothing --target approved --metric metric.toml",
+            "Column 'income' has missing numbers",
+        ),
+        (
+            "enforce loans.csv --by smoothing --target approved --metric metric.toml --epsilon 0",
+            "epsilon must be a positive",
+        ),
+        (
+            "enforce loans.csv --by smoothing --target approved --metric metric.toml --holdout 1",
+            "--holdout must be a share",
+        ),
+        (
+            "enforce loans.csv --by smoothing --target approved --metric metric.toml --draws 0",
+            "n_draws must be a whole number >= 1",
+        ),
         ("score absent.skops loans.csv", "There is no model file absent.skops"),
         ("score bad.skops loans.csv", "bad.skops is not a model saved by likewise, or it is damaged"),
         ("score loans.csv loans.csv", "loans.csv is not a model saved by likewise"),

@@ -36,7 +36,9 @@ def revealed(work):
 
 @pytest.fixture(scope="module")
 def smoothed(work, revealed):
-    return run(work, "smooth odd.csv --target approved --metric odd.toml --draws 50 --seed 0 --out odd.skops")
+    return run(
+        work, "enforce odd.csv --by smoothing --target approved --metric odd.toml --draws 50 --seed 0 --out odd.skops"
+    )
 
 
 def test_metric_has_a_line_for_each_surprise(work, revealed):
@@ -110,7 +112,10 @@ def test_how_much_a_metric_binds_is_said(work, revealed):
         work, "metric odd.csv --target approved --drop id --drop wage --zero race --scale 1000 --out loose.toml"
     )
     assert "of the pairs, where D >= 1. Smaller weights bind more" in loose.stderr
-    done = run(work, "smooth odd.csv --target approved --metric loose.toml --draws 20 --holdout 0 --out loose.skops")
+    done = run(
+        work,
+        "enforce odd.csv --by smoothing --target approved --metric loose.toml --draws 20 --holdout 0 --out loose.skops",
+    )
     assert "of the pairs, where D >= 1. Smaller weights bind more" in done.stderr
     assert "where D >= 1. Smaller" not in revealed.stderr
 
@@ -138,7 +143,10 @@ def test_another_dialect_gives_the_same_metric(work, revealed):
 
 def test_an_empty_column_of_the_metric_is_left_out_of_the_model(work, revealed):
     ODD.assign(year=np.nan).to_csv(work / "yearless.csv", index=False)
-    done = run(work, "smooth yearless.csv --target approved --metric odd.toml --draws 20 --holdout 0 --out y.skops")
+    done = run(
+        work,
+        "enforce yearless.csv --by smoothing --target approved --metric odd.toml --draws 20 --holdout 0 --out y.skops",
+    )
     assert done.exit_code == 0, done.output
     assert "Column 'year' is entirely empty: it is left out." in done.stderr
     assert run(work, "audit odd.csv --model y.skops --metric odd.toml").exit_code == 0
@@ -149,7 +157,10 @@ def test_noise_stands_beside_the_people_and_years_read_as_years(work, smoothed):
     assert "1990 to 2004" in rows["year"]
     wide = run(work, "metric odd.csv --target approved --drop id --drop wage --zero race --scale 0.01 --out wide.toml")
     assert wide.exit_code == 0
-    done = run(work, "smooth odd.csv --target approved --metric wide.toml --draws 20 --holdout 0 --out wide.skops")
+    done = run(
+        work,
+        "enforce odd.csv --by smoothing --target approved --metric wide.toml --draws 20 --holdout 0 --out wide.skops",
+    )
     line = next(line for line in done.stderr.splitlines() if "wider than the data" in line)
     assert "years" in line
 
@@ -165,7 +176,7 @@ def test_a_model_that_is_no_better_than_a_constant_is_told(work):
     rng = np.random.default_rng(1)
     pd.DataFrame({"a": rng.random(200), "y": rng.integers(0, 2, 200)}).to_csv(work / "noise.csv", index=False)
     (work / "noise.toml").write_text("p = 1\n[numeric]\na = 50\n")
-    done = run(work, "smooth noise.csv --target y --metric noise.toml --draws 20 --out noise.skops")
+    done = run(work, "enforce noise.csv --by smoothing --target y --metric noise.toml --draws 20 --out noise.skops")
     assert "no better than a constant" in done.stderr
 
 
@@ -173,7 +184,9 @@ def test_a_numeric_target_is_a_regression(work):
     done = run(work, "metric odd.csv --target wage --drop id --drop approved --out wage.toml --json")
     assert done.exit_code == 0, done.output
     assert '"task": "regression"' in done.stdout
-    done = run(work, "smooth odd.csv --target wage --metric wage.toml --draws 50 --seed 0 --out wage.skops")
+    done = run(
+        work, "enforce odd.csv --by smoothing --target wage --metric wage.toml --draws 50 --seed 0 --out wage.skops"
+    )
     assert done.exit_code == 0, done.output
     assert "times " in done.stdout.split("the width of the output range")[0]
     assert "RMSE" in done.stdout

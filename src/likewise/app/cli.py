@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from likewise.app import making, options, using
+from likewise.app import choosing, making, options, using
 from likewise.app.console import Say, command
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 def main() -> None:
     """Individual fairness with guarantees: similar people are treated similarly.
 
-    Reveal the distance between people that a model respects, discuss and edit it, smooth any model so that it
-    provably respects it, and audit every pair.
+    Reveal the distance between people that a model respects, discuss and edit it, train a model that provably
+    respects it, and audit every pair.
 
     Exit codes: 0 done, 1 a gate failed (audit --max-excess), 2 bad input, 3 a crash, 130 stopped by Ctrl-C.
     """
 
 
-for _command in (making.metric, making.smooth, using.score, using.audit):
+for _command in (making.metric, choosing.compare, making.enforce, choosing.price, using.score, using.audit):
     main.add_command(_command)
 
 
@@ -66,7 +66,7 @@ def report(
     force: bool,
     dialect: Dialect,
 ) -> None:
-    """Write an offline page that explains a smoothed model to people who are not engineers.
+    """Write an offline page that explains a model to people who are not engineers.
 
     Give it people whom the model has not seen: what is measured on those it learned from is too good.
 

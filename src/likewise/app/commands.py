@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.frozen import FrozenEstimator
 
-from likewise.app.files import FileError, atomic_write
+from likewise.app.files import FileError, atomic_write, load_inner
 from likewise.app.held_out import PLAIN, PROMISED, hold_out, measure_models
+from likewise.app.metric_files import read_metric
 from likewise.app.tables import Dialect, Note, date_columns, named, no_note, read_table, tidy
 from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.tabular import TableMetric
-from likewise.models.pipelines import categorical_columns, table_model
+from likewise.models.pipelines import MODELS, categorical_columns, table_model
 from likewise.models.preprocessing import UnprovableError
 from likewise.reveal.estimated import estimate_minimal_metric
 from likewise.reveal.exact import minimal_metric
@@ -42,6 +44,11 @@ class Learnable:
     def classify(self) -> bool:
         """Whether outcomes are kinds rather than numbers."""
         return self.task == "classification"
+
+    @property
+    def kind(self) -> Literal["classes", "numbers"]:
+        """The same in the words of `compare`."""
+        return "classes" if self.classify else "numbers"
 
 
 @dataclass(frozen=True)
@@ -219,6 +226,48 @@ def edit(metric: TableMetric, zero: Sequence[str], factor: float = 1.0) -> Table
     return edited if factor == 1 else edited.scaled(factor)
 
 
+def learnable_under(
+    table: str | Path,
+    target: str,
+    metric_file: str | Path,
+    *,
+    dialect: Dialect | None,
+    task: Task | None,
+    note: Note,
+) -> tuple[Learnable, TableMetric]:
+    """People and outcomes with the columns of a metric file, and the metric of those that hold something."""
+    metric = read_metric(metric_file)
+    data = people_and_outcomes(table, target, dialect=dialect, task=task, metric=metric, note=note)
+    X = without_empty(data.X, note)
+    return replace(data, X=X), restricted(metric, list(X.columns))
+
+
+def inner_model(data: Learnable, name: str) -> Any:
+    """A model to be projected or smoothed: an unfitted one of a kind, or a fitted one from a file, frozen."""
+    if name in MODELS:
+        return model_of(data.X, name, regression=not data.classify)
+    if not name.endswith(".skops"):
+        raise ValueError(f"--model must be one of {', '.join(MODELS)}, or a .skops file; got {name!r}.")
+    return FrozenEstimator(load_inner(name))
+
+
+def estimator_by(
+    by: str, data: Learnable, metric: TableMetric, inner: Any, *, seed: int | None, smoothing: dict[str, Any]
+) -> Any:
+    """An unfitted estimator within the metric, by the way asked for; `smoothing` are options of that one."""
+    import likewise
+
+    shared: dict[str, Any] = {"metric": metric, "random_state": seed}
+    if not data.classify:
+        shared["output_range"] = (float(data.y.min()), float(data.y.max()))
+        smoothing = {name: value for name, value in smoothing.items() if name != "vote"}
+    name = {"additive": "Additive", "network": "Lipschitz", "projection": "Projected", "smoothing": "Smoothed"}[by]
+    make = getattr(likewise, f"{name}{'Classifier' if data.classify else 'Regressor'}")
+    if by in ("additive", "network"):
+        return make(**shared)
+    return make(inner, **shared, **(smoothing if by == "smoothing" else {}))
+
+
 @dataclass(frozen=True, eq=False)
 class Enforcement:
     """A fitted model, and what it is worth on people held out (None if there were too few)."""
@@ -228,7 +277,7 @@ class Enforcement:
     measured_on: str
 
 
-def enforce(estimator: Any, plain: Any, data: Learnable, *, share: float) -> Enforcement:
+def learn_and_measure(estimator: Any, plain: Any, data: Learnable, *, share: float) -> Enforcement:
     """Fit an estimator within a metric to all people; measure it, fitted to some of them, on the others.
 
     Parameters

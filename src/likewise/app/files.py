@@ -78,10 +78,31 @@ def load_model(path: str | Path) -> Any:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise FileError(f"There is no model file {path}. Make one with likewise smooth.") from None
+        raise FileError(f"There is no model file {path}. Make one with likewise enforce.") from None
     except OSError as error:
         raise FileError(f"Cannot read {path}: {error.strerror}.") from None
     return model_from_bytes(data, str(path))
+
+
+def load_inner(path: str | Path) -> Any:
+    """Load somebody's own fitted scikit-learn model, saved with skops, if it holds nothing but known types."""
+    import skops.io
+
+    try:
+        data = Path(path).read_bytes()
+        unknown = [kind for kind in skops.io.get_untrusted_types(data=data) if not _allowed(kind)]
+        model = None if unknown else skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+    except FileNotFoundError:
+        raise FileError(f"There is no model file {path}.") from None
+    except Exception as error:  # whatever a damaged archive leads to
+        raise FileError(
+            f"{path} is not a model saved with skops, or it is damaged ({' '.join(str(error).split())[:120]})."
+        ) from None
+    if unknown:
+        raise FileError(f"{path} holds objects of type {unknown[0]}, which likewise does not load.")
+    if not hasattr(model, "predict"):
+        raise FileError(f"{path} must hold a fitted scikit-learn model; it holds a {type(model).__name__}.")
+    return model
 
 
 def model_from_bytes(data: bytes, name: str) -> Any:
@@ -104,7 +125,7 @@ def model_from_bytes(data: bytes, name: str) -> Any:
         if _minor(saved) != _minor(version(package)):
             raise FileError(
                 f"{name} was saved with {package} {saved}; here is {version(package)}, with which its scores could "
-                f"differ. Install {package}=={saved}, or smooth the model again."
+                f"differ. Install {package}=={saved}, or make the model again."
             )
     return document["model"]
 

@@ -96,7 +96,8 @@ def metric(
     say(f"\nWrote {out}", metric_file=str(out))
     say.finish(
         f"edit {out}, then",
-        f"likewise smooth {hinted(table)} --target {target} --metric {out} --model {kind}",
+        f"likewise compare {hinted(table)} --target {target} --metric {out}",
+        f"likewise enforce {hinted(table)} --target {target} --metric {out}",
     )
 
 
@@ -104,13 +105,27 @@ def metric(
 @click.argument("table", type=options.FILE)
 @options.target
 @options.task
-@click.option("--metric", "metric_file", type=options.FILE, required=True, help="Metric file (TOML).")
-@click.option("--model", "kind", type=click.Choice(options.MODELS), default="boosting", show_default=True)
+@options.metric
+@click.option(
+    "--by",
+    type=click.Choice(["auto", "additive", "network", "projection", "smoothing"]),
+    default="auto",
+    show_default=True,
+    help="auto compares them all, and takes the best.",
+)
+@click.option(
+    "--model",
+    "inner",
+    default="boosting",
+    show_default=True,
+    help=f"What is projected or smoothed: {', '.join(options.MODELS)}, or a scikit-learn model in a .skops file.",
+)
 @click.option(
     "--noise",
     type=click.Choice(["auto", "splitting", "gaussian", "laplace", "uniform"]),
     default="auto",
     show_default=True,
+    help="For smoothing, as are the options to --augment.",
 )
 @click.option("--vote", type=click.Choice(["hard", "soft"]), default="hard", show_default=True)
 @click.option("--epsilon", type=float, default=0.01, show_default=True, help="Error of drawing.")
@@ -123,13 +138,14 @@ def metric(
 @click.option("--seed", type=int, default=None, help="For repeatable runs; without it the seed is secret.")
 @command
 @options.reads_table
-def smooth(
+def enforce(
     say: Say,
     table: Path,
     target: str,
     task: Task | None,
     metric_file: Path,
-    kind: str,
+    by: str,
+    inner: str,
     noise: str,
     vote: Any,
     epsilon: float,
@@ -142,49 +158,47 @@ def smooth(
     seed: int | None,
     dialect: Dialect,
 ) -> None:
-    """Train a model and smooth it, so that it provably respects a metric.
+    """Train a model that provably respects a metric: the best way, or the one asked for.
 
     Columns of the table that the metric does not name are left out. Some people are held out, and the model is measured
     on them, beside a constant and the model without a promise.
 
-    Example: likewise smooth loans.csv --target approved --metric metric.toml --out model.skops
+    Example: likewise enforce loans.csv --target approved --metric metric.toml --by additive --out model.skops
     """
-    from dataclasses import replace
-
-    from likewise import SmoothedClassifier, SmoothedRegressor
-    from likewise.app.commands import enforce, model_of, people_and_outcomes, restricted, without_empty
+    from likewise import compare
+    from likewise.app.commands import estimator_by, inner_model, learn_and_measure, learnable_under
     from likewise.app.files import check_free, save_model
-    from likewise.app.metric_files import read_metric
     from likewise.app.tables import hinted
     from likewise.auditing.reach import measure_reach
 
     check_free(out, table, metric_file, force=force)
-    chosen = read_metric(metric_file)
-    data = people_and_outcomes(table, target, dialect=dialect, task=task, metric=chosen, note=say.note)
-    X = without_empty(data.X, say.note)
-    data, chosen = replace(data, X=X), restricted(chosen, list(X.columns))
-    plain = model_of(X, kind, regression=not data.classify)
-    shared: dict[str, Any] = {
-        "metric": chosen,
-        "noise": noise,
-        "epsilon": epsilon,
-        "delta": delta,
-        "n_draws": "auto" if draws is None else draws,
-        "augment": augment,
-        "random_state": seed,
-        "verbose": not say.as_json,
-    }
-    if data.classify:
-        estimator: Any = SmoothedClassifier(plain, vote=vote, **shared)
+    data, chosen = learnable_under(table, target, metric_file, dialect=dialect, task=task, note=say.note)
+    plain = inner_model(data, inner)
+    if by == "auto":
+        result = compare(data.X, data.y, chosen, task=data.kind, n_draws=draws or 100, verbose=not say.as_json)
+        best = result.best()
+        say(f"{result}\n", by=best.name, reason=best.reason)
+        estimator = best.estimator
     else:
-        estimator = SmoothedRegressor(plain, output_range=(float(data.y.min()), float(data.y.max())), **shared)
-    done = enforce(estimator, plain, data, share=holdout)
-    save_model(done.model.set_params(verbose=False), out)  # who loads it decides what to show
+        smoothing = {
+            "noise": noise,
+            "vote": vote,
+            "epsilon": epsilon,
+            "delta": delta,
+            "n_draws": "auto" if draws is None else draws,
+            "augment": augment,
+            "verbose": not say.as_json,
+        }
+        estimator = estimator_by(by, data, chosen, plain, seed=seed, smoothing=smoothing)
+    done = learn_and_measure(estimator, plain, data, share=holdout)
+    if "verbose" in done.model.get_params():
+        done.model.set_params(verbose=False)  # who loads it decides what to show
+    save_model(done.model, out)
     guarantee = done.model.guarantee_
     say(guarantee.statement, statement=guarantee.statement, level=guarantee.level, task=data.task)
     _say_scores(say, done)
-    _say_noise(say, done.model, X)
-    _say_reach(say, measure_reach(chosen, X))
+    _say_noise(say, done.model, data.X)
+    _say_reach(say, measure_reach(chosen, data.X))
     say(f"\nWrote {out}", model_file=str(out), epsilon=guarantee.epsilon, delta=guarantee.delta)
     say.finish(
         f"likewise score {out} NEW_PEOPLE.csv --out scores.csv",

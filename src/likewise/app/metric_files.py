@@ -13,7 +13,7 @@ from likewise.metrics.tabular import TableMetric, split_unit
 
 _HEAD = (
     "A distance between people. Two people at distance 0.05 may be treated differently by 5 percentage points.",
-    "Edit the weights, then use this file with likewise smooth or likewise audit. 0 means: must not matter.",
+    "Edit the weights, then use this file with likewise compare, enforce or audit. 0 means: must not matter.",
 )
 _MEANINGS = {
     "numeric": "Weight per unit of the column, and the difference that is worth one percentage point.",

@@ -33,3 +33,6 @@ def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, dialect=Dialect(delimiter, encoding, decimal), **options)
 
     return wrapped
+
+
+metric = click.option("--metric", "metric_file", type=FILE, required=True, help="Metric file (TOML).")
