@@ -17,6 +17,7 @@ from likewise.models.pipelines import table_model
 
 CONSTANT, REFERENCE = "constant", "boosting"
 _COPIES = 5  # noisy copies of each person
+_STEPS = 1000  # of training a network: on tables, more gain next to nothing and make a comparison long
 _SEVERAL = "projection is for two classes and numbers"
 
 
@@ -69,7 +70,7 @@ def _network(given: Assignment) -> Way:
     title = "1-Lipschitz network"
     if find_spec("torch") is None:
         return Way("network", title, None, "needs PyTorch: pip install 'likewise[torch]'")
-    estimator = _pick(given, LipschitzClassifier, LipschitzRegressor, random_state=given.seed)
+    estimator = _pick(given, LipschitzClassifier, LipschitzRegressor, n_steps=_STEPS, random_state=given.seed)
     return Way("network", title, estimator, may_fail=True)
 
 
