@@ -1,6 +1,9 @@
 """A metric file is people's own: what they write into it survives."""
 
+import pytest
+
 from likewise import TableMetric
+from likewise.app.files import FileError
 from likewise.app.metric_files import format_metric, read_metric, read_words, write_metric
 from shell import LOANS, run
 
