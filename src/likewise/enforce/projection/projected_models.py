@@ -107,6 +107,10 @@ class Projecting(MetaEstimatorMixin, Enforced):
         given, there = default_base(metric, classify=self._classify), people.take(anchors.first)
         shares_of_y = self._outcome_shares(y)
         classes = self.classes_ if isinstance(self, EnforcedClassifier) else None
+        base: Any = None
+        if given is not None and np.ptp(shares_of_y):
+            base = fitted_base(given, people, y, weights, metric, self._limits)
+            given.set_params(penalty=base.penalty_)  # searched for once, not in every fold
 
         def without(out: IntArray) -> FloatArray:
             kept = np.flatnonzero(~np.isin(anchors.of_row, out))
@@ -118,10 +122,8 @@ class Projecting(MetaEstimatorMixin, Enforced):
             return base_scores(model, there.take(out), classes, self._limits)
 
         outcomes = anchors.mean(shares_of_y[anchors.rows], weights)
-        shares = judged_shares(metric, there, values, outcomes, anchors.weights, None if given is None else without)
-        if not shares.base:
-            return None, shares
-        return fitted_base(given, people, y, weights, metric, self._limits), shares
+        shares = judged_shares(metric, there, values, outcomes, anchors.weights, None if base is None else without)
+        return (base if shares.base else None), shares
 
     def _promise(self, metric: Metric, n_anchors: int) -> Guarantee:
         basis = f"It holds by construction: scores lie between the envelopes of {n_anchors:,} anchors."
