@@ -15,7 +15,9 @@ README = Path(__file__).parent.parent / "README.md"
 def test_the_command_line_example_runs(tmp_path, monkeypatch):
     people = load_mortgages()
     table = people.data[["income", "obligations", "consumer_credit", "race"]].assign(approved=people.target)
-    table.dropna()[:150].to_csv(tmp_path / "loans.csv", index=False)
+    table = table.dropna()
+    table[:150].to_csv(tmp_path / "loans.csv", index=False)
+    table[150:200].drop(columns="approved").assign(id=range(50)).to_csv(tmp_path / "new.csv", index=False)
     monkeypatch.chdir(tmp_path)
     commands = [
         line

@@ -249,7 +249,7 @@ def test_fit_is_all_or_nothing():
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [(np.ones(3), "one weight per row"), (-np.ones(120), "must not be negative"), (np.zeros(120), "nor all zero")],
+    [(np.ones(3), "one weight per row"), (-np.ones(120), "must not be negative"), (np.zeros(120), "nor zero for all")],
 )
 def test_bad_sample_weights_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):

@@ -15,14 +15,17 @@ from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
 
+_MOST_VARIABLES = 900
 
-def default_base(metric: Metric, *, classify: bool) -> Any:
+
+def default_base(metric: Metric, n_columns: int, *, classify: bool) -> Any:
     """An additive model; None for a metric without weights, for which there is none."""
     if not metric.has_weights:
         return None
     from likewise.enforce.additive.additive_models import AdditiveClassifier, AdditiveRegressor
 
-    return AdditiveClassifier(metric) if classify else AdditiveRegressor(metric)
+    knots = max(2, min(32, _MOST_VARIABLES // n_columns))  # it is fitted several times: wide tables get coarser shapes
+    return (AdditiveClassifier if classify else AdditiveRegressor)(metric, max_knots=knots)
 
 
 def fitted_base(

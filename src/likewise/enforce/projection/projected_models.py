@@ -104,7 +104,7 @@ class Projecting(MetaEstimatorMixin, Enforced):
         values: FloatArray,
     ) -> tuple[Any, Shares]:
         """An additive model as base if that comes closer to the outcomes, and the shares of base and envelopes."""
-        given, there = default_base(metric, classify=self._classify), people.take(anchors.first)
+        given, there = default_base(metric, people.rows.shape[1], classify=self._classify), people.take(anchors.first)
         shares_of_y = self._outcome_shares(y)
         classes = self.classes_ if isinstance(self, EnforcedClassifier) else None
         base: Any = None
@@ -281,7 +281,7 @@ class ProjectedRegressor(Projecting, EnforcedRegressor):
     --------
     >>> from sklearn.datasets import make_regression
     >>> from sklearn.linear_model import LinearRegression
-    >>> X, y = make_regression(random_state=0)
+    >>> X, y = make_regression(100, 5, random_state=0)
     >>> model = ProjectedRegressor(LinearRegression(), output_range=(-400, 400), random_state=0).fit(X, y)
     >>> model.predict(X[:3]).shape
     (3,)
