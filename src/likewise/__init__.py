@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from likewise.enforce.smoothing.noises import Laplace as Laplace
     from likewise.enforce.smoothing.noises import Splitting as Splitting
     from likewise.enforce.smoothing.noises import Uniform as Uniform
+    from likewise.errors import DownloadError as DownloadError
+    from likewise.errors import FileError as FileError
+    from likewise.errors import InvalidInputError as InvalidInputError
+    from likewise.errors import InvalidTypeError as InvalidTypeError
+    from likewise.errors import LikewiseError as LikewiseError
+    from likewise.errors import MissingDataError as MissingDataError
+    from likewise.errors import MissingExtraError as MissingExtraError
+    from likewise.errors import UnprovableError as UnprovableError
+    from likewise.errors import UnsolvedError as UnsolvedError
     from likewise.guarantees.certificate import Certificate as Certificate
     from likewise.guarantees.draw_counts import draws_needed as draws_needed
     from likewise.guarantees.draw_counts import error_margin as error_margin
@@ -58,6 +67,17 @@ _ROOMS = {
     "likewise.enforce.lipschitz.lipschitz_models": ("LipschitzClassifier", "LipschitzRegressor"),
     "likewise.enforce.smoothing.estimators": ("SmoothedClassifier", "SmoothedRegressor"),
     "likewise.enforce.smoothing.noises": ("Gaussian", "Laplace", "Splitting", "Uniform"),
+    "likewise.errors": (
+        "DownloadError",
+        "FileError",
+        "InvalidInputError",
+        "InvalidTypeError",
+        "LikewiseError",
+        "MissingDataError",
+        "MissingExtraError",
+        "UnprovableError",
+        "UnsolvedError",
+    ),
     "likewise.guarantees.certificate": ("Certificate",),
     "likewise.guarantees.draw_counts": ("draws_needed", "error_margin", "failure_probability"),
     "likewise.guarantees.promise": ("Guarantee", "VacuousGuaranteeWarning"),

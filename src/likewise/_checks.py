@@ -7,25 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from likewise.errors import InvalidInputError
+
 
 def check_count(name: str, value: Any, *, least: int = 1, cure: str = "") -> int:
     """Return `value` as an int if it is a whole number >= `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(_message(name, f"a whole number >= {least}", value, cure))
+        raise InvalidInputError(_message(name, f"a whole number >= {least}", value, cure))
     return int(value)
 
 
 def check_positive(name: str, value: Any, *, cure: str = "") -> float:
     """Return `value` as a float if it is a positive finite number."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise ValueError(_message(name, "a positive finite number", value, cure))
+        raise InvalidInputError(_message(name, "a positive finite number", value, cure))
     return float(value)
 
 
 def check_probability(name: str, value: Any, *, cure: str = "") -> float:
     """Return `value` as a float if it is strictly between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise ValueError(_message(name, "a number strictly between 0 and 1", value, cure))
+        raise InvalidInputError(_message(name, "a number strictly between 0 and 1", value, cure))
     return float(value)
 
 
@@ -34,9 +36,9 @@ def check_output_range(output_range: Any) -> tuple[float, float]:
     try:
         low, high = (float(limit) for limit in output_range)
     except (TypeError, ValueError):
-        raise ValueError(f"output_range must be two numbers (lowest, highest); got {output_range!r}.") from None
+        raise InvalidInputError(f"output_range must be two numbers (lowest, highest); got {output_range!r}.") from None
     if not (np.isfinite([low, high]).all() and low < high):
-        raise ValueError(f"output_range must be finite, the lowest first; got {output_range!r}.")
+        raise InvalidInputError(f"output_range must be finite, the lowest first; got {output_range!r}.")
     return low, high
 
 

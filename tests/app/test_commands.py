@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from likewise.app import commands
-from likewise.models.preprocessing import UnprovableError
+from likewise.errors import UnprovableError
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"age": RNG.normal(40, 10, 200), "job": RNG.choice(["a", "b"], 200)})

@@ -7,9 +7,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from likewise import SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp
-from likewise.app.files import FileError, atomic_write, load_model, save_model
+from likewise.app.files import atomic_write, load_model, save_model
 from likewise.app.metric_files import format_metric, read_metric, write_metric
 from likewise.app.tables import read_table
+from likewise.errors import FileError
 from likewise.models.pipelines import MODELS, table_model
 
 METRIC = TableMetric(

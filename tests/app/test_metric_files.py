@@ -3,8 +3,8 @@
 import pytest
 
 from likewise import TableMetric
-from likewise.app.files import FileError
 from likewise.app.metric_files import format_metric, read_metric, read_words, write_metric
+from likewise.errors import FileError
 from shell import LOANS, run
 
 METRIC = TableMetric(

@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 
 from likewise import SmoothedClassifier, TableMetric
-from likewise.app.files import FileError, save_model
+from likewise.app.files import save_model
 from likewise.app.scale import Order, score_file
+from likewise.errors import FileError
 from likewise.models.pipelines import table_model
 
 RNG = np.random.default_rng(0)

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from likewise.app.batches import Batches
-from likewise.app.files import FileError
 from likewise.app.tables import Dialect, date_columns, read_table, tidy
+from likewise.errors import FileError
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from sklearn.svm import SVR
 from sklearn.utils import all_estimators
 
 from likewise import TableMetric, WeightedLp, minimal_metric
-from likewise.models.preprocessing import UnprovableError
+from likewise.errors import UnprovableError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3)) * [1, 10, 0.1] + [0, 50, 3]

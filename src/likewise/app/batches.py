@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from likewise._frozen import Frozen
-from likewise.app.files import FileError
 from likewise.app.tables import Dialect, Note, kind_of, no_note, note_repeated, reading, tidy
+from likewise.errors import FileError
 
 
 @dataclass(frozen=True, eq=False)

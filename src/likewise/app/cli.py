@@ -9,6 +9,7 @@ import click
 
 from likewise.app import choosing, making, options, using
 from likewise.app.console import Say, command
+from likewise.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.app.tables import Dialect
@@ -79,7 +80,7 @@ def report(
     check_free(out, model, table, force=force)
     smoothed = load_model(model)
     if not hasattr(smoothed, "classes_"):
-        raise ValueError(f"The page is about models of classes; {model} predicts numbers.")
+        raise InvalidInputError(f"The page is about models of classes; {model} predicts numbers.")
     data = people_and_outcomes(
         table, target, dialect=dialect, task="classification", metric=smoothed.guarantee_.metric, note=say.note
     )

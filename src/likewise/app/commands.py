@@ -13,14 +13,14 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.frozen import FrozenEstimator
 
-from likewise.app.files import FileError, atomic_write, load_inner
+from likewise.app.files import atomic_write, load_inner
 from likewise.app.held_out import PLAIN, PROMISED, hold_out, measure_models
 from likewise.app.metric_files import read_metric
 from likewise.app.tables import Dialect, Note, date_columns, named, no_note, read_table, tidy
+from likewise.errors import FileError, InvalidInputError, UnprovableError
 from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.tabular import TableMetric
 from likewise.models.pipelines import MODELS, categorical_columns, table_model
-from likewise.models.preprocessing import UnprovableError
 from likewise.reveal.estimated import estimate_minimal_metric
 from likewise.reveal.exact import minimal_metric
 
@@ -215,7 +215,9 @@ def edit(metric: TableMetric, zero: Sequence[str], factor: float = 1.0) -> Table
     """Set the weights of some columns to 0, since they must not matter, and multiply distances by `factor`."""
     for name in zero:
         if name not in metric.columns:
-            raise ValueError(f"--zero must name columns of the table; there is no {name!r} among {metric.columns}.")
+            raise InvalidInputError(
+                f"--zero must name columns of the table; there is no {name!r} among {metric.columns}."
+            )
     edited = TableMetric(
         {name: 0.0 if name in zero else weight for name, weight in metric.numeric.items()},
         {name: 0.0 if name in zero else weight for name, weight in metric.categorical.items()},
@@ -247,7 +249,7 @@ def inner_model(data: Learnable, name: str) -> Any:
     if name in MODELS:
         return model_of(data.X, name, regression=not data.classify)
     if not name.endswith(".skops"):
-        raise ValueError(f"--model must be one of {', '.join(MODELS)}, or a .skops file; got {name!r}.")
+        raise InvalidInputError(f"--model must be one of {', '.join(MODELS)}, or a .skops file; got {name!r}.")
     return FrozenEstimator(load_inner(name))
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise.errors import LikewiseError
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -88,7 +90,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
             if os.environ.get("LIKEWISE_DEBUG"):
                 raise
             text = " ".join(str(error).split())
-            if isinstance(error, (ValueError, OSError)):
+            if isinstance(error, (LikewiseError, ValueError, OSError)):
                 click.echo(f"Error: {text}", err=True)
                 sys.exit(BAD_INPUT)
             click.echo(

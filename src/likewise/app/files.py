@@ -14,15 +14,12 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from likewise.errors import FileError
 from likewise.guarantees.curves import Curve
 from likewise.metrics.abstract import Metric
 
 _VERSIONED = ("likewise", "numpy", "scikit-learn")
 _FORMAT = 1
-
-
-class FileError(ValueError):
-    """A file that cannot be read or does not fit; the message says which, why, and what to do."""
 
 
 def check_free(out: str | Path, *inputs: str | Path | None, force: bool = False) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError
 
 _LEAST_PEOPLE = 20
 _MOST_MEASURED = 2000
@@ -19,7 +20,7 @@ PROMISED, PLAIN, CONSTANT = "with the promise", "without a promise", "a constant
 def hold_out(y: npt.NDArray[Any], share: float, *, classify: bool) -> tuple[IntArray, IntArray] | None:
     """Positions of people to learn from and of people to measure on; None if there are too few."""
     if not 0 <= share < 1:
-        raise ValueError(f"--holdout must be a share of the people, at least 0 and below 1; got {share:g}.")
+        raise InvalidInputError(f"--holdout must be a share of the people, at least 0 and below 1; got {share:g}.")
     n_measured = min(int(share * len(y)), _MOST_MEASURED)
     if len(y) < _LEAST_PEOPLE or not n_measured:
         return None

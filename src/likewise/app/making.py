@@ -9,6 +9,7 @@ import click
 
 from likewise.app import options
 from likewise.app.console import Say, command
+from likewise.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.app.commands import Task
@@ -63,7 +64,7 @@ def metric(
 
     check_free(out, table, force=force)
     if not 0 < scale < float("inf"):
-        raise ValueError(f"--scale must be a positive number; got {scale:g}.")
+        raise InvalidInputError(f"--scale must be a positive number; got {scale:g}.")
     data = people_and_outcomes(table, target, drop, dialect=dialect, task=task, note=say.note)
     X = without_empty(data.X, say.note)
     alike = constant_columns(X, say.note)
@@ -74,7 +75,9 @@ def metric(
     if normalize:
         median = measure_reach(edited, X).median
         if median == 0:
-            raise ValueError("--normalize needs a metric under which people differ; most pairs are at distance 0.")
+            raise InvalidInputError(
+                "--normalize needs a metric under which people differ; most pairs are at distance 0."
+            )
         scale *= 0.5 / median
     edited = edit(edited, (), scale)
     how = [_without_claim(revealed.how) if zero or scale != 1 else revealed.how]
@@ -218,7 +221,6 @@ def _worth(metric: TableMetric, name: str, before: dict[str, str]) -> str:
 
 def _keep_words(say: Say, metric: TableMetric, out: Path, units: dict[str, str]) -> tuple[TableMetric, Any]:
     """Units and comments of the file that is replaced, if there is one; and say what is kept."""
-    from likewise.app.files import FileError
     from likewise.app.metric_files import Words, read_metric, read_words
     from likewise.metrics.tabular import TableMetric
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from likewise.app.files import FileError, atomic_write
+from likewise.app.files import atomic_write
+from likewise.errors import FileError
 from likewise.metrics.tabular import TableMetric, split_unit
 
 _HEAD = (

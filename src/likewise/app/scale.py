@@ -27,8 +27,9 @@ import pyarrow.parquet as pq
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise.app.batches import Batches
-from likewise.app.files import FileError, atomic_write, model_from_bytes
+from likewise.app.files import atomic_write, model_from_bytes
 from likewise.app.tables import Dialect, Note, kind_of, no_note
+from likewise.errors import FileError, InvalidInputError
 from likewise.metrics.columns import NumericColumn
 
 BATCH_ROWS = 20_000
@@ -70,7 +71,7 @@ class Order:
                 scores["certified_distance"] = certificate.distance
         if self.key is not None:
             if regression:
-                raise ValueError("Decisions are for classifiers; this model is a regressor.")
+                raise InvalidInputError("Decisions are for classifiers; this model is a regressor.")
             scores["decision"] = keyed_decisions(model, people, certificate.estimate, self.key)
         return scores
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from likewise.app.files import FileError
+from likewise.errors import FileError, InvalidInputError
 
 Note = Callable[[str], None]
 """Takes one plain line for the person who runs a command."""
@@ -51,15 +51,15 @@ class Dialect:
         if self.delimiter in _TABS:
             object.__setattr__(self, "delimiter", "\t")
         if len(self.delimiter) != 1:
-            raise ValueError(f"--delimiter must be one character, or 'tab'; got {self.delimiter!r}.")
+            raise InvalidInputError(f"--delimiter must be one character, or 'tab'; got {self.delimiter!r}.")
         if self.decimal not in (".", ","):
-            raise ValueError(f"--decimal must be '.' or ','; got {self.decimal!r}.")
+            raise InvalidInputError(f"--decimal must be '.' or ','; got {self.decimal!r}.")
         if self.decimal == self.delimiter:
-            raise ValueError(f"--decimal {self.decimal!r} needs another --delimiter, such as ';'.")
+            raise InvalidInputError(f"--decimal {self.decimal!r} needs another --delimiter, such as ';'.")
         try:
             codecs.lookup(self.encoding)
         except LookupError:
-            raise ValueError(f"--encoding {self.encoding!r} is unknown; try utf-8, latin-1 or cp1252.") from None
+            raise InvalidInputError(f"--encoding {self.encoding!r} is unknown; try utf-8, latin-1 or cp1252.") from None
 
     @property
     def options(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import click
 
 from likewise.app import options
 from likewise.app.console import Say, command
+from likewise.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,9 +70,9 @@ def score(
 
     say.aside = is_standard(out)
     if say.aside and say.as_json:
-        raise ValueError("--json and --out - both want standard output. Give a file as --out.")
+        raise InvalidInputError("--json and --out - both want standard output. Give a file as --out.")
     if decide != (key_file is not None):
-        raise ValueError("--decide and --key-file go together: decisions are drawn with a secret key.")
+        raise InvalidInputError("--decide and --key-file go together: decisions are drawn with a secret key.")
     key = read_key(key_file) if key_file else None
     load_model(model)  # refuse a bad file before any work
     if not is_standard(out):
@@ -164,13 +165,13 @@ def audit(
     from likewise.app.tables import named, read_table, tidy
 
     if (model_file is None) == (scores is None):
-        raise ValueError("Give either --model (a file) or --scores (a column of the table).")
+        raise InvalidInputError("Give either --model (a file) or --scores (a column of the table).")
     if model_file is None and metric_file is None:
-        raise ValueError("Give --metric: a column of scores has no metric of its own.")
+        raise InvalidInputError("Give --metric: a column of scores has no metric of its own.")
     if model_file is not None and output_range is not None:
-        raise ValueError("--range is for --scores: a model knows its own.")
+        raise InvalidInputError("--range is for --scores: a model knows its own.")
     if max_excess is not None and not max_excess >= 0:
-        raise ValueError(f"--max-excess must not be negative; got {max_excess}.")
+        raise InvalidInputError(f"--max-excess must not be negative; got {max_excess}.")
     if out is not None:
         check_free(out, table, metric_file, model_file, force=force)
     model: Any = None if model_file is None else load_model(model_file)
@@ -178,7 +179,7 @@ def audit(
     given = read_table(table, dialect, say.note)
     for name in (scores, id_column):
         if name is not None and name not in given.columns:
-            raise ValueError(f"{named(table)} has no column {name!r}; it has {list(given.columns)}.")
+            raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(given.columns)}.")
     people = tidy(given, dialect, say.note, only={*chosen.numeric, *_numbers_of(model), scores})
     X = columns_of(people, chosen, table, say.note, aside=[name for name in (scores, id_column) if name])
     if model is None:
@@ -225,7 +226,6 @@ def _numbers_of(model: Any) -> list[str]:
 
 def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, float, tuple[float, float] | None]:
     """What a model says about the people, of whom the metric may name other columns; its slack, and its range."""
-    from likewise.app.files import FileError
     from likewise.app.tables import named
 
     absent = [name for name in model.feature_names_in_ if name not in people.columns]

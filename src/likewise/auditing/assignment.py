@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from likewise._checks import check_count, check_output_range
+from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
 from likewise.metrics.people import People
 from likewise.models.pipelines import Task
@@ -72,17 +73,17 @@ def read_assignment(
     outcomes: npt.NDArray[Any] = column_or_1d(np.asarray(y))
     check_consistent_length(people.rows, outcomes)
     if pd.isna(outcomes).any():
-        raise ValueError("y must be known for everyone; some of it is missing. Drop these people first.")
+        raise InvalidInputError("y must be known for everyone; some of it is missing. Drop these people first.")
     if task not in ("auto", "classes", "numbers"):
-        raise ValueError(f"task must be 'auto', 'classes' or 'numbers'; got {task!r}.")
+        raise InvalidInputError(f"task must be 'auto', 'classes' or 'numbers'; got {task!r}.")
     found = _task_of(outcomes) if task == "auto" else task
     classes, limits = None, None
     if found == "classes":
         classes = np.unique(outcomes)
         if output_range is not None:
-            raise ValueError("output_range must be None for classes; their probabilities are between 0 and 1.")
+            raise InvalidInputError("output_range must be None for classes; their probabilities are between 0 and 1.")
         if len(classes) < 2:
-            raise ValueError(f"y must hold at least two classes; got only {classes[0]!r}.")
+            raise InvalidInputError(f"y must hold at least two classes; got only {classes[0]!r}.")
     else:
         outcomes = _as_numbers(outcomes)
         limits = (outcomes.min(), outcomes.max()) if output_range is None else output_range
@@ -110,7 +111,7 @@ def _as_numbers(outcomes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     try:
         numbers = outcomes.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"y must hold numbers for task='numbers'; got {outcomes[0]!r}, say.") from None
+        raise InvalidInputError(f"y must hold numbers for task='numbers'; got {outcomes[0]!r}, say.") from None
     if not np.isfinite(numbers).all():
-        raise ValueError("y must be finite. Drop people whose outcome is infinite, or cap it.")
+        raise InvalidInputError("y must be finite. Drop people whose outcome is infinite, or cap it.")
     return np.asarray(numbers)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
 from likewise.metrics.distance import ColumnWeights
 from likewise.pairs.cuts import LiveProgram, PairProgram
@@ -79,7 +80,9 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     weights = metric.weights_of(points.people.coding)
     labels = np.asarray(y)
     if labels.shape != (len(points),):
-        raise ValueError(f"y must have one label per row of X ({len(points)}); got an array of shape {labels.shape}.")
+        raise InvalidInputError(
+            f"y must have one label per row of X ({len(points)}); got an array of shape {labels.shape}."
+        )
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     # People at distance 0 have the same probabilities under any fair model: they are one person with many labels.

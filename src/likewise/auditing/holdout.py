@@ -21,6 +21,7 @@ from likewise.auditing.assignment import Assignment
 from likewise.auditing.measures import YARDSTICKS, figures_of, losses_of
 from likewise.auditing.violations import audit
 from likewise.auditing.ways import Way
+from likewise.errors import InvalidInputError
 from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People, spread
@@ -59,7 +60,7 @@ def make_folds(given: Assignment, cv: Any, n_people: Any) -> tuple[Fold, ...]:
         for trained, held_out in splitter.split(given.people.table, given.outcomes)
     ]
     if len(folds) < 2:
-        raise ValueError(f"cv must give at least two folds, for standard errors; got {len(folds)}.")
+        raise InvalidInputError(f"cv must give at least two folds, for standard errors; got {len(folds)}.")
     return tuple(folds)
 
 
@@ -70,7 +71,7 @@ def _check_enough(given: Assignment, n_folds: int) -> None:
         labels, counts = np.unique(given.outcomes, return_counts=True)
         fewest, who = int(counts.min()), f"people of class {labels[counts.argmin()]!r}"
     if fewest < n_folds:
-        raise ValueError(f"cv must not be above the number of {who} ({fewest}); got {n_folds}. Use fewer folds.")
+        raise InvalidInputError(f"cv must not be above the number of {who} ({fewest}); got {n_folds}. Use fewer folds.")
 
 
 def _even_sample(outcomes: npt.NDArray[Any], most: int) -> IntArray:

@@ -20,6 +20,7 @@ from likewise.auditing.recommending import Recommendation
 from likewise.auditing.tabulating import as_html, as_table, as_text
 from likewise.auditing.ways import CONSTANT, REFERENCE, Way, build_way, own_way
 from likewise.enforce.base import Enforced
+from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
 from likewise.models.pipelines import Task
 
@@ -165,7 +166,7 @@ def price(
 
 def _check_scales(scales: Any) -> list[float]:
     if isinstance(scales, str) or not isinstance(scales, (Sequence, np.ndarray)) or not len(scales):
-        raise ValueError(f"scales must be a list of positive numbers; got {scales!r}.")
+        raise InvalidInputError(f"scales must be a list of positive numbers; got {scales!r}.")
     return sorted({check_positive("scales", scale, cure="1 is the metric itself.") for scale in scales})
 
 
@@ -178,15 +179,15 @@ def _way_under(given: Assignment, asked: Any) -> Way:
     elif isinstance(asked, tuple) and len(asked) == 2:
         way = own_way(given, *asked)
     else:
-        raise ValueError(
+        raise InvalidInputError(
             f"way must be a name, what Comparison.best returned, or a pair (name, estimator); got {asked!r}."
         )
     if way.name == CONSTANT:
-        raise ValueError("way must not be the constant: it costs the same under every metric.")
+        raise InvalidInputError("way must not be the constant: it costs the same under every metric.")
     if way.estimator is None:
-        raise ValueError(f"way cannot be {way.name!r}: {way.why_not}.")
+        raise InvalidInputError(f"way cannot be {way.name!r}: {way.why_not}.")
     if not isinstance(way.estimator, Enforced):
-        raise ValueError(f"way must be one that enforces a metric; {way.name!r} promises nothing.")
+        raise InvalidInputError(f"way must be one that enforces a metric; {way.name!r} promises nothing.")
     return replace(way, may_fail=False)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from likewise._checks import check_count
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
 from likewise.metrics.distance import ColumnWeights
 from likewise.pairs.points import Groups, Points
@@ -157,7 +158,7 @@ def audit(
     if tolerance is None:
         tolerance = 1e-9 * unit
     elif isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
-        raise ValueError(f"tolerance must be a non-negative finite number; got {tolerance!r}.")
+        raise InvalidInputError(f"tolerance must be a non-negative finite number; got {tolerance!r}.")
     groups = points.groups(population.outputs)
     found = search(
         points.X[groups.first],

@@ -13,6 +13,7 @@ from sklearn.base import is_classifier, is_regressor
 from likewise.auditing.assignment import Assignment
 from likewise.enforce.base import Enforced
 from likewise.enforce.constant import ConstantClassifier, ConstantRegressor
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.models.pipelines import table_model
 
 CONSTANT, REFERENCE = "constant", "boosting"
@@ -145,7 +146,7 @@ def ways_for(given: Assignment, asked: Any = "auto") -> list[Way]:
     """
     if isinstance(asked, str):
         if asked != "auto":
-            raise ValueError(f"ways must be 'auto' or a list; got {asked!r}. Use [{asked!r}].")
+            raise InvalidInputError(f"ways must be 'auto' or a list; got {asked!r}. Use [{asked!r}].")
         asked = WAYS
     names, own = {CONSTANT, REFERENCE}, dict[str, Way]()
     for entry in _entries(asked):
@@ -154,7 +155,7 @@ def ways_for(given: Assignment, asked: Any = "auto") -> list[Way]:
             continue
         name, estimator = entry
         if not isinstance(name, str) or name in _WAYS or name in own:
-            raise ValueError(f"ways must have names of their own, none twice; got {name!r}.")
+            raise InvalidInputError(f"ways must have names of their own, none twice; got {name!r}.")
         own[name] = own_way(given, name, estimator)
     known = [build_way(given, name) for name in WAYS if name in names]
     return [*known[:-1], *own.values(), known[-1]]
@@ -170,7 +171,7 @@ def own_way(given: Assignment, name: str, estimator: Any) -> Way:
     right = is_classifier if given.task == "classes" else is_regressor
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not right(estimator):
         what = "a classifier" if given.task == "classes" else "a regressor"
-        raise TypeError(f"{name!r} must be {what}, not yet fitted; got {estimator!r}.")
+        raise InvalidTypeError(f"{name!r} must be {what}, not yet fitted; got {estimator!r}.")
     if isinstance(estimator, Enforced):
         estimator = estimator.with_metric(given.metric)
         if given.output_range is not None:
@@ -181,16 +182,18 @@ def own_way(given: Assignment, name: str, estimator: Any) -> Way:
 def _entries(asked: Any) -> Sequence[Any]:
     wrong = f"ways must be 'auto', or a list of names and of pairs (name, estimator); got {asked!r}."
     if not isinstance(asked, (list, tuple)) or not asked:
-        raise ValueError(wrong)
+        raise InvalidInputError(wrong)
     for entry in asked:
         if not isinstance(entry, str) and not (isinstance(entry, tuple) and len(entry) == 2):
-            raise ValueError(wrong)
+            raise InvalidInputError(wrong)
     return asked
 
 
 def _known(name: str) -> str:
     if name not in _WAYS:
-        raise ValueError(f"A way must be one of {', '.join(WAYS)}; got {name!r}. Give your own as (name, estimator).")
+        raise InvalidInputError(
+            f"A way must be one of {', '.join(WAYS)}; got {name!r}. Give your own as (name, estimator)."
+        )
     return name
 
 

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 
 from likewise.datasets._bunch import make_bunch
 from likewise.datasets._sources import Source, find, table
+from likewise.errors import InvalidInputError
 
 _ORIGIN = "the UCI Machine Learning Repository, data set 2, 'Adult'"
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
@@ -89,9 +90,9 @@ def fetch_adult(
     (16281, 5)
     """
     if subset not in ("train", "test", "all"):
-        raise ValueError(f"subset must be 'train', 'test' or 'all'; got {subset!r}.")
+        raise InvalidInputError(f"subset must be 'train', 'test' or 'all'; got {subset!r}.")
     if columns not in ("numeric", "all"):
-        raise ValueError(f"columns must be 'numeric' or 'all'; got {columns!r}.")
+        raise InvalidInputError(f"columns must be 'numeric' or 'all'; got {columns!r}.")
     parts = ["train", "test"] if subset == "all" else [subset]
     names = [*_UNITS, "income"]
     people = pd.concat([table(find(_SOURCES[part], data_home), names, _read) for part in parts], ignore_index=True)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from likewise.errors import DownloadError, InvalidInputError, MissingDataError
+
 
 @dataclass(frozen=True)
 class Source:
@@ -42,7 +44,7 @@ def find(source: Source, data_home: str | os.PathLike[str] | None) -> Path:
             if (home / name).is_file():
                 return home / name
     if source.url is None:
-        raise FileNotFoundError(_instructions(source, homes, "it cannot be downloaded automatically"))
+        raise MissingDataError(_instructions(source, homes, "it cannot be downloaded automatically"))
     return _download(source, homes)
 
 
@@ -51,10 +53,10 @@ def table(path: Path, columns: Sequence[str], read: Callable[[Path], pd.DataFram
     try:
         frame = read(path)
     except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ValueError(f"{path} must be a CSV file; reading it failed: {error}") from error
+        raise InvalidInputError(f"{path} must be a CSV file; reading it failed: {error}") from error
     missing = [name for name in columns if name not in frame.columns]
     if missing:
-        raise ValueError(
+        raise InvalidInputError(
             f"{path} must have the columns of the original; missing: {', '.join(missing)}. "
             "Get the original file again, or remove this one from the directory."
         )
@@ -65,7 +67,7 @@ def _homes(data_home: str | os.PathLike[str] | None) -> list[Path]:
     if data_home is not None:
         home = Path(data_home).expanduser()
         if not home.is_dir():
-            raise FileNotFoundError(
+            raise MissingDataError(
                 f"data_home must be an existing directory; got {str(home)!r}. Create it, or leave data_home out."
             )
         return [home]
@@ -87,9 +89,11 @@ def _download(source: Source, homes: list[Path]) -> Path:
             )
         )
     except ValueError as error:  # the hash did not match
-        raise ValueError(_instructions(source, homes, f"the file at its address has changed ({error})")) from error
+        raise InvalidInputError(
+            _instructions(source, homes, f"the file at its address has changed ({error})")
+        ) from error
     except Exception as error:  # one kind per protocol and library: connection, time-out, name, status, disk
-        raise ConnectionError(_instructions(source, homes, f"the download failed ({error})")) from error
+        raise DownloadError(_instructions(source, homes, f"the download failed ({error})")) from error
 
 
 def _instructions(source: Source, homes: list[Path], reason: str) -> str:

@@ -16,6 +16,7 @@ from sklearn.utils import Bunch, check_random_state
 from likewise._checks import check_count
 from likewise.datasets._bunch import make_bunch
 from likewise.datasets._sources import Source, find, table
+from likewise.errors import InvalidInputError
 
 _PREFIX = "PREDICTOR RAT "
 _AGE = "age_at_latest_arrest"
@@ -152,7 +153,9 @@ def _numbers(official: pd.DataFrame) -> pd.DataFrame:
         try:
             people[name] = pd.to_numeric(people[name]).astype(float)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"The column {name} of the Strategic Subject List must hold numbers: {error}.") from None
+            raise InvalidInputError(
+                f"The column {name} of the Strategic Subject List must hold numbers: {error}."
+            ) from None
     return people[[*_UNITS, "score"]]
 
 
@@ -162,7 +165,7 @@ def _middle_of_band(band: Any) -> float:
         return (int(match[1]) + int(match[2])) / 2
     if match := re.fullmatch(r"less than (\d+)", text):
         return int(match[1]) - 5.0  # bands are ten years wide
-    raise ValueError(
+    raise InvalidInputError(
         f"An age band of the Strategic Subject List must read like '20-30' or 'less than 20'; got {band!r}."
     )
 

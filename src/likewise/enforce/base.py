@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 from likewise._checks import check_output_range
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError, InvalidTypeError, LikewiseError
 from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.promise import Guarantee
 from likewise.guarantees.vacuity import warn_if_vacuous
@@ -95,9 +96,10 @@ class Enforced(BaseEstimator, ABC):
         """
         with _all_or_nothing(self):
             asked = self._asked_metric()
-            people, y = self._read(X, y, asked)
-            weights = _check_sample_weight(sample_weight, len(people))
-            self._check_target(y)
+            with _checking():
+                people, y = self._read(X, y, asked)
+                weights = _check_sample_weight(sample_weight, len(people))
+                self._check_target(y)
             metric = asked
             if metric is None:
                 found = linear_weights(people.rows, y, classify=self._classify, sample_weight=weights)
@@ -159,11 +161,11 @@ class Enforced(BaseEstimator, ABC):
         if metric is None or not metric.takes_tables:
             options = {"dtype": np.float64, "y_numeric": not self._classify, "ensure_min_samples": 2}
             labels = labels_of(X)
-            X, y = _numbers(lambda: validate_data(self, X, y, **options))
+            X, y = validate_data(self, X, y, **options)
             return People(X, ArrayCoding(X.shape[1], labels), X), y
         frame = as_frame(X)
         if len(frame) < 2:
-            raise ValueError(f"X must hold at least two people; got {len(frame)} rows.")
+            raise InvalidInputError(f"X must hold at least two people; got {len(frame)} rows.")
         y = _check_outcomes(y, numeric=not self._classify)
         check_consistent_length(frame, y)
         self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
@@ -173,12 +175,13 @@ class Enforced(BaseEstimator, ABC):
         """People in `predict` and its like, checked."""
         metric = self.guarantee_.metric
         if not metric.takes_tables:
-            rows = _numbers(lambda: validate_data(self, X, dtype=np.float64, order="C", reset=False))
+            with _checking():
+                rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
             self.coding_.check_labels(X)
             return People(rows, self.coding_, rows)
         people = metric.people(X, self.coding_)
         if not len(people):
-            raise ValueError("X must hold at least one person; got a table without rows.")
+            raise InvalidInputError("X must hold at least one person; got a table without rows.")
         return people
 
     def _means(self, X: Any) -> FloatArray:
@@ -231,9 +234,9 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         check_classification_targets(y)
         known, classes = np.unique(y), self._known_classes(y)
         if len(classes) < 2:
-            raise ValueError(f"y must hold at least two classes; got only one class, {classes[0]!r}.")
+            raise InvalidInputError(f"y must hold at least two classes; got only one class, {classes[0]!r}.")
         if not np.isin(known, classes).all():
-            raise ValueError(f"y must hold classes of the fitted estimator, {list(classes)}; got {list(known)}.")
+            raise InvalidInputError(f"y must hold classes of the fitted estimator, {list(classes)}; got {list(known)}.")
         self.classes_ = classes
 
     def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -273,7 +276,9 @@ class EnforcedRegressor(RegressorMixin, Enforced):
             return
         low, high = float(y.min()), float(y.max())
         if low == high:
-            raise ValueError(f"y is constant ({low:g}), so output_range cannot be taken from it. Give output_range.")
+            raise InvalidInputError(
+                f"y is constant ({low:g}), so output_range cannot be taken from it. Give output_range."
+            )
         self.output_range_ = low, high
 
     def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -300,12 +305,14 @@ def _all_or_nothing(estimator: Any) -> Iterator[None]:
 
 def _check_outcomes(y: Any, *, numeric: bool) -> npt.NDArray[Any]:
     if y is None or pd.isna(np.asarray(y, dtype=object)).any():
-        raise ValueError("y must hold one outcome per person, none of them missing; got None or NaN. Drop these rows.")
+        raise InvalidInputError(
+            "y must hold one outcome per person, none of them missing; got None or NaN. Drop these rows."
+        )
     try:
         kind = np.float64 if numeric else None
         return column_or_1d(check_array(y, ensure_2d=False, dtype=kind, input_name="y"))  # type: ignore[no-any-return]
     except ValueError as error:
-        raise ValueError(f"y must hold one {'number' if numeric else 'label'} per person ({error}).") from None
+        raise InvalidInputError(f"y must hold one {'number' if numeric else 'label'} per person ({error}).") from None
 
 
 def _check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:
@@ -315,22 +322,27 @@ def _check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:
         check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     )
     if len(weights) != n_samples:
-        raise ValueError(f"sample_weight must have one weight per row of X ({n_samples}); got {len(weights)}.")
+        raise InvalidInputError(f"sample_weight must have one weight per row of X ({n_samples}); got {len(weights)}.")
     if (weights < 0).any() or not weights.any():
-        raise ValueError(
+        raise InvalidInputError(
             f"sample_weight must not be negative, nor zero for all; got {weights.min():g}. Use 0 for who must not "
             "count."
         )
     return weights
 
 
-def _numbers(validate: Callable[[], Any]) -> Any:
-    """Run a validation of scikit-learn, with a clearer word on text."""
+@contextmanager
+def _checking() -> Iterator[None]:
+    """What scikit-learn's validation raises is raised as ours, with a clearer word on text."""
     try:
-        return validate()
+        yield
+    except LikewiseError:
+        raise
     except ValueError as error:
         if "could not convert string to float" in str(error):
-            raise ValueError(
+            raise InvalidInputError(
                 f"X must hold numbers only ({error}). Encode text columns first, or give a table with a TableMetric."
             ) from None
-        raise
+        raise InvalidInputError(str(error)) from error
+    except TypeError as error:
+        raise InvalidTypeError(str(error)) from error

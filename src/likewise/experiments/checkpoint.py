@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from likewise.errors import InvalidInputError
 from likewise.experiments.trials import Settings, Trial
 
 _COLUMNS = [
@@ -64,7 +65,7 @@ class Checkpoint:
             probe.touch()
             probe.unlink()
         except OSError as error:
-            raise ValueError(
+            raise InvalidInputError(
                 f"out must be a directory that can be written; got {str(self.directory.parent)!r} ({error.strerror})."
             ) from None
 
@@ -73,9 +74,11 @@ class Checkpoint:
             stored = json.loads(path.read_text(encoding="utf-8"))
             settings, cell, result = stored["settings"], Trial(**stored["cell"]), dict(stored["result"])
         except (ValueError, KeyError, TypeError):
-            raise ValueError(f"{path} is not a finished cell of an experiment. Remove it to compute it anew.") from None
+            raise InvalidInputError(
+                f"{path} is not a finished cell of an experiment. Remove it to compute it anew."
+            ) from None
         if settings != self._settings:
-            raise ValueError(
+            raise InvalidInputError(
                 f"out must hold results of the same settings, {self._settings}; {path} has {settings}. "
                 "Choose another directory, or remove that one."
             )

@@ -13,6 +13,7 @@ import pandas as pd
 from likewise._checks import check_count
 from likewise._progress import progress_bar
 from likewise._threads import single_threaded_blas
+from likewise.errors import InvalidInputError
 from likewise.experiments import trials
 from likewise.experiments.checkpoint import Checkpoint
 from likewise.experiments.problems import DATASETS, load, prepare
@@ -115,16 +116,16 @@ def _checked_names(datasets: Iterable[str]) -> list[str]:
     names = [datasets] if isinstance(datasets, str) else list(datasets)
     for name in names:
         if name not in DATASETS:
-            raise ValueError(f"datasets must be among {', '.join(DATASETS)}; got {name!r}.")
+            raise InvalidInputError(f"datasets must be among {', '.join(DATASETS)}; got {name!r}.")
     if not names:
-        raise ValueError(f"datasets must name at least one of {', '.join(DATASETS)}; got none.")
+        raise InvalidInputError(f"datasets must name at least one of {', '.join(DATASETS)}; got none.")
     return list(dict.fromkeys(names))
 
 
 def _checked_seeds(seeds: Sequence[int]) -> list[int]:
     checked = [check_count("seeds", seed, least=0) for seed in np.atleast_1d(np.asarray(seeds, dtype=object))]
     if not checked:
-        raise ValueError("seeds must hold at least one whole number; got none.")
+        raise InvalidInputError("seeds must hold at least one whole number; got none.")
     return list(dict.fromkeys(checked))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError
 
 # SciPy's special functions are good to a few units in the last place; 8 of them is a safe margin.
 _MARGIN = 8 * np.finfo(np.float64).eps
@@ -37,7 +38,7 @@ class Curve:
         """
         d = np.asarray(distance, dtype=np.float64)
         if not (d >= 0).all():
-            raise ValueError("distance must be non-negative.")
+            raise InvalidInputError("distance must be non-negative.")
         return np.where(d == 0, 0.0, np.minimum(round_up(self._curve(d)), np.minimum(d + self.excess, 1.0)))
 
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from likewise._checks import check_count, check_positive, check_probability
+from likewise.errors import InvalidInputError
 
 
 def draws_needed(
@@ -111,7 +112,7 @@ def _bounds(n_classes: Any, shared: bool, n_people: Any, method: str) -> list[tu
     m = check_count("n_classes", n_classes, least=2)
     n = check_count("n_people", n_people, least=2)
     if method not in ("sharpest", "paper"):
-        raise ValueError(f"method must be 'sharpest' or 'paper'; got {method!r}.")
+        raise InvalidInputError(f"method must be 'sharpest' or 'paper'; got {method!r}.")
     # One pair, by Hoeffding's inequality: with own draws an event is a sum of 2n independent terms of range
     # 1/n (rate 1); with shared draws, of n differences of range 2/n (rate 1/2).
     rate = 0.5 if shared else 1.0

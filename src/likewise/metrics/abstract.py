@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.coding import Coding
 from likewise.metrics.distance import ColumnWeights
 from likewise.metrics.people import People
@@ -83,7 +84,7 @@ class Metric(ABC):
         """
         a, b, weights = self._both(A, B)
         if a.ndim == b.ndim == 2 and len(a) != len(b) and 1 not in (len(a), len(b)):
-            raise ValueError(
+            raise InvalidInputError(
                 f"A and B must have the same number of rows, or one of them one; got {len(a)} and {len(b)}."
             )
         return weights.distances(a, b)
@@ -111,7 +112,7 @@ class Metric(ABC):
 def check_metric(metric: Any) -> Metric:
     """Return `metric` if it is one."""
     if not isinstance(metric, Metric):
-        raise TypeError(
+        raise InvalidTypeError(
             f"metric must be a Metric, such as WeightedLp or TableMetric; got {type(metric).__name__} ({metric!r}). "
             "Wrap a function of people in FunctionMetric."
         )

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
 
 
@@ -28,13 +29,13 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
 
         frame = nw.from_native(X, eager_only=True).to_pandas()
     else:
-        raise TypeError(
+        raise InvalidTypeError(
             f"{name} must be a table with named columns (pandas, polars or pyarrow); got {type(X).__name__}. "
             f"Use pandas.DataFrame({name}, columns=[...])."
         )
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
-        raise ValueError(f"{name} must have distinct column names; {str(repeated[0])!r} stands twice.")
+        raise InvalidInputError(f"{name} must have distinct column names; {str(repeated[0])!r} stands twice.")
     return frame
 
 
@@ -42,7 +43,7 @@ def labels_of(X: Any, name: str = "X") -> tuple[Any, ...] | None:
     """Names of the columns of a table, of whatever type they are; None for an array."""
     labels = getattr(X, "column_names", None) or getattr(X, "columns", None)  # pyarrow; pandas and polars
     if labels is not None and len({*labels}) < len(labels):
-        raise ValueError(f"{name} must have distinct column names; got {list(labels)}.")
+        raise InvalidInputError(f"{name} must have distinct column names; got {list(labels)}.")
     return None if labels is None else tuple(labels)
 
 
@@ -105,13 +106,13 @@ class ArrayCoding(Coding):
         try:
             return np.asarray(X, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must hold numbers only ({error}). Encode text columns first.") from None
+            raise InvalidInputError(f"{name} must hold numbers only ({error}). Encode text columns first.") from None
 
     def check_labels(self, X: Any, name: str = "X") -> None:
         """Raise if `X` is a table with other columns, or the same in another order."""
         given = labels_of(X, name)
         if None not in (given, self.labels) and given != self.labels:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name} must have the columns of the metric in its order, {list(self.labels or ())}; got "
                 f"{list(given or ())}. Use {name}[{list(self.labels or ())}]."
             )
@@ -120,13 +121,13 @@ class ArrayCoding(Coding):
         """The numbers, if they are finite."""
         rows = np.ascontiguousarray(self.as_table(X, name))
         if rows.ndim not in (1, 2) or rows.shape[-1] != self.n_columns:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name} must have {self.n_columns} columns, one per weight; got an array of shape {rows.shape}."
             )
         if not np.isfinite(rows).all():
             *row, column = np.argwhere(~np.isfinite(rows))[0]
             where = f" in row {row[0]}" if row else ""
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name} must be finite; got {rows[(*row, column)]}{where}, {self.names[column]!r}. Impute or drop "
                 "these rows first."
             )
@@ -195,7 +196,7 @@ class TableCoding(Coding):
             expected = [column for column in self.names if column not in absent]
             _check_names(given, expected, name)
             if given != expected:
-                raise ValueError(
+                raise InvalidInputError(
                     f"{name} must have its columns in the order of fit, {expected}; got {given}. Use X[{expected}]."
                 )
         rows = np.empty((len(frame), len(self.columns)))
@@ -216,10 +217,10 @@ class TableCoding(Coding):
 def _check_names(given: list[Any], expected: list[Any], name: str = "X") -> None:
     absent = [column for column in expected if column not in given]
     if absent:
-        raise ValueError(f"{name} must have the column {absent[0]!r}, which the metric names; it has {given}.")
+        raise InvalidInputError(f"{name} must have the column {absent[0]!r}, which the metric names; it has {given}.")
     extra = [column for column in given if column not in expected]
     if extra:
-        raise ValueError(
+        raise InvalidInputError(
             f"{name} has the column {extra[0]!r}, of which the metric says nothing. Give it a weight (0 if it must not "
             "matter), or drop it."
         )

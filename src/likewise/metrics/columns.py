@@ -12,6 +12,7 @@ import pandas as pd
 
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError
 
 UNSEEN = -1.0
 """Code of a category that was not there when the coding was learned."""
@@ -32,10 +33,12 @@ class NumericColumn:
         name, kind = column.name, column.dtype
         _refuse_times(column, "Turn it into a number first, such as years before a fixed day.")
         if pd.api.types.is_bool_dtype(kind):
-            raise ValueError(f"Column {name!r} is boolean: list it under categorical, where its two values can differ.")
+            raise InvalidInputError(
+                f"Column {name!r} is boolean: list it under categorical, where its two values can differ."
+            )
         if isinstance(kind, pd.CategoricalDtype):
             if not kind.ordered:
-                raise ValueError(f"Column {name!r} has categories without an order: list it under categorical.")
+                raise InvalidInputError(f"Column {name!r} has categories without an order: list it under categorical.")
             return cls(name, tuple(kind.categories.tolist()))
         return cls(name)
 
@@ -45,7 +48,7 @@ class NumericColumn:
             codes = pd.Index(self.categories).get_indexer(pd.Index(column)).astype(np.float64)
             unknown = (codes < 0) & column.notna().to_numpy()
             if unknown.any():
-                raise ValueError(
+                raise InvalidInputError(
                     f"Column {self.name!r} has the value {column[unknown].iloc[0]!r}, which is not among its ordered "
                     f"categories {list(self.categories)}: it has no place in their order."
                 )
@@ -57,11 +60,13 @@ class NumericColumn:
             else:
                 numbers = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError) as error:
-            raise ValueError(
+            raise InvalidInputError(
                 f"Column {self.name!r} must hold numbers ({error}). List it under categorical, or clean it first."
             ) from None
         if np.isinf(numbers).any():
-            raise ValueError(f"Column {self.name!r} must be finite; it has an infinity. Cap it or mark it as missing.")
+            raise InvalidInputError(
+                f"Column {self.name!r} must be finite; it has an infinity. Cap it or mark it as missing."
+            )
         return np.asarray(numbers)
 
     def decode(self, numbers: FloatArray) -> Any:
@@ -105,9 +110,11 @@ class CategoricalColumn(Frozen):
             levels = column.dropna().drop_duplicates().tolist()
             hash(tuple(levels))
         except TypeError:
-            raise ValueError(f"Column {name!r} must hold plain values such as text or numbers, not lists.") from None
+            raise InvalidInputError(
+                f"Column {name!r} must hold plain values such as text or numbers, not lists."
+            ) from None
         if any(isinstance(value, float) and np.isinf(value) for value in levels):
-            raise ValueError(f"Column {name!r} must be finite; it has an infinity.")
+            raise InvalidInputError(f"Column {name!r} must be finite; it has an infinity.")
         # Sorted, so that codes do not depend on the order of people.
         levels.sort(key=str)
         categories = tuple(kind.categories.tolist()) if isinstance(kind, pd.CategoricalDtype) else None
@@ -127,7 +134,7 @@ class CategoricalColumn(Frozen):
                 return np.array([missing if known_as == UNSEEN and pd.isna(value) else known_as])
             where, values = pd.factorize(column)  # -1 where missing
         except TypeError:
-            raise ValueError(f"Column {self.name!r} must hold plain values such as text or numbers.") from None
+            raise InvalidInputError(f"Column {self.name!r} must hold plain values such as text or numbers.") from None
         known = [self._positions.get(value, UNSEEN) for value in values.tolist()]
         return np.array([*known, missing])[where]
 
@@ -142,4 +149,4 @@ class CategoricalColumn(Frozen):
 def _refuse_times(column: pd.Series[Any], cure: str) -> None:
     kind = column.dtype
     if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
-        raise ValueError(f"Column {column.name!r} holds dates or times. {cure}")
+        raise InvalidInputError(f"Column {column.name!r} holds dates or times. {cure}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likewise._typing import BoolArray, FloatArray
+from likewise.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.metrics.people import People
@@ -58,7 +59,7 @@ class ColumnWeights:
         """Raise if a number is missing in a column for which the metric refuses that."""
         for i in people.missing():
             if np.isnan(self.missing[i]):
-                raise ValueError(
+                raise InvalidInputError(
                     f"Column {people.coding.names[i]!r} has missing numbers, which the metric refuses. Impute them, or "
                     "use TableMetric(..., missing='category')."
                 )

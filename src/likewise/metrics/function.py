@@ -10,6 +10,7 @@ import pandas as pd
 
 from likewise._checks import check_positive
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import ArrayCoding, Coding, TableCoding, as_frame
 from likewise.metrics.distance import ColumnWeights
@@ -62,7 +63,7 @@ class FunctionMetric(Metric):
         scale: float = 1.0,
     ) -> None:
         if not callable(function):
-            raise TypeError(f"function must be a function of two sets of people; got {type(function).__name__}.")
+            raise InvalidTypeError(f"function must be a function of two sets of people; got {type(function).__name__}.")
         self.function = function
         self.takes_tables = bool(takes_tables)
         self.scale = check_positive("scale", scale)
@@ -88,7 +89,7 @@ class FunctionMetric(Metric):
 
     def weights_of(self, coding: Coding) -> ColumnWeights:
         """Raise: nothing is known of single columns."""
-        raise TypeError(
+        raise InvalidTypeError(
             f"metric must have a weight for each column here; {self!r} is a function of whole people. Use WeightedLp "
             "or TableMetric, or enforce it with ProjectedClassifier or ProjectedRegressor."
         )
@@ -148,7 +149,7 @@ class FunctionMetric(Metric):
         """Distances between the people in `A` and those in `B`, row by row."""
         a, b = self._two(A, B)
         if len(a) != len(b):
-            raise ValueError(f"A and B must have the same number of rows; got {len(a)} and {len(b)}.")
+            raise InvalidInputError(f"A and B must have the same number of rows; got {len(a)} and {len(b)}.")
         return self.between(a, b)
 
     def pairwise(self, A: Any, B: Any = None) -> FloatArray:

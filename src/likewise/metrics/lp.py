@@ -11,6 +11,7 @@ import pandas as pd
 
 from likewise._checks import check_positive
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import ArrayCoding, Coding
 from likewise.metrics.distance import ColumnWeights, root
@@ -65,7 +66,7 @@ class WeightedLp(Metric):
     ) -> None:
         if isinstance(weights, (Mapping, pd.Series)):
             if feature_names is not None:
-                raise ValueError("feature_names must not be given when weights is a mapping: it has the names.")
+                raise InvalidInputError("feature_names must not be given when weights is a mapping: it has the names.")
             named = dict(weights)
             feature_names, weights = list(named), list(named.values())
         self.p = _check_p(p)
@@ -91,12 +92,12 @@ class WeightedLp(Metric):
     def weights_of(self, coding: Coding) -> ColumnWeights:
         """The scales, if there is one for each feature."""
         if len(coding.names) != self.n_features:
-            raise ValueError(
+            raise InvalidInputError(
                 f"metric must have one weight per feature of X ({len(coding.names)}); it has {self.n_features}: "
                 f"{self!r}."
             )
         if None not in (coding.labels, self.feature_names) and coding.labels != self.feature_names:
-            raise ValueError(
+            raise InvalidInputError(
                 f"X must have the columns of the metric in its order, {list(self.feature_names or ())}; "
                 f"got {list(coding.labels or ())}. Select them with X[list(metric.feature_names)]."
             )
@@ -118,7 +119,9 @@ class WeightedLp(Metric):
         """Return the metric with the same relative weights and the given mean weight."""
         check_positive("mean", mean)
         if not self.weights.any():
-            raise ValueError("weights are all 0, so they cannot be scaled to a mean. Give one a positive weight.")
+            raise InvalidInputError(
+                "weights are all 0, so they cannot be scaled to a mean. Give one a positive weight."
+            )
         relative = self.weights / self.weights.max()
         return WeightedLp(relative * (mean / relative.mean()), self.p, feature_names=self.feature_names)
 
@@ -147,7 +150,7 @@ class WeightedLp(Metric):
 
 def _check_p(p: float) -> float:
     if isinstance(p, bool) or not isinstance(p, (int, float, np.integer, np.floating)) or not p >= 1:
-        raise ValueError(f"p must be a number >= 1 or infinity; got {p!r}. Below 1 it is not a metric.")
+        raise InvalidInputError(f"p must be a number >= 1 or infinity; got {p!r}. Below 1 it is not a metric.")
     return float(p)
 
 
@@ -155,19 +158,21 @@ def _check_weights(weights: Any, names: Sequence[Any] | None) -> FloatArray:
     try:
         array = np.array(weights, dtype=np.float64)  # a copy: the caller's array stays the caller's
     except (TypeError, ValueError):
-        raise ValueError(f"weights must be numbers, one per feature; got {weights!r}.") from None
+        raise InvalidInputError(f"weights must be numbers, one per feature; got {weights!r}.") from None
     if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"weights must be a list with one number per feature; got an array of shape {array.shape}.")
+        raise InvalidInputError(
+            f"weights must be a list with one number per feature; got an array of shape {array.shape}."
+        )
     if names is not None:
         if len(names) != len(array):
-            raise ValueError(f"feature_names must have one name per weight ({len(array)}); got {len(names)}.")
+            raise InvalidInputError(f"feature_names must have one name per weight ({len(array)}); got {len(names)}.")
         if len(set(names)) != len(names):
-            raise ValueError(f"feature_names must be distinct; got {list(names)}.")
+            raise InvalidInputError(f"feature_names must be distinct; got {list(names)}.")
     wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if wrong.size:
         i = int(wrong[0])
         feature = f"feature {i}" if names is None else repr(names[i])
-        raise ValueError(
+        raise InvalidInputError(
             f"weights must be non-negative and finite; got {array[i]:g} for {feature}. "
             "Use 0 for a feature that must not matter."
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError
 from likewise.metrics.coding import Coding
 
 
@@ -35,7 +36,7 @@ class People:
         table = coding.as_table(X, name)
         rows = coding.encode(table, name)
         if rows.ndim != 2:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name} must be a table of people and features, (n_samples, n_features); got {rows.shape}."
             )
         return cls(rows, coding, table)

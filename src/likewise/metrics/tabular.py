@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding, TableCoding, as_frame
 from likewise.metrics.distance import ColumnWeights
@@ -75,9 +76,9 @@ class TableMetric(Metric):
         numeric, categorical = _mapping("numeric", numeric), _mapping("categorical", categorical)
         both = set(numeric) & set(categorical)
         if both:
-            raise ValueError(f"A column must be numeric or categorical; {next(iter(both))!r} is given as both.")
+            raise InvalidInputError(f"A column must be numeric or categorical; {next(iter(both))!r} is given as both.")
         if not numeric and not categorical:
-            raise ValueError("A metric must name at least one column, under numeric or categorical.")
+            raise InvalidInputError("A metric must name at least one column, under numeric or categorical.")
         # WeightedLp checks the weights; 1 stands in where there are no numeric columns.
         self._numbers = WeightedLp(numeric or {"": 1.0}, p)
         self.p = self._numbers.p
@@ -90,7 +91,7 @@ class TableMetric(Metric):
             ("units", _others(units, self)),
         ):
             if names:
-                raise ValueError(f"{kind} must name columns of the metric; it has no {names[0]!r}.")
+                raise InvalidInputError(f"{kind} must name columns of the metric; it has no {names[0]!r}.")
         self.units = MappingProxyType({name: str(unit) for name, unit in units.items()})
 
     @property
@@ -115,7 +116,7 @@ class TableMetric(Metric):
         weights = {**self.numeric, **self.categorical}
         unknown = [name for name in coding.names if name not in weights]
         if unknown:
-            raise ValueError(
+            raise InvalidInputError(
                 f"metric must know every column of X; it says nothing of {unknown[0]!r}. Give it a weight."
             )
         return ColumnWeights(
@@ -180,7 +181,9 @@ class TableMetric(Metric):
     def _missing_weights(self, missing: Any) -> dict[Any, float]:
         if isinstance(missing, str):
             if missing not in ("refuse", "category"):
-                raise ValueError(f"missing must be 'refuse', 'category' or a mapping of weights; got {missing!r}.")
+                raise InvalidInputError(
+                    f"missing must be 'refuse', 'category' or a mapping of weights; got {missing!r}."
+                )
             missing = {} if missing == "refuse" else dict.fromkeys(self.numeric, 1.0)
         return _mapping("missing", missing) | {name: 0.0 for name, weight in self.numeric.items() if weight == 0}
 
@@ -189,7 +192,7 @@ class TableMetric(Metric):
         for frame, name in ((a, "A"), (b, "B")):
             absent = [column for column in self.columns if column not in frame.columns]
             if absent:
-                raise ValueError(f"{name} must have the column {absent[0]!r}, which the metric names.")
+                raise InvalidInputError(f"{name} must have the column {absent[0]!r}, which the metric names.")
         return super()._both(a[self.columns], b[self.columns])
 
 
@@ -219,14 +222,14 @@ def _mapping(name: str, given: Any) -> dict[Any, Any]:
     if given is None:
         return {}
     if not isinstance(given, (Mapping, pd.Series)):
-        raise TypeError(f"{name} must be a mapping from column to value; got {type(given).__name__}.")
+        raise InvalidTypeError(f"{name} must be a mapping from column to value; got {type(given).__name__}.")
     return dict(given)
 
 
 def _shares(name: str, weights: dict[Any, Any]) -> Mapping[Any, float]:
     for column, weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= weight <= 1:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{name} weights must be between 0 and 1 (1 promises nothing between different values); got "
                 f"{weight!r} for {column!r}. Use 0 for a column that must not matter."
             )

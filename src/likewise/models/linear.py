@@ -16,7 +16,8 @@ from sklearn.svm import SVR, LinearSVR, NuSVR
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._typing import FloatArray
-from likewise.models.preprocessing import RawColumn, UnprovableError, sources_after
+from likewise.errors import UnprovableError
+from likewise.models.preprocessing import RawColumn, sources_after
 from likewise.models.unwrapping import unwrap
 
 # Exact classes: a subclass may predict differently. Those with a log link, several outputs or a kernel are not here.

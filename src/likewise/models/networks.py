@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.models.unwrapping import affine_map, last_step
 
 ACTIVATIONS = {"relu": 0, "tanh": 1, "logistic": 2, "identity": 3}
@@ -54,7 +55,7 @@ class Network:
         first = weights[0] * factor[:, None]
         units = weights[-1].shape[1]
         if units != n_outputs and not (units == 1 and n_outputs == 2):
-            raise ValueError(
+            raise InvalidInputError(
                 f"The network must have one output per class ({n_outputs}), or one for two classes; it has {units}."
             )
         biases = [biases[0] + shift @ weights[0], *biases[1:]]
@@ -102,7 +103,7 @@ def _torch_layers(net: Any) -> tuple[list[FloatArray], list[FloatArray], str] | 
         or len(between) > 1
         or not between <= set(_TORCH_ACTIVATIONS)
     ):
-        raise TypeError(
+        raise InvalidTypeError(
             f"A torch estimator must be a Sequential of Linear layers with one kind of activation "
             f"({', '.join(_TORCH_ACTIVATIONS)}) between them; got {names or type(net).__name__}. "
             "Wrap other modules in a function from NumPy rows to labels."

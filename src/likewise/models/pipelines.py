@@ -19,6 +19,8 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
+from likewise.errors import InvalidInputError
+
 Task = Literal["classes", "numbers"]
 
 _MODELS: dict[str, Any] = {
@@ -74,7 +76,7 @@ def table_model(
     """
     models = _MODELS if task == "classes" else _MODELS_OF_NUMBERS
     if kind not in models:
-        raise ValueError(f"model must be one of {', '.join(models)}; got {kind!r}.")
+        raise InvalidInputError(f"model must be one of {', '.join(models)}; got {kind!r}.")
     read = X if columns is None else X[list(columns)]
     categorical = categorical_columns(read)
     numeric = [name for name in read.columns if name not in categorical]

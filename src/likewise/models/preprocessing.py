@@ -20,11 +20,8 @@ from sklearn.preprocessing import (
 )
 
 from likewise._typing import FloatArray
+from likewise.errors import UnprovableError
 from likewise.models.unwrapping import unwrap
-
-
-class UnprovableError(TypeError):
-    """The exact constant of a model cannot be proven; the message says why."""
 
 
 @dataclass(frozen=True, eq=False)

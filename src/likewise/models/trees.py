@@ -18,6 +18,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidTypeError
 from likewise.models.unwrapping import last_step
 
 SINGLE_TREES = {DecisionTreeClassifier, ExtraTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor}
@@ -55,7 +56,7 @@ def output_limits(model: Any) -> tuple[float, float]:
     """
     trees = read_trees(last_step(model), "soft")
     if trees is None:
-        raise TypeError(f"model must be a fitted sum of regression trees; got {type(model).__name__}.")
+        raise InvalidTypeError(f"model must be a fitted sum of regression trees; got {type(model).__name__}.")
     return leaf_range(*trees)
 
 

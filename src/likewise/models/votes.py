@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.models.unwrapping import unwrap
 
 Decode = Callable[[FloatArray], Any]
@@ -44,13 +45,13 @@ def soft_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = No
         answer = np.asarray(predict_proba(rows), dtype=np.float64)
         answer = _two_columns(answer, classes) if answer.ndim == 2 else answer
         if answer.shape != (len(rows), len(classes)):
-            raise ValueError(
+            raise InvalidInputError(
                 f"With vote='soft' the estimator must return one probability per class, shape "
                 f"({len(rows)}, {len(classes)}); got {answer.shape}. Use vote='hard' for labels."
             )
         # The guarantee rests on votes being probabilities; NaN fails every comparison.
         if not ((answer >= 0).all() and (np.abs(answer.sum(axis=1) - 1) <= 1e-5).all()):
-            raise ValueError(
+            raise InvalidInputError(
                 "With vote='soft' the estimator must return probabilities: non-negative, with sum 1 in each row. "
                 "Use vote='hard' for other scores."
             )
@@ -64,7 +65,7 @@ def tree_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
     steps, forest = unwrap(model)
     trees = None if steps else getattr(forest, "estimators_", None)
     if trees is None or not all(isinstance(tree, DecisionTreeClassifier) for tree in trees):
-        raise TypeError(
+        raise InvalidTypeError(
             f"With vote='trees' the estimator must be a forest of classification trees; got {type(model).__name__}. "
             "Use vote='hard' or vote='soft'."
         )
@@ -91,7 +92,7 @@ def clipped_predictions(model: Any, output_range: tuple[float, float], decode: D
             answer = answer[:, 0]
         _check_length(answer, rows)
         if np.isnan(answer).any():
-            raise ValueError("The estimator predicted NaN; its predictions must be numbers.")
+            raise InvalidInputError("The estimator predicted NaN; its predictions must be numbers.")
         return np.clip(answer, *output_range)[:, None]
 
     return vote
@@ -115,13 +116,13 @@ def _two_columns(answer: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDA
     if answer.shape[1] == 1 and len(classes) == 2:
         # NaN fails every comparison.
         if not ((answer >= 0) & (answer <= 1)).all():
-            raise ValueError(
+            raise InvalidInputError(
                 f"The estimator's single column must hold probabilities of class {classes[1]!s}, between 0 and 1; got "
                 f"{answer[~((answer >= 0) & (answer <= 1))][0]:g}. Return labels, or one score per class."
             )
         return np.concatenate([1 - answer, answer], axis=1)
     if answer.shape[1] != len(classes):
-        raise ValueError(
+        raise InvalidInputError(
             f"The estimator must return labels, or one score per class, in the order {list(classes)}; got "
             f"{answer.shape[1]} columns for {len(classes)} classes."
         )
@@ -132,7 +133,7 @@ def _class_index(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDA
     index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     unknown = classes[index] != labels
     if unknown.any():
-        raise ValueError(
+        raise InvalidInputError(
             f"The estimator predicted {labels[unknown][0]!r}, which is not among the classes {list(classes)}."
         )
     return index
@@ -140,6 +141,6 @@ def _class_index(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDA
 
 def _check_length(answer: npt.NDArray[Any], rows: FloatArray) -> None:
     if answer.shape != (len(rows),):
-        raise ValueError(
+        raise InvalidInputError(
             f"The estimator must return one answer per row: {len(rows)} rows gave an array of shape {answer.shape}."
         )

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import UnsolvedError
 
 # How to solve, and what to try if that fails for rounding: an option, its value, and its usual value.
 _WAYS: tuple[tuple[str, Any, Any], ...] = (
@@ -72,7 +73,7 @@ class LiveProgram:
                 self._solver.setOptionValue(name, usual)
             if status == highspy.HighsModelStatus.kOptimal:
                 return np.array(self._solver.getSolution().col_value)
-        raise RuntimeError(f"the linear program could not be solved ({status.name})")
+        raise UnsolvedError(f"the linear program could not be solved ({status.name})")
 
     def binding(self) -> IntArray:
         """Rows that define the solution by their lower limits: the non-basic ones of the simplex."""
@@ -105,10 +106,10 @@ class PairProgram(ABC):
         n_rounds = 0
         while len(pairs := self.violated()):
             if n_rounds == most_rounds or self.add(pairs) == 0:
-                raise RuntimeError(f"The linear program did not converge after {n_rounds} rounds. {cure}")
+                raise UnsolvedError(f"The linear program did not converge after {n_rounds} rounds. {cure}")
             try:
                 self.solve()
             except RuntimeError as error:
-                raise RuntimeError(f"After {n_rounds} rounds, {error}. {cure}") from None
+                raise UnsolvedError(f"After {n_rounds} rounds, {error}. {cure}") from None
             n_rounds += 1
         return n_rounds

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise.errors import InvalidInputError
 from likewise.metrics.distance import ColumnWeights
 from likewise.metrics.people import People
 
@@ -43,7 +44,7 @@ class Points:
     def of(cls, people: People) -> Points:
         """Lay out people; at least two, since pairs are compared."""
         if len(people) < 2:
-            raise ValueError(f"X must hold at least two people, since pairs are compared; got {len(people)}.")
+            raise InvalidInputError(f"X must hold at least two people, since pairs are compared; got {len(people)}.")
         rows = people.rows
         gappy = np.array(people.missing(), dtype=np.int64)
         kinds = np.where(people.coding.is_number, NUMBER, CODE).astype(np.int8)

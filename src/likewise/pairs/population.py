@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 
 from likewise._checks import check_output_range
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.people import People
 from likewise.pairs.points import Points
 
@@ -67,7 +68,7 @@ def _ask(model: Any, X: Any, people: People) -> tuple[FloatArray, bool]:
     """The model's answers, and whether they are class probabilities."""
     method = getattr(model, "predict_proba", None) or getattr(model, "predict", None)
     if method is None and not callable(model):
-        raise TypeError(
+        raise InvalidTypeError(
             "model must have predict_proba or predict, or be a function of rows; "
             f"got {type(model).__name__}. Pass predictions= for a system that cannot be called."
         )
@@ -85,13 +86,13 @@ def _ask(model: Any, X: Any, people: People) -> tuple[FloatArray, bool]:
         answers = answers[:, 0]  # probabilities of one class, or numbers
     probable = probable or answers.ndim == 2
     if answers.ndim not in (1, 2) or len(answers) != len(people):
-        raise ValueError(
+        raise InvalidInputError(
             f"The model must answer once per row: {len(people)} rows gave an array of shape {answers.shape}."
         )
     if probable:
         _check_probabilities(answers, "The model's answers", "Let it return one number per row for other scores.")
     elif not np.isfinite(answers).all():
-        raise ValueError("The model predicted NaN or infinity; its predictions must be finite numbers.")
+        raise InvalidInputError("The model predicted NaN or infinity; its predictions must be finite numbers.")
     return answers, probable
 
 
@@ -104,11 +105,11 @@ def _given(predictions: Any, n_samples: int, output_range: Any) -> tuple[FloatAr
     try:
         answers = np.asarray(predictions, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"predictions must be numbers ({error}).") from None
+        raise InvalidInputError(f"predictions must be numbers ({error}).") from None
     if answers.ndim == 2 and answers.shape[1] == 1:
         answers = answers[:, 0]
     if answers.ndim not in (1, 2) or len(answers) != n_samples:
-        raise ValueError(
+        raise InvalidInputError(
             f"predictions must have one entry per row of X ({n_samples}); got an array of shape {answers.shape}."
         )
     if output_range is not None:
@@ -116,7 +117,9 @@ def _given(predictions: Any, n_samples: int, output_range: Any) -> tuple[FloatAr
         wrong = ~((answers >= low) & (answers <= high))
         if answers.ndim != 1 or wrong.any():
             example = f"{answers[wrong][0]:g}" if wrong.any() else f"shape {answers.shape}"
-            raise ValueError(f"predictions must be one number per row in output_range, {output_range}; got {example}.")
+            raise InvalidInputError(
+                f"predictions must be one number per row in output_range, {output_range}; got {example}."
+            )
         return answers, False
     _check_probabilities(answers, "predictions", "For predictions of another kind give output_range=(lowest, highest).")
     return answers, True
@@ -125,12 +128,12 @@ def _given(predictions: Any, n_samples: int, output_range: Any) -> tuple[FloatAr
 def _check_probabilities(answers: FloatArray, what: str, cure: str) -> None:
     wrong = ~((answers >= 0) & (answers <= 1))
     if wrong.any():
-        raise ValueError(f"{what} must be probabilities within [0, 1]; got {answers[wrong][0]:g}. {cure}")
+        raise InvalidInputError(f"{what} must be probabilities within [0, 1]; got {answers[wrong][0]:g}. {cure}")
     if answers.ndim == 2:
         sums = answers.sum(axis=1)
         off = np.flatnonzero(np.abs(sums - 1) > 1e-5)
         if off.size:
-            raise ValueError(
+            raise InvalidInputError(
                 f"{what} must sum to 1 over the classes in each row; row {off[0]} sums to {sums[off[0]]:g}. {cure}"
             )
 

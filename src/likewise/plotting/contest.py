@@ -7,6 +7,7 @@ from typing import Any, Self
 from likewise.auditing.comparison import Comparison
 from likewise.auditing.measures import YARDSTICKS
 from likewise.auditing.ways import CONSTANT
+from likewise.errors import InvalidTypeError
 from likewise.plotting.style import BLUE, GREY, INK, RED, axes, tidy
 
 
@@ -45,7 +46,7 @@ class ComparisonDisplay:
     def from_comparison(cls, result: Comparison, *, ax: Any = None) -> Self:
         """Plot the result of `compare`."""
         if not isinstance(result, Comparison):
-            raise TypeError(f"result must be what compare returned; got {type(result).__name__}.")
+            raise InvalidTypeError(f"result must be what compare returned; got {type(result).__name__}.")
         return cls(result).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from likewise.auditing.violations import Audit
+from likewise.errors import InvalidTypeError
 from likewise.plotting.style import BLUE, GREY, INK, RED, axes, tidy
 
 
@@ -43,7 +44,7 @@ class AuditDisplay:
     def from_audit(cls, result: Audit, *, ax: Any = None) -> Self:
         """Plot the result of `audit`."""
         if not isinstance(result, Audit):
-            raise TypeError(f"result must be what audit returned; got {type(result).__name__}.")
+            raise InvalidTypeError(f"result must be what audit returned; got {type(result).__name__}.")
         return cls(result).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:

@@ -8,6 +8,7 @@ import numpy as np
 
 from likewise.auditing.measures import YARDSTICKS
 from likewise.auditing.pricing import Price
+from likewise.errors import InvalidTypeError
 from likewise.plotting.style import BLUE, GREY, INK, ORANGE, axes, tidy
 
 
@@ -47,7 +48,7 @@ class PriceDisplay:
     def from_price(cls, result: Price, *, ax: Any = None) -> Self:
         """Plot the result of `price`."""
         if not isinstance(result, Price):
-            raise TypeError(f"result must be what price returned; got {type(result).__name__}.")
+            raise InvalidTypeError(f"result must be what price returned; got {type(result).__name__}.")
         return cls(result).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:

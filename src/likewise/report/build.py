@@ -13,6 +13,7 @@ from sklearn.utils import check_consistent_length
 from likewise._typing import FloatArray
 from likewise.auditing.ceilings import ceiling
 from likewise.auditing.violations import audit
+from likewise.errors import InvalidInputError
 from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import as_frame
@@ -58,14 +59,14 @@ def build_report(
     check_consistent_length(X, y)
     names = [str(label) for label in model.classes_]
     if outcome is not None and str(outcome) not in names:
-        raise ValueError(f"outcome must be one of {', '.join(names)}; got {outcome!r}.")
+        raise InvalidInputError(f"outcome must be one of {', '.join(names)}; got {outcome!r}.")
     shown = -1 if outcome is None else names.index(str(outcome))
     table = as_frame(X)[list(model.feature_names_in_)].set_axis(range(1, len(X) + 1))  # from "Person 1" on
     rows = spread(len(table), _AUDITED)
     people, labels = metric.people(table.iloc[rows]), np.asarray(y)[rows]
     unknown = labels[~np.isin(labels, model.classes_)]
     if len(unknown):
-        raise ValueError(f"y must hold classes of the model, {', '.join(names)}; got {unknown.tolist()[0]!r}.")
+        raise InvalidInputError(f"y must hold classes of the model, {', '.join(names)}; got {unknown.tolist()[0]!r}.")
     answers = {"before": _inner_scores(model, people), "after": model.predict_proba(people.table)}
     tolerance = max(model.guarantee_.epsilon, 1e-9)
     audits = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.guarantees.promise import Guarantee
 from likewise.metrics.abstract import Metric
 from likewise.metrics.columns import UNSEEN
@@ -134,19 +135,23 @@ class ReportData:
         check_takes_tables(self.metric)
         self.metric.weights_of(self.people.coding).check_missing(self.people)
         if (self.people.rows[:, ~self.people.coding.is_number] == UNSEEN).any():
-            raise ValueError("people must be coded with all of their categories; use metric.people(table).")
+            raise InvalidInputError("people must be coded with all of their categories; use metric.people(table).")
         if self.guarantee is not None and self.guarantee.metric != self.metric:
-            raise ValueError(f"guarantee must be about the report's metric; it is about {self.guarantee.metric!r}.")
+            raise InvalidInputError(
+                f"guarantee must be about the report's metric; it is about {self.guarantee.metric!r}."
+            )
         if self.revealed is not None and (
             lost := set(self.people.coding.names) - set(self.revealed.describe()["column"])
         ):
-            raise ValueError(f"revealed must weigh every column of the people; it has no {lost.pop()!r}.")
+            raise InvalidInputError(f"revealed must weigh every column of the people; it has no {lost.pop()!r}.")
         for name, audit in self.audits.items():
             if audit.metric != self.metric or audit.n_samples != len(self.people):
-                raise ValueError(f"audit_{name} must search these people under the report's metric; got {audit!r}.")
+                raise InvalidInputError(
+                    f"audit_{name} must search these people under the report's metric; got {audit!r}."
+                )
         for name, scores in self.scores.items():
             if np.shape(scores) != (len(self.people),) or not (np.abs(scores - 0.5) <= 0.5 + 1e-9).all():
-                raise ValueError(f"{name} must hold one probability for each of the people; got {scores!r}.")
+                raise InvalidInputError(f"{name} must hold one probability for each of the people; got {scores!r}.")
 
     @property
     def scores(self) -> dict[str, FloatArray]:
@@ -177,7 +182,7 @@ class ReportData:
 def check_takes_tables(metric: Metric) -> None:
     """Raise if the metric is not one of tables."""
     if not metric.takes_tables:
-        raise TypeError(
+        raise InvalidTypeError(
             "A report needs a metric that takes tables, whose columns people can discuss; got "
             f"{metric!r}. Use TableMetric."
         )

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import ArrayCoding, TableCoding, as_frame, is_table
 from likewise.metrics.lp import WeightedLp
@@ -129,7 +130,7 @@ def estimate_minimal_metric(
     p = _check_finite_p(p)
     everyone = Points.of(_people(X, categorical))
     if p != 1 and (everyone.kinds == CODE).any():
-        raise ValueError(
+        raise InvalidInputError(
             f"p must be 1 for a table with categories or missing numbers; got {p:g}. Their weights are added outside "
             "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, that a pair is explained is not a "
             "linear constraint on the weights, and there is no linear program to solve."
@@ -160,7 +161,7 @@ def _people(X: Any, categorical: Sequence[Any] | None) -> People:
     """A matrix of numbers where that says all; otherwise a table, whose columns are told apart by type."""
     if not is_table(X):
         if categorical is not None:
-            raise TypeError(f"categorical names columns, so X must be a table; got {type(X).__name__}.")
+            raise InvalidTypeError(f"categorical names columns, so X must be a table; got {type(X).__name__}.")
         return _numbers(X, None)
     frame = as_frame(X)
     names = list(frame.columns)
@@ -171,14 +172,14 @@ def _people(X: Any, categorical: Sequence[Any] | None) -> People:
     else:
         chosen = list(categorical)
         if isinstance(categorical, str) or not all(name in names for name in chosen):
-            raise ValueError(f"categorical must list columns of X, {names}; got {categorical!r}.")
+            raise InvalidInputError(f"categorical must list columns of X, {names}; got {categorical!r}.")
     return People.read(frame, TableCoding.learn(frame, [name for name in names if name not in chosen], chosen))
 
 
 def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
     shape = np.shape(X)
     if len(shape) != 2 or shape[1] == 0:
-        raise ValueError(f"X must be a table of people and features, (n_samples, n_features); got {shape}.")
+        raise InvalidInputError(f"X must be a table of people and features, (n_samples, n_features); got {shape}.")
     return People.read(X, ArrayCoding(shape[1], names))
 
 
@@ -236,9 +237,9 @@ def _describe(population: Population, pairs: IntArray, metric: Metric) -> pd.Dat
 
 def _check_finite_p(p: Any) -> float:
     if isinstance(p, bool) or not isinstance(p, Real) or not float(p) >= 1:
-        raise ValueError(f"p must be a finite number >= 1; got {p!r}.")
+        raise InvalidInputError(f"p must be a finite number >= 1; got {p!r}.")
     if np.isinf(float(p)):
-        raise ValueError(
+        raise InvalidInputError(
             "p must be finite; got inf. There D is a maximum over features: that some feature explains each pair is "
             "not a linear constraint on the weights, and there is no single smallest metric. Use a finite p."
         )
@@ -247,11 +248,11 @@ def _check_finite_p(p: Any) -> float:
 
 def _check_distinct(population: Population, first: IntArray, of_row: IntArray) -> None:
     if len(first) < 2:
-        raise ValueError(f"X must hold at least two distinct rows; all {len(of_row)} rows are equal.")
+        raise InvalidInputError(f"X must hold at least two distinct rows; all {len(of_row)} rows are equal.")
     gap = population.differences(np.arange(len(of_row)), first[of_row])
     worst = int(gap.argmax())
     if gap[worst] > 1e-9 * population.unit:  # rows of one batch may be rounded differently
-        raise ValueError(
+        raise InvalidInputError(
             f"Equal people must have equal outputs, or no metric exists; rows {first[of_row[worst]]} and {worst} of X "
             f"are equal and their outputs differ by {gap[worst]:.3g}. Use a deterministic model, or add "
             "the feature that tells these people apart."
@@ -269,11 +270,13 @@ def _bounds(upper: Any, fixed: Any, population: Population, p: float) -> tuple[F
             i = _position(parameter, key, points)
             most = 1.0 if codes[i] else np.inf
             if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
-                raise ValueError(f"{parameter} must hold non-negative finite weights; got {weight!r} for {key!r}.")
+                raise InvalidInputError(
+                    f"{parameter} must hold non-negative finite weights; got {weight!r} for {key!r}."
+                )
             if float(weight) > most:
-                raise ValueError(f"{parameter} must be at most 1 for categories; got {weight!r} for {key!r}.")
+                raise InvalidInputError(f"{parameter} must be at most 1 for categories; got {weight!r} for {key!r}.")
             if i in named:
-                raise ValueError(f"fixed and upper must not both name a feature; got {key!r} in both.")
+                raise InvalidInputError(f"fixed and upper must not both name a feature; got {key!r} in both.")
             named.add(i)
             high[i] = float(weight) / unit
             if parameter == "fixed":
@@ -291,4 +294,4 @@ def _position(parameter: str, key: Any, points: Points) -> int:
     if isinstance(key, Integral) and 0 <= int(key) < d:
         return int(key)
     known = f"positions 0 to {d - 1}" if unnamed else coding.names
-    raise ValueError(f"{parameter} must name features of X, {known}; got {key!r}.")
+    raise InvalidInputError(f"{parameter} must name features of X, {known}; got {key!r}.")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from likewise._checks import check_output_range
+from likewise.errors import InvalidInputError, UnprovableError
 from likewise.metrics.lp import WeightedLp
 from likewise.metrics.tabular import TableMetric
 from likewise.models.linear import IDENTITY, read_linear_model
-from likewise.models.preprocessing import UnprovableError
 
 
 def minimal_metric(model: Any, *, output_range: tuple[float, float] | None = None) -> WeightedLp | TableMetric:
@@ -67,7 +67,7 @@ def minimal_metric(model: Any, *, output_range: tuple[float, float] | None = Non
     if categorical:
         largest = max(categorical, key=categorical.__getitem__)
         if categorical[largest] > 1 + 1e-9:
-            raise ValueError(
+            raise InvalidInputError(
                 f"Mismatch weights of a table lie between 0 and 1; got {categorical[largest]:.4g} for {largest!r}, in "
                 "the unit of the output. Give output_range=(lowest, highest) to have shares of its width."
             )
@@ -78,5 +78,5 @@ def minimal_metric(model: Any, *, output_range: tuple[float, float] | None = Non
 def _width(regression: bool, output_range: Any) -> float:
     low, high = check_output_range(output_range)
     if not regression:
-        raise ValueError("output_range must not be given for a classifier: probabilities have the range (0, 1).")
+        raise InvalidInputError("output_range must not be given for a classifier: probabilities have the range (0, 1).")
     return high - low

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError
 from likewise.pairs.points import CODE, GAPPY, Points, groups_of
 from likewise.pairs.population import Population
 from likewise.reveal.widening import ROUNDING, SHORTFALL
@@ -48,7 +49,7 @@ def check_feasible(
     )
     if len(found.pairs):
         pairs = np.sort(first[found.pairs], axis=1)
-        raise ValueError(_impossible(population, pairs, found.complete))
+        raise InvalidInputError(_impossible(population, pairs, found.complete))
 
 
 def _impossible(population: Population, pairs: IntArray, complete: bool) -> str:

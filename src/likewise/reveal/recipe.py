@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_X_y
 
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError
 from likewise.metrics.lp import WeightedLp
 
 
@@ -65,6 +66,6 @@ def linear_weights(
     # A feature that never varies gets a coefficient of rounding noise.
     standard = np.where(scaler.var_ > 0, spread, 0.0)
     if not standard.any():
-        raise ValueError("y does not vary with any feature of X, so no metric can be derived. Give a metric.")
+        raise InvalidInputError("y does not vary with any feature of X, so no metric can be derived. Give a metric.")
     standard /= standard.max()  # tiny coefficients would be lost in their mean
     return np.asarray(standard / standard.mean() / scaler.scale_**power)

@@ -15,6 +15,7 @@ from likewise.enforce.additive.reading import Readable
 from likewise.enforce.additive.scorers import AdditiveScorer
 from likewise.enforce.additive.targets import class_targets, number_targets
 from likewise.enforce.base import EnforcedClassifier, EnforcedRegressor
+from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
 
@@ -116,16 +117,16 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
         if self.link not in _LOSSES:
-            raise ValueError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
+            raise InvalidInputError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
         _check_weighted_classes(y, weights)
         several = len(self.classes_) > 2
         if several and self.link != "logistic":
-            raise ValueError(
+            raise InvalidInputError(
                 "Only binary classification is supported. The type of the target is multiclass. (This is so for the "
                 f"link {self.link!r}; link must be 'logistic' for more than two classes.)"
             )
         if several and self.monotone is not None:
-            raise ValueError(
+            raise InvalidInputError(
                 "monotone must be None for more than two classes: what is more for one is less for others."
             )
         targets = class_targets(y, self.classes_, self.teacher, people)
@@ -228,6 +229,6 @@ def _check_weighted_classes(y: npt.NDArray[Any], weights: FloatArray | None) -> 
         return
     for label in np.unique(y):
         if not weights[y == label].any():
-            raise ValueError(
+            raise InvalidInputError(
                 f"sample_weight must be positive for someone of each class; it is 0 for everyone of class {label!r}."
             )

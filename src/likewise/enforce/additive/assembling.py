@@ -22,6 +22,7 @@ from likewise.enforce.additive.shapes import Shape, finish
 from likewise.enforce.additive.tuning import choose_penalty, content_folds
 from likewise.enforce.base import seed_from
 from likewise.enforce.links import LINKS
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding
 from likewise.metrics.distance import ColumnWeights
@@ -65,7 +66,7 @@ def assemble(
     """Fit, finish and promise; return the scorer and the penalty that was used."""
     columns = metric.weights_of(people.coding)
     if not columns.matters.any():
-        raise ValueError(
+        raise InvalidInputError(
             "metric must have a positive weight: under weights of 0 only, nothing may be told from anything, and only "
             "a constant remains. Give at least one column a positive weight."
         )
@@ -109,18 +110,18 @@ def check_monotone(monotone: Any, coding: Coding, columns: ColumnWeights) -> dic
     if monotone is None:
         return {}
     if not isinstance(monotone, Mapping):
-        raise TypeError(f"monotone must be a mapping from column to -1 or +1; got {type(monotone).__name__}.")
+        raise InvalidTypeError(f"monotone must be a mapping from column to -1 or +1; got {type(monotone).__name__}.")
     out = {}
     for name, sign in monotone.items():
         if name not in coding.names:
-            raise ValueError(f"monotone must name columns of X, {coding.names}; it has no {name!r}.")
+            raise InvalidInputError(f"monotone must name columns of X, {coding.names}; it has no {name!r}.")
         i = coding.names.index(name)
         if not columns.is_number[i]:
-            raise ValueError(f"monotone must name columns of numbers; the categories of {name!r} have no order.")
+            raise InvalidInputError(f"monotone must name columns of numbers; the categories of {name!r} have no order.")
         if not columns.matters[i]:
-            raise ValueError(f"monotone must name columns that matter; the metric gives {name!r} the weight 0.")
+            raise InvalidInputError(f"monotone must name columns that matter; the metric gives {name!r} the weight 0.")
         if not isinstance(sign, Integral) or sign not in (-1, 1):
-            raise ValueError(f"monotone must be -1 (falling) or +1 (rising) for {name!r}; got {sign!r}.")
+            raise InvalidInputError(f"monotone must be -1 (falling) or +1 (rising) for {name!r}; got {sign!r}.")
         out[i] = int(sign)
     return out
 

@@ -12,6 +12,7 @@ from likewise.enforce.additive.bins import Part, locate
 from likewise.enforce.additive.fitting import Objective, solve
 from likewise.enforce.additive.layout import Layout, constant
 from likewise.enforce.additive.losses import Loss
+from likewise.errors import InvalidInputError
 
 _MOST_VARIABLES = 1000
 _MOST_ROUNDS = 100
@@ -59,7 +60,7 @@ def solve_any(problem: Objective, start: FloatArray, advance: Callable[[int], No
     if not needs_blocks(problem):
         return solve(problem, start, advance)
     if layout.n_budgets:
-        raise ValueError("budgets must be given where there are too many variables to solve for at once.")
+        raise InvalidInputError("budgets must be given where there are too many variables to solve for at once.")
     x, value, gain = start, problem.value(start, problem.scores(start)), 1.0
     for _ in range(_MOST_ROUNDS):
         # No block need be solved much better than the last round left the others.

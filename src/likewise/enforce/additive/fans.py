@@ -11,6 +11,7 @@ from likewise.enforce.additive.card import allowed_rises, level_names
 from likewise.enforce.additive.reading import Readable
 from likewise.enforce.additive.shapes import Shape
 from likewise.enforce.links import LINKS
+from likewise.errors import InvalidTypeError
 
 # Colours that stay apart for colour-blind readers, and in grey.
 _BLUE, _ORANGE, _FAN, _GREY, _INK = "#2f6fa7", "#d9730d", "#dfe7ef", "#8a8f98", "#2b2f36"
@@ -51,7 +52,7 @@ class ScorecardDisplay:
 
     def __init__(self, model: Any, outcome: Any = None) -> None:
         if not isinstance(model, Readable):
-            raise TypeError(
+            raise InvalidTypeError(
                 f"model must be a fitted AdditiveClassifier or AdditiveRegressor; got {type(model).__name__}."
             )
         self.model = model

@@ -16,6 +16,7 @@ from likewise.enforce.additive.reasons import reasons_of
 from likewise.enforce.additive.scorers import AdditiveScorer
 from likewise.enforce.additive.sql import expression
 from likewise.enforce.links import LINKS
+from likewise.errors import InvalidInputError
 from likewise.metrics.people import People
 
 
@@ -161,14 +162,14 @@ class Readable:
         if outcome is None:
             return labels[-1]
         if outcome not in labels:
-            raise ValueError(f"outcome must be one of the classes, {labels}; got {outcome!r}.")
+            raise InvalidInputError(f"outcome must be one of the classes, {labels}; got {outcome!r}.")
         return outcome
 
     def _signs(self, outcome: Any) -> FloatArray:
         """Weights of the functions in the points for an outcome."""
         if self._scorer().guarantee.output_range:
             if outcome is not None:
-                raise ValueError(f"outcome must be None for regression; got {outcome!r}.")
+                raise InvalidInputError(f"outcome must be None for regression; got {outcome!r}.")
             return np.ones(1)
         position = self._labels().index(self._outcome(outcome))
         n_functions = len(self.scorer_.model.intercepts)

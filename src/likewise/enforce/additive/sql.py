@@ -10,13 +10,14 @@ from likewise._typing import FloatArray
 from likewise.enforce.additive.card import level_names
 from likewise.enforce.additive.scorers import AdditiveScorer
 from likewise.enforce.additive.shapes import Shape
+from likewise.errors import InvalidInputError
 from likewise.metrics.coding import Coding
 
 
 def expression(scorer: AdditiveScorer, coding: Coding, position: int) -> str:
     """Output number `position`, as plain SQL with CASE, EXP and arithmetic."""
     if scorer.link == "probit":
-        raise ValueError("to_sql needs the link 'logistic' or 'clip': plain SQL has no normal distribution.")
+        raise InvalidInputError("to_sql needs the link 'logistic' or 'clip': plain SQL has no normal distribution.")
     n_functions = len(scorer.model.intercepts)
     score = [_sum(scorer, coding, k) for k in range(n_functions)]
     limits = scorer.guarantee.output_range

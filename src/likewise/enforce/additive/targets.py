@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.people import People
 
 _SURE = 1e-6
@@ -21,16 +22,16 @@ def class_targets(y: npt.NDArray[Any], classes: npt.NDArray[Any], teacher: Any, 
     if scores.ndim == 1 and len(classes) == 2:
         scores = np.column_stack([1 - scores, scores])
     if scores.shape != (len(people), len(classes)):
-        raise ValueError(
+        raise InvalidInputError(
             f"teacher must give one probability per class ({len(classes)}) and person ({len(people)}); got an array of "
             f"shape {scores.shape}. y must hold the teacher's classes."
         )
     known = getattr(teacher, "classes_", None)
     if known is not None and list(known) != classes.tolist():
-        raise ValueError(f"teacher must have the classes of y, {classes.tolist()}; it has {list(known)}.")
+        raise InvalidInputError(f"teacher must have the classes of y, {classes.tolist()}; it has {list(known)}.")
     total = scores.sum(axis=1, keepdims=True)
     if not ((scores >= 0).all() and (np.abs(total - 1) < 1e-3).all()):
-        raise ValueError("teacher must give probabilities: between 0 and 1, and adding up to 1 for each person.")
+        raise InvalidInputError("teacher must give probabilities: between 0 and 1, and adding up to 1 for each person.")
     # The log-odds of 0 and 1 have no limit, and no scorecard reaches them.
     return np.asarray(np.clip(scores / total, _SURE, 1 - _SURE).T)
 
@@ -40,7 +41,7 @@ def number_targets(y: npt.NDArray[Any], output_range: tuple[float, float], teach
     if teacher is not None:
         y = _scores(teacher, people, "predict").reshape(-1)
         if len(y) != len(people):
-            raise ValueError(f"teacher must give one number per person ({len(people)}); got {len(y)}.")
+            raise InvalidInputError(f"teacher must give one number per person ({len(people)}); got {len(y)}.")
     low, high = output_range
     return np.asarray((np.clip(y, low, high) - low)[None] / (high - low) - 0.5)
 
@@ -50,11 +51,11 @@ def _scores(teacher: Any, people: People, method: str) -> FloatArray:
     if answer is None and callable(teacher) and not isinstance(teacher, type) and not hasattr(teacher, "predict"):
         answer = teacher
     if answer is None or isinstance(teacher, type):
-        raise TypeError(
+        raise InvalidTypeError(
             f"teacher must be a fitted model with {method}, or a function of people that returns scores; "
             f"got {teacher!r}."
         )
     scores = np.asarray(answer(people.table), dtype=np.float64)
     if not np.isfinite(scores).all():
-        raise ValueError("teacher must give finite scores; got NaN or infinity.")
+        raise InvalidInputError("teacher must give finite scores; got NaN or infinity.")
     return scores

@@ -17,6 +17,7 @@ from likewise.enforce.lipschitz.inputs import Entries, read_columns
 from likewise.enforce.lipschitz.layers import Layers, finish
 from likewise.enforce.lipschitz.objectives import classification, squared
 from likewise.enforce.lipschitz.training import Objective, train
+from likewise.errors import InvalidInputError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.promise import Guarantee
 from likewise.metrics.abstract import Metric
@@ -183,14 +184,14 @@ class LipschitzClassifier(Lipschitz, EnforcedClassifier):
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> LipschitzScorer:
         """Train the network, bring it within the metric, and read the promise off its weights."""
         if self.link not in ("logistic", "probit", "clip"):
-            raise ValueError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
+            raise InvalidInputError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
         if self.loss not in ("log", "hinge"):
-            raise ValueError(f"loss must be 'log' or 'hinge'; got {self.loss!r}.")
+            raise InvalidInputError(f"loss must be 'log' or 'hinge'; got {self.loss!r}.")
         if self.link == "clip" and self.loss == "log":
-            raise ValueError("loss must be 'hinge' for link='clip', which reaches 0; got 'log'.")
+            raise InvalidInputError("loss must be 'hinge' for link='clip', which reaches 0; got 'log'.")
         n_classes = len(self.classes_)
         if n_classes > 2 and self.link != "logistic":
-            raise ValueError(f"link must be 'logistic' for more than two classes; got {self.link!r}.")
+            raise InvalidInputError(f"link must be 'logistic' for more than two classes; got {self.link!r}.")
         link = self.link if n_classes == 2 else "softmax"
         codes = np.searchsorted(self.classes_, y).astype(np.float64)
         return self._network(
@@ -268,5 +269,7 @@ def _check_hidden(hidden: Any) -> tuple[int, ...]:
     except TypeError:
         widths = ()
     if not widths:
-        raise ValueError(f"hidden must be a tuple of one or more sizes of layers; got {hidden!r}. Use (128, 128), say.")
+        raise InvalidInputError(
+            f"hidden must be a tuple of one or more sizes of layers; got {hidden!r}. Use (128, 128), say."
+        )
     return tuple(check_count("hidden", width, cure="Each layer needs at least one unit.") for width in widths)

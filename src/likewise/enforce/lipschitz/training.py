@@ -20,6 +20,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.enforce.lipschitz.inputs import Entries, Inputs
 from likewise.enforce.lipschitz.layers import Layers
 from likewise.enforce.lipschitz.parameters import Parameters
+from likewise.errors import MissingExtraError
 
 Objective = Callable[[Any, Any], Any]
 """Loss of each person, from scores of shape (n, n_outputs) and outcomes of shape (n,), all of them tensors."""
@@ -38,7 +39,7 @@ def import_torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise ImportError(
+        raise MissingExtraError(
             "Training a 1-Lipschitz network needs PyTorch, which is not installed: pip install 'likewise[torch]'. "
             "Scoring with a trained one does not."
         ) from None

@@ -9,6 +9,7 @@ import numpy as np
 
 from likewise._checks import check_count
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
 from likewise.pairs.points import groups_of
@@ -52,7 +53,7 @@ class Anchors:
         if n_anchors != "auto":
             wanted = check_count("n_anchors", n_anchors, cure="'auto' takes all distinct people, up to 5,000.")
             if wanted > n:
-                raise ValueError(
+                raise InvalidInputError(
                     f"n_anchors must be at most the number of distinct people in X, {n}; got {n_anchors}. "
                     "'auto' takes all of them, up to 5,000."
                 )

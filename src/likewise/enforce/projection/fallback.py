@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 
 from likewise._typing import FloatArray
 from likewise.enforce.base import Enforced
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
@@ -44,13 +45,15 @@ def fitted_base(
     if isinstance(base, Real) and not isinstance(base, bool):
         low, high = limits
         if not low <= float(base) <= high:
-            raise ValueError(f"base must lie within the outputs, {low:g} to {high:g}; got {base!r}.")
+            raise InvalidInputError(f"base must lie within the outputs, {low:g} to {high:g}; got {base!r}.")
         return (float(base) - low) / (high - low)
     if isinstance(base, FrozenEstimator):
         model: Any = base.estimator
     elif isinstance(base, Enforced):
         if base.metric is not None and base.metric != metric:
-            raise ValueError(f"base must have the same metric, {metric!r}; it has {base.metric!r}. Leave it out there.")
+            raise InvalidInputError(
+                f"base must have the same metric, {metric!r}; it has {base.metric!r}. Leave it out there."
+            )
         model = base.with_metric(metric)
         if "output_range" in model.get_params():
             model.set_params(output_range=limits)
@@ -58,7 +61,7 @@ def fitted_base(
             warnings.simplefilter("ignore", VacuousGuaranteeWarning)  # the projected model will say it
             model = model.fit(people.table, y) if weights is None else model.fit(people.table, y, sample_weight=weights)
     else:
-        raise TypeError(
+        raise InvalidTypeError(
             "base must be None, a number, or an estimator that is within the metric, such as AdditiveClassifier; got "
             f"{type(base).__name__}. Wrap a fitted one in FrozenEstimator."
         )
@@ -70,15 +73,15 @@ def _check_promise(model: Any, metric: Metric, limits: tuple[float, float]) -> N
     """Raise unless the outputs move by at most D, in units of the limits, with certainty."""
     guarantee = getattr(model, "guarantee_", None)
     if guarantee is None:
-        raise TypeError(
+        raise InvalidTypeError(
             f"base must make a promise (guarantee_), as AdditiveClassifier does; {type(model).__name__} does not."
         )
     if guarantee.metric != metric:
-        raise ValueError(f"base must have the same metric, {metric!r}; it has {guarantee.metric!r}.")
+        raise InvalidInputError(f"base must have the same metric, {metric!r}; it has {guarantee.metric!r}.")
     if guarantee.epsilon > 0 or guarantee.delta > 0:
-        raise ValueError(
+        raise InvalidInputError(
             f"base must be within the metric exactly; its outputs may differ by D + {guarantee.epsilon:.3g}. Use one "
             "that is so by construction, such as AdditiveClassifier."
         )
     if (guarantee.output_range or (0.0, 1.0)) != limits:
-        raise ValueError(f"base must have the same output_range, {limits}; it has {guarantee.output_range}.")
+        raise InvalidInputError(f"base must have the same output_range, {limits}; it has {guarantee.output_range}.")

@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.people import People
 from likewise.models.votes import clipped_predictions, hard_votes, soft_votes
 
@@ -65,18 +66,18 @@ def out_of_fold_scores(
             scores[test] = scores_of(model, people.take(test), classes, limits)
             advance(1)
     if np.isnan(scores).any():
-        raise ValueError(f"cv must hold out every person once; row {int(np.isnan(scores).argmax())} never is.")
+        raise InvalidInputError(f"cv must hold out every person once; row {int(np.isnan(scores).argmax())} never is.")
     return scores
 
 
 def is_trained_here(estimator: Any) -> bool:
     """Whether there is something to train: not for a frozen model, nor for a plain function."""
     if isinstance(estimator, type):
-        raise TypeError(f"estimator must be an instance, not a class; use {estimator.__name__}().")
+        raise InvalidTypeError(f"estimator must be an instance, not a class; use {estimator.__name__}().")
     if hasattr(estimator, "predict"):
         return not isinstance(estimator, FrozenEstimator)
     if not callable(estimator) or hasattr(estimator, "fit"):
-        raise TypeError(
+        raise InvalidTypeError(
             f"estimator must have a predict method or be a function of rows; got {type(estimator).__name__}."
         )
     return False
@@ -89,7 +90,7 @@ def fit_weighted(estimator: Any, people: People, y: npt.NDArray[Any], weights: F
         return model.fit(people.table, y)
     last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
     if not has_fit_parameter(last[1], "sample_weight"):
-        raise TypeError(
+        raise InvalidTypeError(
             f"sample_weight needs an estimator whose fit takes it; {type(last[1]).__name__} does not. Leave it out."
         )
     name = f"{last[0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
@@ -102,6 +103,8 @@ def _folds(
     if cv is None:
         least = len(y) if classes is None else int(np.unique(y, return_counts=True)[1].min())
         if least < 2:
-            raise ValueError("y must hold each class at least twice: a model is fitted without each person in turn.")
+            raise InvalidInputError(
+                "y must hold each class at least twice: a model is fitted without each person in turn."
+            )
         cv = (KFold if classes is None else StratifiedKFold)(min(_FOLDS, least), shuffle=True, random_state=seed)
     return list(check_cv(cv, y, classifier=classes is not None).split(people.rows, y))

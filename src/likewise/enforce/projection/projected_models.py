@@ -22,6 +22,7 @@ from likewise.enforce.projection.judging import judged_shares
 from likewise.enforce.projection.outoffold import is_trained_here, out_of_fold_scores
 from likewise.enforce.projection.values import closest_values
 from likewise.enforce.smoothing.augmenting import seed_inner
+from likewise.errors import InvalidInputError
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
 from likewise.metrics.abstract import Metric
@@ -243,7 +244,7 @@ class ProjectedClassifier(Projecting, EnforcedClassifier):
         super()._check_target(y)
         if len(self.classes_) > 2:
             # The first sentence is the one that scikit-learn asks for.
-            raise ValueError(
+            raise InvalidInputError(
                 f"Only binary classification is supported. The type of the target is {type_of_target(y)}. Project one "
                 f"class against the others, or take another way for {len(self.classes_)} classes: SmoothedClassifier."
             )

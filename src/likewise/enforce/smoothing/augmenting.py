@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from likewise._progress import progress_bar
 from likewise.enforce.base import seed_from
 from likewise.enforce.smoothing.draws import Perturbation
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.people import People
 
 # Noisy copies of each held-out person on which epochs are compared.
@@ -46,19 +47,19 @@ def fit_inner(
         Seeds every `random_state` inside the estimator that is None, unless it is None itself.
     """
     if isinstance(given, type):
-        raise TypeError(f"estimator must be an instance, not a class; use {given.__name__}().")
+        raise InvalidTypeError(f"estimator must be an instance, not a class; use {given.__name__}().")
     if not hasattr(given, "predict"):
         if not callable(given) or hasattr(given, "fit"):
-            raise TypeError(
+            raise InvalidTypeError(
                 f"estimator must have a predict method or be a function of rows; got {type(given).__name__}."
             )
         if n_copies:
-            raise ValueError(f"augment must be 0 for a plain function, which cannot be trained; got {n_copies}.")
+            raise InvalidInputError(f"augment must be 0 for a plain function, which cannot be trained; got {n_copies}.")
         return given
     # A frozen model is copied: who fits the original again does not reach what is promised here.
     estimator = copy.deepcopy(given) if isinstance(given, FrozenEstimator) else clone(given)
     if n_copies and isinstance(estimator, FrozenEstimator):
-        raise ValueError(f"augment must be 0 for a FrozenEstimator, which cannot be trained; got {n_copies}.")
+        raise InvalidInputError(f"augment must be 0 for a FrozenEstimator, which cannot be trained; got {n_copies}.")
     if state is not None:
         seed_inner(estimator, state)
     if not n_copies:

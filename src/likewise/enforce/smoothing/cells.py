@@ -24,6 +24,7 @@ from likewise.enforce.smoothing.bank import CHUNK
 from likewise.enforce.smoothing.draws import Draws, Perturbation, Seen
 from likewise.enforce.smoothing.grids import FARTHEST_BETWEEN, TOLERANCE, find_step, is_whole, locate, on_grid
 from likewise.enforce.smoothing.noises import Splitting
+from likewise.errors import InvalidInputError
 
 LEAST_DRAWS = 1000  # keeps the utility of uniform noise where the promise alone would need fewer
 _FARTHEST = 2**38  # positions beyond it are moved there, which brings nobody further apart
@@ -175,7 +176,7 @@ class Cells(Perturbation):
     def _refuse(self, i: int, value: float) -> None:
         column = int(np.flatnonzero(self.noise.visible)[i])
         names = self.noise.metric.feature_names
-        raise ValueError(
+        raise InvalidInputError(
             f"X must hold values on the declared grid of step {self.steps[i]:g} in "
             f"{f'column {column}' if names is None else repr(names[column])}; got {value!r}. Round it, or declare "
             "another step (0: no grid)."

@@ -21,6 +21,7 @@ from likewise.enforce.smoothing.ballot import Ballot
 from likewise.enforce.smoothing.choice import candidate_noise, is_array, perturbation_for, without_formula
 from likewise.enforce.smoothing.noises import NOISES, Noise
 from likewise.enforce.smoothing.voters import Voter, choose_voter, find_formula
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding
 from likewise.metrics.people import People
@@ -126,15 +127,15 @@ class Smoothing(MetaEstimatorMixin, Enforced):
         noise, metric = self.noise, super()._asked_metric()
         if isinstance(noise, Noise):
             if metric is not None and metric.takes_tables:
-                raise ValueError(f"noise must be given by name for a metric of tables; got {noise!r}.")
+                raise InvalidInputError(f"noise must be given by name for a metric of tables; got {noise!r}.")
             if metric is not None and metric != noise.metric:
-                raise ValueError(
+                raise InvalidInputError(
                     f"noise and metric must fit: noise was made for {noise.metric!r}, metric is {metric!r}. "
                     "Leave metric out, or give the noise by name."
                 )
             return noise.metric
         if not isinstance(noise, str) or (noise != "auto" and noise not in NOISES):
-            raise ValueError(
+            raise InvalidInputError(
                 f"noise must be 'auto', {', '.join(map(repr, NOISES))} or a noise made with for_metric; got {noise!r}."
             )
         return metric
@@ -142,7 +143,7 @@ class Smoothing(MetaEstimatorMixin, Enforced):
     def _check_parameters(self) -> None:
         check_probability("delta", self.delta)
         if check_positive("epsilon", self.epsilon, cure="No finite number of draws gives 0.") >= 1:
-            raise ValueError(f"epsilon must be below 1, the largest possible difference; got {self.epsilon!r}.")
+            raise InvalidInputError(f"epsilon must be below 1, the largest possible difference; got {self.epsilon!r}.")
         check_count("augment", self.augment, least=0, cure="0 trains on the data as they are.")
         if self.n_draws != "auto":
             check_count("n_draws", self.n_draws, cure="'auto' takes what epsilon and delta need.")
@@ -252,9 +253,9 @@ class SmoothedClassifier(Smoothing, EnforcedClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.vote not in ("hard", "soft", "trees"):
-            raise ValueError(f"vote must be 'hard', 'soft' or 'trees'; got {self.vote!r}.")
+            raise InvalidInputError(f"vote must be 'hard', 'soft' or 'trees'; got {self.vote!r}.")
         if self.vote == "soft" and hasattr(self.estimator, "predict") and not hasattr(self.estimator, "predict_proba"):
-            raise TypeError(
+            raise InvalidTypeError(
                 f"estimator must have predict_proba for vote='soft'; {type(self.estimator).__name__} has not. "
                 "Use vote='hard'."
             )

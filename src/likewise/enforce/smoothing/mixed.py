@@ -16,6 +16,7 @@ from likewise.enforce.smoothing.bank import CHUNK, Bank
 from likewise.enforce.smoothing.cells import LEAST_DRAWS, Cells, permutation
 from likewise.enforce.smoothing.draws import Draws, Perturbation, Seen
 from likewise.enforce.smoothing.noises import Noise, Splitting
+from likewise.errors import InvalidInputError
 from likewise.guarantees.curves import Curve
 from likewise.metrics.coding import Coding
 from likewise.metrics.distance import ColumnWeights
@@ -90,7 +91,7 @@ class Mixed(Perturbation):
     ) -> Mixed:
         """Learn from coded people; `n_draws` and `epsilon` are for splitting, as in `Cells`."""
         if not weights.matters.any():
-            raise ValueError(
+            raise InvalidInputError(
                 "weights are all 0: under such a metric only a constant model qualifies. Give at least one column "
                 "a positive weight."
             )

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy.special import erf, erfinv, ndtr, ndtri
 
 from likewise._typing import FloatArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.guarantees.curves import Curve, round_down, round_up
 from likewise.metrics.distance import lp_norm
 from likewise.metrics.lp import WeightedLp
@@ -45,15 +46,15 @@ class Noise(Curve):
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, WeightedLp):
-            raise TypeError(f"metric must be a WeightedLp; got {type(self.metric).__name__}.")
+            raise InvalidTypeError(f"metric must be a WeightedLp; got {type(self.metric).__name__}.")
         positive = self.metric.scales[self.metric.scales > 0]
         if positive.size == 0:
-            raise ValueError(
+            raise InvalidInputError(
                 "weights are all 0: under such a metric only a constant model qualifies, and no noise is wide "
                 "enough. Give at least one feature a positive weight."
             )
         if positive.min() < _SMALLEST_SCALE:
-            raise ValueError(
+            raise InvalidInputError(
                 f"weights must be 0 or large enough for noise of finite width (scale >= {_SMALLEST_SCALE:g}); "
                 f"got a scale of {positive.min():g}. Use 0 for a feature that must not matter."
             )
@@ -280,14 +281,14 @@ def _check_steps(steps: Any, metric: WeightedLp) -> tuple[float, ...]:
         names = metric.feature_names or ()
         unknown = [name for name in steps if name not in names]
         if unknown:
-            raise ValueError(f"steps must name features of the metric, {list(names)}; got {unknown[0]!r}.")
+            raise InvalidInputError(f"steps must name features of the metric, {list(names)}; got {unknown[0]!r}.")
         steps = [steps.get(name, 0.0) for name in names]
     try:
         values = tuple(float(step) for step in steps)
     except (TypeError, ValueError):
-        raise ValueError(f"steps must be 'auto', None, or one number per feature; got {steps!r}.") from None
+        raise InvalidInputError(f"steps must be 'auto', None, or one number per feature; got {steps!r}.") from None
     if len(values) != metric.n_features or not all(0 <= step < np.inf for step in values):
-        raise ValueError(
+        raise InvalidInputError(
             f"steps must be one non-negative number for each of the {metric.n_features} features; got {steps!r}. "
             "Use 0 for a feature without a grid."
         )
