@@ -55,3 +55,8 @@ def test_control_another_result_is_noticed():
 def test_the_notebook_is_small_and_was_executed_from_top_to_bottom():
     assert NOTEBOOK.stat().st_size < 100_000
     assert [cell["execution_count"] for cell in cells()] == list(range(1, len(cells()) + 1))
+
+
+def test_the_notebook_is_a_valid_one():
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is in the extra dev")
+    nbformat.validate(nbformat.read(NOTEBOOK, as_version=4))

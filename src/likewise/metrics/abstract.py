@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -37,9 +38,9 @@ class Metric(ABC):
     takes_tables: bool
     has_weights: bool = True
 
-    @abstractmethod
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What the metric was made of, by the names of its parameters; `deep` is there for scikit-learn."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     def with_params(self, **changes: Any) -> Self:
         """Return a metric like this one with other parameters; this one stays what it is.
@@ -89,15 +90,17 @@ class Metric(ABC):
     def _repr_html_(self) -> str:
         table = self.describe()
         cells = [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in table.to_numpy()]
-        norm = "" if np.isnan(self.p) else f"p = {self.p:g}. "
-        note = f"{norm}1 is the largest difference of outputs there is, and a point is 0.01 of it."
         return panel(
             f"{type(self).__name__} of {len(table)} columns",
             grid(list(table.columns), cells, left=self._n_words),
-            words(note, quiet=True),
+            words(self._footnote(), quiet=True),
         )
 
     _n_words = 1  # columns of `describe` that are words
+
+    def _footnote(self) -> str:
+        norm = "" if np.isnan(self.p) else f"p = {self.p:g}. "
+        return f"{norm}1 is the largest difference of outputs there is, and a point is 0.01 of it."
 
     def people(self, X: Any, coding: Coding | None = None) -> People:
         """People as numbers, by a coding learned before or by their own."""

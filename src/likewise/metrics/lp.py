@@ -75,10 +75,6 @@ class WeightedLp(Metric):
         self.scales = root(self.weights, self.p)
         self.weights.flags.writeable = self.scales.flags.writeable = False
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Weights, p and names."""
-        return {"weights": self.weights, "p": self.p, "feature_names": self.feature_names}
-
     @property
     def n_features(self) -> int:
         """How many features the metric has."""

@@ -36,7 +36,7 @@ class Projecting(Wrapping):
 
     rules: ClassVar[dict[str, Rule]] = {
         "metric": METRIC,
-        "n_anchors": one_of("auto") | whole(1, "'auto' takes what is at hand, up to some thousands."),
+        "n_anchors": one_of("auto") | whole(1, "'auto' takes all distinct people, up to 5,000."),
         "cv": FOLDS,
         "random_state": SEED,
         "verbose": TRUTH,
