@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from likewise.enforce.lipschitz.lipschitz_models import LipschitzRegressor as LipschitzRegressor
     from likewise.enforce.projection.projected_models import ProjectedClassifier as ProjectedClassifier
     from likewise.enforce.projection.projected_models import ProjectedRegressor as ProjectedRegressor
+    from likewise.enforce.recalibration.recalibrated_models import RecalibratedClassifier as RecalibratedClassifier
     from likewise.enforce.smoothing.estimators import SmoothedClassifier as SmoothedClassifier
     from likewise.enforce.smoothing.estimators import SmoothedRegressor as SmoothedRegressor
     from likewise.enforce.smoothing.noises import Gaussian as Gaussian
@@ -65,6 +66,7 @@ _ROOMS = {
     "likewise.enforce.additive.fans": ("ScorecardDisplay",),
     "likewise.enforce.projection.projected_models": ("ProjectedClassifier", "ProjectedRegressor"),
     "likewise.enforce.lipschitz.lipschitz_models": ("LipschitzClassifier", "LipschitzRegressor"),
+    "likewise.enforce.recalibration.recalibrated_models": ("RecalibratedClassifier",),
     "likewise.enforce.smoothing.estimators": ("SmoothedClassifier", "SmoothedRegressor"),
     "likewise.enforce.smoothing.noises": ("Gaussian", "Laplace", "Splitting", "Uniform"),
     "likewise.errors": (

@@ -199,3 +199,13 @@ def test_an_unreachable_cluster_is_one_clear_error(place):
     pytest.importorskip("distributed")
     with pytest.raises(FileError, match=r"Cannot reach a Dask scheduler at tcp://127.0.0.1:1"):
         score_file(order(place), place / "people.parquet", place / "out.parquet", cluster="tcp://127.0.0.1:1")
+
+
+def test_columns_that_must_not_matter_need_not_be_in_the_file(place, model):
+    PEOPLE.drop(columns="race").to_csv(place / "blind.csv", index=False)
+    score_file(order(place), place / "blind.csv", place / "blind-scores.csv", keep=("id",))
+    scores = pd.read_csv(place / "blind-scores.csv")
+    np.testing.assert_allclose(scores[["p_no", "p_yes"]], model.predict_proba(PEOPLE.drop(columns="id")), rtol=1e-12)
+    PEOPLE.drop(columns="age").to_csv(place / "useless.csv", index=False)
+    with pytest.raises(FileError, match="has no column 'age', which the model needs"):
+        score_file(order(place), place / "useless.csv", place / "scores.csv")

@@ -123,7 +123,7 @@ def columns_of(
 ) -> pd.DataFrame:
     """The columns that the metric names, in the order of the table; those `aside` are not missed."""
     where = named(path)
-    absent = [name for name in metric.columns if name not in table.columns]
+    absent = [name for name in metric.columns if name not in table.columns and name not in metric.hidden]
     if absent:
         raise FileError(f"{where} has no column {absent[0]!r}, which the metric names; it has {list(table.columns)}.")
     others = [str(name) for name in table.columns if name not in metric.columns and name not in aside]

@@ -228,10 +228,10 @@ def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, float,
     """What a model says about the people, of whom the metric may name other columns; its slack, and its range."""
     from likewise.app.tables import named
 
-    absent = [name for name in model.feature_names_in_ if name not in people.columns]
+    absent = [name for name in model.needed_columns_ if name not in people.columns]
     if absent:
         raise FileError(f"{named(table)} has no column {absent[0]!r}, which the model needs.")
-    X, guarantee = people[list(model.feature_names_in_)], model.guarantee_
+    X, guarantee = people[[name for name in model.feature_names_in_ if name in people.columns]], model.guarantee_
     if guarantee.output_range is None:
         return model.predict_proba(X), guarantee.epsilon, None
     # A mean may leave the range by a rounding.

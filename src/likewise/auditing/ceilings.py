@@ -51,10 +51,6 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     dual of a transport problem, which is much faster unless numbers are missing. It separates what the metric costs
     from what a model loses on top (`docs/theory.md` §10).
 
-    Covers / does not cover
-    -----------------------
-    A limit for these people and labels. It is reached by hindsight, knowing the labels: no model need come close.
-
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
@@ -66,6 +62,10 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     -------
     Ceiling
         ``float(result)`` is its value.
+
+    Notes
+    -----
+    A limit for these people and labels. It is reached by hindsight, knowing the labels: no model need come close.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._checks import check_count
+from likewise._html import folded, grid, panel, words
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
@@ -18,9 +19,10 @@ from likewise.pairs.points import Groups, Points
 from likewise.pairs.population import Population
 
 _SAMPLE = 2000
+_SHOWN = 5  # pairs in a notebook
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """What was searched for, and what was found.
 
@@ -62,6 +64,34 @@ class Audit:
     tolerance: float
     metric: Metric
 
+    def __repr__(self) -> str:
+        return f"<Audit: {self.headline}>"
+
+    @property
+    def headline(self) -> str:
+        """What was found, in a line."""
+        if not self.n_violations:
+            return f"none of {self.n_pairs:,} pairs was found to exceed the metric"
+        return f"{self.n_violations:,} of {self.n_pairs:,} pairs exceed the metric, the worst by {self.max_excess:.3g}"
+
+    def _repr_html_(self) -> str:
+        worst = self.violations.head(_SHOWN)
+        rows = [
+            (
+                f"{row.row_a} and {row.row_b}",
+                str(row.differs),
+                *(f"{x:.3g}" for x in (row.difference, row.distance, row.excess)),
+            )
+            for row in worst.itertuples()
+        ]
+        head = ["rows", "they differ in", "outputs differ by", "distance", "excess"]
+        return panel(
+            self.headline[0].upper() + self.headline[1:],
+            grid(head, rows, left=2) if rows else "",
+            words(f"The worst {len(rows)} pairs of distinct people; violations has more.", quiet=True) if rows else "",
+            folded("What was searched, and what was not", self.coverage),
+        )
+
     @property
     def coverage(self) -> str:
         """What was searched, what was found, and what was not searched."""
@@ -98,11 +128,6 @@ def audit(
     The result is exactly that of comparing every pair; a tree of boxes makes it much faster where people at a
     distance have outputs that differ by clearly less (`docs/theory.md` §8).
 
-    Covers / does not cover
-    -----------------------
-    All pairs of rows of `X`, and nothing else: that no pair was found to exceed the metric is no promise about other
-    people. `SmoothedClassifier` makes one.
-
     Parameters
     ----------
     model : object with predict_proba or predict, or callable
@@ -128,6 +153,11 @@ def audit(
     Returns
     -------
     Audit
+
+    Notes
+    -----
+    All pairs of rows of `X`, and nothing else: that no pair was found to exceed the metric is no promise about other
+    people. `SmoothedClassifier` makes one.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,23 +22,30 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from likewise._checks import check_output_range
 from likewise._frozen import Frozen
+from likewise._rules import LIMITS, NOTHING, Rule, check_rules
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError, LikewiseError
 from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.promise import Guarantee
 from likewise.guarantees.vacuity import warn_if_vacuous
-from likewise.metrics.abstract import Metric, check_metric
+from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import ArrayCoding, as_frame, labels_of
 from likewise.metrics.lp import WeightedLp
 from likewise.metrics.people import People
 from likewise.reveal.recipe import linear_weights
 
+METRIC = NOTHING | Rule(
+    "a Metric, such as WeightedLp or TableMetric",
+    lambda value: isinstance(value, Metric),
+    "Wrap a function of people in FunctionMetric.",
+    InvalidTypeError,
+)
+
 BLOCK = 16_384  # people at a time: of their intervals, no more is held
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scorer(Frozen, ABC):
     """What was fitted: it answers for people, and nothing that is changed later reaches it.
 
@@ -49,6 +56,9 @@ class Scorer(Frozen, ABC):
     """
 
     guarantee: Guarantee
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.guarantee.level}, epsilon {self.guarantee.epsilon:.3g}>"
 
     @abstractmethod
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
@@ -67,6 +77,9 @@ class Enforced(BaseEstimator, ABC):
     """An estimator within a metric; a subclass says in `learn` how it becomes one."""
 
     metric: Metric | None
+
+    rules: ClassVar[dict[str, Rule]] = {}
+    """What the parameters may be, by name."""
 
     scorer_: Scorer
     coding_: Any  # a Coding
@@ -95,6 +108,7 @@ class Enforced(BaseEstimator, ABC):
             What each person counts in learning; the promise is the same for all.
         """
         with _all_or_nothing(self):
+            check_rules(self.rules, self)
             asked = self._asked_metric()
             with _checking():
                 people, y = self._read(X, y, asked)
@@ -116,9 +130,37 @@ class Enforced(BaseEstimator, ABC):
         check_is_fitted(self)
         return self.scorer_.guarantee
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as in scikit-learn.
+
+        A metric never changes: ``metric__p=2`` puts another one in its place, which differs in `p` alone.
+        """
+        nested = {name: params.pop(name) for name in list(params) if name.startswith("metric__")}
+        super().set_params(**params)
+        if nested:
+            if not isinstance(self.metric, Metric):
+                raise InvalidInputError(f"{next(iter(nested))} needs a metric; metric is {self.metric!r}. Give one.")
+            changes = {name.removeprefix("metric__"): value for name, value in nested.items()}
+            super().set_params(metric=self.metric.with_params(**changes))
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()
+        if isinstance(self.metric, Metric) and self.metric.takes_tables:
+            kinds = tags.input_tags
+            kinds.two_d_array, kinds.allow_nan = False, self.metric.allows_missing
+            kinds.categorical = kinds.string = self.metric.has_categories
+        return tags
+
     def with_metric(self, metric: Metric) -> Self:
         """Return an unfitted estimator like this one, for another metric."""
         return clone(self).set_params(metric=metric)  # type: ignore[no-any-return]
+
+    @property
+    def needed_columns_(self) -> list[Any]:
+        """Names of the columns that a table must have at prediction; those of weight 0 need not be there."""
+        hidden = getattr(self.coding_, "optional", ())
+        return [name for name in self.feature_names_in_ if name not in hidden]
 
     def visible_rows(self, X: Any) -> FloatArray:
         """What the scores of people depend on: two people with equal rows here have equal scores.
@@ -154,7 +196,7 @@ class Enforced(BaseEstimator, ABC):
     def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]: ...
 
     def _asked_metric(self) -> Metric | None:
-        return None if self.metric is None else check_metric(self.metric)
+        return self.metric
 
     def _read(self, X: Any, y: Any, metric: Metric | None) -> tuple[People, npt.NDArray[Any]]:
         """People and outcomes of `fit`, checked."""
@@ -175,9 +217,9 @@ class Enforced(BaseEstimator, ABC):
         """People in `predict` and its like, checked."""
         metric = self.guarantee_.metric
         if not metric.takes_tables:
+            self.coding_.check_labels(X)
             with _checking():
                 rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-            self.coding_.check_labels(X)
             return People(rows, self.coding_, rows)
         people = metric.people(X, self.coding_)
         if not len(people):
@@ -254,6 +296,8 @@ class EnforcedRegressor(RegressorMixin, Enforced):
 
     _classify = False
 
+    rules: ClassVar[dict[str, Rule]] = {"output_range": LIMITS}
+
     output_range: tuple[float, float] | None
     output_range_: tuple[float, float]
 
@@ -272,7 +316,8 @@ class EnforcedRegressor(RegressorMixin, Enforced):
 
     def _check_target(self, y: npt.NDArray[Any]) -> None:
         if self.output_range is not None:
-            self.output_range_ = check_output_range(self.output_range)
+            low, high = self.output_range
+            self.output_range_ = float(low), float(high)
             return
         low, high = float(y.min()), float(y.max())
         if low == high:
@@ -345,4 +390,9 @@ def _checking() -> Iterator[None]:
             ) from None
         raise InvalidInputError(str(error)) from error
     except TypeError as error:
+        if "float() argument" in str(error):  # dates, periods and other objects
+            raise InvalidTypeError(
+                f"X must hold numbers only ({error}). Turn dates and periods into numbers first, such as years before "
+                "a fixed day."
+            ) from None
         raise InvalidTypeError(str(error)) from error

@@ -22,6 +22,7 @@ def is_table(X: Any) -> bool:
 
 def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
     """Return a pandas DataFrame of any table that narwhals knows."""
+    refuse_batch(X, name)
     if isinstance(X, pd.DataFrame):
         frame = X
     elif is_table(X):
@@ -39,8 +40,17 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
     return frame
 
 
+def refuse_batch(X: Any, name: str = "X") -> None:
+    """Raise if `X` is one batch of a pyarrow table: it looks like a table, and is not one to pandas or NumPy."""
+    if type(X).__name__ == "RecordBatch":
+        raise InvalidTypeError(
+            f"{name} must be a whole table; got a RecordBatch. Use pyarrow.Table.from_batches([{name}])."
+        )
+
+
 def labels_of(X: Any, name: str = "X") -> tuple[Any, ...] | None:
     """Names of the columns of a table, of whatever type they are; None for an array."""
+    refuse_batch(X, name)
     labels = getattr(X, "column_names", None) or getattr(X, "columns", None)  # pyarrow; pandas and polars
     if labels is not None and len({*labels}) < len(labels):
         raise InvalidInputError(f"{name} must have distinct column names; got {list(labels)}.")
@@ -184,12 +194,14 @@ class TableCoding(Coding):
         return all(isinstance(column, NumericColumn) and column.categories is None for column in self.columns)
 
     def as_table(self, X: Any, name: str = "X") -> pd.DataFrame:
-        """Any kind of table, as pandas has it."""
-        return as_frame(X, name)
+        """Any kind of table, as pandas has it, without what must not matter and was not there when this was learned."""
+        frame = as_frame(X, name)
+        surplus = [column for column in frame.columns if column in self.optional and column not in self.names]
+        return frame.drop(columns=surplus) if surplus else frame
 
     def encode(self, X: Any, name: str = "X") -> FloatArray:
         """People as numbers: NaN for missing ones, `UNSEEN` for unseen categories."""
-        frame = as_frame(X, name)
+        frame = self.as_table(X, name)
         given = list(frame.columns)
         if given != self.names:
             absent = [column for column in self.optional if column not in frame.columns]

@@ -17,6 +17,8 @@ from likewise.errors import InvalidInputError
 UNSEEN = -1.0
 """Code of a category that was not there when the coding was learned."""
 
+_TIMES = ("date", "datetime", "datetime64", "period", "time", "timedelta", "timedelta64")  # as pandas calls them
+
 # Values are kept as plain Python values, so that a saved model holds nothing that a file may not.
 
 
@@ -148,5 +150,10 @@ class CategoricalColumn(Frozen):
 
 def _refuse_times(column: pd.Series[Any], cure: str) -> None:
     kind = column.dtype
-    if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
+    if (
+        pd.api.types.is_datetime64_any_dtype(kind)
+        or pd.api.types.is_timedelta64_dtype(kind)
+        or isinstance(kind, pd.PeriodDtype)
+        or (pd.api.types.is_object_dtype(kind) and pd.api.types.infer_dtype(column, skipna=True) in _TIMES)
+    ):
         raise InvalidInputError(f"Column {column.name!r} holds dates or times. {cure}")

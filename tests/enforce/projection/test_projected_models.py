@@ -420,8 +420,8 @@ def test_three_classes_are_refused_with_a_way_out(people):
     ("options", "words"),
     [
         ({"n_anchors": 301}, "n_anchors must be at most the number of distinct people in X, 300; got 301"),
-        ({"n_anchors": 0}, "n_anchors must be a whole number >= 1; got 0"),
-        ({"n_anchors": "all"}, "n_anchors must be a whole number"),
+        ({"n_anchors": 0}, "n_anchors must be 'auto' or a whole number >= 1; got 0"),
+        ({"n_anchors": "all"}, "n_anchors must be 'auto' or a whole number"),
         ({"cv": [(np.arange(100), np.arange(100, 300))]}, "cv must hold out every person once; row 0 never is"),
     ],
 )

@@ -8,18 +8,28 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from likewise._rules import SEED, THREADS, TRUTH, Rule, one_of, positive, whole
 from likewise._typing import FloatArray
 from likewise.enforce.additive.assembling import Wishes, assemble
 from likewise.enforce.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.enforce.additive.reading import Readable
 from likewise.enforce.additive.scorers import AdditiveScorer
 from likewise.enforce.additive.targets import class_targets, number_targets
-from likewise.enforce.base import EnforcedClassifier, EnforcedRegressor
+from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
 
 _LOSSES: dict[str, type[Loss]] = {"logistic": LogLoss, "probit": ProbitLoss, "clip": SquaredLoss}
+
+SHARED_RULES: dict[str, Rule] = {
+    "metric": METRIC,
+    "max_knots": whole(2, "2 makes straight lines."),
+    "penalty": one_of("auto") | positive("'auto' chooses by cross-validation."),
+    "random_state": SEED,
+    "n_jobs": THREADS,
+    "verbose": TRUTH,
+}
 
 
 class AdditiveClassifier(Readable, EnforcedClassifier):
@@ -29,12 +39,6 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
     slope of ``f_i`` exceeds ``4 w_i`` and no two levels of a category are further apart than ``4 w_c`` (for p = 1;
     `docs/theory.md` §11 has every p), then ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. Among
     such models, `fit` finds the most likely one.
-
-    Covers / does not cover
-    -----------------------
-    The promise is about `predict_proba` and `decide`, for all people, with nothing left to chance. It is not about
-    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
-    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Parameters
     ----------
@@ -58,7 +62,7 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
     random_state : int, RandomState instance or None, default=None
         Salt of the folds. None is a fixed salt: the same people give the same model.
     n_jobs : int, optional
-        Threads; None uses every core. Results do not depend on it.
+        Threads; None and -1 use every core. Results do not depend on it.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -69,6 +73,12 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
     classes_ : ndarray of shape (n_classes,)
     scorer_ : AdditiveScorer
     n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    The promise is about `predict_proba` and `decide`, for all people, with nothing left to chance. It is not about
+    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
+    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Examples
     --------
@@ -83,6 +93,8 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
     ('exact', 0.0)
     """
 
+    rules = SHARED_RULES | {"link": one_of("logistic", "probit", "clip")}
+
     scorer_: AdditiveScorer
     penalty_: float
 
@@ -92,7 +104,7 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
         *,
         monotone: Mapping[Any, int] | None = None,
         max_knots: int = 32,
-        penalty: float | str = "auto",
+        penalty: float | Literal["auto"] = "auto",
         link: Literal["logistic", "probit", "clip"] = "logistic",
         teacher: Any = None,
         random_state: Any = None,
@@ -116,8 +128,6 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
-        if self.link not in _LOSSES:
-            raise InvalidInputError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
         _check_weighted_classes(y, weights)
         several = len(self.classes_) > 2
         if several and self.link != "logistic":
@@ -153,11 +163,6 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
     `docs/theory.md` §11 has every p). Then ``|h(x) - h(x')| <= (hi - lo) min(1, D(x, x'))`` for all people.
     Among such models, `fit` finds the one with the smallest squared error before the cut.
 
-    Covers / does not cover
-    -----------------------
-    The promise is about `predict` and `decide`, for all people, with nothing left to chance. It says nothing about what
-    the columns leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
-
     Parameters
     ----------
     metric, monotone, max_knots, penalty, random_state, n_jobs, verbose
@@ -172,6 +177,11 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
     output_range_ : tuple of float
     guarantee_, penalty_, scorer_, n_features_in_, feature_names_in_ : as for `AdditiveClassifier`
 
+    Notes
+    -----
+    The promise is about `predict` and `decide`, for all people, with nothing left to chance. It says nothing about what
+    the columns leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
     Examples
     --------
     >>> from likewise import WeightedLp
@@ -180,6 +190,8 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
     >>> model.predict([[0.0], [1.0]]).round(2)  # half the slope of the data: all that the metric allows
     array([2.5, 7.5])
     """
+
+    rules = SHARED_RULES | EnforcedRegressor.rules
 
     scorer_: AdditiveScorer
     penalty_: float
@@ -190,7 +202,7 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
         *,
         monotone: Mapping[Any, int] | None = None,
         max_knots: int = 32,
-        penalty: float | str = "auto",
+        penalty: float | Literal["auto"] = "auto",
         output_range: tuple[float, float] | None = None,
         teacher: Any = None,
         random_state: Any = None,

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from likewise._checks import check_count, check_positive
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise.enforce.additive.bins import bin_columns
@@ -31,7 +30,7 @@ from likewise.metrics.people import People
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user asked for, checked."""
+    """What the user asked for."""
 
     max_knots: int
     penalty: float | None
@@ -41,15 +40,11 @@ class Wishes:
 
     @classmethod
     def read(cls, model: Any) -> Wishes:
-        """Check the parameters of an estimator."""
-        if model.n_jobs is not None:
-            check_count("n_jobs", model.n_jobs, cure="None uses every core.")
-        auto = isinstance(model.penalty, str) and model.penalty == "auto"
-        penalty = None if auto else check_positive("penalty", model.penalty, cure="'auto' chooses by cross-validation.")
+        """Read the parameters of an estimator, which its rules have checked."""
+        penalty = None if isinstance(model.penalty, str) else float(model.penalty)
         # A fixed seed where none is given: the same people give the same model.
         seed = 0 if model.random_state is None else seed_from(model.random_state)
-        knots = check_count("max_knots", model.max_knots, least=2, cure="2 makes straight lines.")
-        return cls(knots, penalty, seed, model.n_jobs, bool(model.verbose))
+        return cls(int(model.max_knots), penalty, seed, model.n_jobs, bool(model.verbose))
 
 
 def assemble(

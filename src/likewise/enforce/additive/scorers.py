@@ -33,7 +33,7 @@ class Packed(NamedTuple):
     bits: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AdditiveScorer(Scorer):
     """Sums of shapes behind a link.
 

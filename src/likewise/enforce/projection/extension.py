@@ -38,7 +38,7 @@ class Shares:
         return np.clip(scores, 0.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Extension(Scorer):
     """Scores between the envelopes of values on anchors.
 

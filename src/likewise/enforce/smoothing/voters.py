@@ -31,7 +31,7 @@ from likewise.metrics.people import People
 from likewise.models.rowwise import is_rowwise
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Voter(Scorer):
     """A model averaged over a perturbation.
 
@@ -61,7 +61,7 @@ class Voter(Scorer):
         return np.concatenate([vote(self.perturbation.perturb(block, rng)) for block in blocks])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FormulaVoter(Voter):
     """From a formula: nothing is drawn."""
 
@@ -73,7 +73,7 @@ class FormulaVoter(Voter):
         return Estimate.certain(mean)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DrawnVoter(Voter):
     """What the ways that evaluate the model share."""
 
