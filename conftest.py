@@ -1,7 +1,7 @@
 """Blocks of the README and the docs are tests; generated examples are the same in every run.
 
-Python blocks run as they stand. In the docs, so do the `likewise` commands of console blocks: all blocks of a page share
-one directory, which is empty at first.
+Python blocks run as they stand. In the docs, so do the `likewise` commands of console blocks: the blocks of a page
+share one directory, which is empty at first.
 """
 
 import os
@@ -39,12 +39,14 @@ def run_commands(example: Example) -> str | None:
 
 
 def enter(namespace: dict[str, object]) -> None:
+    """Begin a page in an empty directory."""
     place = tempfile.TemporaryDirectory()
     namespace["_place"], namespace["_back"] = place, Path.cwd()
     os.chdir(place.name)
 
 
 def leave(namespace: dict[str, object]) -> None:
+    """Go back where the tests were."""
     os.chdir(namespace["_back"])
     namespace["_place"].cleanup()
 
