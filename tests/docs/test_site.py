@@ -73,9 +73,9 @@ def broken(path, root):
         if parts.scheme or parts.netloc:
             continue
         target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-        if not target.is_relative_to(root.resolve()) or not target.is_file():
-            yield link
-        elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in page(target).anchors:
+        known = target.is_relative_to(root.resolve()) and target.is_file()
+        anchored = known and parts.fragment and target.suffix == ".html"
+        if not known or (anchored and unquote(parts.fragment) not in page(target).anchors):
             yield link
 
 
