@@ -1,5 +1,6 @@
 """How the site is built: `make docs`. Pages are Markdown, the reference comes from the docstrings."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,13 @@ def skip_inherited(app: Sphinx, kind: str, name: str, item: Any, skip: bool, opt
     return True if str(getattr(item, "__module__", "")).startswith("sklearn.") else None
 
 
+def link_pages(app: Sphinx, kind: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
+    """Turn the pages that docstrings name into links."""
+    lines[:] = [re.sub(r"(?<!`)`docs/(\w+)\.md`", r":doc:`\1 </\1>`", line) for line in lines]
+
+
 def setup(app: Sphinx) -> None:
     """Join the steps above to those of Sphinx."""
     app.connect("builder-inited", write_commands)
     app.connect("autodoc-skip-member", skip_inherited)
+    app.connect("autodoc-process-docstring", link_pages)
