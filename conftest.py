@@ -12,7 +12,6 @@ from pathlib import Path
 from hypothesis import settings
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
-from sybil.sybil import SybilCollection
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
@@ -51,13 +50,13 @@ def leave(namespace: dict[str, object]) -> None:
     namespace["_place"].cleanup()
 
 
-readme = Sybil(parsers=[PythonCodeBlockParser(), SkipParser()], path=str(HERE), patterns=["README.md"])
+readme = Sybil(parsers=[PythonCodeBlockParser(), SkipParser()], path=str(HERE), filenames=["README.md"])
 docs = Sybil(
     parsers=[PythonCodeBlockParser(), CodeBlockParser("console", run_commands), SkipParser()],
     path=str(HERE / "docs"),
-    patterns=["**/*.md"],
+    patterns=["*.md"],
     excludes=["reference/generated/*"],
     setup=enter,
     teardown=leave,
 )
-pytest_collect_file = SybilCollection([readme, docs]).pytest()
+pytest_collect_file = (readme + docs).pytest()

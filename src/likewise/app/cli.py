@@ -19,7 +19,7 @@ _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, package_name="likewise")
+@click.version_option(__version__, prog_name="likewise")
 def main() -> None:
     """Individual fairness with guarantees: similar people are treated similarly.
 
