@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs wheel bench clean
 
 demo: $(READY)
 	$(BIN)/likewise demo
@@ -18,11 +18,22 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The site, in site/. A warning is an error; nothing is fetched.
+docs: $(READY)
+	$(BIN)/python -m sphinx -q -W --keep-going -d $(VENV)/doctrees docs site
+	@echo "Open site/index.html in a browser."
+
+# The package, in dist/, installed into an empty environment and used there.
+wheel: $(READY)
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	PYTHON=$(PYTHON) .ci/wheel dist
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) dist
+	rm -rf $(VENV) dist site docs/reference/generated
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

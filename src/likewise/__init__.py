@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from likewise.reveal.exact import minimal_metric as minimal_metric
     from likewise.reveal.recipe import linear_metric as linear_metric
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 # Names are imported when they are first used: `import likewise` and `likewise --help` answer at once.
 _ROOMS = {

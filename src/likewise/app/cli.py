@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from likewise import __version__
 from likewise.app import choosing, making, options, using
 from likewise.app.console import Say, command
 from likewise.errors import InvalidInputError
@@ -18,7 +19,7 @@ _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="likewise")
+@click.version_option(__version__, prog_name="likewise")
 def main() -> None:
     """Individual fairness with guarantees: similar people are treated similarly.
 
@@ -73,10 +74,12 @@ def report(
 
     Example: likewise report model.skops loans.csv --target approved --out report.html
     """
+    from likewise._extras import need
     from likewise.app.commands import people_and_outcomes, write_report
     from likewise.app.files import check_free, load_model
     from likewise.app.tables import named
 
+    need("jinja2", "A report")  # before the measuring, which takes longest
     check_free(out, model, table, force=force)
     smoothed = load_model(model)
     if not hasattr(smoothed, "classes_"):
@@ -101,9 +104,11 @@ def reproduce(say: Say, datasets: tuple[str, ...], quick: bool, rows: int | None
 
     Example: likewise reproduce adult compas --quick
     """
+    from likewise._extras import need
     from likewise.experiments import DATASETS
     from likewise.experiments import reproduce as run
 
+    need("matplotlib", "The figure")  # before the experiments, which take an hour
     run(datasets or DATASETS, quick=quick, rows=rows, out=out, verbose=not say.as_json)
     say(f"Wrote {out}", directory=str(out))
     say.finish()

@@ -12,6 +12,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from likewise import audit, compare, price
+from likewise._extras import need
 from likewise.app.commands import edit, reveal, write_report
 from likewise.app.files import save_model
 from likewise.app.metric_files import write_metric
@@ -26,6 +27,7 @@ _SCALES = (0.25, 0.5, 1, 2)
 
 def run(say: Any, out: Path) -> None:
     """Reveal, edit, compare, enforce, audit, price, explain and report; `say` takes words and facts."""
+    need("jinja2", "The report at the end of the demo")
     bunch = load_mortgages()
     out.mkdir(parents=True, exist_ok=True)
     people, outcomes = bunch.data, bunch.target.map({0: "denied", 1: "approved"}).to_numpy()

@@ -24,6 +24,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from likewise._extras import need
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise.app.batches import Batches
@@ -206,14 +207,9 @@ def _compute(
 def _on_cluster(
     order: Order, work: Iterator[tuple[Path, pd.DataFrame]], address: str
 ) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
+    distributed = need("distributed", "A cluster")
     try:
-        import distributed
-    except ImportError:
-        raise FileError("A cluster needs Dask: pip install 'likewise[cluster]'.") from None
-
-    connect: Any = distributed.Client  # untyped
-    try:
-        client = connect(address, timeout="10s")
+        client = distributed.Client(address, timeout="10s")
     except (OSError, TimeoutError, ValueError) as error:
         raise FileError(f"Cannot reach a Dask scheduler at {address} ({error}).") from None
     with client:

@@ -100,7 +100,7 @@ class Showing:
 
 
 def skipped(way: Way, given: Assignment, reason: str) -> Showing:
-    """What is shown of a way that cannot be gone."""
+    """What is shown of a way that does not apply."""
     row = {"title": way.title, "promise": False, "note": f"skipped: {reason}"}
     return Showing(row, np.full(len(given.outcomes), np.nan), False)
 

@@ -175,7 +175,7 @@ def _check_scales(scales: Any) -> list[float]:
 
 
 def _way_under(given: Assignment, asked: Any) -> Way:
-    """The way for this metric; one that cannot be gone is an error here."""
+    """The way for this metric; one that does not apply is an error here."""
     if isinstance(asked, Recommendation):
         way = own_way(given, asked.name, asked.estimator)
     elif isinstance(asked, str):

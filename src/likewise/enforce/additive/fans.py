@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from likewise._extras import need
 from likewise._typing import FloatArray
 from likewise.enforce.additive.card import allowed_rises, level_names
 from likewise.enforce.additive.reading import Readable
@@ -73,7 +74,7 @@ class ScorecardDisplay:
 
     def plot(self, *, most: int = 12) -> Self:
         """Draw the shapes on a new figure, the widest first, all in the same units of points."""
-        import matplotlib.pyplot as plt
+        plt = need("matplotlib.pyplot", "A plot")
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
         scorer, signs = self.model._scorer(), self.model._signs(self.outcome)
