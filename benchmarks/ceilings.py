@@ -1,9 +1,7 @@
 """What a metric costs at least, from a thousand people to tens of thousands."""
 
-import math
-
 from benchmarks.audit import people
-from benchmarks.common import seconds, section
+from benchmarks.common import growth, seconds, section
 
 PEOPLE = (1_000, 3_000, 10_000, 30_000)
 PROGRAM = 1_000
@@ -25,9 +23,8 @@ def run() -> str:
         arguments = labelled(n)
         found = []
         spent = seconds(lambda arguments=arguments, found=found: found.append(ceiling(*arguments)))
-        growth = "" if last is None else f"n^{math.log(spent / last[1]) / math.log(n / last[0]):.2f}"
         allowed = "60 s" if n == 10_000 else ""
-        rows.append([f"{n:,}", f"{spent:.1f} s", f"{found[0].n_constraints:,}", growth, allowed])
+        rows.append([f"{n:,}", f"{spent:.3g} s", f"{found[0].n_constraints:,}", growth(last, (n, spent)), allowed])
         last = (n, spent)
     X, y, metric = labelled(PROGRAM)
     values = []
