@@ -55,11 +55,7 @@ def find_sharing(model: Any, ballot: Ballot, some_rows: Callable[[], FloatArray]
         If the model looks at other rows, or answers at random: then no promise would hold.
     """
     if batch is True:
-        return Sharing(
-            "tiles",
-            "That the model's answer to a row does not depend on the other rows of a call was not tested: "
-            "batch=True says so.",
-        )
+        return Sharing("tiles", f"{_PREMISE}, which was not tested: batch=True says so.")
     if batch is False:
         return Sharing("row", "The model is called with one row at a time (batch=False).")
     # Trees vote with whole numbers, whose sums are exact.
@@ -74,15 +70,18 @@ def find_sharing(model: Any, ballot: Ballot, some_rows: Callable[[], FloatArray]
     if found.within:
         return Sharing(
             "person",
-            f"The model's answers change by up to {found.within:.1g} with the other rows of a call, as by rounding "
-            f"({asked} {TILES[-1]:,} rows), so a call holds the draws of one person.",
+            f"{_PREMISE}, up to rounding, which was tested, not proven: {asked} {TILES[-1]:,} rows, its answers "
+            f"changed by up to {found.within:.1g}, so a call holds the draws of one person.",
         )
-    finding = f"The model gave the same answers to the last bit, {asked} {TILES[-1]:,} rows"
-    if found.beyond:
-        finding += f" of the sizes in which it is called (in other sizes they change by up to {found.beyond:.1g})"
-    return Sharing("tiles", f"{finding}; that is tested, not proven for all rows.")
+    sizes = f" ({found.beyond:.1g} apart in sizes in which it is not called)" if found.beyond else ""
+    return Sharing(
+        "tiles",
+        f"{_PREMISE}, which was tested, not proven: {asked} {TILES[-1]:,} rows, it gave the same answers to the last "
+        f"bit{sizes}.",
+    )
 
 
+_PREMISE = "It rests on a model that answers for each row by itself"
 _UNSTEADY = Sharing(
     "person",
     "The model adds up its parts in any order, so its answers may change by rounding from call to call; a call holds "
