@@ -35,12 +35,16 @@ def make_table(rng, n):
     return frame, 1 / (1 + np.exp(-X @ [1, 0.1, 0, 0.3] - effect.to_numpy() + 5))
 
 
+# The scan of every pair takes long for powers other than 1 and 2; `benchmarks/estimate.py` compares them for 10,000.
+SIZES = {("table", 1): 10_000, ("smooth", 1): 10_000, ("forest", 1): 10_000, ("smooth", 2): 10_000}
+
+
 @pytest.mark.parametrize(
     ("kind", "p"), [("table", 1), *((kind, p) for kind in ("smooth", "forest") for p in (1, 1.5, 2, 3, 7))]
 )
 def test_weights_are_those_of_a_scan_of_every_pair(kind, p, monkeypatch):
     rng = np.random.default_rng(0)
-    X, scores = (make_table if kind == "table" else make_people)(rng, 3000)
+    X, scores = (make_table if kind == "table" else make_people)(rng, SIZES.get((kind, p), 3000))
     if kind == "forest":
         scores = RandomForestClassifier(20, min_samples_leaf=5, random_state=0).fit(X, scores > 0.5).predict_proba(X)
     found = estimate_minimal_metric(None, X, p, predictions=scores)

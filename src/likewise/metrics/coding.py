@@ -34,8 +34,8 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
             f"{name} must be a table with named columns (pandas, polars or pyarrow); got {type(X).__name__}. "
             f"Use pandas.DataFrame({name}, columns=[...])."
         )
-    repeated = frame.columns[frame.columns.duplicated()]
-    if len(repeated):
+    if not frame.columns.is_unique:
+        repeated = frame.columns[frame.columns.duplicated()]
         raise InvalidInputError(f"{name} must have distinct column names; {str(repeated[0])!r} stands twice.")
     return frame
 
@@ -202,9 +202,10 @@ class TableCoding(Coding):
     def encode(self, X: Any, name: str = "X") -> FloatArray:
         """People as numbers: NaN for missing ones, `UNSEEN` for unseen categories."""
         frame = self.as_table(X, name)
-        given = list(frame.columns)
+        values = dict(frame.items())  # looking columns up one by one takes as long as the rest of a single answer
+        given = list(values)
         if given != self.names:
-            absent = [column for column in self.optional if column not in frame.columns]
+            absent = [column for column in self.optional if column not in values]
             expected = [column for column in self.names if column not in absent]
             _check_names(given, expected, name)
             if given != expected:
@@ -213,8 +214,8 @@ class TableCoding(Coding):
                 )
         rows = np.empty((len(frame), len(self.columns)))
         for i, column in enumerate(self.columns):
-            if column.name in frame.columns:
-                rows[:, i] = column.encode(frame[column.name])
+            if column.name in values:
+                rows[:, i] = column.encode(values[column.name])
             else:
                 rows[:, i] = np.nan if isinstance(column, NumericColumn) else UNSEEN
         return rows

@@ -25,6 +25,7 @@ from likewise.enforce.smoothing.choice import (
     without_formula,
 )
 from likewise.enforce.smoothing.noises import NOISES, Noise
+from likewise.enforce.smoothing.sharing import Batch
 from likewise.enforce.smoothing.voters import Voter, choose_voter, find_formula
 from likewise.enforce.wrapping import Wrapping
 from likewise.errors import InvalidInputError, InvalidTypeError
@@ -45,6 +46,7 @@ class Smoothing(Wrapping):
         "delta": positive("It is a probability.", below=1),
         "n_draws": one_of("auto") | whole(1, "'auto' takes what epsilon and delta need."),
         "augment": whole(0, "0 trains on the data as they are."),
+        "batch": one_of("auto") | Rule("True or False", lambda value: isinstance(value, bool)),
         "random_state": SEED,
         "n_jobs": THREADS,
         "verbose": TRUTH,
@@ -57,6 +59,7 @@ class Smoothing(Wrapping):
     delta: float
     n_draws: int | Literal["auto"]
     augment: int
+    batch: Batch
     random_state: Any
     n_jobs: int | None
     verbose: bool
@@ -126,7 +129,16 @@ class Smoothing(Wrapping):
             # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
             perturbation = perturbed_by(least)
         voter = choose_voter(
-            model, perturbation, ballot, metric, epsilon=epsilon, delta=delta, n_draws=n_draws, n_jobs=self.n_jobs
+            model,
+            perturbation,
+            ballot,
+            metric,
+            people.rows,
+            epsilon=epsilon,
+            delta=delta,
+            n_draws=n_draws,
+            n_jobs=self.n_jobs,
+            batch=self.batch,
         )
         ballot.of(model)  # a model that cannot be asked for such votes is refused now
         return voter
@@ -181,6 +193,12 @@ class SmoothedClassifier(Smoothing, EnforcedClassifier):
     augment : int, default=0
         Train f on that many noisy copies of each person, with fresh noise in each epoch if f has `partial_fit`.
         0 trains on the data as they are. Noisy copies usually keep more accuracy after smoothing.
+    batch : {"auto", True, False}, default="auto"
+        Whether rows of several people may share a call of f, where f is called at all: the promise needs an f that
+        answers for each row by itself. "auto" tries an unknown f out in `fit`, in calls with some 45,000 rows in all,
+        and says in ``guarantee_`` what it found; an f that looks at other rows is refused. True takes your word for
+        it, as for a service that is paid by the call. False calls f with one row at a time, which is slow, and sound
+        for every f that gives the same answer each time.
     random_state : int, RandomState instance or None, default=None
         Seeds the draws, and f where it has a `random_state` of None. Keep it secret: who knows the draws can look
         for people for whom they err.
@@ -227,6 +245,7 @@ class SmoothedClassifier(Smoothing, EnforcedClassifier):
         delta: float = 1e-3,
         n_draws: int | Literal["auto"] = "auto",
         augment: int = 0,
+        batch: Batch = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -239,6 +258,7 @@ class SmoothedClassifier(Smoothing, EnforcedClassifier):
         self.delta = delta
         self.n_draws = n_draws
         self.augment = augment
+        self.batch = batch
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -272,7 +292,7 @@ class SmoothedRegressor(Smoothing, EnforcedRegressor):
     ----------
     estimator : regressor or callable
         As for `SmoothedClassifier`; a plain function returns one number per row.
-    metric, noise, epsilon, delta, n_draws, augment, random_state, n_jobs, verbose
+    metric, noise, epsilon, delta, n_draws, augment, batch, random_state, n_jobs, verbose
         As for `SmoothedClassifier`; `epsilon` is in units of ``b - a``.
     output_range : tuple of float, optional
         Limits ``(a, b)`` to which the predictions of f are clipped. None takes the range of `y` in `fit`.
@@ -308,6 +328,7 @@ class SmoothedRegressor(Smoothing, EnforcedRegressor):
         delta: float = 1e-3,
         n_draws: int | Literal["auto"] = "auto",
         augment: int = 0,
+        batch: Batch = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -320,6 +341,7 @@ class SmoothedRegressor(Smoothing, EnforcedRegressor):
         self.delta = delta
         self.n_draws = n_draws
         self.augment = augment
+        self.batch = batch
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
