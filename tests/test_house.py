@@ -17,7 +17,7 @@ FLOORS = (
     {"_checks", "_compiling", "_frozen", "_progress", "_threads", "_typing"},
     {"metrics"},
     {"guarantees"},
-    {"models"},
+    {"models", "partitions"},
     {"pairs"},
     {"reveal"},
     {"enforce"},

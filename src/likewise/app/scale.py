@@ -31,6 +31,7 @@ from likewise.app.files import atomic_write, model_from_bytes
 from likewise.app.tables import Dialect, Note, kind_of, no_note
 from likewise.errors import FileError, InvalidInputError
 from likewise.metrics.columns import NumericColumn
+from likewise.partitions.workforce import connect
 
 BATCH_ROWS = 20_000
 
@@ -206,17 +207,9 @@ def _compute(
 def _on_cluster(
     order: Order, work: Iterator[tuple[Path, pd.DataFrame]], address: str
 ) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
-    try:
+    with connect(address) as client:
         import distributed
-    except ImportError:
-        raise FileError("A cluster needs Dask: pip install 'likewise[cluster]'.") from None
 
-    connect: Any = distributed.Client  # untyped
-    try:
-        client = connect(address, timeout="10s")
-    except (OSError, TimeoutError, ValueError) as error:
-        raise FileError(f"Cannot reach a Dask scheduler at {address} ({error}).") from None
-    with client:
         workers = max(1, len(client.scheduler_info()["workers"]))
 
         def submit(batch: pd.DataFrame) -> Any:

@@ -152,14 +152,15 @@ def arrange(X: FloatArray, outputs: FloatArray, bearings: Bearings) -> Arranged:
 def side_by_side(a: Arranged, b: Arranged) -> Arranged:
     """Two trees with the same bearings as one, without a common root: the nodes of `a`, then those of `b`."""
     shift, n_nodes = a.columns.shape[1], len(a.child)
-    lines = {name: np.hstack([getattr(a, name), getattr(b, name)]) for name in ("columns", "answers", "rest", "order")}
-    names = ("low", "high", "answer_low", "answer_high", "rest_low", "rest_high")
+    beside = ("columns", "answers", "rest", "order")
+    below = ("low", "high", "answer_low", "answer_high", "rest_low", "rest_high")
+    lines: dict[str, Any] = {name: np.hstack([getattr(a, name), getattr(b, name)]) for name in beside}
+    lines |= {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in below}
     return a._replace(
         **lines,
         start=np.append(a.start, b.start + shift),
         stop=np.append(a.stop, b.stop + shift),
         child=np.append(a.child, np.where(b.child < 0, -1, b.child + n_nodes)),
-        **{name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in names},
         stack_size=a.stack_size + b.stack_size,
     )
 

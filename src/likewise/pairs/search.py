@@ -35,13 +35,15 @@ from likewise.pairs.scans import fill_differences, fill_distances
 class Found:
     """Result of `search`; pairs are positions among the people given, worst first.
 
-    Worst means the largest excess; among equals, the smallest positions.
+    Worst means the largest excess; among equals, the smallest positions. `times` says how many pairs of equal people
+    each pair stands for.
     """
 
     n_violations: int
     max_ratio: float
     n_compared: int
     pairs: IntArray
+    times: IntArray
     differences: FloatArray
     distances: FloatArray
 
@@ -138,8 +140,9 @@ def search_between(one: Box, other: Box, aim: Aim, *, n_jobs: int | None = None)
 
 def merge(parts: list[Found], n_worst: int) -> Found:
     """What was found in all the parts of a search."""
-    pairs, differences, distances = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("pairs", "differences", "distances")
+    pairs, times, differences, distances = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("pairs", "times", "differences", "distances")
     )
     worst = np.lexsort((pairs[:, 1], pairs[:, 0], -(differences - distances)))[:n_worst]
     ratios = [part.max_ratio for part in parts if part.n_violations]
@@ -148,6 +151,7 @@ def merge(parts: list[Found], n_worst: int) -> Found:
         max_ratio=max(ratios) if ratios else np.nan,
         n_compared=sum(part.n_compared for part in parts),
         pairs=pairs[worst],
+        times=times[worst],
         differences=differences[worst],
         distances=distances[worst],
     )
@@ -163,8 +167,8 @@ def _search(box: Box, tasks: IntArray, aim: Aim, n_jobs: int | None, prune: bool
         n_jobs,
     )
     found, looked, ratios, pairs, values = zip(*lanes, strict=True)
-    value = np.concatenate(values)
-    part = Found(sum(found), max(ratios), sum(looked), np.concatenate(pairs), value[:, 0], value[:, 1])
+    pair, value = np.concatenate(pairs), np.concatenate(values)
+    part = Found(sum(found), max(ratios), sum(looked), pair[:, :2], pair[:, 2], value[:, 0], value[:, 1])
     return merge([part], aim.n_worst)
 
 
@@ -194,7 +198,7 @@ def _better(excess, i, j, other, k, m):
 
 
 @njit(cache=True, error_model="numpy")
-def _keep(heap, pairs, values, size, excess, i, j, difference, distance):
+def _keep(heap, pairs, values, size, excess, i, j, times, difference, distance):
     """Put a pair in the heap, whose root is the least bad pair kept; return the new size."""
     n = len(heap)
     if size < n:
@@ -222,7 +226,7 @@ def _keep(heap, pairs, values, size, excess, i, j, difference, distance):
             heap[hole], pairs[hole], values[hole] = heap[down], pairs[down], values[down]
             hole = down
     heap[hole] = excess
-    pairs[hole, 0], pairs[hole, 1] = i, j
+    pairs[hole, 0], pairs[hole, 1], pairs[hole, 2] = i, j, times
     values[hole, 0], values[hole, 1] = difference, distance
     return size
 
@@ -233,7 +237,7 @@ def _run(tree, weight, node_weight, tolerance, tasks, n_worst, floor, ratio, pru
         columns, answers, rest, order, kinds, n_numbers, scales, p, slopes, steepness, slack, start, stop, child,
         low, high, answer_low, answer_high, rest_low, rest_high, stack_size,
     ) = tree  # fmt: skip
-    heap, pairs, values = np.empty(n_worst), np.empty((n_worst, 2), np.int64), np.empty((n_worst, 2))
+    heap, pairs, values = np.empty(n_worst), np.empty((n_worst, 3), np.int64), np.empty((n_worst, 2))
     stack = np.empty((stack_size, 2), np.int64)
     gap, person = np.empty(len(scales)), np.empty(len(scales))
     answer, remainder = np.empty(len(answers)), np.empty(len(slopes))
@@ -278,14 +282,15 @@ def _run(tree, weight, node_weight, tolerance, tasks, n_worst, floor, ratio, pru
                 for j in range(stop[b] - first):
                     excess = differences[j] - distances[j]
                     if excess > tolerance:
-                        found += weight[i] * weight[first + j]
+                        times = weight[i] * weight[first + j]
+                        found += times
                         if differences[j] > largest * distances[j]:
                             largest = differences[j] / distances[j] if distances[j] > 0 else np.inf
                         if excess >= least:
                             m, o = order[i], order[first + j]
                             kept = _keep(
                                 heap, pairs, values, kept,
-                                excess, min(m, o), max(m, o), differences[j], distances[j],
+                                excess, min(m, o), max(m, o), times, differences[j], distances[j],
                             )  # fmt: skip
                             if kept == n_worst:
                                 least = max(least, heap[0])

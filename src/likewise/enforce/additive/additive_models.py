@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from likewise._typing import FloatArray
 from likewise.enforce.additive.assembling import Wishes, assemble
+from likewise.enforce.additive.from_files import FitsPartitions
 from likewise.enforce.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.enforce.additive.reading import Readable
 from likewise.enforce.additive.scorers import AdditiveScorer
@@ -22,7 +23,7 @@ from likewise.metrics.people import People
 _LOSSES: dict[str, type[Loss]] = {"logistic": LogLoss, "probit": ProbitLoss, "clip": SquaredLoss}
 
 
-class AdditiveClassifier(Readable, EnforcedClassifier):
+class AdditiveClassifier(Readable, FitsPartitions, EnforcedClassifier):
     """A scorecard whose probabilities are close for people who are close, by construction.
 
     ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
@@ -116,9 +117,21 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
+        _check_weighted_classes(y, weights)
+        scorer, self.penalty_ = assemble(
+            people, self.loss_of(y, people), weights, metric, self.monotone, Wishes.read(self), link=self.link_name
+        )
+        return scorer
+
+    @property
+    def link_name(self) -> str:
+        """Name of the link, "softmax" for several classes."""
+        return "softmax" if len(self.classes_) > 2 else self.link
+
+    def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
+        """What is minimised for some people; once the classes are known."""
         if self.link not in _LOSSES:
             raise InvalidInputError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
-        _check_weighted_classes(y, weights)
         several = len(self.classes_) > 2
         if several and self.link != "logistic":
             raise InvalidInputError(
@@ -132,20 +145,10 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
         targets = class_targets(y, self.classes_, self.teacher, people)
         if self.link == "clip":
             targets = targets - 0.5
-        loss = SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
-        scorer, self.penalty_ = assemble(
-            people,
-            loss,
-            weights,
-            metric,
-            self.monotone,
-            Wishes.read(self),
-            link="softmax" if several else self.link,
-        )
-        return scorer
+        return SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
 
 
-class AdditiveRegressor(Readable, EnforcedRegressor):
+class AdditiveRegressor(Readable, FitsPartitions, EnforcedRegressor):
     """A scorecard whose predictions are close for people who are close, by construction.
 
     ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
@@ -209,18 +212,27 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
-        targets = number_targets(np.asarray(y, dtype=np.float64), self.output_range_, self.teacher, people)
         scorer, self.penalty_ = assemble(
             people,
-            SquaredLoss(targets),
+            self.loss_of(y, people),
             weights,
             metric,
             self.monotone,
             Wishes.read(self),
-            link="clip",
+            link=self.link_name,
             output_range=self.output_range_,
         )
         return scorer
+
+    @property
+    def link_name(self) -> str:
+        """Name of the link."""
+        return "clip"
+
+    def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
+        """What is minimised for some people; once the range is known."""
+        numbers = np.asarray(y, dtype=np.float64)
+        return SquaredLoss(number_targets(numbers, self.output_range_, self.teacher, people))
 
 
 def _check_weighted_classes(y: npt.NDArray[Any], weights: FloatArray | None) -> None:
