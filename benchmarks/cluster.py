@@ -24,9 +24,8 @@ def run() -> str:
         "## Tables in partitions, on a cluster\n\n"
         "A local Dask cluster of two worker processes with one thread and a limit of 1 GB each; people as for `audit` "
         f"above, in Parquet files of {PER_FILE:,} people. `fit` is `AdditiveClassifier.fit_partitions` with a given "
-        "penalty. Processor time is that of both workers, and memory the most that each process ever held "
-        "(a worker without work holds about 0.35 GB, the compiled libraries). Allowed at ten million: 1 GB per "
-        "worker.\n\n"
+        "penalty. Processor time is that of both workers, and memory the most that each process ever held. Allowed at "
+        "ten million: 1 GB per worker.\n\n"
         "| work | people | time | processor time | growth | each worker held | the client held |\n"
         "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n"
     )
@@ -90,7 +89,7 @@ def measure(what: str, n: int) -> None:
                 print(found.coverage, file=sys.stderr)
             else:
                 model = AdditiveClassifier(metric, penalty=1e-3)
-                model.fit_partitions(people, "outcome", columns=list("abcde"), cluster=client)
+                model.fit_partitions(people, "outcome", cluster=client)
                 print(model.guarantee_.statement, file=sys.stderr)
             wall = time.perf_counter() - start
             print(wall, sum(client.run(time.process_time).values()) - before, *client.run(peak).values(), peak())

@@ -188,11 +188,11 @@ def _search(
         os.unlink(file)
     aim = Aim(tolerance, n_worst, *settle([box.guess for box in boxed], tolerance, n_worst))
     pairs = crossing_pairs([box.outline for box in boxed], bearings, tolerance)
-    chunks = [
+    chunks = (
         (boxed[a].file, [boxed[b].file for b in others[i : i + _PAIRS_AT_ONCE]])
         for a, others in enumerate(pairs)
         for i in range(0, len(others), _PAIRS_AT_ONCE)
-    ]
+    )
     parts: list[Found] = []
     for found in work.map(partial(_cross, bearings, aim, work.n_jobs), chunks):
         parts = [merge([*parts, found], n_worst)]

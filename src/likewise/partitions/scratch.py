@@ -29,11 +29,10 @@ def working_room(path: Path, scratch: Any) -> Iterator[Path]:
     """A directory to work in, beside the table unless another is given; it is gone at the end."""
     place = path.parent if scratch is None else Path(scratch).resolve()
     try:
-        with tempfile.TemporaryDirectory(prefix="likewise-", dir=place, ignore_cleanup_errors=True) as room:
-            yield Path(room)
-    except PermissionError as error:
-        raise FileError(f"Cannot write in {place} ({error.strerror}). Give scratch=, a directory to work in.") from None
-    except FileNotFoundError:
-        if place.is_dir():
-            raise
-        raise FileError(f"scratch must be a directory; there is no {place}.") from None
+        room = tempfile.TemporaryDirectory(prefix="likewise-", dir=place, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise FileError(
+            f"Cannot work in {place} ({error.strerror}). Give scratch, a directory that can be written."
+        ) from None
+    with room as name:
+        yield Path(name)

@@ -46,7 +46,7 @@ class AdditiveClassifier(Readable, FitsPartitions, EnforcedClassifier):
         Columns of numbers whose shape may only rise (+1: more never lowers the probability of ``classes_[1]``) or only
         fall (-1). For two classes.
     max_knots : int, default=32
-        Knots per column, at most; they stand at quantiles.
+        Knots per column, at most; they stand at quantiles, beyond 262,144 people those of a fixed sample.
     penalty : float or "auto", default="auto"
         Price of bends, and of levels of categories that differ, beside the mean loss. "auto" chooses it by
         cross-validation with five folds, on one path from smooth to rough.

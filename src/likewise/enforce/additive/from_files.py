@@ -66,7 +66,8 @@ class FitsPartitions:
         names = [name for name in columns_under(people, metric, aside=target) if name != target]
         with all_or_nothing(self), workers_of(cluster) as work, working_room(people.path, scratch) as room:
             table, some = _survey(model, people, metric, names, target, work)
-            model._check_target(check_outcomes(table[target], numeric=not model._classify))
+            # Twice each: scikit-learn suspects classes of one person.
+            model._check_target(np.tile(check_outcomes(table[target], numeric=not model._classify), 2))
             model.n_features_in_, model.feature_names_in_ = len(names), np.array(names, dtype=object)
             coding = metric.coding(table[names])
             shown = metric.people(some, coding)
