@@ -17,7 +17,7 @@ FLOORS = (
     {"_checks", "_compiling", "_extras", "_frozen", "_html", "_progress", "_rules", "_threads", "_typing"},
     {"metrics"},
     {"guarantees"},
-    {"models"},
+    {"models", "partitions"},
     {"pairs"},
     {"reveal"},
     {"enforce"},

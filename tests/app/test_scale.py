@@ -1,10 +1,7 @@
 """Scoring in batches, on several processes and on a real cluster of two worker processes."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -130,40 +127,6 @@ def test_bad_tables_are_one_clear_error(place):
 
 
 # -- a cluster ----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def cluster(tmp_path):
-    """A scheduler and two workers, each a process of its own on loopback; yields the address and the workers."""
-    pytest.importorskip("distributed")
-    info = tmp_path / "scheduler.json"
-    environment = {**os.environ, "DASK_DISTRIBUTED__DASHBOARD__LINK": ""}
-    run = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "cwd": tmp_path}
-    processes = [
-        subprocess.Popen(
-            [*run, "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(info)], **quiet
-        )
-    ]
-    try:
-        deadline = time.monotonic() + 60
-        while not info.exists() or not info.read_text().strip():
-            assert time.monotonic() < deadline, "the scheduler did not start"
-            time.sleep(0.1)
-        address = json.loads(info.read_text())["address"]
-        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--host", "127.0.0.1", "--no-nanny"]
-        workers = [
-            subprocess.Popen(
-                [*worker, "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)], **quiet
-            )
-            for _ in range(2)
-        ]
-        processes += workers
-        yield address, workers
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait(timeout=30)
 
 
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, cluster):

@@ -24,7 +24,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from likewise._extras import need
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise.app.batches import Batches
@@ -32,6 +31,7 @@ from likewise.app.files import atomic_write, model_from_bytes
 from likewise.app.tables import Dialect, Note, kind_of, no_note
 from likewise.errors import FileError, InvalidInputError
 from likewise.metrics.columns import NumericColumn
+from likewise.partitions.workforce import connect
 
 BATCH_ROWS = 20_000
 
@@ -207,12 +207,9 @@ def _compute(
 def _on_cluster(
     order: Order, work: Iterator[tuple[Path, pd.DataFrame]], address: str
 ) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
-    distributed = need("distributed", "A cluster")
-    try:
-        client = distributed.Client(address, timeout="10s")
-    except (OSError, TimeoutError, ValueError) as error:
-        raise FileError(f"Cannot reach a Dask scheduler at {address} ({error}).") from None
-    with client:
+    with connect(address) as client:
+        import distributed
+
         workers = max(1, len(client.scheduler_info()["workers"]))
 
         def submit(batch: pd.DataFrame) -> Any:

@@ -107,7 +107,7 @@ class Enforced(BaseEstimator, ABC):
         sample_weight : array-like of shape (n_samples,), optional
             What each person counts in learning; the promise is the same for all.
         """
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             check_rules(self.rules, self)
             asked = self._asked_metric()
             with _checking():
@@ -208,7 +208,7 @@ class Enforced(BaseEstimator, ABC):
         frame = as_frame(X)
         if len(frame) < 2:
             raise InvalidInputError(f"X must hold at least two people; got {len(frame)} rows.")
-        y = _check_outcomes(y, numeric=not self._classify)
+        y = check_outcomes(y, numeric=not self._classify)
         check_consistent_length(frame, y)
         self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
         return People.read(frame, metric.coding(frame)), y
@@ -337,7 +337,7 @@ def seed_from(random_state: Any) -> int:
 
 
 @contextmanager
-def _all_or_nothing(estimator: Any) -> Iterator[None]:
+def all_or_nothing(estimator: Any) -> Iterator[None]:
     """Leave the estimator as it was if something fails."""
     before = estimator.__dict__.copy()
     try:
@@ -348,7 +348,8 @@ def _all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
-def _check_outcomes(y: Any, *, numeric: bool) -> npt.NDArray[Any]:
+def check_outcomes(y: Any, *, numeric: bool) -> npt.NDArray[Any]:
+    """Outcomes as an array; raise if one is missing, or not what it should be."""
     if y is None or pd.isna(np.asarray(y, dtype=object)).any():
         raise InvalidInputError(
             "y must hold one outcome per person, none of them missing; got None or NaN. Drop these rows."

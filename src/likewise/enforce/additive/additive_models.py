@@ -11,6 +11,7 @@ import numpy.typing as npt
 from likewise._rules import SEED, THREADS, TRUTH, Rule, one_of, positive, whole
 from likewise._typing import FloatArray
 from likewise.enforce.additive.assembling import Wishes, assemble
+from likewise.enforce.additive.from_files import FitsPartitions
 from likewise.enforce.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.enforce.additive.reading import Readable
 from likewise.enforce.additive.scorers import AdditiveScorer
@@ -32,7 +33,7 @@ SHARED_RULES: dict[str, Rule] = {
 }
 
 
-class AdditiveClassifier(Readable, EnforcedClassifier):
+class AdditiveClassifier(Readable, FitsPartitions, EnforcedClassifier):
     """A scorecard whose probabilities are close for people who are close, by construction.
 
     ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
@@ -49,7 +50,7 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
         Columns of numbers whose shape may only rise (+1: more never lowers the probability of ``classes_[1]``) or only
         fall (-1). For two classes.
     max_knots : int, default=32
-        Knots per column, at most; they stand at quantiles.
+        Knots per column, at most; they stand at quantiles, beyond 262,144 people those of a fixed sample.
     penalty : float or "auto", default="auto"
         Price of bends, and of levels of categories that differ, beside the mean loss. "auto" chooses it by
         cross-validation with five folds, on one path from smooth to rough.
@@ -129,6 +130,18 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
         _check_weighted_classes(y, weights)
+        scorer, self.penalty_ = assemble(
+            people, self.loss_of(y, people), weights, metric, self.monotone, Wishes.read(self), link=self.link_name
+        )
+        return scorer
+
+    @property
+    def link_name(self) -> str:
+        """Name of the link, "softmax" for several classes."""
+        return "softmax" if len(self.classes_) > 2 else self.link
+
+    def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
+        """What is minimised for some people; once the classes are known."""
         several = len(self.classes_) > 2
         if several and self.link != "logistic":
             raise InvalidInputError(
@@ -142,20 +155,10 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
         targets = class_targets(y, self.classes_, self.teacher, people)
         if self.link == "clip":
             targets = targets - 0.5
-        loss = SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
-        scorer, self.penalty_ = assemble(
-            people,
-            loss,
-            weights,
-            metric,
-            self.monotone,
-            Wishes.read(self),
-            link="softmax" if several else self.link,
-        )
-        return scorer
+        return SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
 
 
-class AdditiveRegressor(Readable, EnforcedRegressor):
+class AdditiveRegressor(Readable, FitsPartitions, EnforcedRegressor):
     """A scorecard whose predictions are close for people who are close, by construction.
 
     ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
@@ -221,18 +224,27 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
-        targets = number_targets(np.asarray(y, dtype=np.float64), self.output_range_, self.teacher, people)
         scorer, self.penalty_ = assemble(
             people,
-            SquaredLoss(targets),
+            self.loss_of(y, people),
             weights,
             metric,
             self.monotone,
             Wishes.read(self),
-            link="clip",
+            link=self.link_name,
             output_range=self.output_range_,
         )
         return scorer
+
+    @property
+    def link_name(self) -> str:
+        """Name of the link."""
+        return "clip"
+
+    def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
+        """What is minimised for some people; once the range is known."""
+        numbers = np.asarray(y, dtype=np.float64)
+        return SquaredLoss(number_targets(numbers, self.output_range_, self.teacher, people))
 
 
 def _check_weighted_classes(y: npt.NDArray[Any], weights: FloatArray | None) -> None:
