@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench attack clean
 
 demo: $(READY)
 	$(BIN)/likewise demo
@@ -20,6 +20,10 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# A billion pairs in about an hour of two cores; a second call continues where the first was stopped.
+attack: $(READY)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attacked
 
 clean:
 	rm -rf $(VENV) dist

@@ -45,13 +45,13 @@ class Population:
     ) -> Population:
         """Ask `model` about `X`, or take `predictions`; differences are in units of the width of `output_range`."""
         if predictions is None:
-            answers, probable = _ask(model, X, points.people)
+            answers, probable = ask(model, X, points.people)
             guarantee = getattr(model, "guarantee_", None)
             output_range = output_range or getattr(guarantee, "output_range", None)
         else:
             answers, probable = _given(predictions, len(points), output_range)
         if probable:
-            return cls(points, _probability_outputs(answers), 1.0)
+            return cls(points, probability_outputs(answers), 1.0)
         if output_range is not None:
             low, high = check_output_range(output_range)
             answers = (answers - low) / (high - low)
@@ -64,8 +64,8 @@ class Population:
         return np.asarray(self.unit * np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1))
 
 
-def _ask(model: Any, X: Any, people: People) -> tuple[FloatArray, bool]:
-    """The model's answers, and whether they are class probabilities."""
+def ask(model: Any, X: Any, people: People) -> tuple[FloatArray, bool]:
+    """The model's answers about people, and whether they are class probabilities; `X` is how they were given."""
     method = getattr(model, "predict_proba", None) or getattr(model, "predict", None)
     if method is None and not callable(model):
         raise InvalidTypeError(
@@ -138,7 +138,8 @@ def _check_probabilities(answers: FloatArray, what: str, cure: str) -> None:
             )
 
 
-def _probability_outputs(answers: FloatArray) -> FloatArray:
+def probability_outputs(answers: FloatArray) -> FloatArray:
+    """Numbers whose absolute differences add up to the total variation between probabilities."""
     if answers.ndim == 1:
         return answers[:, None]
     if answers.shape[1] == 2:  # |p - p'| is the same for both classes
