@@ -10,6 +10,7 @@ import json
 import os
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -32,12 +33,17 @@ def pairs_of(case):
     return MILLIONS[case.way] * 1_000_000 // (of_its_way * ROUNDS)
 
 
-def attacked(number, seed):
-    """Attack a case with a seed; return what was found, for a file."""
-    case = cases()[number]
+@cache
+def made(number):
+    """A case, fitted once for all its rounds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VacuousGuaranteeWarning)
-        model, people = case.make()
+        return cases()[number].make()
+
+
+def attacked(number, seed):
+    """Attack a case with a seed; return what was found, for a file."""
+    case, (model, people) = cases()[number], made(number)
     found = attack(model, model.guarantee_.metric, people, n=pairs_of(case), tolerance=ROUNDING, random_state=seed)
     return {
         "case": case.name,

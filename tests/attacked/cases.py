@@ -143,7 +143,7 @@ def cases():
         found.append(Case(way, metric, columns, outputs, lambda: fitted(model, data, outcome)))
 
     for way, classifier, regressor, options in (
-        ("additive", AdditiveClassifier, AdditiveRegressor, {}),
+        ("additive", AdditiveClassifier, AdditiveRegressor, {"penalty": 1e-4}),
         ("network", LipschitzClassifier, LipschitzRegressor, NETWORK),
     ):
         for p in EXPONENTS:
@@ -164,7 +164,7 @@ def cases():
         add("projection", f"table p={p:g}", "all kinds", "2 classes, constant base",
             ProjectedClassifier(checkered_table, metric=tabular(p), base=0.4, **seeded), applicants)  # fmt: skip
     add("projection", "table p=1", "all kinds", "2 classes, additive base",
-        ProjectedClassifier(checkered_table, metric=tabular(1), base=AdditiveClassifier(), **seeded),
+        ProjectedClassifier(checkered_table, metric=tabular(1), base=AdditiveClassifier(penalty=1e-4), **seeded),
         applicants)  # fmt: skip
     add("projection", "Lp p=2", "numbers", "a number",
         ProjectedRegressor(DecisionTreeRegressor(random_state=0), metric=weighted(2), **seeded), numbers,

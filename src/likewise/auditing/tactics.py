@@ -54,11 +54,11 @@ def straddling(judge: Judge, rng: np.random.Generator, n: int) -> None:
 def exchanging(judge: Judge, rng: np.random.Generator, n: int) -> None:
     """People who are the same but for categories, what is missing, and columns that must not matter."""
     terrain = judge.terrain
-    d = len(terrain.scales)
+    d, columns = len(terrain.scales), np.flatnonzero(terrain.exchangeable)
     for size in _sizes(n, PAIRS):
         groups = np.repeat(terrain.draw(rng, size)[:, None], MEMBERS, axis=1).reshape(-1, d)
-        where = rng.random(groups.shape) < rng.choice([1 / d, 0.3, 1.0], (len(groups), 1))
-        where[np.arange(len(where)), rng.integers(d, size=len(where))] = True
+        where = terrain.exchangeable & (rng.random(groups.shape) < rng.choice([0.0, 0.3, 1.0], (len(groups), 1)))
+        where[np.arange(len(where)), rng.choice(columns, len(where))] = True
         where[::MEMBERS] = False
         groups = terrain.exchanged(rng, groups, where)
         others = terrain.draw(rng, len(groups))
@@ -117,9 +117,10 @@ def climbing(judge: Judge, rng: np.random.Generator, n: int) -> None:
     where the model is steepest, then by the excess, which finds how far that goes.
     """
     terrain = judge.terrain
-    rounds = max(1, n // (PAIRS * _CLIMBERS))
-    pairs = judge.prospects(max(1, min(_CLIMBERS, n // PAIRS)))
-    size, _, d = pairs.shape
+    size = min(_CLIMBERS, 8 + n // (32 * PAIRS))
+    rounds = max(1, n // (PAIRS * size))
+    pairs = judge.prospects(size)
+    d = pairs.shape[2]
     for i in range(rounds):
         lengths = terrain.lengths(rng, size)
         both = np.repeat(pairs[:, None], MEMBERS // 2, axis=1)  # (size, 4, 2, d)
@@ -127,6 +128,9 @@ def climbing(judge: Judge, rng: np.random.Generator, n: int) -> None:
         both[:, 1] += together[:, None]
         moved = terrain.moved(rng, pairs.reshape(-1, d), np.repeat(lengths, 2, axis=0))
         both[:, 2] = moved.reshape(size, 2, d)
+        # What makes no difference to the outputs should make none to the distance.
+        alike = rng.random((size, d)) < rng.choice([0.0, 1 / d, 0.4], (size, 1))
+        both[:, 2, 1] = np.where(alike, both[:, 2, 0], both[:, 2, 1])
         # Further apart or closer to one another, on the line through both.
         stretch = rng.uniform(-0.9, 1.0, (size, 1)) * 10.0 ** rng.uniform(-4, 0, (size, 1))
         gap = np.where(terrain.free, pairs[:, 1] - pairs[:, 0], 0.0)
@@ -144,7 +148,7 @@ def tactics_for(terrain: Terrain) -> dict[Tactic, float]:
             shares |= {straddling: 0.2}
         if (terrain.free & ~terrain.hidden).any():
             shares |= {along_slopes: 0.1}
-    if not terrain.free.all() or terrain.gappy.any() or terrain.hidden.any():
+    if terrain.exchangeable.any():
         shares |= {exchanging: 0.1}
     total = sum(shares.values())
     order = [random_pairs, straddling, exchanging, along_lines, along_slopes, climbing]  # who climbs comes last

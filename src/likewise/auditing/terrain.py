@@ -72,6 +72,11 @@ class Terrain:
         return np.asarray(self.scales == 0)
 
     @property
+    def exchangeable(self) -> BoolArray:
+        """Columns that can change at once: categories, numbers that may be missing, and what must not matter."""
+        return np.asarray(~self.free | self.gappy | self.hidden)
+
+    @property
     def span(self) -> FloatArray:
         """Width of the range of the numbers; 1 where there is none."""
         return np.where(self.high > self.low, self.high - self.low, 1.0)
@@ -226,7 +231,7 @@ def survey(
 
 
 def stranger(column: CategoricalColumn) -> Any:
-    """A value that a column of categories did not hold when its coding was learned.
+    """A value that a column of categories did not hold when its coding was learned; None (missing) if it held both.
 
     Examples
     --------
@@ -255,8 +260,7 @@ def _listed(coding: Coding, i: int) -> FloatArray:
     column = columns[i]
     if isinstance(column, NumericColumn):
         return np.empty(0) if column.categories is None else np.arange(float(len(column.categories)))
-    codes = np.arange(float(len(column.levels) + column.has_missing))
-    return codes if stranger(column) is None else np.append(codes, UNSEEN)
+    return np.append(np.arange(float(len(column.levels) + column.has_missing)), UNSEEN)
 
 
 def _places(known: FloatArray, values: FloatArray | None) -> FloatArray:
