@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from likewise import (
@@ -112,7 +115,7 @@ def angle(A, B):
 
 def unlike(A, B):
     """A distance between rows of tables: years, and 0.2 for another region."""
-    return 0.01 * np.abs(A["age"] - B["age"]) + 0.2 * (A["region"].astype(object) != B["region"].astype(object))
+    return 0.01 * np.abs(A["age"] - B["age"]) + 0.2 * (A["region"].map(str) != B["region"].map(str))
 
 
 def checkered(rows):
@@ -123,6 +126,16 @@ def checkered(rows):
 def checkered_table(table):
     region = table["region"].astype(object).eq("north")
     return (np.floor(table["age"] / 10) + region + table["owner"].astype(bool) + table["income"].isna()) % 2
+
+
+def tree_of_tables():
+    """A tree that sees all columns."""
+    text = ["stage", "region", "owner", "code", "race"]
+    encode = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2)
+    return make_pipeline(
+        make_column_transformer((encode, text), remainder="passthrough"),
+        DecisionTreeClassifier(max_depth=3, random_state=0),
+    )
 
 
 def fitted(model, data, outcome):
@@ -159,8 +172,9 @@ def cases():
 
     tree, seeded = DecisionTreeClassifier(random_state=0), {"random_state": 0}
     for p in EXPONENTS:
+        base = None if p == 1 else AdditiveClassifier(penalty=1e-4)
         add("projection", f"Lp p={p:g}", "numbers", "2 classes",
-            ProjectedClassifier(tree, metric=weighted(p), **seeded), numbers)  # fmt: skip
+            ProjectedClassifier(tree, metric=weighted(p), base=base, **seeded), numbers)  # fmt: skip
         add("projection", f"table p={p:g}", "all kinds", "2 classes, constant base",
             ProjectedClassifier(checkered_table, metric=tabular(p), base=0.4, **seeded), applicants)  # fmt: skip
     add("projection", "table p=1", "all kinds", "2 classes, additive base",
@@ -182,10 +196,11 @@ def cases():
     for p in EXPONENTS:
         smooth((f"Lp p={p:g}", weighted(p)), "numbers", "hard, linear formula",
                LogisticRegression(), numbers, noise="gaussian")  # fmt: skip
+    shallow = DecisionTreeClassifier(max_depth=3, random_state=0)
     for p in (1, 2, np.inf):
-        smooth((f"Lp p={p:g}", weighted(p)), "numbers", "hard, cells", checkered, numbers, noise="splitting",
+        smooth((f"Lp p={p:g}", weighted(p)), "numbers", "hard, cells", shallow, numbers, noise="splitting",
                n_draws=100)  # fmt: skip
-        smooth((f"table p={p:g}", tabular(p)), "all kinds", "hard, cells", checkered_table, applicants,
+        smooth((f"table p={p:g}", tabular(p)), "all kinds", "hard, cells", tree_of_tables(), applicants,
                noise="splitting", n_draws=50)  # fmt: skip
         smooth((f"Lp p={p:g}", weighted(p)), "numbers", "soft, tree formula",
                DecisionTreeClassifier(max_depth=5, random_state=0), numbers, vote="soft",
@@ -194,8 +209,8 @@ def cases():
            numbers, "three", vote="trees", noise="uniform")  # fmt: skip
     smooth(("Lp p=1", weighted(1)), "numbers", "a number, tree formula",
            DecisionTreeRegressor(max_depth=5, random_state=0), numbers, "numbers", regress=True)  # fmt: skip
-    smooth(("Lp p=2", weighted(2)), "numbers", "hard, sampled", checkered, numbers, noise="gaussian",
+    smooth(("Lp p=2", weighted(2)), "numbers", "hard, sampled", shallow, numbers, noise="gaussian",
            n_draws=200)  # fmt: skip
-    smooth(("Lp p=3", weighted(3)), "numbers", "hard, sampled", checkered, numbers, noise="laplace",
+    smooth(("Lp p=3", weighted(3)), "numbers", "hard, sampled", shallow, numbers, noise="laplace",
            n_draws=200)  # fmt: skip
     return found

