@@ -21,7 +21,7 @@ from likewise import VacuousGuaranteeWarning, attack
 from likewise._progress import progress_bar
 
 FINISHED = Path(".attacked")
-ROUNDS = 20
+ROUNDS = 100
 # Pairs per way, in millions: by what a pair costs, about 0.5, 1, 5 and 20 microseconds.
 MILLIONS = {"additive": 750, "network": 200, "projection": 40, "smoothing": 15}
 ROUNDING = 1e-12

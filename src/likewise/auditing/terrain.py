@@ -156,7 +156,8 @@ class Terrain:
 
     def accepted_by(self, ask: Callable[[People], Any]) -> Terrain:
         """Leave out what a model refuses to answer: unseen categories, missing numbers, numbers off a grid."""
-        choices, gappy, refused = list(self.choices), self.gappy.copy(), []
+        choices, gappy = list(self.choices), self.gappy.copy()
+        refused: list[str] = []
 
         def refuses(column: int, value: float) -> bool:
             row = self.starts[:1].copy()

@@ -159,10 +159,10 @@ class Cells(Perturbation):
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
         """Borders between positions next to the origin, and between the cells further away."""
-        found, (unit, K) = super().landmarks(n_columns), (self._unit, self.n_draws)
-        places = np.unique([*range(-_NEXT, _NEXT + 1), *range(-_NEXT * K, (_NEXT + 1) * K, K)])
+        found, near = super().landmarks(n_columns), np.arange(-_NEXT, _NEXT + 1)
+        places = np.unique([near, near * self.n_draws])
         for i, column in enumerate(np.flatnonzero(self.noise.visible)):
-            found[column] = self.origins[i] + places * unit[i]
+            found[column] = self.origins[i] + places * self._unit[i]
         return found
 
     @property
