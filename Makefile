@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs wheel bench clean
+.PHONY: demo test lint docs wheel bench attack clean
 
 demo: $(READY)
 	$(BIN)/likewise demo
@@ -31,6 +31,10 @@ wheel: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# A billion pairs in about an hour of two cores; a second call continues where the first was stopped.
+attack: $(READY)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attacked
 
 clean:
 	rm -rf $(VENV) dist site docs/reference/generated

@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from likewise.auditing.attacks import Attack as Attack
+    from likewise.auditing.attacks import attack as attack
     from likewise.auditing.ceilings import Ceiling as Ceiling
     from likewise.auditing.ceilings import ceiling as ceiling
     from likewise.auditing.comparison import Comparison as Comparison
@@ -58,6 +60,7 @@ __version__ = "0.2.0"
 
 # Names are imported when they are first used: `import likewise` and `likewise --help` answer at once.
 _ROOMS = {
+    "likewise.auditing.attacks": ("Attack", "attack"),
     "likewise.auditing.ceilings": ("Ceiling", "ceiling"),
     "likewise.auditing.comparison": ("Comparison", "compare"),
     "likewise.auditing.pricing": ("Price", "price"),

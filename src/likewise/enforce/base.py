@@ -68,6 +68,15 @@ class Scorer(Frozen, ABC):
     def visible(self, people: People) -> FloatArray:
         """What the outputs depend on: two people with equal rows here have equal outputs."""
 
+    @property
+    def reads_tables(self) -> bool:
+        """Whether outputs need people as a table, beside their numbers."""
+        return False
+
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Numbers, per column of coded people, at which the outputs may turn, as far as known."""
+        return [np.empty(0)] * n_columns
+
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """One vote per person, shape (n_samples, n_outputs), whose mean over `rng` is the output."""
         return self.estimate(people).mean

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from likewise._checks import check_output_range
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError, InvalidTypeError
+from likewise.metrics.people import People
 from likewise.pairs.points import Points
 
 
@@ -44,11 +45,7 @@ class Population:
     ) -> Population:
         """Ask `model` about `X`, or take `predictions`; differences are in units of the width of `output_range`."""
         if predictions is None:
-            rows: Any = points.people.table
-            known = getattr(model, "feature_names_in_", None)
-            if known is not None and isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
-                rows = X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
-            outputs, probable = asked(model, rows, output_range)
+            outputs, probable = asked(model, rows_for(model, points.people, X), output_range)
         else:
             outputs, probable = given(predictions, len(points), output_range)
         unit = 1.0 if probable else unit_for(float(np.ptp(outputs)))
@@ -62,6 +59,14 @@ class Population:
 def unit_for(spread: float) -> float:
     """A power of two, in units of which outputs with this range differ by at most 1."""
     return float(np.exp2(np.ceil(np.log2(spread)))) if spread > 0 else 1.0
+
+
+def rows_for(model: Any, people: People, X: Any = None) -> Any:
+    """People as a model takes them; `X` is how they were given."""
+    rows, known = people.table, getattr(model, "feature_names_in_", None)
+    if known is not None and isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
+        return X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
+    return rows
 
 
 def asked(
@@ -93,7 +98,7 @@ def asked(
         )
     if probable:
         _check_probabilities(answers, "The model's answers", "Let it return one number per row for other scores.")
-        return _probability_outputs(answers), True
+        return probability_outputs(answers), True
     if not np.isfinite(answers).all():
         raise InvalidInputError("The model predicted NaN or infinity; its predictions must be finite numbers.")
     guarantee = getattr(model, "guarantee_", None)
@@ -127,7 +132,7 @@ def given(predictions: Any, n_samples: int, output_range: tuple[float, float] | 
             )
         return _shares(answers, output_range), False
     _check_probabilities(answers, "predictions", "For predictions of another kind give output_range=(lowest, highest).")
-    return _probability_outputs(answers), True
+    return probability_outputs(answers), True
 
 
 def _shares(answers: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
@@ -150,7 +155,8 @@ def _check_probabilities(answers: FloatArray, what: str, cure: str) -> None:
             )
 
 
-def _probability_outputs(answers: FloatArray) -> FloatArray:
+def probability_outputs(answers: FloatArray) -> FloatArray:
+    """Numbers whose absolute differences add up to the total variation between probabilities."""
     if answers.ndim == 1:
         return answers[:, None]
     if answers.shape[1] == 2:  # |p - p'| is the same for both classes

@@ -93,6 +93,14 @@ class AdditiveScorer(Scorer):
         """What each column adds to each score."""
         return self.points(people).reshape(len(people), -1)
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """The knots."""
+        found = super().landmarks(n_columns)
+        for shape in self.model.shapes:
+            if shape.knots is not None:
+                found[shape.column] = shape.knots
+        return found
+
     @cached_property
     def _packed(self) -> Packed:
         shapes, n_functions = self.model.shapes, len(self.model.intercepts)

@@ -56,6 +56,13 @@ class LipschitzScorer(Scorer):
         inputs = self.layers.inputs
         return inputs.in_units(people.rows[:, inputs.columns])
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """The ends of the ranges outside which it is constant."""
+        inputs, found = self.layers.inputs, super().landmarks(n_columns)
+        for i in np.flatnonzero(inputs.is_number):
+            found[inputs.columns[i]] = np.array([inputs.low[i], inputs.high[i]])
+        return found
+
 
 class Lipschitz(Enforced):
     """What the two estimators share: training, and reading the promise off the finished weights."""

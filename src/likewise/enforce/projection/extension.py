@@ -82,6 +82,18 @@ class Extension(Scorer):
             rows = rows[:, self.guarantee.metric.weights_of(people.coding).matters]
         return np.where(np.isnan(rows), np.inf, rows) + 0.0  # no negative zero: equal rows have equal bytes
 
+    @property
+    def reads_tables(self) -> bool:
+        """A base, and a function of people, do."""
+        return not (self.guarantee.metric.has_weights and isinstance(self.base, float | None))
+
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """The numbers of the anchors."""
+        found = super().landmarks(n_columns)
+        for column, values in self.envelope.numbers():
+            found[column] = np.unique(values[~np.isnan(values)])
+        return found
+
     def _scores(self, people: People) -> FloatArray:
         n = len(people)
         found = self.envelope.narrow(people, self.values, np.zeros(n), np.ones(n))

@@ -149,6 +149,14 @@ class Mixed(Perturbation):
             keep, background = self._replacements(np.arange(start, stop))
             yield stop, MixedDraws(self, draws, keep, background)
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Those of the numbers that matter."""
+        found, columns = super().landmarks(n_columns), np.flatnonzero(self.visible)
+        if self.numbers is not None:
+            for column, places in zip(columns, self.numbers.landmarks(len(columns)), strict=True):
+                found[column] = places
+        return found
+
     def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by a draw of their own."""
         n, rows = len(rows), rows.copy()

@@ -58,6 +58,10 @@ class Voter(Scorer):
         """What the draws may see of people."""
         return self.perturbation.prepare(people.rows) + 0.0  # no negative zero: equal rows have equal bytes
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Borders of cells."""
+        return self.perturbation.landmarks(n_columns)
+
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """One vote per person, each under a draw of its own."""
         rows, vote = people.rows, self.ballot.of(self.model)
@@ -77,6 +81,15 @@ class FormulaVoter(Voter):
         """Exact averages; the intervals have width 0."""
         mean = np.clip(self.formula.mean_votes(people.rows, self.n_jobs), *self.ballot.limits)
         return Estimate.certain(mean)
+
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Where noise from there reaches a threshold of a tree."""
+        found = super().landmarks(n_columns)
+        if isinstance(self.formula, LeafVotes):
+            for column in np.unique(self.formula.features):
+                here = self.formula.thresholds[self.formula.features == column]
+                found[column] = np.unique(here[:, None] + self.formula.noise.widths[column] * np.array([-0.5, 0, 0.5]))
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
