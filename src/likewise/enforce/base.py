@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -22,10 +21,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from likewise._checks import check_labels, check_size, checking
 from likewise._frozen import Frozen
 from likewise._rules import LIMITS, NOTHING, Rule, check_rules
 from likewise._typing import FloatArray
-from likewise.errors import InvalidInputError, InvalidTypeError, LikewiseError
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.promise import Guarantee
 from likewise.guarantees.vacuity import warn_if_vacuous
@@ -119,7 +119,7 @@ class Enforced(BaseEstimator, ABC):
         with all_or_nothing(self):
             check_rules(self.rules, self)
             asked = self._asked_metric()
-            with _checking():
+            with checking():
                 people, y = self._read(X, y, asked)
                 weights = _check_sample_weight(sample_weight, len(people))
                 self._check_target(y)
@@ -213,7 +213,9 @@ class Enforced(BaseEstimator, ABC):
             options = {"dtype": np.float64, "y_numeric": not self._classify, "ensure_min_samples": 2}
             labels = labels_of(X)
             X, y = validate_data(self, X, y, **options)
-            return People(X, ArrayCoding(X.shape[1], labels), X), y
+            coding = ArrayCoding(X.shape[1], labels)
+            check_size(X, coding.names)
+            return People(X, coding, X), y
         frame = as_frame(X)
         if len(frame) < 2:
             raise InvalidInputError(f"X must hold at least two people; got {len(frame)} rows.")
@@ -227,8 +229,9 @@ class Enforced(BaseEstimator, ABC):
         metric = self.guarantee_.metric
         if not metric.takes_tables:
             self.coding_.check_labels(X)
-            with _checking():
+            with checking():
                 rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+            check_size(rows, self.coding_.names)
             return People(rows, self.coding_, rows)
         people = metric.people(X, self.coding_)
         if not len(people):
@@ -282,7 +285,7 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         return np.unique(y)
 
     def _check_target(self, y: npt.NDArray[Any]) -> None:
-        check_classification_targets(y)
+        check_labels(y)
         known, classes = np.unique(y), self._known_classes(y)
         if len(classes) < 2:
             raise InvalidInputError(f"y must hold at least two classes; got only one class, {classes[0]!r}.")
@@ -384,25 +387,3 @@ def _check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:
             "count."
         )
     return weights
-
-
-@contextmanager
-def _checking() -> Iterator[None]:
-    """What scikit-learn's validation raises is raised as ours, with a clearer word on text."""
-    try:
-        yield
-    except LikewiseError:
-        raise
-    except ValueError as error:
-        if "could not convert string to float" in str(error):
-            raise InvalidInputError(
-                f"X must hold numbers only ({error}). Encode text columns first, or give a table with a TableMetric."
-            ) from None
-        raise InvalidInputError(str(error)) from error
-    except TypeError as error:
-        if "float() argument" in str(error):  # dates, periods and other objects
-            raise InvalidTypeError(
-                f"X must hold numbers only ({error}). Turn dates and periods into numbers first, such as years before "
-                "a fixed day."
-            ) from None
-        raise InvalidTypeError(str(error)) from error

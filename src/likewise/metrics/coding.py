@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._checks import check_size
 from likewise._typing import BoolArray, FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
@@ -141,6 +142,7 @@ class ArrayCoding(Coding):
                 f"{name} must be finite; got {rows[(*row, column)]}{where}, {self.names[column]!r}. Impute or drop "
                 "these rows first."
             )
+        check_size(rows, self.names)
         return rows
 
     def decode(self, rows: FloatArray) -> FloatArray:

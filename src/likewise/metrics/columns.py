@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._checks import check_size
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError
@@ -38,6 +39,8 @@ class NumericColumn:
             raise InvalidInputError(
                 f"Column {name!r} is boolean: list it under categorical, where its two values can differ."
             )
+        if pd.api.types.is_complex_dtype(kind):
+            raise InvalidInputError(f"Column {name!r} holds complex numbers. Take their real part or their size first.")
         if isinstance(kind, pd.CategoricalDtype):
             if not kind.ordered:
                 raise InvalidInputError(f"Column {name!r} has categories without an order: list it under categorical.")
@@ -65,10 +68,7 @@ class NumericColumn:
             raise InvalidInputError(
                 f"Column {self.name!r} must hold numbers ({error}). List it under categorical, or clean it first."
             ) from None
-        if np.isinf(numbers).any():
-            raise InvalidInputError(
-                f"Column {self.name!r} must be finite; it has an infinity. Cap it or mark it as missing."
-            )
+        check_size(numbers[:, None], [self.name])
         return np.asarray(numbers)
 
     def decode(self, numbers: FloatArray) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._checks import check_positive
+from likewise._checks import LARGEST, SMALLEST, check_positive
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
@@ -168,12 +168,13 @@ def _check_weights(weights: Any, names: Sequence[Any] | None) -> FloatArray:
             raise InvalidInputError(f"feature_names must have one name per weight ({len(array)}); got {len(names)}.")
         if len(set(names)) != len(names):
             raise InvalidInputError(f"feature_names must be distinct; got {list(names)}.")
-    wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    usable = (array == 0) | ((array >= SMALLEST) & (array <= LARGEST))
+    wrong = np.flatnonzero(~usable)
     if wrong.size:
         i = int(wrong[0])
         feature = f"feature {i}" if names is None else repr(names[i])
         raise InvalidInputError(
-            f"weights must be non-negative and finite; got {array[i]:g} for {feature}. "
-            "Use 0 for a feature that must not matter."
+            f"weights must be non-negative and finite; got {array[i]:g} for {feature}. Use 0 for a feature that must "
+            f"not matter, and {SMALLEST:g} to {LARGEST:g} for others."
         )
     return array

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from likewise._checks import SMALLEST
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding, TableCoding, as_frame
@@ -75,6 +76,9 @@ class TableMetric(Metric):
         units: Mapping[Any, str] | None = None,
     ) -> None:
         numeric, categorical = _mapping("numeric", numeric), _mapping("categorical", categorical)
+        absent = [name for name in (*numeric, *categorical) if name is None or name != name]
+        if absent:
+            raise InvalidInputError(f"A column of a metric must have a name; got {absent[0]!r}. Rename that column.")
         both = set(numeric) & set(categorical)
         if both:
             raise InvalidInputError(f"A column must be numeric or categorical; {next(iter(both))!r} is given as both.")
@@ -259,7 +263,11 @@ def _mapping(name: str, given: Any) -> dict[Any, Any]:
 
 def _shares(name: str, weights: dict[Any, Any]) -> Mapping[Any, float]:
     for column, weight in weights.items():
-        if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= weight <= 1:
+        if (
+            isinstance(weight, bool)
+            or not isinstance(weight, (int, float, np.number))
+            or not (weight == 0 or SMALLEST <= weight <= 1)
+        ):
             raise InvalidInputError(
                 f"{name} weights must be between 0 and 1 (1 promises nothing between different values); got "
                 f"{weight!r} for {column!r}. Use 0 for a column that must not matter."
