@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from likewise import SmoothedClassifier, TableMetric
 from likewise.app.files import save_model
@@ -107,6 +108,48 @@ def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
     score_file(order(place), place / "people.parquet", place / "out.parquet", batch_rows=50)
     assert len(calls) == 4 + 7  # three parts were there
     pd.testing.assert_frame_equal(pd.read_parquet(place / "out.parquet"), pd.read_parquet(place / "whole.parquet"))
+
+
+@pytest.mark.parametrize("change", ["model", "key", "table", "intervals", "keep", "nothing"])
+def test_an_unfinished_run_goes_on_only_if_it_is_the_very_same(place, model, change, monkeypatch):
+    options, keep = {"key": b"0123456789abcdef"}, ("id",)
+    arguments = (place / "people.parquet", place / "out.parquet")
+    original = Order.__call__
+
+    def stumbling(self, batch):
+        if batch["id"].iloc[0] > 0:
+            raise KeyboardInterrupt
+        return original(self, batch)
+
+    monkeypatch.setattr(Order, "__call__", stumbling)
+    with pytest.raises(KeyboardInterrupt):
+        score_file(order(place, **options), *arguments, keep=keep, batch_rows=200)
+    monkeypatch.setattr(Order, "__call__", original)
+    assert len(list((place / "out.parquet.parts").glob("*.parquet"))) == 1
+    if change == "model":
+        people = PEOPLE.drop(columns="id")
+        other = clone(model).set_params(random_state=1).fit(people, np.where(people.age > 40, "yes", "no"))
+        save_model(other, place / "model.skops")
+    elif change == "key":
+        options["key"] = b"fedcba9876543210"
+    elif change == "table":  # as many bytes, later
+        os.utime(place / "people.parquet", ns=(1, (place / "people.parquet").stat().st_mtime_ns + 1))
+    elif change == "intervals":
+        options["intervals"] = True
+    elif change == "keep":
+        keep = ()
+    if change == "nothing":  # the control
+        assert score_file(order(place, **options), *arguments, keep=keep, batch_rows=200) == N
+        return
+    with pytest.raises(FileError, match="unfinished run with another model, table or options"):
+        score_file(order(place, **options), *arguments, keep=keep, batch_rows=200)
+
+
+def test_every_line_of_a_score_file_is_a_person(place):
+    score_file(order(place), place / "people.parquet", place / "out.csv", keep=("id",), batch_rows=64)
+    lines = (place / "out.csv").read_text().splitlines()
+    assert lines[0] == "id,p_no,p_yes"
+    assert [int(line.split(",")[0]) for line in lines[1:]] == PEOPLE["id"].tolist()
 
 
 def test_bad_tables_are_one_clear_error(place):

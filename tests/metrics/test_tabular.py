@@ -56,6 +56,9 @@ def test_a_column_that_must_not_matter_may_be_missing():
     blind = TableMetric(numeric={"age": 0.1, "income": 0})
     rows = pd.DataFrame({"age": [1, 1], "income": [np.nan, 5.0]})
     assert blind.pairwise(rows).tolist() == [[0, 0], [0, 0]]
+    for missing in ("category", {"income": 0.3}):  # not even where a weight is given for its absence
+        again = TableMetric(numeric={"age": 0.1, "income": 0}, missing=missing)
+        assert again.pairwise(rows).tolist() == [[0, 0], [0, 0]]
 
 
 def test_missing_categories_are_equal_to_each_other_only():

@@ -220,8 +220,8 @@ class FunctionMetric(Metric):
             raise self._error("be finite and not negative", f"{distances[tuple(at)]:g} between {pair[0]} and {pair[1]}")
         return self.scale * distances
 
-    def _error(self, rule: str, got: str, cure: str = " Correct the function.") -> ValueError:
-        return ValueError(f"The distances of {self!r} must {rule}; got {got}.{cure}")
+    def _error(self, rule: str, got: str, cure: str = " Correct the function.") -> InvalidInputError:
+        return InvalidInputError(f"The distances of {self!r} must {rule}; got {got}.{cure}")
 
 
 def _numbered(table: Any) -> Any:

@@ -211,3 +211,79 @@ def test_the_curve_is_reached_by_a_network_of_slope_1(link):
     scorer = LipschitzScorer(Guarantee(metric, LINKS[link].curve, "exact", ""), layers, link)
     h = scorer.estimate(people).mean[:, 1]
     assert h[1] - h[0] == pytest.approx(float(scorer.guarantee.bound(0.4)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("p", "slope"), [(1, 0.8), (1.5, (0.6**3 + 0.8**3) ** (1 / 3)), (2, 1.0), (np.inf, 1.4)])
+def test_the_norm_of_the_first_layer_is_dual_to_the_metric(p, slope):
+    metric = WeightedLp([1.0, 1.0], p=p)
+    people = metric.people(np.array([[-1.0, -1.0], [1.0, 1.0]]))
+    layers = network(metric, people, widths=(1, 1))
+    layers = replace(layers, first=np.array([[0.6], [0.8]]), weights=(np.ones((1, 1)),))
+    assert layers.slope() == pytest.approx(slope, rel=1e-9)
+
+
+def test_every_way_through_a_network_counts():
+    """Negative weights as much as positive ones, and the steepest of several outputs."""
+    metric = WeightedLp([1.0])
+    people = metric.people(np.array([[-1.0], [1.0]]))
+    layers = replace(network(metric, people, widths=(2, 2)), first=np.ones((1, 2)))
+    for W in ([[-0.5, 0.1], [-0.4, 0.1]], [[0.1, 0.5], [0.1, -0.4]]):
+        assert replace(layers, weights=(np.array(W),)).slope() == pytest.approx(0.9, rel=1e-9)
+
+
+def test_units_are_cut_one_by_one():
+    """A category that is too wide in one unit costs the other nothing, and is cut to what it may be, no more."""
+    metric = TableMetric({"n": 1.0}, {"region": 0.3})
+    people = metric.people(pd.DataFrame({"n": [0.0, 1.0, 2.0], "region": list("nes")}))
+    layers = network(metric, people, widths=(2, 2))
+    first = np.zeros_like(layers.first)
+    first[layers.inputs.slots(1)] = np.array([[0.0, 0.0], [0.6, 0.15], [0.0, 0.0], [0.0, 0.0]])
+    done = finish(replace(layers, first=first, weights=(np.eye(2),)))
+    assert np.ptp(done.first[layers.inputs.slots(1)], axis=0) == pytest.approx([0.3, 0.15], rel=1e-9)
+    assert done.weights[0] == pytest.approx(np.eye(2), rel=1e-9)
+
+
+def test_an_unseen_category_reads_its_own_row():
+    metric = TableMetric({"n": 1.0}, {"region": 0.3, "job": 0.2})
+    people = metric.people(pd.DataFrame({"n": [0.0, 1.0], "region": ["n", "s"], "job": ["a", "b"]}))
+    layers = network(metric, people, widths=(2, 1))
+    first = np.zeros_like(layers.first)
+    first[layers.inputs.slots(1)] = [[0.1, 0.1], [0.2, 0.2], [0.15, 0.15]]
+    layers = replace(layers, first=first, weights=(np.full((2, 1), 0.5),), biases=(np.zeros(2), np.zeros(1)))
+    rows = np.array([[0.0, code, 0.0] for code in (0, 1, -1, 7)])
+    assert layers.scores(rows)[:, 0] == pytest.approx([0.1, 0.2, 0.15, 0.15])
+
+
+def test_outside_the_range_of_training_scores_are_constant():
+    metric = WeightedLp([1.0])
+    people = metric.people(np.array([[-1.0], [2.0]]))
+    layers = one_path(metric, people)
+    assert (
+        layers.scores(np.array([[2.0], [2.5], [1e300]]))[:, 0].tolist()
+        == layers.scores(np.full((3, 1), 2.0))[:, 0].tolist()
+    )
+    assert (
+        layers.scores(np.array([[-1.0], [-7.0]]))[:, 0].tolist() == layers.scores(np.full((2, 1), -1.0))[:, 0].tolist()
+    )
+
+
+def test_what_is_steep_by_less_than_a_percent_is_divided_too():
+    """A last layer whose weights add up to half a percent too much, and then to what rounding leaves above 1."""
+    metric = TableMetric({"n": 1.0}, {}, missing={"n": 0.5})
+    people = metric.people(pd.DataFrame({"n": [0.0, 1.0, np.nan]}))
+    layers = network(metric, people, widths=(2, 1))
+    first = np.zeros_like(layers.first)
+    steep = replace(layers, first=first, weights=(np.array([[0.5], [0.505]]),), biases=(np.zeros(2), np.zeros(1)))
+    assert steep.slope() == pytest.approx(1.005, rel=1e-6)
+    assert finish(steep).slope() <= 1
+
+
+def test_a_number_is_at_most_the_weight_of_absence_from_a_missing_one():
+    metric = TableMetric({"n": 1.0}, {}, missing={"n": 0.25})
+    people = metric.people(pd.DataFrame({"n": [-3.0, -0.1, 0.1, 3.0, np.nan]}))
+    layers = network(metric, people, widths=(1, 1))
+    first = np.array([[1.0], [0.05]])
+    layers = replace(layers, first=first, weights=(np.ones((1, 1)),), biases=(np.zeros(1), np.zeros(1)))
+    mean = np.mean([-3.0, -0.1, 0.1, 3.0])
+    expected = np.clip(np.array([-3.0, -0.1, 0.1, 3.0]) - mean, 0.05 - 0.25, 0.05 + 0.25)
+    assert layers.scores(people.rows)[:, 0] == pytest.approx([*expected, 0.05])

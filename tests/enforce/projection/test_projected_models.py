@@ -23,12 +23,15 @@ from likewise import (
     ProjectedClassifier,
     ProjectedRegressor,
     SmoothedClassifier,
+    Splitting,
     TableMetric,
     WeightedLp,
     attack,
     audit,
 )
 from likewise.app.files import load_model, save_model
+from likewise.enforce.constant import ConstantClassifier, ConstantRegressor
+from likewise.enforce.projection.extension import Shares
 
 ROUNDING = 1e-12
 EXPONENTS = (1, 2, 3.5, np.inf)
@@ -365,6 +368,31 @@ def test_an_additive_model_is_the_base_where_it_helps():
 def test_a_base_that_is_not_within_the_metric_is_refused(people, base, error, words):
     with pytest.raises(error, match=words):
         ProjectedClassifier(DecisionTreeClassifier(), metric=a_metric(1), base=base).fit(*people)
+
+
+def test_a_fitted_base_with_another_promise_is_refused(people):
+    X, y = people
+    other = ConstantClassifier(a_metric(1).scaled(2)).fit(X, y)
+    grid = SmoothedClassifier(
+        KNeighborsClassifier(), noise=Splitting.for_metric(a_metric(1), steps=None), n_draws=50
+    ).fit(X, y)
+    assert (grid.guarantee_.delta, grid.guarantee_.epsilon > 0) == (0, True)
+    for base, words in ((other, "the same metric"), (grid, "within the metric exactly")):
+        with pytest.raises(ValueError, match=words):
+            ProjectedClassifier(DecisionTreeClassifier(), metric=a_metric(1), base=FrozenEstimator(base)).fit(X, y)
+    wide, same = (ConstantRegressor(a_metric(1), output_range=(0, high)).fit(X, y) for high in (2, 1))
+    with pytest.raises(ValueError, match="the same output_range"):
+        ProjectedRegressor(Ridge(), metric=a_metric(1), output_range=(0, 1), base=FrozenEstimator(wide)).fit(X, y)
+    model = ProjectedRegressor(Ridge(), metric=a_metric(1), output_range=(0, 1), base=FrozenEstimator(same)).fit(X, y)
+    assert model.guarantee_.epsilon == 0  # the control
+
+
+def test_the_score_is_the_median_of_base_and_envelopes():
+    lower, upper = np.array([0.1, 0.1, 0.1]), np.array([0.4, 0.4, 0.4])
+    found = Shares(1.0, 0.0, 0.0).blend(np.array([0.0, 0.3, 0.9]), lower, upper)
+    assert found.tolist() == [0.1, 0.3, 0.4]
+    assert Shares(0.5, 0.25, 0.25).blend(np.array([0.9]), lower[:1], upper[:1]).tolist() == [pytest.approx(0.325)]
+    assert Shares(0.0, 0.5, 0.5).blend(None, lower[:1], upper[:1]).tolist() == [0.25]
 
 
 # -- bad input --------------------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from likewise import Gaussian, SmoothedClassifier, SmoothedRegressor, Splitting, Uniform, WeightedLp
 from likewise.enforce.smoothing.bank import Bank
 from likewise.enforce.smoothing.draws import Shift
+from likewise.guarantees.draw_counts import error_margin
+from likewise.guarantees.intervals import clopper_pearson, hoeffding
 from likewise.models.rowwise import is_rowwise
 
 X, Y = make_classification(240, 5, n_redundant=0, random_state=0)
@@ -162,3 +164,22 @@ def test_a_prefix_of_the_draws_is_stable_however_they_are_cut():
 def test_importing_the_package_does_not_load_the_compiler():
     code = "import sys, likewise; assert not {'numba', 'torch', 'matplotlib'} & set(sys.modules), 'heavy'"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_intervals_of_all_classes_hold_at_once(n_classes):
+    """Two classes have one free probability; more of them share delta, and epsilon is that of all sets of classes."""
+    rows, labels = X[:30], np.arange(30) % n_classes
+    options = {"metric": WeightedLp(np.ones(5)), "noise": "gaussian", "n_draws": 400, "delta": 0.01, "random_state": 0}
+    share = 0.01 if n_classes == 2 else 0.01 / n_classes
+
+    def band(z):
+        return (np.floor(3 * z[:, 0]).astype(int) % n_classes).astype(labels.dtype)
+
+    hard = SmoothedClassifier(band, **options).fit(rows, labels)
+    soft = SmoothedClassifier(lambda z: np.eye(n_classes)[band(z)], vote="soft", **options).fit(rows, labels)
+    for model, interval in ((hard, clopper_pearson), (soft, hoeffding)):
+        found = model.certify(rows[:5])
+        expected = interval(found.estimate, 400, share)
+        np.testing.assert_allclose((found.lower, found.upper), expected, rtol=0, atol=1e-12)
+        assert model.guarantee_.epsilon == error_margin(400, 0.01, n_classes)
