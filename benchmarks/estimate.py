@@ -32,10 +32,10 @@ def growing() -> str:
         ["people", "time", "linear programs", "growth", "memory", "allowed"],
         rows,
         "Synthetic people with 5 normal features and smooth scores, p = 1. Memory is the most that the process ever "
-        "held, data included. The compiled scan of every pair in every round, with all cores, takes "
-        f"{scan:.1f} s for {SCANNED:,} people, and the search in the same process {ours:.1f} s; their weights differ "
-        f"by {apart:.1e} of themselves at most. By the number of pairs the scan would take "
-        f"{scan * (JUDGED / SCANNED) ** 2:.0f} s for {JUDGED:,} people, "
+        "held, data included. The way before, a compiled scan of every pair with all cores after each linear program, "
+        f"takes {scan:.1f} s for {SCANNED:,} people (its scan for mean distances left out), and the search in the same "
+        f"process {ours:.1f} s; their weights differ by {apart:.1e} of themselves at most. By the number of pairs it "
+        f"would take {scan * (JUDGED / SCANNED) ** 2:.0f} s for {JUDGED:,} people, "
         f"**{scan * (JUDGED / SCANNED) ** 2 / times[JUDGED]:.0f} x** the search (at least 30 x), and "
         f"**{scan * (n / SCANNED) ** 2 / spent:.0f} x** for {n:,}.",
     )
@@ -59,6 +59,28 @@ def _measure(*what: object) -> str:
     # A process each: what counts is the most memory that a process ever held.
     command = [sys.executable, "-m", "benchmarks.estimate", *map(str, what)]
     return subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ.copy()).stdout
+
+
+def scan_per_program():
+    """The way before: every pair is scanned after each linear program, and the 1,000 worst enter the next."""
+    import numpy as np
+
+    from likewise.reveal.widening import EveryPair
+
+    class ScanPerProgram(EveryPair):
+        def __init__(self, points, outputs, p):
+            super().__init__(points, outputs, p)
+            self.points, self.outputs = points, outputs
+
+        def look(self, scales, ratios):
+            pairs = super().look(scales, ratios)
+            a, b = pairs.T
+            distance = self.points.gaps(a, b) @ scales  # p is 1
+            difference = np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1)
+            worst = np.argsort(distance - difference)[:500], np.argsort(distance / difference)[:500]
+            return pairs[np.union1d(*worst)]
+
+    return ScanPerProgram
 
 
 def table(n):
@@ -93,7 +115,7 @@ def measure(what: str, n: int, kind: str = "numbers", p: float = 1.0) -> None:
         found.append(estimate_minimal_metric(None, X[:size], p, predictions=scores[:size]))
 
     def scan(size):
-        program.WideningSearch = widening.EveryPair
+        program.WideningSearch = widening.EveryPair if what == "exact" else scan_per_program()
         estimate(size)
         program.WideningSearch = widening.WideningSearch
 
