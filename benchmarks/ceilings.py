@@ -1,9 +1,9 @@
-"""What a metric costs at least, from a thousand people to ten thousand."""
+"""What a metric costs at least, from a thousand people to tens of thousands."""
 
 from benchmarks.audit import people
 from benchmarks.common import growth, seconds, section
 
-PEOPLE = (1_000, 3_000, 10_000)
+PEOPLE = (1_000, 3_000, 10_000, 30_000)
 PROGRAM, STRICTER = 1_000, 0.3
 
 

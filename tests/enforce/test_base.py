@@ -104,7 +104,10 @@ def test_a_column_of_labels_is_not_a_column_of_probabilities():
     ],
 )
 def test_columns_that_do_not_fit_the_classes_are_refused(vote, function, message):
-    model = SmoothedClassifier(function, metric=METRIC, vote=vote, n_draws=50).fit(X, Y)
+    model = SmoothedClassifier(function, metric=METRIC, vote=vote, n_draws=50)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y)
+    model.set_params(batch=True).fit(X, Y)  # not tried out
     with pytest.raises(ValueError, match=message):
         model.predict_proba(X[:3])
 

@@ -582,7 +582,10 @@ def test_a_constant_target_needs_an_output_range():
 )
 def test_models_that_answer_wrongly_are_refused(people, function, vote, message):
     X, y = people
-    model = SmoothedClassifier(function, vote=vote, n_draws=50).fit(X, y)
+    model = SmoothedClassifier(function, vote=vote, n_draws=50)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    model.set_params(batch=True).fit(X, y)  # not tried out
     with pytest.raises(ValueError, match=message):
         model.predict_proba(X[:2])
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
@@ -180,36 +181,34 @@ def test_decisions_share_calls_in_the_tried_sizes_only():
     assert remote.sizes == [512]  # 300 people, filled up
 
 
-def test_rounding_by_place_keeps_people_apart():
-    def rounds(rows):
-        sure = 1 / (1 + np.exp(-rows[:, 0]))
-        sure[1::2] = np.nextafter(sure[1::2], 1)
-        return np.stack([1 - sure, sure], axis=1)
+def rounded_by_place(rows):
+    sure = 1 / (1 + np.exp(-rows[:, 0]))
+    sure[1::2] = np.nextafter(sure[1::2], 1)
+    return np.stack([1 - sure, sure], axis=1)
 
-    model = smoothed(rounds, vote="soft").fit(X, Y)
+
+def test_rounding_by_place_keeps_people_apart():
+    model = smoothed(rounded_by_place, vote="soft").fit(X, Y)
     assert model.scorer_.sharing.kind == "person"
     assert "a call holds the draws of one person" in model.guarantee_.statement
     np.testing.assert_array_equal(model.predict_proba(X)[7:8], model.predict_proba(X[7:8]))
 
 
+class Rounds(ClassifierMixin, BaseEstimator):
+    """Labels that never change, from scores that are rounded by place."""
+
+    def fit(self, rows, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, rows):
+        return rounded_by_place(rows)
+
+    def predict(self, rows):
+        return (rows[:, 0] > 0).astype(int)
+
+
 def test_labels_do_not_hide_that_scores_are_rounded_by_place():
-    class Rounds:
-        classes_ = np.array([0, 1])
-
-        def predict_proba(self, rows):
-            sure = 1 / (1 + np.exp(-rows[:, 0]))
-            sure[1::2] = np.nextafter(sure[1::2], 1)
-            return np.stack([1 - sure, sure], axis=1)
-
-        def predict(self, rows):
-            return self.predict_proba(rows).argmax(axis=1)
-
-        def fit(self, rows, y):
-            return self
-
-        def get_params(self, deep=True):
-            return {}
-
     assert smoothed(Rounds()).fit(X, Y).scorer_.sharing.kind == "person"
 
 
