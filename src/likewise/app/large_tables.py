@@ -48,6 +48,6 @@ def fit_additive(
         raise InvalidInputError(
             f"--task must say what the target {target!r} is, classification or regression: its numbers could be either."
         )
-    make = AdditiveRegressor if task == "regression" else AdditiveClassifier
+    make: Any = AdditiveRegressor if task == "regression" else AdditiveClassifier
     model = make(read_metric(metric_file), random_state=seed)
     return model.fit_partitions(table, target, cluster=cluster, scratch=scratch)

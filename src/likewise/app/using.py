@@ -228,7 +228,7 @@ class _Task:
     n_worst: int
     id_column: str | None
 
-    def of_file(self, say: Say, table: Path, dialect: Dialect) -> tuple[Audit, pd.Series[Any] | None]:
+    def of_file(self, say: Say, table: Path, dialect: Dialect) -> tuple[Audit, Any]:
         """Audit a table that is read whole; and who is who."""
         from likewise import audit as search
         from likewise.app.commands import columns_of
@@ -257,9 +257,7 @@ class _Task:
             )
         return found, None if self.id_column is None else people[self.id_column].reset_index(drop=True)
 
-    def of_partitions(
-        self, table: Path, cluster: str | None, scratch: Path | None
-    ) -> tuple[Audit, pd.Series[Any] | None]:
+    def of_partitions(self, table: Path, cluster: str | None, scratch: Path | None) -> tuple[Audit, Any]:
         """Audit a table in Parquet files, here or on a cluster; and who is who among the worst pairs."""
         import numpy as np
         import pandas as pd

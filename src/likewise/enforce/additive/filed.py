@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,14 +42,16 @@ class FiledObjective(Objective):
         One for each block of people, in their order.
     ground : Ground
         What a worker puts the people of a block into; `view` is then applied to it.
-    view : tuple
     work : Workforce
+    view : tuple
+    memory : dict
+        The last derivatives, and where they were taken.
     """
 
-    files: tuple[str, ...] = ()
-    ground: Ground | None = None
+    files: tuple[str, ...] = field(kw_only=True)
+    ground: Ground = field(kw_only=True)
+    work: Workforce = field(kw_only=True)
     view: View = ()
-    work: Workforce = field(default_factory=Workforce)
     memory: dict[str, Any] = field(default_factory=dict)
 
     def scores_at(self, slots: FloatArray) -> FloatArray:
@@ -104,16 +106,15 @@ class FiledObjective(Objective):
         return self.memory["sums"]  # type: ignore[no-any-return]
 
     def _total(self, ask: Callable[[Objective, Any], Any], argument: Any) -> Any:
-        total: Any = 0.0
-        for part in self.work.map(
-            partial(_answer, self.ground, self.view, self.work.n_jobs, ask, argument), self.files
-        ):
-            total = [a + b for a, b in zip(total, part, strict=True)] if isinstance(total, list) else _plus(total, part)
-        return total
+        answer = partial(_answer, self.ground, self.view, self.work.n_jobs, ask, argument)
+        return reduce(_plus, self.work.map(answer, self.files), 0.0)
 
 
 def _plus(total: Any, part: Any) -> Any:
-    return [0.0 + each for each in part] if isinstance(part, list) else total + part
+    """Add what one more block says; sums start at 0, as they do in memory."""
+    if isinstance(part, list):
+        return [a + b for a, b in zip(total or [0.0] * len(part), part, strict=True)]
+    return total + part
 
 
 def _answer(
