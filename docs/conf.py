@@ -1,6 +1,7 @@
 """How the site is built: `make docs`. Pages are Markdown, the reference comes from the docstrings."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from sphinx.application import Sphinx
 
 import likewise
 from likewise.app.cli import main
+
+GENERATED = Path(__file__).parent / "reference" / "generated"
 
 project = "likewise"
 author = "The likewise developers"
@@ -58,13 +61,12 @@ copyright = "The likewise developers, BSD-3 licence"
 
 def write_commands(app: Sphinx) -> None:
     """Put what every command says about itself on one page."""
-    page = Path(app.srcdir, "reference", "generated", "commands.md")
-    page.parent.mkdir(exist_ok=True)
+    GENERATED.mkdir(exist_ok=True)
     sections = [
         f"## likewise {name}\n\n```text\n{help_of(command, f'likewise {name}')}\n```"
         for name, command in main.commands.items()
     ]
-    page.write_text("# Command line\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
+    (GENERATED / "commands.md").write_text("# Command line\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
 
 
 def help_of(command: click.Command, name: str) -> str:
@@ -85,6 +87,7 @@ def link_pages(app: Sphinx, kind: str, name: str, item: Any, options: Any, lines
 
 def setup(app: Sphinx) -> None:
     """Join the steps above to those of Sphinx."""
+    shutil.rmtree(GENERATED, ignore_errors=True)  # names that are gone must leave no page behind
     app.connect("builder-inited", write_commands)
     app.connect("autodoc-skip-member", skip_inherited)
     app.connect("autodoc-process-docstring", link_pages)
