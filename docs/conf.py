@@ -48,7 +48,7 @@ html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_version_warning_banner": False,
