@@ -28,6 +28,7 @@ napoleon_use_ivar = True
 napoleon_use_rtype = False
 napoleon_custom_sections = ["Covers / does not cover"]
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # types stand in the docstrings
 autosummary_generate = True
 # Names that differ by a capital only would be one file on some systems.
