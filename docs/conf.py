@@ -1,6 +1,7 @@
 """How the site is built: `make docs`. Pages are Markdown, the reference comes from the docstrings."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from sphinx.application import Sphinx
 
 import likewise
 from likewise.app.cli import main
+
+GENERATED = Path(__file__).parent / "reference" / "generated"
 
 project = "likewise"
 author = "The likewise developers"
@@ -25,6 +28,7 @@ napoleon_use_ivar = True
 napoleon_use_rtype = False
 napoleon_custom_sections = ["Covers / does not cover"]
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # types stand in the docstrings
 autosummary_generate = True
 # Names that differ by a capital only would be one file on some systems.
@@ -45,7 +49,7 @@ html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_version_warning_banner": False,
@@ -58,13 +62,12 @@ copyright = "The likewise developers, BSD-3 licence"
 
 def write_commands(app: Sphinx) -> None:
     """Put what every command says about itself on one page."""
-    page = Path(app.srcdir, "reference", "generated", "commands.md")
-    page.parent.mkdir(exist_ok=True)
+    GENERATED.mkdir(exist_ok=True)
     sections = [
         f"## likewise {name}\n\n```text\n{help_of(command, f'likewise {name}')}\n```"
         for name, command in main.commands.items()
     ]
-    page.write_text("# Command line\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
+    (GENERATED / "commands.md").write_text("# Command line\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
 
 
 def help_of(command: click.Command, name: str) -> str:
@@ -85,6 +88,7 @@ def link_pages(app: Sphinx, kind: str, name: str, item: Any, options: Any, lines
 
 def setup(app: Sphinx) -> None:
     """Join the steps above to those of Sphinx."""
+    shutil.rmtree(GENERATED, ignore_errors=True)  # names that are gone must leave no page behind
     app.connect("builder-inited", write_commands)
     app.connect("autodoc-skip-member", skip_inherited)
     app.connect("autodoc-process-docstring", link_pages)
