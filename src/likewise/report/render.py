@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from likewise import __version__
 from likewise.report import words
@@ -90,6 +90,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals["inf"] = float("inf")
+    environment.filters["soft"] = lambda name: escape(name).replace("_", Markup("_<wbr>"))
     return environment
 
 
