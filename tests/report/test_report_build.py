@@ -21,6 +21,7 @@ from likewise import (
     TableMetric,
     WeightedLp,
     audit,
+    compare,
 )
 from likewise.enforce.base import EnforcedClassifier, Scorer
 from likewise.guarantees.certificate import Estimate
@@ -247,6 +248,11 @@ def test_what_cannot_be_reported_is_refused_with_the_cure():
         build_report(model, X, y, outcome="maybe")
     with pytest.raises(ValueError, match="y must hold classes of the model, no, yes; got 'perhaps'"):
         build_report(model, X, np.full(30, "perhaps"))
+    other = compare(X, y, METRIC, ["linear"], cv=2)
+    with pytest.raises(
+        ValueError, match="comparison must be of these 30 people, with a ShareClassifier among the ways"
+    ):
+        build_report(model, X, y, comparison=other)
     plain = ShareClassifier(WeightedLp([1.0])).fit(X[["age"]], y)
     with pytest.raises(TypeError, match="metric that takes tables"):
         build_report(plain, X[["age"]], y)

@@ -107,7 +107,7 @@ def report(
         verbose=not say.as_json,
         title=title,
         model_name=model.name,
-        source=f"{named(table)}, {target}",
+        source=named(table),
         date=date_of(table) if date is None else date,
     )
     say(f"Wrote {out}", report_file=str(out))

@@ -114,7 +114,7 @@ def build_report(
         audit_after=_audit(people, after, guarantee),
         cost=cost,
         groups=_groups(table.iloc[learned], labels[learned], metric, cost, classes, shown),
-        groups_of="" if cost is None else f"{len(learned):,} people, each held out once",
+        groups_of="" if cost is None else f"{_n_measured(cost):,} people, each held out once",
         panels=tuple(panels_of(model, favourable)) if isinstance(model, Readable) else (),
         reasons=_reasons(model, people, favourable),
         reach=measure_reach(metric, table) if len(table) > 1 else None,
@@ -194,6 +194,10 @@ def _groups(
     showings = cost.comparison.showings
     answers = {"before": showings[cost.plain].answers, "after": showings[cost.own].answers}
     return groups_of(table, metric, labels, answers, classes, shown)
+
+
+def _n_measured(cost: Cost) -> int:
+    return int((~np.isnan(cost.comparison.showings[cost.own].losses)).sum())
 
 
 def _reasons(model: Any, people: People, favourable: Any) -> tuple[tuple[str, ...], ...]:

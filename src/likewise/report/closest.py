@@ -53,7 +53,8 @@ def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: 
         found = np.stack([used, a + start, b, gaps, distances], axis=-1)[able]
         best = np.concatenate([best, found[np.argsort(-found[:, 0], kind="stable")[: 20 * n]]])
     best = best[np.argsort(-best[:, 0], kind="stable")]
-    kept, met = [], set[float]()
+    kept: list[tuple[int, int, float, float]] = []
+    met = set[float]()
     for _, a, b, gap, distance in best.tolist():
         if len(kept) < n and not met & {a, b}:
             met |= {a, b}

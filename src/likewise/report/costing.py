@@ -15,6 +15,7 @@ from likewise.auditing.ceilings import ceiling
 from likewise.auditing.comparison import Comparison, compare
 from likewise.auditing.pricing import Price, price
 from likewise.auditing.ways import REFERENCE
+from likewise.errors import InvalidInputError
 from likewise.metrics.people import spread
 from likewise.report.data import Cost
 
@@ -57,7 +58,12 @@ def cost_of(
         comparison = compare(X, y, metric, ways=[way, *beside, "linear"], **shared)
     if prices is None:
         prices = price(X, y, metric, _SCALES, way=way, **shared)
-    own = next(name for name, one in comparison.estimators.items() if type(one) is type(model))
+    own = next((name for name, one in comparison.estimators.items() if type(one) is type(model)), None)
+    if own is None or len(comparison.showings[own].losses) != len(y):
+        raise InvalidInputError(
+            f"comparison must be of these {len(y):,} people, with a {type(model).__name__} among the ways. Leave it "
+            "out to have it made."
+        )
     plain = INNER if INNER in comparison.showings else REFERENCE
     is_given = isinstance(inner, FrozenEstimator)
     if classes is None:

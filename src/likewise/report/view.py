@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.metrics.units import Unit
+from likewise.metrics.units import Unit, number
 from likewise.report import pictures, words
 from likewise.report.data import ReportData
-from likewise.report.tables import costs, groups
+from likewise.report.verdicts import costs, groups
 
-_TOP = 8  # columns whose weights are shown unfolded
+_TOP = 6  # columns whose weights are shown unfolded
 _SHAPES, _GROUPS = 6, 2  # and shapes, and columns of groups
 
 
@@ -55,6 +55,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "groups": [(column, groups(list(rows))) for column, rows in groupby(data.groups, lambda group: group.column)],
         "n_groups": _GROUPS,
         "has_before": any(group.before for group in data.groups),
+        "range": [number(end) for end in data.output_range or ()],
         "several": next((n for n in (x.shape[1] for x in data.shares.values()) if n > 2), None),
         "statement": _statement(data),
     }

@@ -6,9 +6,8 @@ import math
 
 from likewise.auditing.measures import Yardstick
 from likewise.auditing.reach import Reach
-from likewise.metrics.units import Unit, number
+from likewise.metrics.units import Unit
 
-__all__ = ["number"]
 MUST_NOT_MATTER = "must not matter"
 
 

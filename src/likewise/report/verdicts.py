@@ -1,4 +1,4 @@
-"""The tables of a report: models beside each other, and groups."""
+"""Models beside each other, what the promise cost in words, and groups with their ratios."""
 
 from __future__ import annotations
 
