@@ -49,7 +49,7 @@ def build_report(
     prices: Price | None = None,
     cv: int = 3,
     verbose: bool = False,
-    **words: str,
+    **words: Any,
 ) -> ReportData:
     """Measure a model on people with known outcomes.
 

@@ -39,12 +39,12 @@ def groups_of(
     """
     rates = metric.describe()
     hidden = rates["column"][rates["weight"] == 0]
-    columns = hidden if len(hidden) else rates["column"][rates["kind"] == "categorical"]
-    columns = sorted(columns, key=lambda column: column in set(rates["column"][rates["kind"] == "numeric"]))
+    shown_columns = hidden if len(hidden) else rates["column"][rates["kind"] == "categorical"]
+    numeric = set(rates["column"][rates["kind"] == "numeric"])
     units = rates.set_index("column")["unit"]
     known = _measured(answers["after"], len(table))
     groups = []
-    for column in columns:
+    for column in sorted(shown_columns, key=numeric.__contains__):  # categories first
         for name, members in _split(table[column], str(units[column])):
             chosen = members & known
             if not chosen.any():
