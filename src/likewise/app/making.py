@@ -229,7 +229,7 @@ def enforce(
     say.finish(
         f"likewise score {out} NEW_PEOPLE.csv --out scores.csv",
         f"likewise audit {hinted(table)} --model {out}",
-        f"likewise report {out} PEOPLE_IT_HAS_NOT_SEEN.csv --target {target}",
+        f"likewise report {out} {hinted(table)} --target {target}",
     )
 
 

@@ -15,6 +15,7 @@ from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding, TableCoding, as_frame
 from likewise.metrics.distance import ColumnWeights
 from likewise.metrics.lp import WeightedLp
+from likewise.metrics.units import Unit
 
 
 class TableMetric(Metric):
@@ -232,25 +233,9 @@ def _shown(weights: Mapping[Any, float]) -> str:
 
 
 def _amount(size: float, unit: str) -> str:
-    prefix, unit = split_unit(unit)
-    number = f"{size:,.0f}" if size >= 1000 else f"{size:.3g}"
-    return f"{prefix}{number} {unit}".rstrip()
-
-
-def split_unit(unit: str) -> tuple[str, str]:
-    """What stands before an amount and what after it: "$1000 per year" is written "$3 thousand per year".
-
-    Examples
-    --------
-    >>> split_unit("$1000 per year"), split_unit("$"), split_unit("years")
-    (('$', 'thousand per year'), ('$', ''), ('', 'years'))
-    """
-    for sign in ("$", "€", "£"):
-        if unit.startswith(sign + "1000"):
-            return sign, f"thousand{unit[5:]}"
-        if unit.startswith(sign):
-            return sign, unit[1:].strip()
-    return "", unit
+    words = Unit.of(unit)
+    size *= words.factor
+    return words.difference(f"{size:,.0f}" if size >= 1000 else f"{size:.3g}")
 
 
 def _mapping(name: str, given: Any) -> dict[Any, Any]:

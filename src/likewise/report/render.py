@@ -85,6 +85,8 @@ def embedded_json(item: Any) -> Markup:
 @cache  # templates are compiled once
 def _environment() -> Environment:
     jinja2 = need("jinja2", "A report")
+    from markupsafe import Markup, escape
+
     environment: Environment = jinja2.Environment(
         loader=jinja2.PackageLoader("likewise.report", "templates"),
         autoescape=True,
@@ -94,6 +96,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals["inf"] = float("inf")
+    environment.filters["soft"] = lambda name: escape(name).replace("_", Markup("_<wbr>"))
     return environment
 
 

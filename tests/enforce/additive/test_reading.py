@@ -108,7 +108,7 @@ def test_reasons_name_what_lowers_the_score_most_in_order(model, others):
 def test_reasons_say_units_missing_numbers_and_unseen_categories(model):
     X = people()[0].head(1).assign(income=1.0, debt=np.nan, region="abroad")
     words = " ".join(model.reasons(X, n=6).iloc[0])
-    assert "income is $1 thousand:" in words
+    assert "income is $1,000:" in words
     assert "debt is not known:" in words
     assert "region is of a kind that the model has not seen:" not in words or "abroad" not in words
 
