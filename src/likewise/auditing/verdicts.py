@@ -116,7 +116,7 @@ class Judge:
         chosen = share.argmax(axis=1) if by == "share" else worst
         found = groups[every[:, None], np.stack([first[chosen], second[chosen]], axis=1)]
         self._remember(found, share[every, chosen], excess[every, chosen])
-        return found
+        return np.asarray(found)
 
     def _distances(self, people: People, n: int, first: IntArray, second: IntArray) -> FloatArray:
         """Between the first and the second of each pair in each of `n` groups."""

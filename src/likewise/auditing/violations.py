@@ -83,7 +83,7 @@ class Audit:
         worst = self.violations.head(_SHOWN)
         rows = [
             (
-                f"{row.row_a} and {row.row_b}",
+                f"{int(row.row_a)} and {int(row.row_b)}",
                 str(row.differs),
                 *(f"{x:.3g}" for x in (row.difference, row.distance, row.excess)),
             )

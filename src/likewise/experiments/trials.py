@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +53,7 @@ class Settings:
     n_epochs: int = 200
     epsilon: float = 0.01
     delta: float = 1.8e-4
-    n_draws: int | str = "auto"
+    n_draws: int | Literal["auto"] = "auto"
 
 
 FULL = Settings()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ def groups_of(
     table: pd.DataFrame,
     metric: Metric,
     y: npt.NDArray[Any],
-    answers: dict[str, FloatArray | None],
+    answers: Mapping[str, FloatArray | None],
     classes: npt.NDArray[Any] | None,
     shown: int,
 ) -> tuple[GroupScores, ...]:
@@ -61,7 +61,7 @@ def groups_of(
 
 
 def _measured(answers: FloatArray | None, n: int) -> BoolArray:
-    return np.ones(n, dtype=bool) if answers is None else ~np.isnan(answers.reshape(n, -1)).any(axis=1)
+    return np.ones(n, dtype=bool) if answers is None else np.asarray(~np.isnan(answers.reshape(n, -1)).any(axis=1))
 
 
 def _figures(

@@ -94,7 +94,7 @@ class RisingMap(GentleMap):
         """The one with the smallest squared error."""
         z = _halfway(scores)
         groups = _groups(z, weights)
-        totals = np.bincount(groups, weights)
+        totals = np.bincount(groups, weights).astype(np.float64)
         knots = np.bincount(groups, weights * z) / totals
         means = np.bincount(groups, weights * codes) / totals
         return cls(knots, below_slope_one(knots, closest_rises(means, totals, np.diff(knots))))
@@ -111,7 +111,7 @@ MAPS: dict[str, type[PlattMap] | type[RisingMap]] = {"isotonic": RisingMap, "sig
 def below_slope_one(knots: FloatArray, values: FloatArray) -> FloatArray:
     """The values with every rise cut to its gap: the promise holds for what is stored, however it was found."""
     rises = np.clip(np.diff(values), 0.0, np.diff(knots) * (1 - 1e-12))  # what rounding adds is less than this
-    return np.clip(values[0] + np.concatenate([[0.0], np.cumsum(rises)]), 0.0, 1.0)
+    return np.asarray(np.clip(values[0] + np.concatenate([[0.0], np.cumsum(rises)]), 0.0, 1.0))
 
 
 def _halfway(scores: FloatArray) -> FloatArray:

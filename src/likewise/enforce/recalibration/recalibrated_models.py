@@ -197,7 +197,7 @@ class RecalibratedClassifier(Wrapping, EnforcedClassifier):
         frozen, inner = isinstance(self.estimator, FrozenEstimator), _within(self.estimator)
         if frozen:
             labels, known = people.coding.labels, inner.coding_.labels
-            if None not in (labels, known) and labels != known and not metric.takes_tables:
+            if labels is not None and known is not None and labels != known and not metric.takes_tables:
                 raise InvalidInputError(f"X must have the columns of the estimator, {list(known)}; got {list(labels)}.")
             return inner, self._scores(inner, people)
         state = check_random_state(self.random_state)
