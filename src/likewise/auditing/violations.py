@@ -80,14 +80,13 @@ class Audit:
         return f"{self.n_violations:,} of {self.n_pairs:,} pairs exceed the metric, the worst by {self.max_excess:.3g}"
 
     def _repr_html_(self) -> str:
-        worst = self.violations.head(_SHOWN)
         rows = [
             (
-                f"{int(row.row_a)} and {int(row.row_b)}",
-                str(row.differs),
-                *(f"{x:.3g}" for x in (row.difference, row.distance, row.excess)),
+                f"{pair['row_a']} and {pair['row_b']}",
+                pair["differs"],
+                *(f"{pair[size]:.3g}" for size in ("difference", "distance", "excess")),
             )
-            for row in worst.itertuples()
+            for pair in self.violations.head(_SHOWN).to_dict("records")
         ]
         head = ["rows", "they differ in", "outputs differ by", "distance", "excess"]
         return panel(
