@@ -30,7 +30,7 @@ ROUNDING = 1e-12
 def pairs_of(case):
     """Pairs for one round of a case."""
     of_its_way = sum(other.way == case.way for other in cases())
-    return MILLIONS[case.way] * 1_000_000 // (of_its_way * ROUNDS)
+    return MILLIONS[case.way] * 1_000_000 // (of_its_way * ROUNDS * case.thinned)
 
 
 @cache
@@ -82,20 +82,16 @@ def main():
         for number in range(len(cases()))
         if not (FINISHED / f"{number}-{seed}.json").exists()
     ]
+    pool = ProcessPoolExecutor(options.workers)
     try:
-        with (
-            progress_bar("Attacking", len(todo), show=True) as advance,
-            ProcessPoolExecutor(options.workers) as pool,
-        ):
+        with progress_bar("Attacking", len(todo), show=True) as advance:
             running = {pool.submit(attacked, *task): task for task in todo}
-            try:
-                for done in as_completed(running):
-                    number, seed = running[done]
-                    _write(FINISHED / f"{number}-{seed}.json", json.dumps(done.result(), indent=1))
-                    advance(1)
-            except KeyboardInterrupt:
-                pool.shutdown(cancel_futures=True)
+            for done in as_completed(running):
+                number, seed = running[done]
+                _write(FINISHED / f"{number}-{seed}.json", json.dumps(done.result(), indent=1))
+                advance(1)
     finally:
+        pool.shutdown(cancel_futures=True)  # what runs is finished, what waits is left for another time
         _report()
 
 

@@ -45,6 +45,8 @@ class Case:
         In words, for the table.
     make : callable
         Gives the fitted model and the people it was fitted on.
+    thinned : int
+        A case that costs so many times what others do has that many times fewer pairs.
     """
 
     way: str
@@ -52,6 +54,7 @@ class Case:
     columns: str
     outputs: str
     make: Callable[[], tuple[Any, Any]]
+    thinned: int = 1
 
     @property
     def name(self) -> str:
@@ -152,8 +155,8 @@ def cases():
     """All of them, in the order of the table."""
     found = []
 
-    def add(way, metric, columns, outputs, model, data, outcome="classes"):
-        found.append(Case(way, metric, columns, outputs, lambda: fitted(model, data, outcome)))
+    def add(way, metric, columns, outputs, model, data, outcome="classes", thinned=1):
+        found.append(Case(way, metric, columns, outputs, lambda: fitted(model, data, outcome), thinned))
 
     for way, classifier, regressor, options in (
         ("additive", AdditiveClassifier, AdditiveRegressor, {"penalty": 1e-4}),
@@ -163,8 +166,9 @@ def cases():
             add(way, f"Lp p={p:g}", "numbers", "logistic", classifier(weighted(p), **options), numbers)
             add(way, f"table p={p:g}", "all kinds", "logistic", classifier(tabular(p), **options), applicants)
         for link in ("probit", "clip"):
-            add(way, "table p=1", "all kinds", link, classifier(tabular(1), link=link, **options), applicants)
-            add(way, "Lp p=2", "numbers", link, classifier(weighted(2), link=link, **options), numbers)
+            linked = {"link": link, **({"loss": "hinge"} if (way, link) == ("network", "clip") else {}), **options}
+            add(way, "table p=1", "all kinds", link, classifier(tabular(1), **linked), applicants)
+            add(way, "Lp p=2", "numbers", link, classifier(weighted(2), **linked), numbers)
         add(way, "table p=2", "all kinds", "3 classes", classifier(tabular(2), **options), applicants, "three")
         add(way, "Lp p=1", "numbers", "3 classes", classifier(weighted(1), **options), numbers, "three")
         add(way, "table p=1", "all kinds", "a number", regressor(tabular(1), **options), applicants, "numbers")
@@ -187,7 +191,7 @@ def cases():
         ProjectedClassifier(tree, metric=FunctionMetric(angle), n_anchors=100, **seeded), numbers)  # fmt: skip
     add("projection", "function of tables", "all kinds", "2 classes",
         ProjectedClassifier(checkered_table, metric=FunctionMetric(unlike, takes_tables=True), n_anchors=50, **seeded),
-        applicants)  # fmt: skip
+        applicants, thinned=10)  # fmt: skip
 
     def smooth(metric, columns, outputs, inner, data, outcome="classes", regress=False, **options):
         kind = SmoothedRegressor if regress else SmoothedClassifier

@@ -10,6 +10,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -120,13 +121,14 @@ def test_with_routing_the_inner_model_says_whether_it_takes_weights(kind):
 def test_weights_go_through_a_pipeline_and_a_grid_search():
     """The judged line: routing from a search to the model in a wrapper in a pipeline."""
     with config_context(enable_metadata_routing=True):
-        inner = KeepsWeights().set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        inner = KeepsWeights().set_fit_request(sample_weight=True)
         smoothed = SmoothedClassifier(inner, metric=METRIC, n_draws=50, random_state=0)
-        smoothed.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        smoothed.set_fit_request(sample_weight=True)
+        score = get_scorer("neg_brier_score").set_score_request(sample_weight=False)
         pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), smoothed)
         grid = {"smoothedclassifier__metric__p": [1, 2], "smoothedclassifier__estimator__C": [0.1, 1.0]}
         KeepsWeights.seen = None
-        search = GridSearchCV(pipeline, grid, cv=2).fit(X, Y, sample_weight=WEIGHTS)
+        search = GridSearchCV(pipeline, grid, cv=2, scoring=score).fit(X, Y, sample_weight=WEIGHTS)
         np.testing.assert_array_equal(KeepsWeights.seen, WEIGHTS)  # the last fit is on everybody
     best = search.best_estimator_[-1]
     assert best.guarantee_.metric.p == search.best_params_["smoothedclassifier__metric__p"]

@@ -114,7 +114,7 @@ class Judge:
             rows = groups[at, [first[k], second[k]]].copy()
             self.worst = Pair(rows, float(difference[at, k]), float(distance[at, k]), float(bound[at, k]))
         chosen = share.argmax(axis=1) if by == "share" else worst
-        found = groups[every[:, None], np.stack([first[chosen], second[chosen]], axis=1)]
+        found: FloatArray = groups[every[:, None], np.stack([first[chosen], second[chosen]], axis=1)]
         self._remember(found, share[every, chosen], excess[every, chosen])
         return np.asarray(found)
 

@@ -85,7 +85,7 @@ class Extension(Scorer):
     @property
     def reads_tables(self) -> bool:
         """A base, and a function of people, do."""
-        return not (self.guarantee.metric.has_weights and isinstance(self.base, float | None))
+        return True
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
         """The numbers of the anchors."""
