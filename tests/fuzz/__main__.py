@@ -8,6 +8,7 @@ next round. Findings end it with exit code 1.
 
 import argparse
 import csv
+import re
 import sys
 import time
 from collections import Counter
@@ -19,8 +20,10 @@ from hypothesis import Phase, given, seed, settings
 from fuzz import targets
 
 ROUND = 2_000
-COUNTS = Path(__file__).parents[2] / "docs" / "trust" / "fuzz.csv"
+DOCS = Path(__file__).parents[2] / "docs"
+COUNTS = DOCS / "fuzzed" / "counts.csv"
 FIELDS = ["seed", "target", "result", "refused", "findings", "seconds"]
+_PLACE = re.compile(r"(<!-- begin: fuzz -->\n).*?(<!-- end: fuzz -->)", re.DOTALL)
 
 
 def one_round(number):
@@ -74,7 +77,36 @@ def main():
             file.flush()
             findings += sum(row["findings"] for row in rows)
             print(f"{i * ROUND:,} of {len(rounds) * ROUND:,} cases, {findings} findings", flush=True)
+    page = DOCS / "trust.md"
+    page.write_text(fill(page.read_text(encoding="utf-8"), read_counts()), encoding="utf-8")
     sys.exit(1 if findings else 0)
+
+
+def read_counts():
+    """Counts of all rounds so far, by target: results, refused, findings, seconds of processor time."""
+    sums = {target.name: [0, 0, 0, 0.0] for target in targets.ALL}
+    for row in csv.DictReader(COUNTS.open()) if COUNTS.exists() else ():
+        if row["target"] in sums:
+            for i, field in enumerate(FIELDS[2:]):
+                sums[row["target"]][i] += float(row[field])
+    return sums
+
+
+def fill(page, sums):
+    """The page, with what stands between the marks replaced by the counts."""
+    lines = [
+        "| what | cases | gave a result | refused in one line | findings | ms per case |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, (result, refused, findings, spent) in sums.items():
+        n = result + refused + findings
+        each = 1000 * spent / max(1, n)
+        lines.append(f"| {name} | {n:,.0f} | {result:,.0f} | {refused:,.0f} | {findings:,.0f} | {each:.1f} |")
+    totals = [sum(column) for column in zip(*sums.values(), strict=True)]
+    lines.append(
+        f"| **all** | **{sum(totals[:3]):,.0f}** | {totals[0]:,.0f} | {totals[1]:,.0f} | **{totals[2]:,.0f}** | |"
+    )
+    return _PLACE.sub(lambda match: f"{match[1]}" + "\n".join(lines) + f"\n{match[2]}", page)
 
 
 if __name__ == "__main__":

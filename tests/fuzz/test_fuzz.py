@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from fuzz import __main__ as main
 from fuzz import cases, targets
 
 
@@ -24,6 +25,11 @@ def test_every_case_ends_well(target):
     run()
     # Not all were refused: otherwise nothing would have been tried.
     assert counts["result"] >= 0.02 * counts.total()
+
+
+def test_the_page_is_filled_from_the_counts():
+    page = (main.DOCS / "trust.md").read_text(encoding="utf-8")
+    assert main.fill(page, main.read_counts()) == page
 
 
 def test_control_a_built_in_error_is_a_finding():
