@@ -91,7 +91,7 @@ def test_every_number_is_that_of_the_table_in_memory(
     i, j = np.triu_indices(n, 1)
     excess = np.abs(people["score"].to_numpy()[i] - people["score"].to_numpy()[j]) - metric.pairwise(X)[i, j]
     clear = np.abs(excess - 1e-9) > 1e-12
-    assert found.n_violations == pytest.approx((excess > 1e-9).sum(), abs=(~clear).sum())
+    assert abs(found.n_violations - int((excess > 1e-9).sum())) <= int((~clear).sum())
 
 
 @pytest.mark.parametrize("p", [1, 2])
