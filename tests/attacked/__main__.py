@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from attacked.cases import cases, controls
-from attacked.page import CONTROLS, FIGURES, PAGE, RESULTS, fill, summed
+from attacked.page import FIGURES, PAGE, RESULTS, fill, summed
 from likewise import VacuousGuaranteeWarning, attack
 from likewise._progress import progress_bar
 
@@ -103,12 +103,10 @@ def main():
         if not (FINISHED / f"{number}-{seed}.json").exists()
     ]
     pool = ProcessPoolExecutor(options.workers)
-    if not CONTROLS.exists():  # a search that does not find what is planted is worth nothing
-        CONTROLS.parent.mkdir(parents=True, exist_ok=True)
+    try:
         table = pd.DataFrame(list(pool.map(caught, range(len(controls())))))
         print(table.to_string(index=False), flush=True)
-        _write(CONTROLS, table.to_csv(index=False))
-    try:
+        assert table["caught"].all(), "a search that does not find what is planted is worth nothing"
         with progress_bar("Attacking", len(todo), show=True) as advance:
             running = {pool.submit(attacked, *task): task for task in todo}
             for done in as_completed(running):
@@ -127,7 +125,7 @@ def _report():
     print(table[["case", "pairs", *FIGURES]].to_string(index=False))
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     _write(RESULTS, table.to_csv(index=False))
-    _write(PAGE, fill(PAGE.read_text(encoding="utf-8"), table, pd.read_csv(CONTROLS)))
+    _write(PAGE, fill(PAGE.read_text(encoding="utf-8"), table))
 
 
 def _write(path, text):

@@ -9,7 +9,6 @@ from attacked.cases import cases
 
 ROOT = Path(__file__).parent.parent.parent
 RESULTS = ROOT / "docs" / "attacked" / "results.csv"
-CONTROLS = RESULTS.with_name("controls.csv")
 PAGE = ROOT / "docs" / "trust.md"
 
 TACTICS = ["random", "borders", "categories", "lines", "slopes", "climbing"]
@@ -45,20 +44,9 @@ def summed(found):
     return pd.DataFrame(rows)
 
 
-def fill(page, table, controls):
-    """The page with both tables in their place."""
-    return _PLACE.sub(lambda match: f"{match[1]}{section(table)}\n\n{planted(controls)}\n{match[2]}", page)
-
-
-def planted(controls):
-    """What was planted and caught, in words."""
-    caught = controls[controls["caught"]]
-    by_way = ", ".join(f"{n} of {way}" for way, n in caught.groupby("way", sort=False).size().items())
-    return (
-        f"Controls, models that were allowed 1% more than they claim: {len(caught)} of {len(controls)} were caught "
-        f"({by_way}), with at most {controls['pairs'].max():,} pairs each; the smallest excess that was found is "
-        f"{controls['largest excess'].min():.1e}."
-    )
+def fill(page, table):
+    """The page with the table in its place."""
+    return _PLACE.sub(lambda match: f"{match[1]}{section(table)}\n{match[2]}", page)
 
 
 def section(table):
@@ -76,7 +64,7 @@ def section(table):
         "|---|---|---|---|---|---|---|",
     ]
     words += [
-        f"| {row.way} | {row.metric} | {row.columns} | {row.outputs} | {_millions(row.pairs)} | "
+        f"| {row.way} | {row.metric} | {row.columns} | {row.outputs} | {row.pairs:,} | "
         f"{row.excess:.1e} | {row.share:.4f} |"
         for row in table.rename(columns={"largest excess": "excess", "share used": "share"}).itertuples()
     ]

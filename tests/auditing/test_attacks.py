@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from attacked.cases import applicants, cases, checkered, claiming, controls, jump, numbers, tabular, weighted
+from attacked.cases import NETWORK, applicants, cases, checkered, claiming, controls, jump, numbers, tabular, weighted
 from likewise import (
     AdditiveClassifier,
     InvalidInputError,
@@ -270,7 +270,7 @@ def test_models_that_know_their_columns_need_no_people(way):
     X, score = applicants()
     model = {
         "additive": AdditiveClassifier(tabular(1), penalty=1e-4),
-        "network": LipschitzClassifier(tabular(1), hidden=(8, 8), n_steps=20, random_state=0),
+        "network": LipschitzClassifier(tabular(1), **NETWORK),
         "projection": ProjectedClassifier(jump, metric=tabular(1), base=0.5),
     }[way].fit(X, score > 0)
     found = attack(model, tabular(1), n=10_000, tolerance=ROUNDING, random_state=0)
