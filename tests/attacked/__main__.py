@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from attacked.cases import cases
+from attacked.cases import cases, controls
 from attacked.page import FIGURES, PAGE, RESULTS, fill, summed
 from likewise import VacuousGuaranteeWarning, attack
 from likewise._progress import progress_bar
@@ -25,6 +25,7 @@ ROUNDS = 100
 # Pairs per way, in millions: by what a pair costs, about 0.5, 1, 5 and 20 microseconds.
 MILLIONS = {"additive": 750, "network": 200, "projection": 40, "smoothing": 15}
 ROUNDING = 1e-12
+CONTROL_PAIRS = 50_000
 
 
 def pairs_of(case):
@@ -39,6 +40,25 @@ def made(number):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VacuousGuaranteeWarning)
         return cases()[number].make()
+
+
+def caught(number):
+    """Attack a control; return what was found, for a table."""
+    case = controls()[number]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VacuousGuaranteeWarning)
+        model, people = case.make()
+    n = CONTROL_PAIRS // case.thinned
+    found = attack(model, model.guarantee_.metric, people, n=n, tolerance=ROUNDING, random_state=0)
+    return {
+        "way": case.way,
+        "metric": case.metric,
+        "columns": case.columns,
+        "pairs": found.n_pairs,
+        "violations": found.n_violations,
+        "largest excess": found.excess_over_bound,
+        "caught": found.n_violations > 0,
+    }
 
 
 def attacked(number, seed):
@@ -84,6 +104,9 @@ def main():
     ]
     pool = ProcessPoolExecutor(options.workers)
     try:
+        table = pd.DataFrame(list(pool.map(caught, range(len(controls())))))
+        print(table.to_string(index=False), flush=True)
+        assert table["caught"].all(), "a search that does not find what is planted is worth nothing"
         with progress_bar("Attacking", len(todo), show=True) as advance:
             running = {pool.submit(attacked, *task): task for task in todo}
             for done in as_completed(running):

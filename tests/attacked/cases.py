@@ -4,7 +4,7 @@ Outcomes are steeper than the metrics allow, so what is fitted uses up what is a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -149,6 +149,46 @@ def fitted(model, data, outcome):
         "numbers": score,
     }[outcome]
     return model.fit(X, y), X
+
+
+def jump(people):
+    """0 or 1, by one number."""
+    column = people[:, 0] if isinstance(people, np.ndarray) else people["age"] - 50
+    return np.asarray(column > 0, dtype=float)
+
+
+def claiming(model, metric):
+    """The same model, with a promise about another metric."""
+    model.scorer_ = replace(model.scorer_, guarantee=replace(model.guarantee_, metric=metric))
+    return model
+
+
+def controls():
+    """Models of each way that were allowed 1% more than they claim: a search must find that."""
+    found = []
+    stump = DecisionTreeClassifier(max_depth=1, random_state=0)
+    on_age = make_pipeline(make_column_transformer(("passthrough", ["age"]), remainder="drop"), stump)
+
+    def add(way, columns, p, model, thinned=1):
+        metric, data = (weighted(p), numbers) if columns == "numbers" else (tabular(p), applicants)
+
+        def make():
+            X, _ = data()
+            return claiming(model.with_metric(metric.scaled(1.01)).fit(X, jump(X)), metric), X
+
+        kind = "Lp" if columns == "numbers" else "table"
+        found.append(Case(way, f"{kind} p={p:g}", columns, "1% too much", make, thinned))
+
+    for columns in ("numbers", "all kinds"):
+        for p in (1, 2, np.inf):
+            add("additive", columns, p, AdditiveClassifier(penalty=1e-4))
+            add("network", columns, p, LipschitzClassifier(**NETWORK))
+            add("projection", columns, p, ProjectedClassifier(jump, base=0.5))
+    # Under other norms, the noise of a splitting is wider than it must be.
+    add("smoothing", "numbers", 1, SmoothedClassifier(stump, noise="splitting", n_draws=1000), thinned=3)
+    add("smoothing", "all kinds", 1, SmoothedClassifier(on_age, noise="splitting", n_draws=1000), thinned=3)
+    add("smoothing", "numbers", 2, SmoothedClassifier(LogisticRegression(), noise="gaussian"))
+    return found
 
 
 def cases():

@@ -64,7 +64,7 @@ def section(table):
         "|---|---|---|---|---|---|---|",
     ]
     words += [
-        f"| {row.way} | {row.metric} | {row.columns} | {row.outputs} | {_millions(row.pairs)} | "
+        f"| {row.way} | {row.metric} | {row.columns} | {row.outputs} | {row.pairs:,} | "
         f"{row.excess:.1e} | {row.share:.4f} |"
         for row in table.rename(columns={"largest excess": "excess", "share used": "share"}).itertuples()
     ]

@@ -12,9 +12,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
-from sklearn.tree import DecisionTreeClassifier
 
-from attacked.cases import applicants, cases, checkered, numbers, tabular, weighted
+from attacked.cases import NETWORK, applicants, cases, checkered, claiming, controls, jump, numbers, tabular, weighted
 from likewise import (
     AdditiveClassifier,
     InvalidInputError,
@@ -32,7 +31,7 @@ from likewise.enforce.additive.shapes import on_grid
 
 ROUNDING = 1e-12
 CASES = cases()
-PS = [1, 2, np.inf]
+CONTROL_PAIRS = 50_000
 PAIRS = 2**20 // len(CASES) + 2000  # each; a million over all
 
 
@@ -52,57 +51,20 @@ def test_no_pair_exceeds_the_promise(case):
     assert found.distance == pytest.approx(metric(found.pair[:1], found.pair[1:])[0], rel=ROUNDING)
 
 
-def claiming(model, metric):
-    """The same model, with a promise about another metric."""
-    guarantee = replace(model.guarantee_, metric=metric)
-    model.scorer_ = replace(model.scorer_, guarantee=guarantee)
-    return model
-
-
-WAYS = [
-    *((way, data, p) for way in ("additive", "network", "projection") for data in ("numbers", "table") for p in PS),
-    *(("smoothing", data, 1) for data in ("numbers", "table")),  # under other norms, its noise is wider than it must be
-    ("smoothing", "numbers", 2),
-]
-
-
-@pytest.mark.parametrize(("way", "data", "p"), WAYS)
-def test_control_an_allowance_of_one_percent_too_much_is_found_in_every_way(way, data, p):
-    if way == "network":
+@pytest.mark.parametrize("case", controls(), ids=lambda case: case.name)
+def test_control_an_allowance_of_one_percent_too_much_is_found_in_every_way(case):
+    if case.way == "network":
         pytest.importorskip("torch")
-    metric, X = (weighted(p), numbers()[0]) if data == "numbers" else (tabular(p), applicants()[0])
-    wide = metric.scaled(1.01)
-    if way == "smoothing":
-        noise, inner = ("splitting", _stump(data)) if p == 1 else ("gaussian", LogisticRegression())
-        draws = 1000 if p == 1 else "auto"
-        model = SmoothedClassifier(inner, metric=wide, noise=noise, n_draws=draws, random_state=0)
-    else:
-        model = {
-            "additive": AdditiveClassifier(wide, penalty=1e-4),
-            "network": LipschitzClassifier(wide, hidden=(16, 16), n_steps=150, random_state=0),
-            "projection": ProjectedClassifier(_jump, metric=wide, base=0.5),
-        }[way]
-    model.fit(X, _jump(X))
-    n = 15_000 if way == "smoothing" else 50_000
-    assert attack(model, wide, X, n=n, tolerance=ROUNDING, random_state=0).n_violations == 0
-    found = attack(claiming(model, metric), metric, X, n=n, tolerance=ROUNDING, random_state=0)
+    model, people = case.make()
+    metric, n = model.guarantee_.metric, CONTROL_PAIRS // case.thinned
+    found = attack(model, metric, people, n=n, tolerance=ROUNDING, random_state=0)
     assert found.n_violations > 0
     assert found.excess_over_bound > 1e-4
     assert found.guarantee is not None
     assert "exceed it" in found.coverage
-
-
-def _stump(data):
-    tree = DecisionTreeClassifier(max_depth=1, random_state=0)
-    if data == "numbers":
-        return tree
-    return make_pipeline(make_column_transformer(("passthrough", ["age"]), remainder="drop"), tree)
-
-
-def _jump(people):
-    """0 or 1, by one number."""
-    column = people[:, 0] if isinstance(people, np.ndarray) else people["age"] - 50
-    return np.asarray(column > 0, dtype=float)
+    # What it was really allowed, it keeps.
+    wide = metric.scaled(1.01)
+    assert attack(claiming(model, wide), wide, people, n=n, tolerance=ROUNDING, random_state=0).n_violations == 0
 
 
 def test_control_a_short_stretch_of_slope_one_percent_too_steep_is_found():
@@ -259,7 +221,7 @@ def test_values_off_a_declared_grid_are_left_out():
     X = np.random.default_rng(0).integers(0, 20, size=(100, 2)).astype(float)
     metric = WeightedLp([0.05, 0.05])
     noise = Splitting(metric, steps=(1.0, 1.0))
-    model = SmoothedClassifier(_jump, metric=metric, noise=noise, n_draws=20).fit(X, X[:, 0] > 10)
+    model = SmoothedClassifier(jump, metric=metric, noise=noise, n_draws=20).fit(X, X[:, 0] > 10)
     found = attack(model, metric, X, n=5_000, tolerance=ROUNDING, random_state=0)
     assert found.n_violations == 0
     assert (found.pair == np.rint(found.pair)).all()
@@ -308,8 +270,8 @@ def test_models_that_know_their_columns_need_no_people(way):
     X, score = applicants()
     model = {
         "additive": AdditiveClassifier(tabular(1), penalty=1e-4),
-        "network": LipschitzClassifier(tabular(1), hidden=(8, 8), n_steps=20, random_state=0),
-        "projection": ProjectedClassifier(_jump, metric=tabular(1), base=0.5),
+        "network": LipschitzClassifier(tabular(1), **NETWORK),
+        "projection": ProjectedClassifier(jump, metric=tabular(1), base=0.5),
     }[way].fit(X, score > 0)
     found = attack(model, tabular(1), n=10_000, tolerance=ROUNDING, random_state=0)
     assert found.n_violations == 0
