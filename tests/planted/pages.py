@@ -32,13 +32,14 @@ def fill(page, results):
 
 def _section(results):
     bugs, controls, equivalent = (read_list(part) for part in ("bug", "control", "equivalent"))
-    outcomes = [results.get(bug.name, {"outcome": "not tried", "by": "", "seconds": 0}) for bug in bugs]
+    outcomes = [results.get(bug.name, {"outcome": "not tried yet", "by": "", "seconds": 0}) for bug in bugs]
+    tried = sum(bug.name in results for bug in bugs)
     caught = sum(outcome["outcome"] == "caught" for outcome in outcomes)
-    seconds = sum(outcome["seconds"] for outcome in outcomes)
     survived = sum(results.get(bug.name, {}).get("outcome") == "survived" for bug in controls)
+    rest = f" {len(bugs) - tried} of the list are still to be tried." if tried < len(bugs) else ""
     lines = [
-        f"**{caught} of {len(bugs)}** planted bugs were caught, in {seconds / 60:.0f} minutes of one core. "
-        f"{survived} of {len(controls)} controls, changes that change nothing, were reported as such.",
+        f"**{caught} of {tried}** planted bugs were caught.{rest} {survived} of {len(controls)} controls, changes that "
+        "change nothing, were reported as such.",
         "",
         "| in | planted | caught by |",
         "|---|---|---|",
