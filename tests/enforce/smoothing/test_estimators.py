@@ -335,7 +335,7 @@ def test_models_fitted_on_frames_are_given_frames(people):
     model = SmoothedClassifier(FrozenEstimator(fitted), n_draws=20).fit(frame, y)
     assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
     assert model.predict_proba(frame[:3]).shape == (3, 2)
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(ValueError, match="X must have the columns of the metric in its order"):
         model.predict_proba(frame[["b", "a", "c", "d"]])
 
 
