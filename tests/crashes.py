@@ -113,7 +113,7 @@ def _content(name):
 def score(place):
     from likewise.app.scale import Order, score_file
 
-    score_file(Order((place / "model.skops").read_bytes()), place / "people.csv", place / "scores.csv", batch_rows=4)
+    score_file(Order((place / "model.skops").read_bytes()), place / "people.csv", place / "scores.csv", batch_rows=10)
 
 
 def metric(place):

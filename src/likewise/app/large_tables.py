@@ -12,7 +12,7 @@ from likewise.app.metric_files import read_metric
 from likewise.app.tables import kind_of
 from likewise.enforce.additive.additive_models import AdditiveClassifier, AdditiveRegressor
 from likewise.errors import FileError, InvalidInputError
-from likewise.partitions.parquet import Partitions
+from likewise.partitions.parquet import StoredTable
 
 
 def in_partitions(table: Path, cluster: str | None) -> bool:
@@ -40,7 +40,7 @@ def fit_additive(
         raise InvalidInputError(
             f"--by must be additive for a table in partitions, since no other way learns from sums; got {by!r}."
         )
-    people = Partitions(table)
+    people = StoredTable(table)
     people.check_columns([target], "the --target")
     kind = people.head([target])[target].dtype
     plain = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)

@@ -263,9 +263,9 @@ class _Task:
         import pandas as pd
 
         from likewise import audit as search
-        from likewise.partitions.parquet import Partitions
+        from likewise.partitions.parquet import StoredTable
 
-        people = Partitions(table)
+        people = StoredTable(table)
         if self.id_column is not None:
             people.check_columns([self.id_column], "the --id")
         found = search(

@@ -27,7 +27,7 @@ from likewise.pairs.interviews import Interview, survey
 from likewise.pairs.points import groups_of
 from likewise.pairs.population import unit_for
 from likewise.pairs.search import Aim, Box, Found, first_guess, merge, search_between, search_within, settle
-from likewise.partitions.parquet import Partition, Partitions
+from likewise.partitions.parquet import Partition, StoredTable
 from likewise.partitions.scratch import working_room, write_whole
 from likewise.partitions.workforce import Workforce, workers_of
 
@@ -38,7 +38,7 @@ _PAIRS_AT_ONCE = 8
 
 def audit_partitions(
     model: Any,
-    people: Partitions,
+    people: StoredTable,
     metric: Metric,
     predictions: Any,
     output_range: tuple[float, float] | None,
@@ -128,7 +128,7 @@ class _Shuffled:
 
 def _shuffle(
     interview: Interview,
-    people: Partitions,
+    people: StoredTable,
     splits: Splits,
     sample: tuple[IntArray, IntArray],
     room: Path,
@@ -164,7 +164,7 @@ def _send(interview: Interview, splits: Splits, room: Path, task: tuple[Partitio
 # -- the search ------------------------------------------------------------------------------------------------------
 
 
-class _Boxed(NamedTuple):
+class _Parcel(NamedTuple):
     """What is left of a bucket in memory."""
 
     file: str
@@ -207,7 +207,7 @@ def _box(
     n_worst: int,
     room: Path,
     task: tuple[int, list[tuple[str, int, int]]],
-) -> _Boxed:
+) -> _Parcel:
     """Collapse the equal people of a bucket, and put them in boxes; people keep the positions of their first rows."""
     bucket, slices = task
     rows = np.concatenate([np.load(file, mmap_mode="r")[a:b] for file, a, b in slices])
@@ -223,7 +223,7 @@ def _box(
     file = room / f"bucket-{bucket}.npz"
     write_whole(file, {name: getattr(box.tree, name) for name in _VARYING} | {"weight": box.weight})
     top = {name: getattr(tree, name)[0] for name in Outline._fields}
-    return _Boxed(str(file), len(total), first_guess(box, tolerance, n_worst), Outline(**top))
+    return _Parcel(str(file), len(total), first_guess(box, tolerance, n_worst), Outline(**top))
 
 
 def _cross(bearings: Bearings, aim: Aim, n_jobs: int | None, task: tuple[str, list[str]]) -> Found:
@@ -258,7 +258,7 @@ def _arrays(file: str) -> dict[str, Any]:
 
 
 def _tabulate(
-    interview: Interview, people: Partitions, found: Found, unit: float, scales: FloatArray, work: Workforce
+    interview: Interview, people: StoredTable, found: Found, unit: float, scales: FloatArray, work: Workforce
 ) -> pd.DataFrame:
     assert interview.known is not None
     positions, places = np.unique(found.pairs, return_inverse=True)

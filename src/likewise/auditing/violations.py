@@ -18,7 +18,7 @@ from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
 from likewise.pairs.points import Points
 from likewise.pairs.population import Population
-from likewise.partitions.parquet import Partitions
+from likewise.partitions.parquet import StoredTable
 
 if TYPE_CHECKING:
     from likewise.pairs.search import Found
@@ -197,7 +197,7 @@ def audit(
         from likewise.auditing.shuffled import audit_partitions
 
         return audit_partitions(
-            model, Partitions(Path(X)), metric, predictions, output_range, tolerance, n_worst, cluster, scratch
+            model, StoredTable(Path(X)), metric, predictions, output_range, tolerance, n_worst, cluster, scratch
         )
     if cluster is not None or scratch is not None:
         raise InvalidInputError(

@@ -19,7 +19,7 @@ from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding
 from likewise.pairs.points import Points
 from likewise.pairs.population import asked, given
-from likewise.partitions.parquet import Partition, Partitions
+from likewise.partitions.parquet import Partition, StoredTable
 from likewise.partitions.surveying import digest, digest_all, fixed_sample
 from likewise.partitions.workforce import Workforce
 
@@ -70,7 +70,7 @@ class Interview(Frozen):
     known: Known | None = None
 
     @classmethod
-    def of(cls, model: Any, people: Partitions, metric: Metric, predictions: Any, output_range: Any) -> Interview:
+    def of(cls, model: Any, people: StoredTable, metric: Metric, predictions: Any, output_range: Any) -> Interview:
         """Find out which columns are needed, and whether they are there."""
         if predictions is not None and not isinstance(predictions, str):
             raise InvalidTypeError(
@@ -107,7 +107,7 @@ class Interview(Frozen):
         return self.known.points(table[self.names]).X, outputs, probable
 
 
-def columns_under(people: Partitions, metric: Metric, aside: str | None) -> list[str]:
+def columns_under(people: StoredTable, metric: Metric, aside: str | None) -> list[str]:
     """Columns of a table that a metric is about; all but the one `aside`, if the metric names none."""
     known = list(getattr(metric, "columns", None) or getattr(metric, "feature_names", None) or ())
     people.check_columns(known, "which the metric names")
@@ -127,7 +127,7 @@ class _NoClasses:
 
 
 def survey(
-    interview: Interview, people: Partitions, size: int, work: Workforce
+    interview: Interview, people: StoredTable, size: int, work: Workforce
 ) -> tuple[Known, pd.DataFrame, FloatArray]:
     """How people become points; some people (the same always), and what is said about them."""
     metric, head = interview.metric, people.head(interview.names)
@@ -140,13 +140,13 @@ def survey(
     return Known(metric, metric.coding(table), table), some, np.concatenate([x.outputs for x in seen if len(x.some)])
 
 
-class _Look(NamedTuple):
+class _Glance(NamedTuple):
     table: pd.DataFrame
     some: pd.DataFrame
     outputs: FloatArray
 
 
-def _look(interview: Interview, categories: list[str], task: tuple[Partition, IntArray]) -> _Look:
+def _look(interview: Interview, categories: list[str], task: tuple[Partition, IntArray]) -> _Glance:
     part, chosen = task
     tables, some = [], []
     for start, frame in part.batches(interview.columns):
@@ -155,4 +155,4 @@ def _look(interview: Interview, categories: list[str], task: tuple[Partition, In
         some.append(frame.iloc[here])
     rows = pd.concat(some, ignore_index=True)
     outputs = interview.outputs(rows)[0] if len(rows) else np.empty((0, 0))
-    return _Look(digest_all(tables, categories), rows[interview.names], outputs)
+    return _Glance(digest_all(tables, categories), rows[interview.names], outputs)

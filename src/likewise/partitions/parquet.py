@@ -36,7 +36,7 @@ class Partition:
     def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pd.DataFrame]]:
         """Some of the columns, in the order given, in batches that each know the position of their first person."""
         position = self.start
-        with _reading(self.file), pq.ParquetFile(self.file) as file:
+        with _as_file_errors(self.file), pq.ParquetFile(self.file) as file:
             for batch in file.iter_batches(batch_size=BATCH, row_groups=[self.group], columns=list(columns)):
                 frame = batch.to_pandas().reset_index(drop=True)
                 yield position, frame[list(columns)]
@@ -53,7 +53,7 @@ class Partition:
 
 
 @dataclass(frozen=True, eq=False)
-class Partitions(Frozen):
+class StoredTable(Frozen):
     """The people in a Parquet file, or in all Parquet files of a directory, in the order of their names.
 
     Attributes
@@ -67,7 +67,7 @@ class Partitions(Frozen):
     >>> with tempfile.TemporaryDirectory() as place:
     ...     for i in range(2):
     ...         pd.DataFrame({"age": [30 + i, 40 + i]}).to_parquet(f"{place}/{i}.parquet")
-    ...     people = Partitions(Path(place))
+    ...     people = StoredTable(Path(place))
     ...     len(people), people.columns, [len(part) for part in people.parts]
     (4, ['age'], [2, 2])
     """
@@ -94,7 +94,7 @@ class Partitions(Frozen):
         """Row groups that hold someone."""
         found, start = [], 0
         for file in self.files:
-            with _reading(file):
+            with _as_file_errors(file):
                 metadata = pq.read_metadata(file)
             for group in range(metadata.num_row_groups):
                 stop = start + metadata.row_group(group).num_rows
@@ -108,7 +108,7 @@ class Partitions(Frozen):
         """Names of the columns; all files must have them."""
         names: list[str] | None = None
         for file in self.files:
-            with _reading(file):
+            with _as_file_errors(file):
                 here = [name for name in pq.read_schema(file).names if not name.startswith("__index_level_")]
             names = here if names is None else names
             if set(names) - set(here):
@@ -136,7 +136,7 @@ class Partitions(Frozen):
         return [(part, wanted[a:b]) for part, a, b in zip(self.parts, cuts[:-1], cuts[1:], strict=True)]
 
 
-class _reading:  # noqa: N801  # a context manager, used as a word
+class _as_file_errors:  # noqa: N801  # a context manager, used as a word
     """What Arrow raises on a damaged file, as an error that names it."""
 
     def __init__(self, file: str | Path) -> None:

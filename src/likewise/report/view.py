@@ -13,7 +13,7 @@ from likewise._typing import FloatArray
 from likewise.metrics.units import Unit, number
 from likewise.report import pictures, words
 from likewise.report.data import ReportData
-from likewise.report.verdicts import costs, groups
+from likewise.report.headline import costs, groups
 
 _TOP = 6  # columns whose weights are shown unfolded
 _SHAPES, _GROUPS = 6, 2  # and shapes, and columns of groups

@@ -15,7 +15,7 @@ from likewise._rules import check_rules
 from likewise._typing import FloatArray, IntArray
 from likewise.enforce.additive.assembling import Plan, Wishes
 from likewise.enforce.additive.bins import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
-from likewise.enforce.additive.filed import FiledObjective, Ground, write_block
+from likewise.enforce.additive.on_disk import FiledObjective, Ground, write_block
 from likewise.enforce.additive.tuning import content_folds
 from likewise.enforce.base import all_or_nothing, check_outcomes
 from likewise.errors import InvalidInputError
@@ -23,7 +23,7 @@ from likewise.guarantees.vacuity import warn_if_vacuous
 from likewise.metrics.coding import Coding
 from likewise.metrics.people import People, spread
 from likewise.pairs.interviews import columns_under
-from likewise.partitions.parquet import Partition, Partitions
+from likewise.partitions.parquet import Partition, StoredTable
 from likewise.partitions.scratch import working_room
 from likewise.partitions.surveying import digest, digest_all
 from likewise.partitions.workforce import Workforce, workers_of
@@ -61,7 +61,7 @@ class FitsPartitions:
             raise InvalidInputError(
                 "metric must be given for a table in partitions; `linear_metric` makes one of a part."
             )
-        people = Partitions(Path(path))
+        people = StoredTable(Path(path))
         people.check_columns([target], "the target")
         if len(people) < 2:
             raise InvalidInputError(f"{people.path} must hold at least two people; it has {len(people)}.")
@@ -103,7 +103,7 @@ class _Look(NamedTuple):
 
 
 def _survey(
-    model: Any, people: Partitions, metric: Any, names: list[str], target: str, work: Workforce
+    model: Any, people: StoredTable, metric: Any, names: list[str], target: str, work: Workforce
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A small table that stands for the whole, and some people, the same always."""
     numbers = metric.coding(people.head(names)).is_number
@@ -149,7 +149,7 @@ class _Block(NamedTuple):
     shares: list[FloatArray]
 
 
-def _blocks(people: Partitions) -> list[tuple[int, int, list[Partition]]]:
+def _blocks(people: StoredTable) -> list[tuple[int, int, list[Partition]]]:
     """First and last position of each block, and the partitions that hold them."""
     ends = [(block.start, block.stop) for block in blocks_of(len(people))]
     return [(a, b, [part for part in people.parts if part.start < b and part.stop > a]) for a, b in ends]
