@@ -167,14 +167,14 @@ def controls():
     """Models of each way that were allowed 1% more than they claim: a search must find that."""
     found = []
     stump = DecisionTreeClassifier(max_depth=1, random_state=0)
-    on_age = make_pipeline(make_column_transformer(("passthrough", ["age"]), remainder="drop"), stump)
 
     def add(way, columns, p, model, thinned=1):
         metric, data = (weighted(p), numbers) if columns == "numbers" else (tabular(p), applicants)
 
         def make():
-            X, _ = data()
-            return claiming(model.with_metric(metric.scaled(1.01)).fit(X, jump(X)), metric), X
+            X, score = data()
+            y = score > 0 if way == "additive" else jump(X)  # where each is steepest
+            return claiming(model.with_metric(metric.scaled(1.01)).fit(X, y), metric), X
 
         kind = "Lp" if columns == "numbers" else "table"
         found.append(Case(way, f"{kind} p={p:g}", columns, "1% too much", make, thinned))
@@ -184,9 +184,8 @@ def controls():
             add("additive", columns, p, AdditiveClassifier(penalty=1e-4))
             add("network", columns, p, LipschitzClassifier(**NETWORK))
             add("projection", columns, p, ProjectedClassifier(jump, base=0.5))
-    # Under other norms, the noise of a splitting is wider than it must be.
+    # Under other norms, the noise of a splitting is wider than it must be; on a grid, its cells are cut to whole steps.
     add("smoothing", "numbers", 1, SmoothedClassifier(stump, noise="splitting", n_draws=1000), thinned=3)
-    add("smoothing", "all kinds", 1, SmoothedClassifier(on_age, noise="splitting", n_draws=1000), thinned=3)
     add("smoothing", "numbers", 2, SmoothedClassifier(LogisticRegression(), noise="gaussian"))
     return found
 
