@@ -93,9 +93,11 @@ def test_it_is_fitted_on_people_held_out():
     """A tree that knows its training people by heart would look perfect on them."""
     rng = np.random.default_rng(0)
     X, y = rng.random((300, 1)) * 300, rng.integers(0, 2, 300)
-    inner = ProjectedClassifier(DecisionTreeClassifier(), metric=WeightedLp([50.0]), base=0.5)
+    inner = SmoothedClassifier(DecisionTreeClassifier(), metric=WeightedLp([50.0]), noise="splitting", n_draws=20)
     honest = RecalibratedClassifier(inner, random_state=0).fit(X, y)
     assert np.ptp(honest.predict_proba(X)[:, 1]) < 0.3
+    flattered = RecalibratedClassifier(FrozenEstimator(inner.fit(X, y))).fit(X, y)  # control: on people it knows
+    assert np.ptp(flattered.predict_proba(X)[:, 1]) > 0.9
 
 
 @pytest.mark.parametrize(
