@@ -181,7 +181,7 @@ def mistakes(work):
         ),
         (
             "enforce loans.csv --by smoothing --target approved --metric metric.toml --draws 0",
-            "n_draws must be a whole number >= 1",
+            "n_draws must be .auto. or a whole number >= 1",
         ),
         ("score absent.skops loans.csv", "There is no model file absent.skops"),
         ("score bad.skops loans.csv", "bad.skops is not a model saved by likewise, or it is damaged"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likewise.pairs.arranged import arrange
+from likewise.pairs.arranged import arrange, own_bearings
 from likewise.pairs.boxes import most_difference, most_excess
 from likewise.pairs.points import GAPPY, NUMBER
 from likewise.pairs.search import _all_exceed, search
@@ -58,7 +58,8 @@ def test_a_box_in_which_someone_misses_a_number_has_no_limits_there():
     X = rng.normal(size=(300, 2))
     X[rng.random(300) < 0.02, 1] = np.nan
     kinds = np.array([NUMBER, GAPPY], dtype=np.int8)
-    tree = arrange(X, rng.random((300, 1)), np.ones(2), 1.0, kinds)
+    outputs = rng.random((300, 1))
+    tree = arrange(X, outputs, own_bearings(X, outputs, np.ones(2), 1.0, kinds))
     missing = np.isnan(tree.columns[1])
     some = [bool(missing[a:b].any()) for a, b in zip(tree.start, tree.stop, strict=True)]
     assert 0 < sum(some) < len(some)

@@ -57,7 +57,8 @@ class Unit:
 
     def difference(self, size: str) -> str:
         """A difference, as a number that is multiplied by the factor and written already."""
-        return f"{self.prefix}{size}{self.difference_suffix}"
+        after = self.difference_suffix.replace("points", "point", 1) if size == "1" else self.difference_suffix
+        return f"{self.prefix}{size}{after}"
 
 
 def number(value: float, digits: int = 6) -> str:
