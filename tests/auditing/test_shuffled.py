@@ -100,7 +100,7 @@ def test_models_of_every_kind_are_asked_by_partition(tmp_path, monkeypatch, p):
     X = pd.DataFrame(rng.normal(size=(600, 3)), columns=list("abc"))
     place = write(X.assign(other="x"), tmp_path / "people", [250, 0, 350])
     monkeypatch.setattr(shuffled, "BUCKET", 100)
-    metric = WeightedLp({"a": 0.05, "b": 0.1, "c": 0.0}, p)
+    metric = WeightedLp({"a": 0.05**p, "b": 0.1**p, "c": 0.0}, p)
     three = np.digitize(X["a"] + rng.normal(size=600), [-0.5, 0.5])
     numbers = AdditiveRegressor(WeightedLp({"a": 0.3, "b": 0.1, "c": 0.1}), penalty=1e-3).fit(X, 7 * X["a"])
     models = (

@@ -111,7 +111,7 @@ def blocks(language):
             yield pytest.param(text, id=str(path.relative_to(DOCS)))
 
 
-@pytest.mark.parametrize("block", blocks("sh"))
+@pytest.mark.parametrize("block", list(blocks("sh")))
 def test_commands_that_are_not_run_have_options_that_exist(block):
     commands = [shlex.split(line, comments=True) for line in block.splitlines() if line.startswith("likewise ")]
     assert commands
@@ -124,7 +124,7 @@ def test_control_an_option_that_does_not_exist_is_noticed():
         main.commands["audit"].make_context("audit", ["people.csv", "--no-such"])
 
 
-@pytest.mark.parametrize("block", blocks("yaml"))
+@pytest.mark.parametrize("block", list(blocks("yaml")))
 def test_workflows_are_valid_yaml(block):
     assert pytest.importorskip("yaml").safe_load(block)["jobs"]
 
