@@ -22,7 +22,7 @@ from likewise.enforce.smoothing.forward import NetworkVotes
 from likewise.enforce.smoothing.leaves import LeafVotes
 from likewise.enforce.smoothing.margins import LinearVotes
 from likewise.enforce.smoothing.schedule import Advance, adaptive_votes, mean_votes
-from likewise.enforce.smoothing.sharing import Batch, CallSizes, find_sharing
+from likewise.enforce.smoothing.sharing import Batch, CallPlan, find_sharing
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.draw_counts import error_margin
 from likewise.guarantees.intervals import clopper_pearson, hoeffding
@@ -32,7 +32,7 @@ from likewise.metrics.people import People, spread
 from likewise.models.company import N_PROBES
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class Voter(Scorer):
     """A model averaged over a perturbation.
 
@@ -44,7 +44,7 @@ class Voter(Scorer):
     perturbation : Perturbation
     ballot : Ballot
     n_jobs : int or None
-    sharing : CallSizes or None
+    sharing : CallPlan or None
         How the model is called; None if it is not, since what it does is known.
     """
 
@@ -52,15 +52,11 @@ class Voter(Scorer):
     perturbation: Perturbation
     ballot: Ballot
     n_jobs: int | None
-    sharing: CallSizes | None
+    sharing: CallPlan | None
 
     def visible(self, people: People) -> FloatArray:
         """What the draws may see of people."""
         return self.perturbation.prepare(people.rows) + 0.0  # no negative zero: equal rows have equal bytes
-
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """Borders of cells."""
-        return self.perturbation.landmarks(n_columns)
 
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """One vote per person, each under a draw of its own."""
@@ -71,7 +67,7 @@ class Voter(Scorer):
         return np.concatenate([vote(self.perturbation.perturb(block, rng)) for block in blocks])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class FormulaVoter(Voter):
     """From a formula: nothing is drawn."""
 
@@ -82,17 +78,8 @@ class FormulaVoter(Voter):
         mean = np.clip(self.formula.mean_votes(people.rows, self.n_jobs), *self.ballot.limits)
         return Estimate.certain(mean)
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """Where noise from there reaches a threshold of a tree."""
-        found = super().landmarks(n_columns)
-        if isinstance(self.formula, LeafVotes):
-            for column in np.unique(self.formula.features):
-                here = self.formula.thresholds[self.formula.features == column]
-                found[column] = np.unique(here[:, None] + self.formula.noise.widths[column] * np.array([-0.5, 0, 0.5]))
-        return found
 
-
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class DrawnVoter(Voter):
     """What the ways that evaluate the model share."""
 
