@@ -32,7 +32,7 @@ from likewise.metrics.people import People, spread
 from likewise.models.company import N_PROBES
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Voter(Scorer):
     """A model averaged over a perturbation.
 
@@ -58,6 +58,10 @@ class Voter(Scorer):
         """What the draws may see of people."""
         return self.perturbation.prepare(people.rows) + 0.0  # no negative zero: equal rows have equal bytes
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Borders of cells."""
+        return self.perturbation.landmarks(n_columns)
+
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """One vote per person, each under a draw of its own."""
         rows, vote = people.rows, self.ballot.of(self.model)
@@ -67,7 +71,7 @@ class Voter(Scorer):
         return np.concatenate([vote(self.perturbation.perturb(block, rng)) for block in blocks])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FormulaVoter(Voter):
     """From a formula: nothing is drawn."""
 
@@ -78,8 +82,17 @@ class FormulaVoter(Voter):
         mean = np.clip(self.formula.mean_votes(people.rows, self.n_jobs), *self.ballot.limits)
         return Estimate.certain(mean)
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Where noise from there reaches a threshold of a tree."""
+        found = super().landmarks(n_columns)
+        if isinstance(self.formula, LeafVotes):
+            for column in np.unique(self.formula.features):
+                here = self.formula.thresholds[self.formula.features == column]
+                found[column] = np.unique(here[:, None] + self.formula.noise.widths[column] * np.array([-0.5, 0, 0.5]))
+        return found
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class DrawnVoter(Voter):
     """What the ways that evaluate the model share."""
 
