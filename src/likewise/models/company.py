@@ -99,9 +99,9 @@ def try_out(ask: Vote, rows: FloatArray) -> Changes:
 
 
 def _size_for(n_rows: int) -> int:
-    """The tile that holds all these rows if it is at least half full, else the largest that they fill."""
+    """The tile that holds all these rows if it is more than half full, else the largest that they fill."""
     holds = next((size for size in TILES if n_rows <= size), TILES[-1])
-    if n_rows >= holds / 2 or holds == TILES[0]:
+    if n_rows > holds / 2 or holds == TILES[0]:
         return holds
     return TILES[TILES.index(holds) - 1]
 

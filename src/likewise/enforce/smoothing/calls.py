@@ -12,7 +12,7 @@ from likewise._typing import FloatArray
 from likewise.enforce.smoothing.draws import Draws
 from likewise.models.votes import Vote
 
-_ROWS_PER_CALL = 65_536
+_ROWS_PER_CALL, _CELLS_PER_CALL = 65_536, 2**20
 
 
 class VoteSums(Protocol):
@@ -41,7 +41,8 @@ class CalledVotes:
 
     def sums(self, draws: Draws, people: npt.NDArray[np.generic]) -> tuple[FloatArray, FloatArray]:
         """Sums of votes, and of squared votes, over `draws` per person."""
-        per_call = max(1, _ROWS_PER_CALL // len(draws)) if self.shared else 1
+        most = min(_ROWS_PER_CALL, _CELLS_PER_CALL // max(1, people.shape[1]))
+        per_call = max(1, most // len(draws)) if self.shared else 1
         totals, squares = [], []
         for start in range(0, len(people), per_call):
             rows = [draws.apply(person) for person in people[start : start + per_call]]

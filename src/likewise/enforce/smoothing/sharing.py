@@ -21,7 +21,7 @@ _ROUNDING = 1e-5  # of float32 sums; what looks at other rows is above it by far
 
 
 @dataclass(frozen=True)
-class Sharing:
+class CallPlan:
     """How the inner model is called.
 
     Attributes
@@ -46,7 +46,7 @@ class Sharing:
         return CalledVotes(self.of(vote), shared=self.kind != "person")
 
 
-def find_sharing(model: Any, ballot: Ballot, some_rows: Callable[[], FloatArray], batch: Batch) -> Sharing:
+def find_sharing(model: Any, ballot: Ballot, some_rows: Callable[[], FloatArray], batch: Batch) -> CallPlan:
     """How to call a model: as `batch` says, as is known of its type, or as trials on `some_rows` show.
 
     Raises
@@ -55,26 +55,26 @@ def find_sharing(model: Any, ballot: Ballot, some_rows: Callable[[], FloatArray]
         If the model looks at other rows, or answers at random: then no promise would hold.
     """
     if batch is True:
-        return Sharing("tiles", f"{_PREMISE}, which was not tested: batch=True says so.")
+        return CallPlan("tiles", f"{_PREMISE}, which was not tested: batch=True says so.")
     if batch is False:
-        return Sharing("row", "The model is called with one row at a time (batch=False).")
+        return CallPlan("row", "The model is called with one row at a time (batch=False).")
     # Trees vote with whole numbers, whose sums are exact.
     known = True if ballot.vote == "trees" else is_rowwise(model)
     if known is not None:
-        return Sharing("any", "The model is of a kind that answers for each row by itself.") if known else _UNSTEADY
+        return CallPlan("any", "The model is of a kind that answers for each row by itself.") if known else _UNSTEADY
     rows = some_rows()
     with single_threaded_blas():
         found = try_out(ballot.in_detail(model), rows)
     _check(found)
     asked = f"asked about {min(len(rows), N_PROBES)} perturbed people alone, shuffled, and in calls of up to"
     if found.within:
-        return Sharing(
+        return CallPlan(
             "person",
             f"{_PREMISE}, up to rounding, which was tested, not proven: {asked} {TILES[-1]:,} rows, its answers "
             f"changed by up to {found.within:.1g}, so a call holds the draws of one person.",
         )
     sizes = f" ({found.beyond:.1g} apart in sizes in which it is not called)" if found.beyond else ""
-    return Sharing(
+    return CallPlan(
         "tiles",
         f"{_PREMISE}, which was tested, not proven: {asked} {TILES[-1]:,} rows, it gave the same answers to the last "
         f"bit{sizes}.",
@@ -82,7 +82,7 @@ def find_sharing(model: Any, ballot: Ballot, some_rows: Callable[[], FloatArray]
 
 
 _PREMISE = "It rests on a model that answers for each row by itself"
-_UNSTEADY = Sharing(
+_UNSTEADY = CallPlan(
     "person",
     "The model adds up its parts in any order, so its answers may change by rounding from call to call; a call holds "
     "the draws of one person.",

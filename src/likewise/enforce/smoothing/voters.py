@@ -22,7 +22,7 @@ from likewise.enforce.smoothing.forward import NetworkVotes
 from likewise.enforce.smoothing.leaves import LeafVotes
 from likewise.enforce.smoothing.margins import LinearVotes
 from likewise.enforce.smoothing.schedule import Advance, adaptive_votes, mean_votes
-from likewise.enforce.smoothing.sharing import Batch, Sharing, find_sharing
+from likewise.enforce.smoothing.sharing import Batch, CallPlan, find_sharing
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.draw_counts import error_margin
 from likewise.guarantees.intervals import clopper_pearson, hoeffding
@@ -44,7 +44,7 @@ class Voter(Scorer):
     perturbation : Perturbation
     ballot : Ballot
     n_jobs : int or None
-    sharing : Sharing or None
+    sharing : CallPlan or None
         How the model is called; None if it is not, since what it does is known.
     """
 
@@ -52,7 +52,7 @@ class Voter(Scorer):
     perturbation: Perturbation
     ballot: Ballot
     n_jobs: int | None
-    sharing: Sharing | None
+    sharing: CallPlan | None
 
     def visible(self, people: People) -> FloatArray:
         """What the draws may see of people."""
