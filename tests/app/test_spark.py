@@ -1,6 +1,7 @@
 """The recipe of docs/scale.md for Spark, in a local session."""
 
 import shutil
+import sys
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ def test_map_in_pandas_gives_the_scores_of_the_model(tmp_path, monkeypatch):
             yield batch[["id"]].reset_index(drop=True).join(order(batch))
 
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     session = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "70").getOrCreate()
     try:

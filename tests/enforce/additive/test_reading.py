@@ -170,7 +170,9 @@ def test_json_holds_the_whole_model(model, others, tmp_path):
 
 def test_csv_is_the_scorecard(model, tmp_path):
     model.to_csv(tmp_path / "card.csv")
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "card.csv"), model.scorecard(), check_dtype=False, check_frame_type=False)
+    pd.testing.assert_frame_equal(
+        pd.read_csv(tmp_path / "card.csv"), model.scorecard(), check_dtype=False, check_frame_type=False
+    )
 
 
 def test_display_draws_each_column_that_matters(model):
