@@ -32,7 +32,7 @@ from likewise.enforce.additive.shapes import on_grid
 ROUNDING = 1e-12
 CASES = cases()
 CONTROL_PAIRS = 50_000
-PAIRS = 2**20 // len(CASES) + 4000  # each; a million over all
+PAIRS = 2**20 // len(CASES) + 6000  # each; a million over all
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

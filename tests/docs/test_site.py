@@ -80,7 +80,7 @@ def broken(path, root):
 
 
 def test_every_link_and_anchor_leads_somewhere(site):
-    pages = list(site.rglob("*.html"))
+    pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]  # templates of the theme
     assert len(pages) > 60
     assert {str(path.relative_to(site)): list(broken(path, site)) for path in pages if any(broken(path, site))} == {}
 
