@@ -3,6 +3,7 @@
 import io
 import os
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,40 @@ from rich.console import Console
 from likewise import Gaussian, Guarantee, SmoothedClassifier, WeightedLp
 from likewise.enforce.smoothing.forward import NetworkVotes
 from likewise.experiments import DATASETS, SEEDS, Settings, Trial, reproduce, summarise, trials
+from likewise.experiments import run as running
+from likewise.experiments.built import goals
 from likewise.experiments.checkpoint import Checkpoint
+from likewise.experiments.claims import statements
 from likewise.experiments.figure import draw
-from likewise.experiments.page import fill, statements
+from likewise.experiments.measuring import clocked, largest_excess, scores_of
+from likewise.experiments.page import PAGES, fill
 from likewise.experiments.problems import load, prepare
 from likewise.experiments.summary import data_name, model_name, print_table, read_results, readable
-from likewise.experiments.trials import CEILING, LINEAR, NETWORK, SMOOTHED, largest_excess, network_for, plan
+from likewise.experiments.trials import (
+    ADDITIVE,
+    CEILING,
+    CONSTANT,
+    HINGE_LIPSCHITZ,
+    LINEAR,
+    LIPSCHITZ,
+    LOG_LIPSCHITZ,
+    NETWORK,
+    PROMISING,
+    SMOOTHED,
+    network_for,
+    plan,
+)
 
-TINY = Settings(n_test=20, n_train=200, n_epochs=2, epsilon=0.2)
+TINY = Settings(n_test=20, n_train=200, n_epochs=2, n_steps=20, epsilon=0.2)
+HAS_TORCH = find_spec("torch") is not None
+needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
 KEY = ["dataset", "split", "seed", "model", "p", "noise"]
-CLOCKS = ["seconds", "cpu_seconds", "train_seconds"]
+CLOCKS = ["seconds", "cpu_seconds", "train_seconds", "train_cpu_seconds", "microseconds"]
+
+
+def planned(name, seed):
+    """The cells that can be computed here."""
+    return [cell for cell in plan(name, "rows", seed) if HAS_TORCH or cell.model not in LIPSCHITZ]
 
 
 @pytest.fixture
@@ -34,41 +59,74 @@ def tiny(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def summary():
+def made_up():
     """Two seeds of every cell of two data sets, with made-up results."""
     rng = np.random.default_rng(0)
     rows = []
     for cell in (c for name in ("adult", "ssl-synthetic") for seed in (0, 1) for c in plan(name, "rows", seed)):
-        smoothed = {"n_pairs": 10, "n_violations": 0, "largest_excess": -0.1, "mean_draws": 1500.0}
-        row = asdict(cell) | {"accuracy": rng.random(), "confidence": rng.random(), "n_people": 5}
-        row |= {"accuracy_all": 0.5, "confidence_all": 0.5, "seconds": 1.0, "cpu_seconds": 1.0} | (
-            smoothed if cell.model == SMOOTHED else {}
-        )
-        rows.append(row | ({"accuracy": np.nan} if cell.model == CEILING else {}))
-    return summarise(pd.DataFrame(rows))
+        promised = {"n_pairs": 10, "n_violations": 0, "largest_excess": -0.1, "level": "exact"}
+        row = asdict(cell) | {measure: rng.random() for measure in ("accuracy", "confidence", "brier")}
+        row |= {"accuracy_all": 0.5, "confidence_all": 0.5, "brier_all": 0.2, "seconds": 1.0, "cpu_seconds": 1.0}
+        row |= {"evaluations": 1500.0 if cell.model == SMOOTHED else 1.0, "train_cpu_seconds": 3.0, "n_people": 5}
+        row |= {"microseconds": 2000.0 + cell.seed if cell.model == SMOOTHED else 4.0}
+        row |= promised if cell.model in PROMISING else {}
+        rows.append(row | ({"accuracy": np.nan, "brier": np.nan} if cell.model == CEILING else {}))
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def summary(made_up):
+    return summarise(made_up)
 
 
 def test_every_cell_of_the_plan_is_in_the_results(tiny):
     results = tiny(seeds=(0, 1))
     found = [Trial(*row) for row in results[KEY].itertuples(index=False)]
-    assert found == [cell for seed in (0, 1) for cell in plan("ssl-synthetic", "rows", seed)]
+    assert found == [cell for seed in (0, 1) for cell in planned("ssl-synthetic", seed)]
     assert results["confidence"].between(0, 1).all()
-    assert results.loc[results["model"] != CEILING, "accuracy"].between(0, 1).all()
-    baselines = results[results["model"].isin([LINEAR, NETWORK])]
-    assert (baselines["n_people_all"] == 2000).all()  # a fifth of 10,000
-    assert baselines["accuracy_all"].between(0, 1).all()
+    models = results[results["model"] != CEILING]
+    assert models["accuracy"].between(0, 1).all()
+    assert models["brier"].between(0, 1).all()
+    assert (models[["microseconds", "train_cpu_seconds"]] >= 0).all(axis=None)
+    once = models[models["model"] != SMOOTHED]
+    assert (once["n_people_all"] == 2000).all()  # a fifth of 10,000
+    assert once["accuracy_all"].between(0, 1).all()
+    assert (once["evaluations"] == 1).all()
 
 
-def test_smoothed_models_keep_their_promise_and_stay_below_the_ceiling(tiny):
+def test_models_within_the_metric_keep_their_promise_and_stay_below_the_ceiling(tiny):
     results = tiny()
-    smoothed = results[results["model"] == SMOOTHED]
-    assert (smoothed["n_pairs"] == 20 * 19 // 2).all()
-    assert (smoothed["n_violations"] == 0).all()
-    assert (smoothed["largest_excess"] <= 0).all()
+    found = results[results["model"].isin(PROMISING)]
+    assert set(found["model"]) == ({*PROMISING} if HAS_TORCH else {SMOOTHED, ADDITIVE})
+    assert (found["n_pairs"] == 20 * 19 // 2).all()
+    assert (found["n_violations"] == 0).all()
+    assert (found["largest_excess"] <= 0).all()
     ceilings = results[results["model"] == CEILING].set_index("p")["confidence"]
-    # A sampled model may be above it by its epsilon.
-    assert (smoothed["confidence"] <= smoothed["p"].map(ceilings) + smoothed["epsilon"]).all()
-    assert dict(zip(smoothed["noise"], smoothed["level"], strict=True))["splitting"] == "deterministic"
+    # A sampled model may be above it by its epsilon, and every one by rounding.
+    assert (found["confidence"] <= found["p"].map(ceilings) + found["epsilon"] + 1e-9).all()
+    levels = dict(zip(found["model"] + found["noise"], found["level"], strict=True))
+    assert levels[f"{SMOOTHED}splitting"] == "deterministic"
+    assert {level for name, level in levels.items() if SMOOTHED not in name} == {"exact"}
+
+
+def test_without_torch_networks_are_left_out_with_one_line(tiny, monkeypatch, capsys):
+    monkeypatch.setattr(running, "find_spec", lambda name: None)
+    results = tiny(verbose=True)
+    assert set(PROMISING) - set(results["model"]) == set(LIPSCHITZ)
+    said = [line for line in capsys.readouterr().out.splitlines() if "PyTorch" in line]
+    assert said == ["1-Lipschitz networks are left out: training them needs PyTorch (pip install 'likewise[torch]')."]
+    assert not [said for said, *_ in goals(results) if "1-Lipschitz network (" in said]
+
+
+@needs_torch
+def test_networks_that_were_left_out_are_added_by_a_later_run(tiny, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "find_spec", lambda name: None)
+        first = tiny()
+    later = tiny()
+    shared = later[~later["model"].isin(LIPSCHITZ)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(shared, first, check_dtype=False)  # clocks too: they were not computed again
+    assert len(later) == len(first) + 6
 
 
 def test_the_plan_has_the_paper_and_more_noises_for_p_1():
@@ -77,7 +135,13 @@ def test_the_plan_has_the_paper_and_more_noises_for_p_1():
     assert set(smoothed) == paper | {("1", "uniform"), ("1", "splitting")}
     assert len(smoothed) == 8
     others = [(cell.model, cell.p) for cell in plan("adult", "rows", 0) if cell.model != SMOOTHED]
-    assert others == [(LINEAR, ""), (NETWORK, ""), *((CEILING, p) for p in ("1", "2", "inf"))]
+    built = {p: [(model, p) for model in (LOG_LIPSCHITZ, HINGE_LIPSCHITZ)] for p in ("1", "2", "inf")}
+    assert others == [
+        *((model, "") for model in (CONSTANT, LINEAR, NETWORK)),
+        *((CEILING, "1"), (ADDITIVE, "1"), *built["1"]),
+        *((CEILING, "2"), *built["2"]),
+        *((CEILING, "inf"), *built["inf"]),
+    ]
 
 
 def test_the_fast_forward_pass_is_taken():
@@ -114,7 +178,7 @@ def test_an_interrupted_run_continues_where_it_stopped(tiny, monkeypatch, tmp_pa
     assert len(list((tmp_path / "cells").iterdir())) == 4
     monkeypatch.setattr(trials, "run", lambda cell, *args: computed.append(cell) or compute(cell, *args))
     results = tiny()
-    assert computed == list(plan("ssl-synthetic", "rows", 2))
+    assert computed == planned("ssl-synthetic", 2)
     monkeypatch.setattr(trials, "run", compute)
     whole = tiny(out=tmp_path / "whole")
     pd.testing.assert_frame_equal(results.drop(columns=CLOCKS), whole.drop(columns=CLOCKS))
@@ -139,7 +203,7 @@ def test_a_fixed_number_of_draws_is_taken(tiny):
     results = tiny(n_draws=300)
     sampled = results[results["level"] == "sampled"]
     assert len(sampled) == 7
-    assert (sampled["mean_draws"] == 300).all()
+    assert (sampled["evaluations"] == 300).all()
 
 
 @pytest.mark.parametrize(
@@ -187,19 +251,21 @@ def test_the_summary_averages_over_seeds():
     rows = [
         {"dataset": "a", "split": "rows", "seed": seed, "model": NETWORK, "p": "", "noise": ""}
         | {"accuracy": accuracy, "confidence": 0.5, "n_people": 10, "n_pairs": 45, "n_violations": seed}
-        | {"largest_excess": -0.1 * seed, "mean_draws": 100, "seconds": 1, "cpu_seconds": 1}
-        | {"accuracy_all": 0.8, "confidence_all": 0.5}
+        | {"largest_excess": -0.1 * seed, "evaluations": 100, "microseconds": 2 + seed, "brier": 0.1}
+        | {"accuracy_all": 0.8, "confidence_all": 0.5, "brier_all": 0.1}
+        | {"train_cpu_seconds": 1, "seconds": 1, "cpu_seconds": 1}
         for seed, accuracy in ((0, 0.8), (1, 0.9))
     ]
     (found,) = summarise(pd.DataFrame(rows)).to_dict("records")
     assert found["accuracy"] == pytest.approx(0.85)
     assert (found["accuracy_low"], found["accuracy_high"]) == (0.8, 0.9)
     assert found["largest_excess"] == 0
+    assert found["microseconds"] == 2  # the best: other load only adds
     assert (found["n_seeds"], found["n_people"], found["n_pairs"], found["n_violations"]) == (2, 20, 90, 1)
 
 
 def test_the_table_has_every_model_in_words(summary):
-    console = Console(file=io.StringIO(), width=100)
+    console = Console(file=io.StringIO(), width=90)
     print_table(summary, console)
     printed = console.file.getvalue()
     assert "Adult: 10 test people in 2 seeds" in printed
@@ -210,10 +276,10 @@ def test_the_table_has_every_model_in_words(summary):
     assert "nan" not in printed
 
 
-def test_only_smoothed_models_are_checked_against_a_promise(summary):
+def test_only_models_within_the_metric_are_checked_against_a_promise(summary):
     words = readable(summary)
     checked = words["above D + ε"] != ""
-    assert (checked == (summary["model"] == SMOOTHED)).all()
+    assert (checked == summary["model"].isin(PROMISING)).all()
 
 
 def test_the_figure_is_the_same_bytes_for_the_same_results(summary, tmp_path):
@@ -243,6 +309,21 @@ def test_a_run_writes_its_figure_and_says_so(tiny, tmp_path, capsys):
     assert f"Wrote results.csv, summary.csv, figure.svg and figure.png to {tmp_path}." in capsys.readouterr().out
 
 
+def test_scores_by_hand():
+    h = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]])
+    found = scores_of(h, np.array([0, 0, 1]))
+    assert found == pytest.approx({"accuracy": 2 / 3, "confidence": 2.1 / 3, "brier": (0.01 + 0.36 + 0.04) / 3})
+
+
+def test_the_best_round_counts_and_long_ones_are_not_repeated(monkeypatch):
+    times = iter([0.0, 0.3, 1.0, 1.1, 2.0, 2.4, 3.0, 3.3])  # rounds of 0.3, 0.1, 0.4 and 0.3 seconds
+    monkeypatch.setattr("likewise.experiments.measuring.time.process_time", lambda: next(times))
+    result, took = clocked(lambda: "done")
+    assert (result, took) == ("done", pytest.approx(0.1))
+    times = iter([0.0, 2.0])
+    assert clocked(lambda: "long") == ("long", 2.0)
+
+
 def test_largest_excess_finds_the_pair_that_breaks_the_promise():
     metric = WeightedLp([1.0], p=1)
     guarantee = Guarantee(metric, Gaussian.for_metric(metric), "exact", "")
@@ -265,9 +346,11 @@ def test_real_data_run_with_few_rows(monkeypatch, tmp_path, name):
     assert results["n_violations"].sum() == 0
 
 
-def test_the_page_says_what_the_results_say():
+@pytest.mark.parametrize("name", PAGES)
+def test_the_pages_say_what_the_results_say(name):
     docs = Path(__file__).parents[2] / "docs"
-    page = (docs / "reproduce.md").read_text(encoding="utf-8")
+    page = (docs / name).read_text(encoding="utf-8")
+    assert "<!-- begin: " in page
     assert page == fill(page, read_results(docs / "reproduced" / "results.csv"))
 
 
@@ -283,3 +366,49 @@ def test_a_statement_that_does_not_hold_is_a_no(tiny):
     assert pairs[1] == "**no**"
     assert gaussian[0].startswith("not in 3 of 3: SSL (synthetic)")
     assert gaussian[1] == "**no**"
+
+
+def test_goals_are_judged_by_the_noise_that_is_best(made_up):
+    def verdicts():
+        return {said: (ours, holds) for said, _, ours, holds in goals(made_up)}
+
+    def said_of(words):
+        return next(value for said, value in verdicts().items() if words in said)
+
+    network, noise = (made_up["model"] == model for model in (HINGE_LIPSCHITZ, SMOOTHED))
+    made_up.loc[noise, ["accuracy", "confidence", "brier"]] = 0.8, 0.7, 0.1
+    made_up.loc[network, ["accuracy", "confidence"]] = 0.796, 0.691
+    made_up.loc[made_up["model"] == LOG_LIPSCHITZ, "brier"] = 0.09
+    assert said_of("accuracy of")[1] == said_of("mean confidence")[1] == said_of("1-Lipschitz network (log")[1] == "yes"
+    # One noise that is better by more than the limits, under one of the metrics, is enough for a "no".
+    one = noise & (made_up["p"] == "2") & (made_up["noise"] == "laplace")
+    made_up.loc[one, ["accuracy", "confidence", "brier"]] = 0.81, 0.71, 0.08
+    found = [said_of(words) for words in ("accuracy of", "mean confidence", "1-Lipschitz network (log")]
+    assert [holds for _, holds in found] == ["**no**"] * 3
+    assert "Adult L2 -1.40 ± 0.00" in found[0][0]
+    assert "at least 500 times as much" in said_of("Processor time")[0]
+    assert said_of("No pair")[1] == "yes"
+    made_up.loc[network, "n_violations"] = 1
+    assert said_of("No pair") == (
+        "12 of 280 pairs are above D + ε; the largest excess over the tighter bound(D) + ε is -0.1",
+        "**no**",
+    )
+
+
+def test_the_page_has_every_model_of_the_costs(made_up):
+    page = fill("<!-- begin: costs -->\n<!-- end -->", made_up)
+    assert "| L1 Splitting | 1,500 / 2,000.0 / 3 | 1,500 / 2,000.0 / 3 |" in page
+    assert "| L∞ 1-Lipschitz, log loss | 1 / 4.0 / 3 | 1 / 4.0 / 3 |" in page
+    assert "ceiling" not in page
+
+
+def test_ways_are_compared_on_real_data_with_the_noise_of_the_lowest_brier_score(made_up):
+    of = (made_up["model"] == SMOOTHED) & (made_up["p"] == "inf")
+    made_up.loc[of, ["brier", "accuracy"]] = 0.3, 0.5
+    made_up.loc[of & (made_up["noise"] == "laplace"), ["brier", "accuracy"]] = 0.2, 0.6
+    page = fill("<!-- begin: ways -->\n<!-- end -->", made_up)
+    assert "| L∞ smoothed | 0.2000 / 60.0% / 1,500 / 2,000.0 µs |" in page
+    assert "synthetic" not in page
+    assert [line.split(" |")[0] for line in page.splitlines() if "| L1" in line] == [
+        *("| L1 smoothed", "| L1 additive", "| L1 1-Lipschitz, log loss", "| L1 1-Lipschitz, hinge loss"),
+    ]

@@ -14,10 +14,10 @@ from likewise.errors import InvalidInputError
 from likewise.experiments.trials import Settings, Trial
 
 _COLUMNS = [
-    *("dataset", "split", "seed", "model", "p", "noise", "accuracy", "confidence", "n_people"),
-    *("accuracy_all", "confidence_all", "n_people_all"),
-    *("level", "epsilon", "n_pairs", "n_violations", "largest_excess", "mean_draws", "train_seconds", "seconds"),
-    "cpu_seconds",
+    *("dataset", "split", "seed", "model", "p", "noise", "accuracy", "confidence", "brier", "n_people"),
+    *("accuracy_all", "confidence_all", "brier_all", "n_people_all"),
+    *("level", "epsilon", "n_pairs", "n_violations", "largest_excess", "evaluations", "microseconds"),
+    *("train_seconds", "train_cpu_seconds", "seconds", "cpu_seconds"),
 ]
 
 

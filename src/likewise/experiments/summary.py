@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from likewise.experiments.trials import CEILING, SMOOTHED
+from likewise.experiments.trials import ADDITIVE, CEILING, HINGE_LIPSCHITZ, LOG_LIPSCHITZ, PROMISING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _KEY = ["dataset", "split", "model", "p", "noise"]
+_MEASURES = ("accuracy", "confidence", "brier")
+_BUILT = {
+    ADDITIVE: "additive",
+    LOG_LIPSCHITZ: "1-Lipschitz, log loss",
+    HINGE_LIPSCHITZ: "1-Lipschitz, hinge loss",
+    CEILING: "ceiling",
+}
 _NAMES = {"adult": "Adult", "compas": "COMPAS", "ssl": "SSL", "ssl-synthetic": "SSL (synthetic)", "seizure": "Seizure"}
 
 
@@ -27,27 +34,29 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per data set, split and model: means of ``accuracy`` and ``confidence`` over seeds with the smallest and
-        the largest (``accuracy_low``, ...); ``n_pairs`` and ``n_violations`` summed and ``largest_excess`` at its
-        worst; means of ``mean_draws``, ``seconds`` and ``cpu_seconds``; ``n_people`` summed; ``n_seeds``;
-        and ``accuracy_all`` and ``confidence_all``, means on the whole test set where models are not smoothed.
+        One row per data set, split and model: means of ``accuracy``, ``confidence`` and ``brier`` over seeds with the
+        smallest and the largest (``accuracy_low``, ...); ``n_pairs`` and ``n_violations`` summed and
+        ``largest_excess`` at its worst; means of ``evaluations``, ``train_cpu_seconds``, ``seconds`` and
+        ``cpu_seconds``, and the best of ``microseconds``; ``n_people`` summed; ``n_seeds``; and ``accuracy_all``, ...,
+        means on the whole test set where models are evaluated once.
     """
+    spread = {
+        f"{measure}{ending}": (measure, how)
+        for measure in _MEASURES
+        for ending, how in (("", "mean"), ("_low", "min"), ("_high", "max"))
+    }
     return (
         results.groupby(_KEY, sort=False, dropna=False)
         .agg(
-            accuracy=("accuracy", "mean"),
-            accuracy_low=("accuracy", "min"),
-            accuracy_high=("accuracy", "max"),
-            confidence=("confidence", "mean"),
-            confidence_low=("confidence", "min"),
-            confidence_high=("confidence", "max"),
+            **spread,
             n_people=("n_people", "sum"),
-            accuracy_all=("accuracy_all", "mean"),
-            confidence_all=("confidence_all", "mean"),
+            **{f"{measure}_all": (f"{measure}_all", "mean") for measure in _MEASURES},
             n_pairs=("n_pairs", "sum"),
             n_violations=("n_violations", "sum"),
             largest_excess=("largest_excess", "max"),
-            mean_draws=("mean_draws", "mean"),
+            evaluations=("evaluations", "mean"),
+            microseconds=("microseconds", "min"),
+            train_cpu_seconds=("train_cpu_seconds", "mean"),
             seconds=("seconds", "mean"),
             cpu_seconds=("cpu_seconds", "mean"),
             n_seeds=("seed", "nunique"),
@@ -75,9 +84,7 @@ def model_name(model: str, p: str, noise: str) -> str:
     >>> model_name("smoothed network", "inf", "gaussian"), model_name("network", "", "")
     ('L∞ Gaussian', 'network')
     """
-    if model == CEILING:
-        return f"{metric_name(p)} ceiling"
-    return f"{metric_name(p)} {noise.capitalize()}" if model == SMOOTHED else model
+    return f"{metric_name(p)} {noise.capitalize() or _BUILT[model]}" if p else model
 
 
 def metric_name(p: str) -> str:
@@ -86,7 +93,7 @@ def metric_name(p: str) -> str:
 
 
 def readable(summary: pd.DataFrame) -> pd.DataFrame:
-    """Make a table of words, one row per model: percentages, and violations of how many pairs."""
+    """Make a table of words, one row per model: scores, violations of how many pairs, and what a person costs."""
     words = pd.DataFrame(index=summary.index)
     words["data"] = [data_name(*names) for names in zip(summary["dataset"], summary["split"], strict=True)]
     words["model"] = [
@@ -94,8 +101,10 @@ def readable(summary: pd.DataFrame) -> pd.DataFrame:
     ]
     for column in ("accuracy", "confidence"):
         words[f"{column}, %"] = _format(summary[column] * 100, "{:.1f}")
-    words["above D + ε"] = _format(summary["n_violations"].where(summary["model"] == SMOOTHED), "{:,.0f}")
-    words["draws"] = _format(summary["mean_draws"], "{:,.0f}")
+    words["Brier"] = _format(summary["brier"], "{:.4f}")
+    words["above D + ε"] = _format(summary["n_violations"].where(summary["model"].isin(PROMISING)), "{:,.0f}")
+    words["times evaluated"] = _format(summary["evaluations"], "{:,.0f}")
+    words["µs"] = _format(summary["microseconds"], "{:,.1f}")
     return words
 
 
@@ -117,9 +126,9 @@ def print_table(summary: pd.DataFrame, console: Console | None = None) -> None:
         title = f"{name}: {people:,} test people in {seeds} seed{'s' if seeds > 1 else ''}"
         table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
         for column in part.columns[1:]:
-            table.add_column(column, justify="left" if column == "model" else "right", no_wrap=True)
+            table.add_column(column, justify="left" if column == "model" else "right", no_wrap=column == "model")
         for values in part.iloc[:, 1:].itertuples(index=False):
             table.add_row(*values)
         console.print(table)
     console.print("above D + ε: pairs of test people whose outputs differ by more than their distance plus epsilon.")
-    console.print("draws: evaluations of the network per person, on average.")
+    console.print("times evaluated and µs: evaluations of the model and processor time per person.")

@@ -3,6 +3,7 @@
 import builtins
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from sklearn.datasets import make_classification, make_moons
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from climbing import Climb
 from likewise import FunctionMetric, LipschitzClassifier, LipschitzRegressor, TableMetric, WeightedLp, attack
 from likewise.app.files import load_model, save_model
 from likewise.guarantees.promise import VacuousGuaranteeWarning
@@ -59,6 +61,23 @@ def test_the_promise_is_kept_and_used_up():
     assert attack(model, METRIC, X, n=50_000, tolerance=1e-12, random_state=0).n_violations == 0
     # Control: a metric that is 5% smaller is broken.
     assert attack(model, METRIC.scaled(0.95), X, n=50_000, random_state=0).excess > 1e-3
+
+
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+def test_a_million_pairs_that_climb_by_gradients_keep_the_promise(p):
+    X, y = MOONS
+    metric = WeightedLp([2.0, 2.0], p=p)
+    model = LipschitzClassifier(metric, link="clip", loss="hinge", **SMALL).fit(X, y)
+    rng = np.random.default_rng(0)
+    search = Climb(lambda rows: model.predict_proba(rows)[:, 1], metric, model.guarantee_.bound)
+    assert search.most(rng.uniform(-2, 3, size=(10_000, 2)), rng, n_steps=30) <= 1e-12
+    assert search.n_pairs > 1_000_000
+    # Control: the promise is used up, so a last layer that is 5% too large is found by far fewer.
+    layers = model.scorer_.layers
+    steeper = replace(layers, weights=(*layers.weights[:-1], 1.05 * layers.weights[-1]))
+    model.scorer_ = replace(model.scorer_, layers=steeper)
+    assert steeper.slope() > 1
+    assert search.most(rng.uniform(-2, 3, size=(500, 2)), rng, n_steps=10) > 1e-4
 
 
 def test_a_loose_metric_leaves_the_network_free_and_a_strict_one_binds_it():
@@ -258,6 +277,13 @@ def without_torch(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "torch"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", no_torch)
+
+
+def test_a_saved_regressor_predicts_the_same(tmp_path):
+    X, y = MOONS
+    model = LipschitzRegressor(METRIC, **SMALL).fit(X, y.astype(float))
+    save_model(model, tmp_path / "model.skops")
+    assert np.array_equal(load_model(tmp_path / "model.skops").predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("estimator", [LipschitzClassifier, LipschitzRegressor])

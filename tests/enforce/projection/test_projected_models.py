@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from climbing import Climb
 from likewise import (
     FunctionMetric,
     ProjectedClassifier,
@@ -71,6 +72,33 @@ def model(people):
 
 def most_excess(model, metric, X, n=20_000):
     return attack(model, metric, X, n=n, random_state=0).excess_over_bound
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_no_pair_that_climbs_by_gradients_exceeds_the_metric(people, p):
+    X, y = people
+    metric = a_metric(p)
+    model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric, random_state=0).fit(X, y)
+    rng = np.random.default_rng(0)
+    search = Climb(lambda rows: model.predict_proba(rows)[:, 1], metric, model.guarantee_.bound)
+    starts = near_anchors(X)(8_000 if p == 1 else 800, rng)
+    assert search.most(starts, rng, n_steps=18) <= ROUNDING
+    assert search.n_pairs > (1_000_000 if p == 1 else 100_000)
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_control_one_anchor_whose_value_was_moved_is_found_by_climbing(people, p):
+    X, y = people
+    metric = a_metric(p)
+    model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric, random_state=0).fit(X, y)
+
+    def moved(rows):
+        """The scores, but a hundredth more for the first person, who is an anchor."""
+        return model.predict_proba(rows)[:, 1] + 0.01 * (metric(rows, X[0]) == 0)
+
+    search = Climb(moved, metric, model.guarantee_.bound)
+    assert search.most(np.repeat(X[:3], 50, axis=0), np.random.default_rng(0), n_steps=3) > 1e-3
+    assert search.most(np.repeat(X[3:6], 50, axis=0), np.random.default_rng(0), n_steps=3) <= ROUNDING
 
 
 def test_control_the_model_itself_exceeds_it(people):
@@ -449,3 +477,25 @@ def test_model_files_hold_it(tmp_path):
     model = ProjectedClassifier(table_pipeline(), metric=metric, random_state=0, cv=2).fit(X, y)
     save_model(model, tmp_path / "model.skops")
     assert (load_model(tmp_path / "model.skops").predict_proba(X) == model.predict_proba(X)).all()
+
+
+def test_model_files_hold_a_regressor(tmp_path):
+    X, y = make_regression(120, 4, random_state=0)
+    model = ProjectedRegressor(DecisionTreeRegressor(), metric=a_metric(2), random_state=0).fit(X, y)
+    save_model(model, tmp_path / "model.skops")
+    assert (load_model(tmp_path / "model.skops").predict(X) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda A, B: np.full(len(A), np.nan), "finite and not negative; got nan"),
+        (lambda A, B: -np.abs(A - B).sum(axis=1), "finite and not negative; got -"),
+        (lambda A, B: np.maximum(A - B, 0).sum(axis=1), "same in both directions"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [ProjectedClassifier(LogisticRegression()), ProjectedRegressor(Ridge())])
+def test_functions_that_are_no_distance_are_refused_in_fit(people, estimator, function, words):
+    with pytest.raises(ValueError, match=words):
+        estimator.set_params(metric=FunctionMetric(function)).fit(*people)
+    assert not hasattr(estimator, "n_anchors_")
