@@ -21,7 +21,7 @@ from likewise.enforce.additive.additive_models import AdditiveClassifier
 from likewise.enforce.lipschitz.lipschitz_models import LipschitzClassifier
 from likewise.enforce.smoothing.estimators import SmoothedClassifier
 from likewise.enforce.smoothing.noises import NOISES
-from likewise.experiments.measuring import clocked, kept_promise, scores_of
+from likewise.experiments.clocks import clocked, kept_promise, scores_of
 from likewise.experiments.problems import Problem
 from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.lp import WeightedLp

@@ -81,7 +81,8 @@ def test_no_pair_that_climbs_by_gradients_exceeds_the_metric(people, p):
     model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric, random_state=0).fit(X, y)
     rng = np.random.default_rng(0)
     search = Climb(lambda rows: model.predict_proba(rows)[:, 1], metric, model.guarantee_.bound)
-    starts = near_anchors(X)(8_000 if p == 1 else 800, rng)
+    starts = X[rng.integers(len(X), size=8_000 if p == 1 else 800)]
+    starts = starts + rng.normal(scale=0.3, size=starts.shape) * (rng.random((len(starts), 1)) < 0.7)
     assert search.most(starts, rng, n_steps=18) <= ROUNDING
     assert search.n_pairs > (1_000_000 if p == 1 else 100_000)
 
