@@ -18,8 +18,8 @@ from likewise.experiments import run as running
 from likewise.experiments.built import goals
 from likewise.experiments.checkpoint import Checkpoint
 from likewise.experiments.claims import statements
-from likewise.experiments.figure import draw
 from likewise.experiments.clocks import clocked, largest_excess, scores_of
+from likewise.experiments.figure import draw
 from likewise.experiments.page import PAGES, fill
 from likewise.experiments.problems import load, prepare
 from likewise.experiments.summary import data_name, model_name, print_table, read_results, readable
