@@ -1,10 +1,62 @@
-"""Python blocks in the README and the docs are tests; generated examples are the same in every run."""
+"""Blocks of the README and the docs are tests; generated examples are the same in every run.
+
+Python blocks run as they stand. In the docs, so do the `likewise` commands of console blocks: the blocks of a page
+share one directory, which is empty at first.
+"""
+
+import os
+import shlex
+import tempfile
+from pathlib import Path
 
 from hypothesis import settings
-from sybil import Sybil
-from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+from sybil import Example, Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
 
-pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser(), SkipParser()], patterns=["*.md"]).pytest()
+HERE = Path(__file__).parent
+
+
+def run_commands(example: Example) -> str | None:
+    """Run the `likewise` commands of a block; one that must fail says so in a comment: `# exit 1`."""
+    from click.testing import CliRunner
+
+    from likewise.app.cli import main
+
+    for line in example.parsed.replace("\\\n", " ").splitlines():
+        command, _, comment = line.partition("#")
+        words = shlex.split(command.strip().removeprefix("$ "))
+        if words[:1] != ["likewise"]:
+            continue
+        expected = int(comment.split("exit ")[1].split()[0]) if "exit " in comment else 0
+        done = CliRunner().invoke(main, words[1:])
+        if done.exit_code != expected:
+            return f"{line}\nexit {done.exit_code}, not {expected}\n{done.output}"
+    return None
+
+
+def enter(namespace: dict[str, object]) -> None:
+    """Begin a page in an empty directory."""
+    place = tempfile.TemporaryDirectory()
+    namespace["_place"], namespace["_back"] = place, Path.cwd()
+    os.chdir(place.name)
+
+
+def leave(namespace: dict[str, object]) -> None:
+    """Go back where the tests were."""
+    os.chdir(namespace["_back"])
+    namespace["_place"].cleanup()
+
+
+readme = Sybil(parsers=[PythonCodeBlockParser(), SkipParser()], path=str(HERE), filenames=["README.md"])
+docs = Sybil(
+    parsers=[PythonCodeBlockParser(), CodeBlockParser("console", run_commands), SkipParser()],
+    path=str(HERE / "docs"),
+    patterns=["*.md"],
+    excludes=["reference/generated/*"],
+    setup=enter,
+    teardown=leave,
+)
+pytest_collect_file = (readme + docs).pytest()

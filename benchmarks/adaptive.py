@@ -1,4 +1,4 @@
-"""Gaussian noise with early stopping, at the paper's (0.01, 1.8e-4), against the paper's loop."""
+"""Gaussian noise with early stopping, at the paper's (0.01, 1.8e-4), against the fastest loop of 100,000 draws."""
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -10,49 +10,55 @@ from benchmarks.common import (
     adult,
     metric_for,
     network,
-    papers_loop,
     seconds,
     section,
     seizure,
     skipped,
 )
+from benchmarks.rivals import missing, rivals, timed, words
 from likewise import Gaussian, SmoothedClassifier
 
 TITLE = "Draws as needed against the paper's way"
+PEOPLE, LOOPED = 400, 6
 
 
 def run() -> str:
     rows = []
     try:
-        for name, load, n_people, target in (("Adult", adult, 400, 10), ("Seizure", seizure, 400, 20)):
-            rows.append(compare(name, *load(), n_people, target))
+        for name, load in (("Adult", adult), ("Seizure", seizure)):
+            row, absent = compare(name, *load())
+            rows.append(row)
     except DataMissingError as why:
         return skipped(TITLE, why)
     return section(
         TITLE,
-        ["data", "paper's way, per person", "as needed, per person", "mean draws", "ratio"],
+        ["data", "100,000 draws, per person", "as needed, per person", "mean draws", "ratio to the fastest"],
         rows,
-        "Gaussian noise, 2x128 network. The loop's 100,000 draws give (0.01, 1.8e-4) for draws of one's own; "
-        "draws as needed give the same promise for draws that all people share.",
+        "Gaussian noise, 2x128 network, all cores. 100,000 draws are the paper's way: through scikit-learn's "
+        "`predict`, as a loop in PyTorch (weights and noise in float32, 1,000 or 10,000 draws at a time), or with "
+        "`certify` of the Adversarial Robustness Toolbox (ART); the ratio is to the fastest of them. They give "
+        "(0.01, 1.8e-4) for draws of one's own; draws as needed give the same promise for draws that all people "
+        f"share.{absent}",
     )
 
 
-def compare(name, X, y, people, n_people, target):
+def compare(name, X, y, people):
     net, metric = network(X, y), metric_for(X, y)
     noise = Gaussian.for_metric(metric)
     model = SmoothedClassifier(FrozenEstimator(net), noise=noise, epsilon=EPSILON, delta=DELTA, random_state=0).fit(
         X, y
     )
     rng = np.random.default_rng(0)
-    people = people[rng.permutation(len(people))[:n_people]]
+    people = people[rng.permutation(len(people))[:PEOPLE]]
     model.predict_proba(people[:2])  # compiles
-    loop, fast, draws = 0.0, 0.0, []
-    for i, block in enumerate(np.array_split(people, 4)):
-        loop += seconds(lambda i=i: papers_loop(net, noise, people[i], rng)) / 4
-        fast += seconds(lambda block=block: draws.append(model._estimate(block).n_draws)) / len(people)
-    mean = np.concatenate(draws).mean()
-    ratio = f"**{loop / fast:,.1f} x** (at least {target} x)"
-    return [name, f"{1e3 * loop:.0f} ms", f"{1e3 * fast:.1f} ms", f"{mean:,.0f}", ratio]
+    answers = []
+    # Before and after, so that both see the same machine; the best of each counts.
+    fast = [seconds(lambda: answers.append(model._estimate(people)))]
+    spent, _ = timed(rivals(net, noise, rng), people[:LOOPED])
+    fast.append(seconds(lambda: answers.append(model._estimate(people))))
+    fast, mean = min(fast) / PEOPLE, answers[0].n_draws.mean()
+    ratio = f"**{min(spent.values()) / fast:,.1f} x**"
+    return [name, words(spent), f"{1e3 * fast:.1f} ms", f"{mean:,.0f}", ratio], missing(spent)
 
 
 if __name__ == "__main__":

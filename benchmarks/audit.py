@@ -4,9 +4,10 @@ import os
 import resource
 import subprocess
 import sys
-import time
 
-PEOPLE = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+from benchmarks.common import growth, seconds
+
+PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
 SCANNED = 50_000
 
 
@@ -17,10 +18,9 @@ def run() -> str:
     for n in PEOPLE:
         spent, memory, looked = (float(part) for part in _measure("audit", n).split())
         pairs = n * (n - 1) / 2
-        growth = "" if last is None else f"n^{_exponent(last, (n, spent)):.2f}"
         rows.append(
-            f"| {n:,} | {spent:.1f} s | {looked / pairs:.3%} | {per_pair * pairs:,.0f} s "
-            f"| **{per_pair * pairs / spent:.0f}x** | {growth} | {memory:.2f} GB |"
+            f"| {n:,} | {spent:.3g} s | {looked / pairs:.3%} | {per_pair * pairs:,.3g} s "
+            f"| **{per_pair * pairs / spent:.2g}x** | {growth(last, (n, spent))} | {memory:.2f} GB |"
         )
         last = (n, spent)
     return (
@@ -35,12 +35,6 @@ def run() -> str:
         + "\n".join(rows)
         + "\n"
     )
-
-
-def _exponent(before: tuple[int, float], after: tuple[int, float]) -> float:
-    import math
-
-    return math.log(after[1] / before[1]) / math.log(after[0] / before[0])
 
 
 def _measure(*what: object) -> str:
@@ -59,12 +53,6 @@ def people(n):
     X = rng.normal(size=(n, 5))
     scores = 0.98 / (1 + np.exp(-X @ beta)) + 0.01 + 0.01 * np.sin(X[:, 0])
     return X, scores, WeightedLp(1.5 * np.abs(beta) / 4)
-
-
-def seconds(task) -> float:
-    start = time.perf_counter()
-    task()
-    return time.perf_counter() - start
 
 
 def measure(what: str, n: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -72,6 +73,11 @@ def seconds(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+def growth(before, after) -> str:
+    """The exponent between two measurements of people and time."""
+    return "" if before is None else f"n^{math.log(after[1] / before[1]) / math.log(after[0] / before[0]):.2f}"
 
 
 def section(title: str, columns: list[str], rows: list[list[str]], note: str = "") -> str:

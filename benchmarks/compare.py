@@ -22,7 +22,7 @@ def run() -> str:
         ["data", "way", "Brier score", "AUC", "violations", "evaluations", "against logistic"],
         rows,
         f"{FOLDS} folds of at most {MOST:,} people; figures are of people held out, with standard errors. The metric "
-        "is the own of a logistic model of all these people, with race and sex set to 0. The way in bold is the one "
+        "is that of a logistic model of all these people, with race and sex set to 0. The way in bold is the one "
         f"that `best()` takes; its Brier score must be at most {ALLOWED:g} times that of logistic regression without "
         f"race and sex, with no violation among all pairs of {SEARCHED} people of each fold. Networks are left out for "
         "time.",

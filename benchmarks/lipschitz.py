@@ -11,7 +11,7 @@ from benchmarks.common import N_DRAWS, DataMissingError, papers_loop, section, s
 from benchmarks.forward import cpu_seconds
 from likewise import Gaussian, LipschitzClassifier, SmoothedClassifier, WeightedLp
 from likewise.experiments.built import goals
-from likewise.experiments.measuring import clocked
+from likewise.experiments.clocks import clocked
 from likewise.experiments.problems import load, prepare
 from likewise.experiments.summary import read_results
 from likewise.experiments.trials import FULL, Settings, network_for

@@ -14,10 +14,10 @@ ROOT = Path(likewise.__file__).parent
 # Each floor may import from the floors below it and from its own room, nothing else.
 FLOORS = (
     {"errors"},
-    {"_checks", "_compiling", "_frozen", "_progress", "_threads", "_typing"},
+    {"_checks", "_compiling", "_extras", "_frozen", "_html", "_progress", "_rules", "_threads", "_typing"},
     {"metrics"},
     {"guarantees"},
-    {"models"},
+    {"models", "partitions"},
     {"pairs"},
     {"reveal"},
     {"enforce"},

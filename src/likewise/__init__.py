@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from likewise.auditing.attacks import Attack as Attack
+    from likewise.auditing.attacks import attack as attack
     from likewise.auditing.ceilings import Ceiling as Ceiling
     from likewise.auditing.ceilings import ceiling as ceiling
     from likewise.auditing.comparison import Comparison as Comparison
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from likewise.enforce.lipschitz.lipschitz_models import LipschitzRegressor as LipschitzRegressor
     from likewise.enforce.projection.projected_models import ProjectedClassifier as ProjectedClassifier
     from likewise.enforce.projection.projected_models import ProjectedRegressor as ProjectedRegressor
+    from likewise.enforce.recalibration.recalibrated_models import RecalibratedClassifier as RecalibratedClassifier
     from likewise.enforce.smoothing.estimators import SmoothedClassifier as SmoothedClassifier
     from likewise.enforce.smoothing.estimators import SmoothedRegressor as SmoothedRegressor
     from likewise.enforce.smoothing.noises import Gaussian as Gaussian
@@ -53,10 +56,11 @@ if TYPE_CHECKING:
     from likewise.reveal.exact import minimal_metric as minimal_metric
     from likewise.reveal.recipe import linear_metric as linear_metric
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 # Names are imported when they are first used: `import likewise` and `likewise --help` answer at once.
 _ROOMS = {
+    "likewise.auditing.attacks": ("Attack", "attack"),
     "likewise.auditing.ceilings": ("Ceiling", "ceiling"),
     "likewise.auditing.comparison": ("Comparison", "compare"),
     "likewise.auditing.pricing": ("Price", "price"),
@@ -65,6 +69,7 @@ _ROOMS = {
     "likewise.enforce.additive.fans": ("ScorecardDisplay",),
     "likewise.enforce.projection.projected_models": ("ProjectedClassifier", "ProjectedRegressor"),
     "likewise.enforce.lipschitz.lipschitz_models": ("LipschitzClassifier", "LipschitzRegressor"),
+    "likewise.enforce.recalibration.recalibrated_models": ("RecalibratedClassifier",),
     "likewise.enforce.smoothing.estimators": ("SmoothedClassifier", "SmoothedRegressor"),
     "likewise.enforce.smoothing.noises": ("Gaussian", "Laplace", "Splitting", "Uniform"),
     "likewise.errors": (

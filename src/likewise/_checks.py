@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from likewise.errors import InvalidInputError
+from likewise.errors import InvalidInputError, InvalidTypeError, LikewiseError
 
 
 def check_count(name: str, value: Any, *, least: int = 1, cure: str = "") -> int:
@@ -40,6 +43,59 @@ def check_output_range(output_range: Any) -> tuple[float, float]:
     if not (np.isfinite([low, high]).all() and low < high):
         raise InvalidInputError(f"output_range must be finite, the lowest first; got {output_range!r}.")
     return low, high
+
+
+LARGEST, SMALLEST = 1e100, 1e-100
+"""Numbers of people and weights beyond these sizes are refused: their squares and quotients are no numbers any more."""
+
+
+def check_size(rows: npt.NDArray[np.float64], names: Sequence[Any]) -> None:
+    """Raise if one of the numbers, with a column per name, is infinite or beyond all measure; NaN is let through."""
+    wrong = np.abs(rows) > LARGEST
+    if wrong.any():
+        *row, column = np.argwhere(wrong)[0]
+        number = rows[(*row, column)]
+        rule = "finite; it has an infinity" if np.isinf(number) else f"within +-{LARGEST:g}; it has {number:g}"
+        cure = "Cap it, mark it as missing, or use a larger unit."
+        raise InvalidInputError(f"Column {names[column]!r} must be {rule}. {cure}")
+
+
+@contextmanager
+def checking() -> Iterator[None]:
+    """What scikit-learn's validation raises is raised as ours, with a clearer word on text."""
+    try:
+        yield
+    except LikewiseError:
+        raise
+    except ValueError as error:
+        if "could not convert string to float" in str(error):
+            raise InvalidInputError(
+                f"X must hold numbers only ({error}). Encode text columns first, or give a table with a TableMetric."
+            ) from None
+        raise InvalidInputError(str(error)) from error
+    except TypeError as error:
+        if "float() argument" in str(error):  # dates, periods and other objects
+            raise InvalidTypeError(
+                f"X must hold numbers only ({error}). Turn dates and periods into numbers first, such as years before "
+                "a fixed day."
+            ) from None
+        raise InvalidTypeError(str(error)) from error
+
+
+def check_labels(y: npt.NDArray[Any]) -> None:
+    """Raise if these cannot be the labels of classes: numbers with fractions, or values without an order."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    try:
+        np.unique(y)
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+        raise InvalidInputError(
+            f"y must hold labels of one kind, such as text or whole numbers; got {kinds}. Convert them first, with "
+            "astype(str), say."
+        ) from None
+    with checking():
+        check_classification_targets(y)
 
 
 def _message(name: str, rule: str, value: Any, cure: str) -> str:

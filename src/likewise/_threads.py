@@ -15,8 +15,11 @@ T = TypeVar("T")
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """`n_jobs`, or one thread for each core that this process may use."""
-    return len(os.sched_getaffinity(0)) if n_jobs is None and hasattr(os, "sched_getaffinity") else n_jobs or 1
+    """`n_jobs`; None and -1 are one thread for each core that this process may use, -2 all but one, and so on."""
+    if n_jobs is not None and n_jobs > 0:
+        return n_jobs
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores if n_jobs is None else max(1, cores + 1 + n_jobs)
 
 
 def run_in_threads(work: Callable[[T], None], items: Iterable[T], n_jobs: int | None) -> None:

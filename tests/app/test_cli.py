@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 
 import numpy as np
 import pandas as pd
@@ -58,8 +59,18 @@ def test_score_audit_and_report(work):
     done = run(work, "audit loans.csv --metric metric.toml --model model.skops --max-excess 0.1")
     assert done.exit_code == 0
     assert "No pair was found to exceed it" in done.output
-    assert run(work, "report model.skops loans.csv --target approved --outcome yes --out report.html").exit_code == 0
+    command = "report model.skops loans.csv --target approved --outcome yes --folds 2"
+    assert run(work, f"{command} --out report.html").exit_code == 0
     page = (work / "report.html").read_text(encoding="utf-8")
+    assert "model.skops, smoothed model" in page
+    day = datetime.fromtimestamp((work / "loans.csv").stat().st_mtime)
+    assert f"{day.day} {day:%B %Y}" in page
+    assert '<option value="0">row 0</option>' in page  # as audit counts them
+    assert "row 150" not in page
+    assert run(work, f"{command} --id income --date 2004 --out named.html").exit_code == 0
+    named = (work / "named.html").read_text(encoding="utf-8")
+    assert f'<option value="0">income {LOANS.income[0]}</option>' in named
+    assert '<dd class="data">2004</dd>' in named
     assert "&lt;b&gt;" in page
     assert "<b>" not in page.split("<body")[1].replace("<b>0", "")
     assert "fair model" not in page
@@ -170,7 +181,7 @@ def mistakes(work):
         ),
         (
             "enforce loans.csv --by smoothing --target approved --metric metric.toml --draws 0",
-            "n_draws must be a whole number >= 1",
+            "n_draws must be .auto. or a whole number >= 1",
         ),
         ("score absent.skops loans.csv", "There is no model file absent.skops"),
         ("score bad.skops loans.csv", "bad.skops is not a model saved by likewise, or it is damaged"),
@@ -191,6 +202,7 @@ def mistakes(work):
         ("audit loans.csv --metric metric.toml --scores approved", "predictions must be numbers"),
         ("audit one.csv --metric metric.toml --model model.skops", "at least two people"),
         ("report model.skops loans.csv --target approved --outcome maybe", "must be one of no, yes"),
+        ("report model.skops loans.csv --target approved --id name", "has no column 'name'"),
         ("reproduce mars", "mars"),
     ],
 )
@@ -270,4 +282,19 @@ def test_demo_does_the_main_job(tmp_path):
     assert facts["violations_after"] == 0
     for name in ("metric.toml", "model.skops", "scores.parquet", "report.html"):
         assert (tmp_path / "show" / name).stat().st_size > 0
-    assert (tmp_path / "show" / "report.html").stat().st_size < 2e6
+    assert (tmp_path / "show" / "report.html").stat().st_size < 500_000
+    page = (tmp_path / "show" / "report.html").read_text(encoding="utf-8")
+    assert f"{facts['violations_before']:,} → 0" in page  # the verdict and the page say the same
+    assert f"{facts['brier']['with the promise']:.4f}" in page
+    assert facts["brier"]["with the promise"] < facts["brier"]["a constant"]
+
+
+def test_a_stranger_gets_from_a_table_to_a_report_in_three_commands(tmp_path):
+    LOANS.drop(columns="id").to_csv(tmp_path / "loans.csv", index=False)
+    done = run(tmp_path, "metric loans.csv --target approved --zero race")
+    for name in ("enforce", "report"):  # as the command before says
+        hint = next(line for line in done.output.splitlines() if f"likewise {name} " in line)
+        command = hint.split("likewise ", 1)[1] + (" --by additive" if name == "enforce" else "")
+        done = run(tmp_path, command)
+        assert done.exit_code == 0, done.output
+    assert "The promise" in (tmp_path / "report.html").read_text(encoding="utf-8")

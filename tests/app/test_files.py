@@ -1,13 +1,15 @@
 import pickle
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from likewise import SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp
-from likewise.app.files import atomic_write, load_model, save_model
+from likewise.app.files import _allowed, atomic_write, load_model, save_model
 from likewise.app.metric_files import format_metric, read_metric, write_metric
 from likewise.app.tables import read_table
 from likewise.errors import FileError
@@ -94,8 +96,6 @@ class Foreign(ClassifierMixin, BaseEstimator):
 
 
 def test_foreign_types_are_neither_saved_nor_loaded(tmp_path):
-    import skops.io
-
     X = PEOPLE[["age", "income"]].to_numpy()
     model = SmoothedClassifier(Foreign(), metric=WeightedLp([1, 1]), n_draws=10).fit(X, OUTCOME)
     with pytest.raises(FileError, match=r"it holds objects of type .*Foreign, which a likewise file may not"):
@@ -130,6 +130,42 @@ def test_a_model_of_another_version_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("likewise.app.files.version", lambda name: "99.1.0")
     with pytest.raises(FileError, match=r"was saved with likewise .*; here is 99.1.0"):
         load_model(tmp_path / "model.skops")
+
+
+def test_a_model_of_another_format_or_minor_version_is_refused(tmp_path):
+    model = SmoothedClassifier(LogisticRegression(), metric=WeightedLp([1])).fit([[1], [2]], [0, 1])
+    versions = {name: version(name) for name in ("likewise", "numpy", "scikit-learn")}
+    major, minor, *_ = versions["numpy"].split(".")
+    documents = [
+        ({"format": 1, "versions": versions, "model": model}, None),
+        ({"format": 2, "versions": versions, "model": model}, "is not a model saved by likewise"),
+        ([model], "is not a model saved by likewise"),
+        (
+            {"format": 1, "versions": versions | {"numpy": f"{major}.{int(minor) + 1}.0"}, "model": model},
+            "was saved with numpy",
+        ),
+    ]
+    for document, message in documents:
+        skops.io.dump(document, tmp_path / "model.skops")
+        if message is None:  # the control
+            assert load_model(tmp_path / "model.skops").predict([[1]]).shape == (1,)
+            continue
+        with pytest.raises(FileError, match=message):
+            load_model(tmp_path / "model.skops")
+
+
+def test_of_our_own_only_data_may_stand_in_a_file():
+    for kind in ("enforce.base.Scorer", "guarantees.curves.Curve", "metrics.lp.WeightedLp", "metrics.people.People"):
+        assert _allowed(f"likewise.{kind}")
+    for kind in (
+        "metrics.coding.as_frame",
+        "models.votes.hard_votes",
+        "metrics.lp.np",
+        "metrics.nowhere.X",
+        "app.cli.main",
+    ):
+        assert not _allowed(f"likewise.{kind}")
+    assert not _allowed("os.system")
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):

@@ -1,16 +1,14 @@
 """Scoring in batches, on several processes and on a real cluster of two worker processes."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from likewise import SmoothedClassifier, TableMetric
 from likewise.app.files import save_model
@@ -112,6 +110,48 @@ def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
     pd.testing.assert_frame_equal(pd.read_parquet(place / "out.parquet"), pd.read_parquet(place / "whole.parquet"))
 
 
+@pytest.mark.parametrize("change", ["model", "key", "table", "intervals", "keep", "nothing"])
+def test_an_unfinished_run_goes_on_only_if_it_is_the_very_same(place, model, change, monkeypatch):
+    options, keep = {"key": b"0123456789abcdef"}, ("id",)
+    arguments = (place / "people.parquet", place / "out.parquet")
+    original = Order.__call__
+
+    def stumbling(self, batch):
+        if batch["id"].iloc[0] > 0:
+            raise KeyboardInterrupt
+        return original(self, batch)
+
+    monkeypatch.setattr(Order, "__call__", stumbling)
+    with pytest.raises(KeyboardInterrupt):
+        score_file(order(place, **options), *arguments, keep=keep, batch_rows=200)
+    monkeypatch.setattr(Order, "__call__", original)
+    assert len(list((place / "out.parquet.parts").glob("*.parquet"))) == 1
+    if change == "model":
+        people = PEOPLE.drop(columns="id")
+        other = clone(model).set_params(random_state=1).fit(people, np.where(people.age > 40, "yes", "no"))
+        save_model(other, place / "model.skops")
+    elif change == "key":
+        options["key"] = b"fedcba9876543210"
+    elif change == "table":  # as many bytes, later
+        os.utime(place / "people.parquet", ns=(1, (place / "people.parquet").stat().st_mtime_ns + 1))
+    elif change == "intervals":
+        options["intervals"] = True
+    elif change == "keep":
+        keep = ()
+    if change == "nothing":  # the control
+        assert score_file(order(place, **options), *arguments, keep=keep, batch_rows=200) == N
+        return
+    with pytest.raises(FileError, match="unfinished run with another model, table or options"):
+        score_file(order(place, **options), *arguments, keep=keep, batch_rows=200)
+
+
+def test_every_line_of_a_score_file_is_a_person(place):
+    score_file(order(place), place / "people.parquet", place / "out.csv", keep=("id",), batch_rows=64)
+    lines = (place / "out.csv").read_text().splitlines()
+    assert lines[0] == "id,p_no,p_yes"
+    assert [int(line.split(",")[0]) for line in lines[1:]] == PEOPLE["id"].tolist()
+
+
 def test_bad_tables_are_one_clear_error(place):
     PEOPLE[:0].to_parquet(place / "nobody.parquet")
     PEOPLE.drop(columns="age").to_parquet(place / "ageless.parquet")
@@ -130,40 +170,6 @@ def test_bad_tables_are_one_clear_error(place):
 
 
 # -- a cluster ----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def cluster(tmp_path):
-    """A scheduler and two workers, each a process of its own on loopback; yields the address and the workers."""
-    pytest.importorskip("distributed")
-    info = tmp_path / "scheduler.json"
-    environment = {**os.environ, "DASK_DISTRIBUTED__DASHBOARD__LINK": ""}
-    run = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "cwd": tmp_path}
-    processes = [
-        subprocess.Popen(
-            [*run, "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(info)], **quiet
-        )
-    ]
-    try:
-        deadline = time.monotonic() + 60
-        while not info.exists() or not info.read_text().strip():
-            assert time.monotonic() < deadline, "the scheduler did not start"
-            time.sleep(0.1)
-        address = json.loads(info.read_text())["address"]
-        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--host", "127.0.0.1", "--no-nanny"]
-        workers = [
-            subprocess.Popen(
-                [*worker, "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)], **quiet
-            )
-            for _ in range(2)
-        ]
-        processes += workers
-        yield address, workers
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait(timeout=30)
 
 
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, cluster):
@@ -199,3 +205,13 @@ def test_an_unreachable_cluster_is_one_clear_error(place):
     pytest.importorskip("distributed")
     with pytest.raises(FileError, match=r"Cannot reach a Dask scheduler at tcp://127.0.0.1:1"):
         score_file(order(place), place / "people.parquet", place / "out.parquet", cluster="tcp://127.0.0.1:1")
+
+
+def test_columns_that_must_not_matter_need_not_be_in_the_file(place, model):
+    PEOPLE.drop(columns="race").to_csv(place / "blind.csv", index=False)
+    score_file(order(place), place / "blind.csv", place / "blind-scores.csv", keep=("id",))
+    scores = pd.read_csv(place / "blind-scores.csv")
+    np.testing.assert_allclose(scores[["p_no", "p_yes"]], model.predict_proba(PEOPLE.drop(columns="id")), rtol=1e-12)
+    PEOPLE.drop(columns="age").to_csv(place / "useless.csv", index=False)
+    with pytest.raises(FileError, match="has no column 'age', which the model needs"):
+        score_file(order(place), place / "useless.csv", place / "scores.csv")

@@ -4,6 +4,8 @@ import pytest
 from scipy.optimize import linprog
 
 from likewise import WeightedLp, ceiling
+from likewise.auditing.ceilings import Confidence
+from likewise.pairs.points import Points
 
 RNG = np.random.default_rng(0)
 
@@ -50,6 +52,20 @@ def test_several_classes():
     X = np.eye(3) / 2
     result = ceiling(X, ["a", "b", "c"], WeightedLp([0.5, 0.5, 0.5]))
     assert result.value == pytest.approx(2 / 3, abs=1e-6)
+
+
+def test_no_pair_of_several_classes_is_further_apart_than_the_metric():
+    """The solution itself, checked pair by pair: an excess of 1e-7 is the tolerance of the program."""
+    rng = np.random.default_rng(0)
+    metric = WeightedLp([0.2, 0.3])
+    points = Points.of(metric.people(rng.normal(size=(50, 2))))
+    program = Confidence(points, metric.weights_of(points.people.coding), np.eye(3)[rng.integers(0, 3, 50)])
+    program.solve_with_cuts(500, "")
+    variation = np.abs(program.h[:, None] - program.h).sum(axis=2) / 2
+    excess = variation - metric.pairwise(points.X)
+    assert excess.max() <= 2e-7
+    assert (excess > -1e-9).sum() > 100  # many pairs bind
+    assert program.h.sum(axis=1) == pytest.approx(1)
 
 
 def test_several_classes_agree_with_two_where_the_third_never_occurs_nearby():

@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import SmoothedClassifier, SmoothedRegressor, Splitting, TableMetric, WeightedLp
-from likewise.enforce.base import EnforcedClassifier, Scorer
+from likewise.enforce.base import EnforcedClassifier, Scorer, seed_from
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
@@ -104,7 +104,10 @@ def test_a_column_of_labels_is_not_a_column_of_probabilities():
     ],
 )
 def test_columns_that_do_not_fit_the_classes_are_refused(vote, function, message):
-    model = SmoothedClassifier(function, metric=METRIC, vote=vote, n_draws=50).fit(X, Y)
+    model = SmoothedClassifier(function, metric=METRIC, vote=vote, n_draws=50)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y)
+    model.set_params(batch=True).fit(X, Y)  # not tried out
     with pytest.raises(ValueError, match=message):
         model.predict_proba(X[:3])
 
@@ -254,3 +257,21 @@ def test_fit_is_all_or_nothing():
 def test_bad_sample_weights_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
         ConstantClassifier(METRIC).fit(X, Y, sample_weight=weights)
+
+
+def test_a_number_stands_for_a_class_by_the_cumulated_probabilities():
+    """Half-open intervals: a uniform number in [0, 1) never stands for a class of probability 0."""
+    model = ConstantClassifier(METRIC).fit(X, np.arange(120) % 3)
+    law = np.array([[0.25, 0.0, 0.75]] * 5)
+    assert model.outcomes_at(law, np.array([0.0, np.nextafter(0.25, 0), 0.25, 0.5, 0.999])).tolist() == [0, 0, 2, 2, 2]
+    assert model.outcomes_at(np.array([[0.0, 0.0, 1.0]]), np.zeros(1)).tolist() == [2]
+    assert model.outcomes_at(np.array([[0.0, 1.0, 0.0]]), np.array([0.999])).tolist() == [1]
+
+
+def test_seeds_have_too_many_bits_to_be_found_by_trying():
+    seeds = [seed_from(k) for k in range(200)]
+    assert len(set(seeds)) == 200
+    # Of 128 fair bits; each of the top ones is 1 for some seed and 0 for another (2^-199 otherwise).
+    for bit in range(128):
+        assert {seed >> bit & 1 for seed in seeds} == {0, 1}
+    assert seed_from(7) == seed_from(7)

@@ -18,8 +18,8 @@ from likewise.experiments import run as running
 from likewise.experiments.built import goals
 from likewise.experiments.checkpoint import Checkpoint
 from likewise.experiments.claims import statements
+from likewise.experiments.clocks import clocked, largest_excess, scores_of
 from likewise.experiments.figure import draw
-from likewise.experiments.measuring import clocked, largest_excess, scores_of
 from likewise.experiments.page import PAGES, fill
 from likewise.experiments.problems import load, prepare
 from likewise.experiments.summary import data_name, model_name, print_table, read_results, readable
@@ -317,7 +317,7 @@ def test_scores_by_hand():
 
 def test_the_best_round_counts_and_long_ones_are_not_repeated(monkeypatch):
     times = iter([0.0, 0.3, 1.0, 1.1, 2.0, 2.4, 3.0, 3.3])  # rounds of 0.3, 0.1, 0.4 and 0.3 seconds
-    monkeypatch.setattr("likewise.experiments.measuring.time.process_time", lambda: next(times))
+    monkeypatch.setattr("likewise.experiments.clocks.time.process_time", lambda: next(times))
     result, took = clocked(lambda: "done")
     assert (result, took) == ("done", pytest.approx(0.1))
     times = iter([0.0, 2.0])

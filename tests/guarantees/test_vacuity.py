@@ -40,6 +40,13 @@ def test_few_people_are_compared_pair_by_pair(few):
     assert "100.0%" in message
 
 
+def test_at_a_distance_of_exactly_1_every_difference_is_allowed():
+    model = SmoothedClassifier(lambda rows: rows[:, 0] > 0, metric=WeightedLp([0.5]))
+    (message,) = warned(model, np.array([[0.0], [2.0]]))
+    assert "100.0%" in message
+    assert warned(model, np.array([[0.0], [1.99]])) == []
+
+
 def test_an_epsilon_that_allows_nearly_everything_is_named_with_a_cure():
     wide = RNG.normal(size=(50, 300))
     noise = Splitting.for_metric(WeightedLp(np.full(300, 1e-3)), steps=None)

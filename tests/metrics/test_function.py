@@ -6,6 +6,7 @@ import pytest
 from sklearn.metrics.pairwise import manhattan_distances
 
 from likewise import FunctionMetric, SmoothedClassifier, WeightedLp, audit
+from likewise.errors import InvalidInputError
 
 
 def l1(A, B):
@@ -64,8 +65,17 @@ def test_scaling_and_equality():
 )
 def test_what_is_no_distance_is_refused_with_the_people(rows, function, words):
     metric = FunctionMetric(function)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(InvalidInputError, match=words):
         metric.check_axioms(metric.people(rows))
+
+
+def test_a_slight_breach_of_the_triangle_inequality_is_found(rows):
+    """Twice as far is a little more than twice: by 2e-4 of the product of the two ways."""
+    metric = FunctionMetric(lambda A, B: l1(A, B) * (1 + 1e-4 * l1(A, B)))
+    with pytest.raises(InvalidInputError, match="triangle inequality"):
+        metric.check_axioms(metric.people(rows))
+    slower = FunctionMetric(lambda A, B: l1(A, B) / (1 + 1e-4 * l1(A, B)))  # the control: this one obeys it
+    slower.check_axioms(slower.people(rows))
 
 
 def test_a_distance_that_separates_nobody_is_one(rows):

@@ -56,6 +56,9 @@ def test_a_column_that_must_not_matter_may_be_missing():
     blind = TableMetric(numeric={"age": 0.1, "income": 0})
     rows = pd.DataFrame({"age": [1, 1], "income": [np.nan, 5.0]})
     assert blind.pairwise(rows).tolist() == [[0, 0], [0, 0]]
+    for missing in ("category", {"income": 0.3}):  # not even where a weight is given for its absence
+        again = TableMetric(numeric={"age": 0.1, "income": 0}, missing=missing)
+        assert again.pairwise(rows).tolist() == [[0, 0], [0, 0]]
 
 
 def test_missing_categories_are_equal_to_each_other_only():
@@ -78,12 +81,20 @@ def test_scaled_scales_distances_up_to_mismatches_of_one():
 
 def test_describe_gives_exchange_rates_in_natural_units():
     rates = TableMetric(
-        numeric={"income": 0.01 / 4300, "age": 0.01 / 2.1, "zip": 0},
+        numeric={
+            "income": 0.01 / 4300,
+            "wealth": 0.01 / 42.5,
+            "loan to price": 0.01 / 0.228,
+            "age": 0.01 / 2.1,
+            "zip": 0,
+        },
         categorical={"race": 0, "region": 0.25},
-        units={"income": "$", "age": "years"},
+        units={"income": "$", "wealth": "$1000", "loan to price": "ratio", "age": "years"},
     ).describe()
     assert rates["one point"].tolist() == [
         "$4,300",
+        "$42,500",
+        "22.8 percentage points",
         "2.1 years",
         "must not matter",
         "must not matter",

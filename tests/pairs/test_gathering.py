@@ -109,3 +109,11 @@ def test_other_powers_have_positive_means_of_about_the_size(p):
         expected = gap.max() * ((gap / gap.max()) ** p).mean() ** (1 / p)
     assert mean_powers(X, p, kinds)[0] ** (1 / p) == pytest.approx(expected, rel=0.05 if p < 16 else 0.5)
     assert mean_powers(np.array([[0.0, 1e-300, 1e300]]), p, kinds)[0] > 0
+
+
+def test_a_pair_just_above_the_tolerance_is_gathered():
+    X, kinds = np.zeros((2, 1)), np.zeros(1, dtype=np.int8)
+    options = {"tolerance": TOLERANCE, "shortfall": SHORTFALL, "most": 10, "kinds": kinds}
+    for difference, n_pairs in ((1.1 * TOLERANCE, 1), (0.9 * TOLERANCE, 0)):
+        found = gather(X, np.array([[0.0], [difference]]), np.ones(1), 1.0, **options)
+        assert (len(found.pairs), found.complete) == (n_pairs, True)

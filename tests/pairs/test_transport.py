@@ -67,3 +67,19 @@ def test_the_same_people_in_another_order_have_the_same_optimum():
     turned = np.arange(600)[::-1]
     one, other = (potentials(X[k], mass[k], scales, 2.0, kinds).h for k in (np.arange(600), turned))
     assert mass @ one == pytest.approx(mass[turned] @ other, abs=1e-6)
+
+
+def test_two_people_nearly_a_whole_apart():
+    """Mass is dropped at the price 1: just below that, it is still sent."""
+    metric = WeightedLp([0.995])
+    assert ceiling([[0.0], [1.0]], [0, 1], metric).value == pytest.approx((1 + 0.995) / 2, abs=1e-12)
+
+
+def test_pairs_that_were_not_in_the_program_are_within_the_distance(monkeypatch):
+    monkeypatch.setattr(transport, "_NEAR", 1)  # nearly all pairs are looked for only after a solution
+    rng = np.random.default_rng(0)
+    X, mass, scales = rng.normal(size=(60, 2)), rng.choice([-1.0, 1.0], size=60), np.array([0.1, 0.05])
+    h = potentials(X, mass, scales, 1.0, np.zeros(2, dtype=np.int8)).h
+    between = np.ix_(mass > 0, mass < 0)
+    D = WeightedLp(scales).pairwise(X)
+    assert (np.subtract.outer(h, h) - D)[between].max() <= 1e-9

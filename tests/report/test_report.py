@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_report_data import METRIC, mortgage, promise, rows_of
+from test_report_data import METRIC, PANELS, costs, mortgage, promise, rows_of
 
 from likewise import TableMetric, audit
-from likewise.report import GroupScores, ReportData, Utility, UtilityPoint, render
+from likewise.report import GroupFigures, GroupScores, ReportData, render
 from likewise.report.render import embedded_json
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028{{ 7 * 7 }}"
@@ -47,6 +47,10 @@ def test_no_random_ids_no_doubled_ids_and_every_label_has_its_input():
         assert target in known
 
 
+def words_of(page):
+    return re.sub(r"<style.*?</style>|<script.*?</script>|<[^>]*>", " ", page, flags=re.DOTALL)
+
+
 def hostile():
     """A report of which every text is an attack."""
     number = "n" + HOSTILE
@@ -56,9 +60,11 @@ def hostile():
     found = audit(None, people.table, metric, predictions=scores)
     return ReportData(
         title=HOSTILE,
-        subtitle=HOSTILE,
         outcome=HOSTILE,
+        model_name=HOSTILE,
+        source=HOSTILE,
         date=HOSTILE,
+        plain=HOSTILE,
         metric=metric,
         people=people,
         guarantee=promise(metric, "sampled", HOSTILE, slack=0.01, delta=0.001, n_draws=1000),
@@ -67,8 +73,11 @@ def hostile():
         after=scores,
         audit_before=found,
         audit_after=found,
-        utility=Utility((UtilityPoint(1.0, 0.5, 0.5),), measured_on=HOSTILE),
-        groups=(GroupScores(HOSTILE, HOSTILE, 3),),
+        cost=costs(metric=metric, title=HOSTILE),
+        groups=(GroupScores(HOSTILE, HOSTILE, 3, 0.5, None, GroupFigures(0.5, 0.5, 0.5)),),
+        groups_of=HOSTILE,
+        panels=tuple(replace(panel, column=HOSTILE, levels=(HOSTILE,) * len(panel.levels)) for panel in PANELS),
+        reasons=((HOSTILE,), ()),
     )
 
 
@@ -85,7 +94,8 @@ def test_text_from_data_is_escaped_everywhere():
 @pytest.mark.parametrize(
     ("change", "absent"),
     [
-        ({"utility": None}, "utility"),
+        ({"cost": None}, "cost"),
+        ({"panels": ()}, "shapes"),
         ({"groups": ()}, "groups"),
         ({"audit_before": None, "audit_after": None}, "search"),
     ],
@@ -117,15 +127,10 @@ def test_only_one_of_the_models_may_have_scores_and_an_audit():
 def test_a_model_with_nothing_before_it_is_not_said_to_have_changed():
     data = mortgage(5)
     groups = tuple(replace(group, before=None) for group in data.groups)
-    utility = replace(data.utility, before=None)
-    words = re.sub(
-        r"<style.*?</style>|<script.*?</script>|<[^>]*>",
-        " ",
-        render(replace(data, before=None, audit_before=None, revealed=None, groups=groups, utility=utility)),
-        flags=re.DOTALL,
-    )
-    assert "This model: the worst pairs" in words
-    assert not re.findall(r"\b(?:before|smooth\w*)\b", words, flags=re.IGNORECASE)
+    alone = {"before": None, "audit_before": None, "revealed": None, "cost": None, "panels": ()}
+    words = words_of(render(replace(data, groups=groups, **alone)))
+    assert "This model: the pairs closest to their limit" in words
+    assert not re.findall(r"\b(?:before|smooth\w*|without a promise)\b", words, flags=re.IGNORECASE)
 
 
 def test_the_basis_and_the_statement_of_the_guarantee_are_on_the_page():
@@ -144,7 +149,7 @@ def test_the_worst_pair_of_the_audit_is_shown_with_what_sets_it_apart():
     words = " ".join(re.sub(r"<[^>]*>", " ", card).split())
     assert words.startswith(
         "Ann and Bob may differ by 1 point differ by 70 points What sets them apart Column First Second "
-        "income $4,000 $5,000 race must not matter x y 69 points more than they may. The other column is equal."
+        "income $4,000 $5,000 race must not matter x y The other column is equal."
     )
 
 
@@ -181,3 +186,72 @@ def test_odd_tables_render(p):
 def test_columns_named_by_numbers_render():
     metric = TableMetric({0: 0.01}, {7: 0.2})
     assert 'for="w1">7</label>' in render(ReportData("Plain", "yes", metric, rows_of(metric, [[1, "a"], [2, "b"]])))
+
+
+def test_no_metric_is_printed_as_code_and_the_page_says_what_it_is_about():
+    page = render(mortgage(5))
+    assert "TableMetric(" not in page
+    words = " ".join(words_of(page).split())
+    assert "Model model.skops, scorecard" in words
+    assert "People 597, applications in Boston" in words
+    assert "Data of 1990" in words
+
+
+def test_units_read_naturally():
+    metric = TableMetric(
+        {"loan_to_price": 0.0438, "income": 0.01 / 42.5, "debt": 0.01, "since": 0.0},
+        units={"loan_to_price": "ratio", "income": "$1000 per year", "debt": "% of income"},
+    )
+    people = rows_of(metric, [[0.8, 50, 30, 2004], [0.9, 60, 31, 2005]])
+    scores = np.array([0.2, 0.9])
+    found = audit(None, people.table, metric, predictions=scores)
+    words = " ".join(words_of(render(ReportData("", "yes", metric, people, after=scores, audit_after=found))).split())
+    assert "22.8 percentage points of loan_ to_ price" in words
+    assert "$42,500 per year of income" in words
+    assert "1 point = 1 percentage points of income" in words
+    assert "80% 90%" in words
+    assert "2004 2005" in words
+    assert "ratio" not in words.replace("Ratio", "").replace("in ratio", "")
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        (0.088, "The promise cost nothing: the Brier score, of which less is better, is 0.0880"),
+        (0.0901, "The promise cost nothing that could be measured: "),
+        (0.096, "The promise has a price: the Brier score, of which less is better, is 0.0960; that of the best model "
+                "without a promise (logistic without race and sex) is 0.0900, of a constant 0.1070"),
+        (0.108, "This model is not measurably better than giving everybody the same score: "),
+    ],
+)  # fmt: skip
+def test_the_verdict_is_what_was_measured(own, words):
+    assert words in render(replace(mortgage(5), cost=costs(own)))
+
+
+def test_a_constant_stands_beside_the_model_wherever_figures_are_shown():
+    words = " ".join(words_of(render(mortgage(5))).split())
+    assert "0.0880 Brier score (lower is better); without a promise 0.0900, a constant 0.1070" in words
+    assert "A constant 0.1070 ± 0.0010" in words
+    assert words.count("a constant") >= 3
+
+
+def test_groups_show_rates_and_their_ratios():
+    words = " ".join(words_of(render(mortgage(5))).split())
+    # 0.81 / 0.9 with the promise, 0.75 / 0.96 without.
+    assert "black 61 67.0% 76.8% 70.2% 81.0% 75.0% 0.90 0.78 82.0% 80.3%" in words
+    assert "nothing is promised about it" in words
+
+
+def test_little_reach_is_a_warning():
+    from likewise.auditing.reach import Reach
+
+    for share, warned in ((0.05, True), (0.5, False)):
+        page = render(replace(mortgage(5), reach=Reach(share, 0.3, 2.0)))
+        assert ("This distance says little" in page) == warned
+        assert "30 points away" in page
+
+
+def test_the_pair_closest_to_its_limit_is_shown_when_nothing_is_above_it():
+    words = " ".join(words_of(render(mortgage(5))).split())
+    assert "The first uses 90.0% of what it may." in words
+    assert "Applicant 1 and Applicant 3 may differ by 10 points differ by 9 points" in words

@@ -64,6 +64,12 @@ def show(browser, tmp_path):
     assert [url for url in requests if not url.startswith("data:")] == [uri for _, uri in opened]
 
 
+def opened(page):
+    """Unfold everything that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach((box) => { box.open = true; })")
+    return page
+
+
 def choose(page, first, second):
     page.select_option("#a-person", str(first))
     page.select_option("#b-person", str(second))
@@ -149,7 +155,7 @@ def test_the_page_writes_numbers_as_python_does(show):
 
 def test_a_slider_changes_words_picture_and_counts_and_reset_brings_them_back(show):
     data = mortgage(60)
-    page = show(data)
+    page = opened(show(data))
     texts = "#w0-text", "#w8-text", "#before-count", "#after-count", "#toml"
     start = [page.input_value(t) if t == "#toml" else page.inner_text(t) for t in texts]
     assert [count(page, "before"), count(page, "after")] == [
@@ -187,7 +193,7 @@ def test_the_metric_file_is_one_that_the_library_reads_whatever_the_names(show, 
 
 
 def test_the_comparer_tells_sampled_people_from_typed_ones(show):
-    page = show(mortgage(10))
+    page = opened(show(mortgage(10)))
     choose(page, 0, 1)  # they differ in race only, which must not matter
     assert page.inner_text("#verdict") == "These two count as the same person: their scores may not differ."
     assert "above their distance" in page.inner_text("#verdict-detail")
@@ -213,6 +219,9 @@ def test_everything_works_with_the_keyboard_alone(show):
     assert page.evaluate("document.activeElement.id") == "main"
 
     reached = set()
+    page.evaluate("document.getElementById('weights').querySelector('summary').focus()")
+    page.keyboard.press("Enter")  # what is folded opens
+    page.locator("#b-person").select_option("1")
     for _ in range(200):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.id"))
@@ -229,7 +238,46 @@ def test_everything_works_with_the_keyboard_alone(show):
     assert {"w0", "w9", "reset", "a-person", "b-person"} <= reached
 
 
-@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_the_page_starts_with_the_lowest_score_and_who_is_most_like_them(show):
+    data = mortgage(30)
+    page = show(data)
+    lowest = int(data.after.argmin())
+    distances = METRIC(data.people.table, data.people.table.iloc[[lowest]])
+    distances[lowest] = math.inf
+    assert page.input_value("#a-person") == str(lowest)
+    assert page.input_value("#b-person") == str(int(distances.argmin()))
+    assert page.inner_text("#a-score") == f"Score {100 * data.after[lowest]:.1f}%"
+    assert page.inner_text("#a-reasons") == data.reasons[lowest][0]
+    page.select_option("#a-person", "")  # of typed values nobody computed a score
+    assert page.inner_text("#a-score") == page.inner_text("#a-reasons") == ""
+
+
+def test_several_outcomes_differ_in_total_variation_and_numbers_in_their_own_unit(show):
+    metric = TableMetric({"age": 0.01})
+    people = rows_of(metric, [[30], [80]])
+    three = ReportData("", "c", metric, people, after=np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), shown=2)
+    page = show(three)
+    choose(page, 0, 1)
+    assert page.inner_text("#gap-after .value") == "30 points"
+    assert page.inner_text("#b-score") == "Score 50.0%"
+    wages = ReportData("", "wage", metric, people, after=np.array([2000.0, 5000.0]), output_range=(0.0, 20000.0))
+    page = show(wages)
+    choose(page, 0, 1)
+    assert page.inner_text("#gap-after .value") == "15 points"
+    assert page.inner_text("#b-score") == "Prediction 5,000"
+
+
+def test_on_paper_nothing_is_left_that_needs_a_hand(show):
+    page = show(mortgage(30))
+    page.emulate_media(media="print")
+    for hidden in ("nav", "#weights", "#compare", "#reset"):
+        assert page.is_hidden(hidden)
+    for shown in ("#promise", "#point .rates", "#shapes", "#search", "#cost .charts", "#groups", "#limits"):
+        assert page.is_visible(shown)
+    assert 1 <= page.pdf(format="A4").count(b"/Type /Page\n") <= 5
+
+
+@pytest.mark.parametrize("width", [360, 390, 768, 1280])
 def test_the_page_never_scrolls_sideways(show, width):
     names = [f"{'x' * 300}{i}" for i in range(60)]
     wide = TableMetric(dict.fromkeys(names, 0.01), units=dict.fromkeys(names, "y" * 90))
@@ -243,11 +291,12 @@ def test_the_page_never_scrolls_sideways(show, width):
     for each in data:
         page = show(each, width)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert opened(page).evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_hostile_names_show_as_text(show):
     page = show(hostile())
-    assert HOSTILE.replace("\u2028", "") in page.inner_text("label[for=w0]").replace("\u2028", "")
+    assert HOSTILE.replace("\u2028", "") in page.text_content("label[for=w0]").replace("\u2028", "")
     assert page.evaluate("document.scripts.length") == 2
     assert choose(page, 0, 1) == pytest.approx(0.5 + 0.1)
     assert page.locator("#contributions title").first.text_content().startswith(HOSTILE)
@@ -285,5 +334,5 @@ def test_odd_reports_raise_no_errors(show):
     show(mortgage(1))
     only = TableMetric(categorical={"only": 0.0}, p=math.inf)
     show(ReportData("One column", "yes", only, rows_of(only, [["a"]]).take(slice(0))))
-    show(replace(mortgage(3), guarantee=None, before=None, after=None))
+    show(replace(mortgage(3), guarantee=None, before=None, after=None, reasons=()))
     show(replace(mortgage(3), before=None, audit_before=None))

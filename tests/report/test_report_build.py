@@ -6,17 +6,30 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from likewise import SmoothedClassifier, TableMetric, WeightedLp, audit
+from likewise import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    ProjectedClassifier,
+    ProjectedRegressor,
+    SmoothedClassifier,
+    SmoothedRegressor,
+    TableMetric,
+    WeightedLp,
+    audit,
+    compare,
+)
 from likewise.enforce.base import EnforcedClassifier, Scorer
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
 from likewise.report import render
 from likewise.report.build import build_report
+from likewise.report.groups import groups_of
 
 METRIC = TableMetric({"income": 1e-4, "age": 0.01}, {"region": 0.1, "sex": 0.0}, units={"income": "$"})
 
@@ -50,12 +63,10 @@ class ShareScorer(Scorer):
 class ShareClassifier(EnforcedClassifier):
     """The shares of the classes for everybody: a model with no other inside."""
 
-    def __init__(self, metric=None, seen=None):
-        self.metric, self.seen = metric, seen
+    def __init__(self, metric=None):
+        self.metric = metric
 
     def learn(self, people, y, weights, metric):
-        if self.seen is not None:
-            self.seen.append(set(people.table.index))
         share = np.array([(y == label).mean() for label in self.classes_])
         return ShareScorer(Guarantee(metric, Curve(), "exact", "Everybody gets the same."), share)
 
@@ -67,88 +78,167 @@ def smoothed():
         make_column_transformer((OneHotEncoder(), ["region", "sex"]), remainder="passthrough"),
         LogisticRegression(max_iter=5000),
     )
-    model = SmoothedClassifier(inner, metric=METRIC, vote="soft", n_draws=40, random_state=0).fit(X[:80], y[:80])
-    return model, X[80:], y[80:]
+    return SmoothedClassifier(inner, metric=METRIC, vote="soft", n_draws=40, random_state=0).fit(X, y), X, y
 
 
-def test_the_report_holds_the_objects_of_the_model(smoothed):
-    model, X, y = smoothed
-    data = build_report(model, X, y, outcome="no", revealed=METRIC.scaled(2), title="Loans")
-    assert data.guarantee is model.guarantee_
-    assert (data.metric, data.revealed) == (METRIC, METRIC.scaled(2))
-    assert (data.title, data.outcome, data.n_population, data.n_outcomes) == ("Loans", "no", 80, 2)
-    np.testing.assert_array_equal(data.after, model.predict_proba(X)[:, 0])
-    np.testing.assert_allclose(data.before, model.estimator_.predict_proba(X)[:, 0], rtol=1e-12)
-    assert data.name(0) == "Person 1"
+@pytest.fixture(scope="module")
+def report(smoothed):
+    return build_report(*smoothed, outcome="no", revealed=METRIC.scaled(2), title="Loans", model_name="a.skops")
 
 
-def test_audits_before_and_after_leave_room_for_the_error_of_the_promise(smoothed):
-    model, X, y = smoothed
-    data = build_report(model, X, y)
+def test_the_report_holds_the_objects_of_the_model(smoothed, report):
+    model, X, _ = smoothed
+    assert report.guarantee is model.guarantee_
+    assert (report.metric, report.revealed) == (METRIC, METRIC.scaled(2))
+    assert (report.title, report.outcome, report.n_population, report.shown) == ("Loans", "no", 160, 0)
+    assert (report.kind, report.model_name) == ("smoothed", "a.skops")
+    np.testing.assert_array_equal(report.after, model.predict_proba(X))
+    np.testing.assert_allclose(report.before, model.estimator_.predict_proba(X), rtol=1e-12)
+    assert report.name(0) == "row 0"
+
+
+def test_audits_before_and_after_leave_room_for_the_error_of_the_promise(smoothed, report):
+    model, X, _ = smoothed
     expected = audit(model.estimator_, X, METRIC, tolerance=model.guarantee_.epsilon)
     assert model.guarantee_.epsilon > 0
-    assert data.audit_before.n_violations == expected.n_violations > 0
-    assert data.audit_after.n_violations == 0
+    assert report.audit_before.n_violations == expected.n_violations > 0
+    assert report.audit_after.n_violations == 0
 
 
-def test_the_cost_is_measured_on_the_same_inner_model(smoothed):
-    model, X, y = smoothed
-    utility = build_report(model, X, y).utility
-    assert [point.factor for point in utility.points] == [0.25, 0.5, 1, 2, 4]
-    chosen = utility.points[2]
-    assert chosen.accuracy == model.score(X, y)
-    assert utility.before.accuracy == model.estimator_.score(X, y)
-    # A looser metric needs less noise, and no model beats the ceiling.
-    assert utility.points[0].confidence < chosen.confidence < utility.points[-1].confidence < utility.before.confidence
-    assert all(point.confidence < point.ceiling for point in utility.points)
+def test_the_closest_pairs_are_those_of_brute_force(smoothed, report):
+    model, X, _ = smoothed
+    scores, D = model.predict_proba(X)[:, 1], METRIC.pairwise(X)
+    used = np.abs(scores[:, None] - scores) / np.minimum(1, D + model.guarantee_.epsilon)
+    used[(D < 0.002) | (D >= 1)] = 0
+    first = report.closest.iloc[0]
+    assert first["difference"] / (first["distance"] + model.guarantee_.epsilon) == pytest.approx(used.max())
+    assert D[first["row_a"].astype(int), first["row_b"].astype(int)] == pytest.approx(first["distance"])
+    people = report.closest[["row_a", "row_b"]].to_numpy().ravel()
+    assert len(set(people)) == len(people)
 
 
-def test_groups_are_of_the_columns_that_must_not_matter(smoothed):
-    model, X, y = smoothed
-    groups = build_report(model, X, y).groups
-    assert [(group.column, group.group) for group in groups] == [("sex", "female"), ("sex", "male")]
-    men = (X["sex"] == "male").to_numpy()
-    assert groups[1].n == men.sum()
-    assert groups[1].after[0] == pytest.approx(model.score(X[men], y[men]))
-    assert groups[1].before[1] == pytest.approx(model.estimator_.predict_proba(X[men])[:, 1].mean())
+def test_figures_and_groups_are_of_the_same_people_held_out(smoothed, report):
+    _, X, y = smoothed
+    table = report.cost.comparison.table
+    assert report.cost.plain == "the model inside"  # it is not boosting, so it stands beside it
+    assert {"constant", "this model", "linear", "boosting"} < set(table.index)
+    assert table.loc["this model", "people"] == len(y)
+    women, men = (group for group in report.groups if group.column == "sex")
+    assert (women.group, men.group, women.n + men.n) == ("female", "male", len(y))
+    for side, way in (("after", "this model"), ("before", "the model inside")):
+        right = (women.n * getattr(women, side).right + men.n * getattr(men, side).right) / len(y)
+        # The table's figure is the mean over folds, which differ in size by one person.
+        assert right == pytest.approx(table.loc[way, "accuracy"], abs=0.01)
+    assert men.actual == pytest.approx((y[X["sex"] == "male"] == "no").mean())
+    assert set(report.cost.ceilings) == {0.25, 0.5, 1, 2, 4}
+    assert all(0.5 < report.cost.ceilings[s] <= 1 for s in report.cost.ceilings)
 
 
-def test_a_model_with_no_other_inside_has_no_before():
-    X, y = applicants(60)
-    data = build_report(ShareClassifier(METRIC).fit(X, y), X, y)
-    assert (data.before, data.audit_before, data.utility.before) == (None, None, None)
-    assert all(group.before is None for group in data.groups)
+def test_nobody_is_measured_by_a_model_that_has_learned_from_them():
+    X, y = applicants(61)
+    seen = []
+
+    class Spy(ShareClassifier):
+        def learn(self, people, y, weights, metric):
+            seen.append(set(people.table.index))
+            return super().learn(people, y, weights, metric)
+
+    data = build_report(Spy(METRIC).fit(X, y), X, y)
+    for fold, learned in zip(data.cost.comparison.folds, seen[1:4], strict=True):
+        assert learned == set(fold.trained)
+        assert not learned & set(fold.held_out)
+    assert data.kind == ""
+    assert data.plain == "boosting, trained on the same people"
     assert "Everybody gets the same." in render(data)
 
 
-def test_who_is_measured_is_not_among_those_trained_on_anew():
-    X, y = applicants(61)
-    seen = []
-    model = ShareClassifier(METRIC, seen).fit(X, y)
-    # clone copies a list, so that the sets of the refitted models arrive only if it is shared.
-    model.with_metric = lambda metric: ShareClassifier(metric, seen)
-    utility = build_report(model, X, y).utility
-    assert seen[1:] == [set(range(1, 62, 2))] * 5
-    others = y[1::2]
-    share = (y[::2] == "yes").mean()
-    assert utility.points[0].accuracy == (others == ("yes" if share > 0.5 else "no")).mean()
-    assert "30 people" in utility.measured_on
-    assert "31 others" in utility.measured_on
+def test_an_additive_model_brings_its_shapes_and_reasons():
+    X, y = applicants(150)
+    model = AdditiveClassifier(METRIC, penalty=0.01).fit(X, y)
+    data = build_report(model, X, y, outcome="no")
+    assert {panel.column for panel in data.panels} == {"income", "age", "region"}
+    rows = model.reasons(X, n=3, outcome="no").iloc[0]
+    assert [f"{reason} against the average person" for reason in data.reasons[0]] == [r for r in rows if r]
+    page = render(data)
+    assert page.count('<figure class="shape">') == 3
+    assert data.reasons[0][0].split(":")[0] in page
 
 
-def test_too_few_people_leave_the_cost_out(smoothed):
+@pytest.mark.parametrize("way", ["additive", "projection", "smoothing"])
+def test_numbers_have_a_report_by_every_way(way):
+    X, _ = applicants(120)
+    y = 2.0 * X["income"] + 10 * X["age"]
+    inner = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["region", "sex"]), remainder="passthrough"), Ridge()
+    )
+    model = {
+        "additive": AdditiveRegressor(METRIC, penalty=0.01),
+        "projection": ProjectedRegressor(inner, metric=METRIC),
+        "smoothing": SmoothedRegressor(inner, metric=METRIC, n_draws=40, random_state=0),
+    }[way].fit(X, y)
+    data = build_report(model, X, y, outcome="wage")
+    assert data.output_range == model.output_range_
+    assert data.audit_after.n_violations == 0
+    assert {"rmse", "r2"} < set(data.cost.comparison.table)
+    assert data.groups[0].after.rate is None
+    page = render(data)
+    assert "R2" in page
+    assert "cut-off" not in page
+
+
+def test_several_classes_have_a_report():
+    X, _ = applicants(150)
+    y = np.array(["low", "middle", "high"])[np.digitize(X["income"], [4000, 6000])]
+    data = build_report(AdditiveClassifier(METRIC, penalty=0.01).fit(X, y), X, y, outcome="middle")
+    assert data.shares["after"].shape == (150, 3)
+    assert data.audit_after.n_violations == 0
+    assert "The model knows 3 outcomes" in render(data)
+
+
+def test_a_model_that_came_ready_made_is_said_to_know_the_people(smoothed):
+    model, X, y = smoothed
+    frozen = ProjectedClassifier(FrozenEstimator(model.estimator_), metric=METRIC).fit(X, y)
+    data = build_report(frozen, X, y)
+    assert data.cost.is_given
+    assert "was given ready-made" in render(data)
+
+
+def test_too_few_people_leave_the_cost_out():
     X, y = applicants(40)
     model = ShareClassifier(METRIC).fit(X, y)
-    for one in (model, smoothed[0]):
-        assert build_report(one, X[:1], y[:1]).utility is None
-    assert build_report(model, X[y == "no"], y[y == "no"]).utility is None
+    for few in (slice(1), np.flatnonzero(y == "no")):
+        data = build_report(model, X.iloc[few], y[few])
+        assert (data.cost, data.groups, data.before) == (None, (), None)
+        render(data)
 
 
-def test_people_of_a_long_table_keep_their_numbers():
+def test_people_of_a_long_table_keep_their_numbers_and_names():
     X, y = applicants(4000)
-    data = build_report(ShareClassifier(METRIC).fit(X, y), X, y)
+    model = ShareClassifier(METRIC).fit(X, y)
+    data = build_report(model, X, y)
     assert (len(data.people), data.n_population) == (3000, 4000)
-    assert data.name(2999) == "Person 4000"
+    assert data.name(2999) == "row 3999"
+    named = build_report(model, X[:30].set_axis([f"id {7 * i}" for i in range(30)]), y[:30])
+    assert named.name(2) == "id 14"
+
+
+def test_numbers_that_must_not_matter_are_groups_in_bands():
+    metric = TableMetric({"income": 1e-4, "age": 0.0}, {"sex": 0.0}, units={"age": "years"})
+    X, y = applicants(200)
+    answers = np.stack([np.linspace(0, 1, 200), 1 - np.linspace(0, 1, 200)], axis=1)
+    answers[::10] = np.nan  # not measured
+    found = groups_of(X, metric, y, {"before": None, "after": answers}, np.array(["no", "yes"]), 0)
+    ages = [group for group in found if group.column == "age"]
+    assert sum(group.n for group in ages) == 180
+    assert min(group.n for group in ages) > 30
+    assert ages[0].group.startswith("up to ")
+    assert ages[-1].group.startswith("above ")
+    assert found[0].column == "sex"  # categories first
+    edge = int(ages[0].group.split()[2])
+    young = (X["age"] <= edge).to_numpy() & ~np.isnan(answers[:, 0])
+    assert ages[0].n == young.sum()
+    assert ages[0].after.mean == pytest.approx(answers[young, 0].mean())
+    assert ages[0].after.rate == pytest.approx((answers[young, 0] > 0.5).mean(), abs=0.02)
 
 
 def test_what_cannot_be_reported_is_refused_with_the_cure():
@@ -158,6 +248,11 @@ def test_what_cannot_be_reported_is_refused_with_the_cure():
         build_report(model, X, y, outcome="maybe")
     with pytest.raises(ValueError, match="y must hold classes of the model, no, yes; got 'perhaps'"):
         build_report(model, X, np.full(30, "perhaps"))
+    other = compare(X, y, METRIC, ["linear"], cv=2)
+    with pytest.raises(
+        ValueError, match="comparison must be of these 30 people, with a ShareClassifier among the ways"
+    ):
+        build_report(model, X, y, comparison=other)
     plain = ShareClassifier(WeightedLp([1.0])).fit(X[["age"]], y)
     with pytest.raises(TypeError, match="metric that takes tables"):
         build_report(plain, X[["age"]], y)

@@ -8,9 +8,13 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp, audit
+from likewise.auditing.comparison import Comparison
+from likewise.auditing.holdout import Fold, Showing
+from likewise.auditing.pricing import Price
+from likewise.enforce.additive.panels import Panel
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
-from likewise.report import GroupScores, ReportData, Utility, UtilityPoint
+from likewise.report import Cost, GroupFigures, GroupScores, ReportData
 
 HISTORIES = ["no late payments", "one or two late payments", "more late payments"]
 METRIC = TableMetric(
@@ -89,6 +93,57 @@ def rows_of(metric, rows, names=None):
     return metric.people(pd.DataFrame(rows, columns=metric.columns, index=names))
 
 
+FOLDS = tuple(Fold(np.flatnonzero(np.arange(90) % 3 != k), np.arange(k, 90, 3), np.arange(30)) for k in range(3))
+
+
+def showing(title, brier, *, promise=True, violations=0, tilt=0.01, **figures):
+    """What a model showed: a Brier score that differs between folds by `tilt`, and whatever else is given."""
+    losses = brier * (1 + tilt * (np.arange(90) % 3 - 1))
+    row = {"title": title, "brier": brier, "brier_se": 0.001, "auc": 0.8, "accuracy": 0.88, "log_loss": 0.3}
+    row |= {"confidence": 0.82, "confidence_se": 0.002, "people": 90, "violations": violations, "pairs": 1305}
+    row |= {"promise": promise, "level": "exact" if promise else "none", "epsilon": 0.0 if promise else math.nan}
+    row |= {"evaluations": 1, "microseconds": 10.0, "fit_seconds": 0.1, "note": ""}
+    return Showing(row | figures, losses, np.full((90, 2), 0.5), promise and not violations)
+
+
+def costs(own=0.088, metric=METRIC, title="additive"):
+    """Figures of four models, and of one of them under five metrics."""
+    showings = {
+        "constant": showing("constant (base rate)", 0.107, auc=0.5, accuracy=0.877, confidence=0.785),
+        "additive": showing(title, own, tilt=-0.01),  # good where the others are bad, so differences have errors
+        "linear": showing("logistic without race and sex", 0.09, promise=False, violations=40),
+        "boosting": showing("boosting", 0.098, promise=False, violations=300, confidence=0.845),
+    }
+    scales = {s: showing(title, own + 0.003 / s, confidence=0.83 - 0.01 / s) for s in (0.25, 0.5, 1.0, 2.0, 4.0)}
+    price = Price(title, scales, showings["constant"], showings["boosting"], FOLDS, "classes", metric)
+    ceilings = {s: 0.95 - 0.01 / s for s in scales}
+    return Cost(Comparison(showings, {}, FOLDS, "classes", metric), "additive", "boosting", False, price, ceilings, 90)
+
+
+PANELS = (
+    Panel(
+        "income",
+        np.array([900.0, 4500.0, 8000.0]),
+        np.array([-0.5, 0.0, 0.2]),
+        np.array([-0.5, 0.0, -0.4]),
+        np.array([0.5, 0.0, 0.4]),
+        np.array([True, False]),
+        (),
+        -0.3,
+    ),
+    Panel(
+        "credit history",
+        None,
+        np.array([-0.7, 0.1]),
+        np.array([-0.7, -0.7]),
+        np.array([0.1, 0.1]),
+        np.array([True, True]),
+        ("more late payments", "no late payments"),
+        None,
+    ),
+)
+
+
 def mortgage(n_people=200):
     """A report on mortgage applications, with every section."""
     rng = np.random.default_rng(7)
@@ -98,10 +153,12 @@ def mortgage(n_people=200):
     people = everybody.take(slice(n_people))
     before, after = np.array([_scores(row) for row in rows[:n_people]]).reshape(-1, 2).T
     audits = [audit(None, people.table, METRIC, predictions=x) if n_people > 1 else None for x in (before, after)]
-    factors = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
     return ReportData(
         title="Mortgage applications",
-        subtitle="597 applications in Boston, gradient-boosted trees",
+        model_name="model.skops",
+        source="applications in Boston",
+        date="1990",
+        kind="additive",
         outcome="loan approved",
         metric=METRIC,
         people=people,
@@ -111,21 +168,22 @@ def mortgage(n_people=200):
         after=after,
         audit_before=audits[0],
         audit_after=audits[1],
-        utility=Utility(
-            tuple(
-                UtilityPoint(f, 0.892 - 0.03 / (1 + 3 * f), 0.85 - 0.13 / (1 + 1.2 * f), 0.95 - 0.16 / (1 + 2.5 * f))
-                for f in factors
-            ),
-            UtilityPoint(math.inf, 0.897, 0.862),
-            "597 applications that were not used in training",
+        closest=pd.DataFrame({"row_a": [0], "row_b": [2], "difference": [0.09], "distance": [0.1]})
+        if n_people > 2
+        else None,
+        cost=costs(),
+        groups=tuple(
+            GroupScores(column, group, n, actual, GroupFigures(*before), GroupFigures(*after))
+            for column, group, n, actual, before, after in (
+                ("race", "black", 61, 0.67, (0.702, 0.75, 0.803), (0.768, 0.81, 0.82)),
+                ("race", "white", 481, 0.9, (0.902, 0.96, 0.917), (0.868, 0.9, 0.898)),
+                ("sex", "female", 179, 0.86, (0.861, 0.93, 0.888), (0.846, 0.92, 0.877)),
+                ("sex", "male", 418, 0.88, (0.866, 0.95, 0.9), (0.851, 0.93, 0.885)),
+            )
         ),
-        groups=(
-            GroupScores("race", "black", 61, (0.803, 0.702), (0.82, 0.768)),
-            GroupScores("race", "hispanic", 55, (0.836, 0.744), (0.836, 0.79)),
-            GroupScores("race", "white", 481, (0.917, 0.902), (0.898, 0.868)),
-            GroupScores("sex", "female", 179, (0.888, 0.861), (0.877, 0.846)),
-            GroupScores("sex", "male", 418, (0.9, 0.866), (0.885, 0.851)),
-        ),
+        groups_of="597 people, each held out once",
+        panels=PANELS,
+        reasons=tuple((f"income is ${i + 1}: -0.30 log-odds",) for i in range(n_people)),
         n_population=597,
     )
 
@@ -141,7 +199,7 @@ def test_the_page_shows_at_most_200_people_spread_over_all():
 def test_people_are_named_by_the_index_of_their_table():
     assert mortgage(2).name(1) == "Applicant 2"
     people = rows_of(TableMetric({"age": 0.01}), [[30], [40]], [7, 12])
-    assert ReportData("Ages", "yes", TableMetric({"age": 0.01}), people).name(1) == "Person 12"
+    assert ReportData("Ages", "yes", TableMetric({"age": 0.01}), people).name(1) == "row 12"
 
 
 def test_a_metric_of_arrays_is_refused_with_the_cure():
@@ -158,6 +216,8 @@ def test_objects_that_do_not_belong_together_are_refused():
         ({"audit_after": mortgage(4).audit_after}, "audit_after must search these people"),
         ({"audit_before": replace(data.audit_before, metric=other)}, "audit_before must search these people"),
         ({"before": data.before[:3]}, "before must hold one probability for each"),
+        ({"output_range": (0.0, 0.1)}, "before must hold one number within"),
+        ({"reasons": data.reasons[:2]}, "reasons must be of each of the 5 people"),
         ({"after": 2 * data.after}, "after must hold one probability for each"),
         ({"after": np.full(5, np.nan)}, "after must hold one probability for each"),
     ):
@@ -173,3 +233,22 @@ def test_people_whom_the_metric_refuses_or_the_coding_does_not_know_are_refused(
     unknown = metric.people(pd.DataFrame({"age": [30], "region": ["west"]}), people.coding)
     with pytest.raises(ValueError, match="coded with all of their categories"):
         ReportData("", "", metric, unknown)
+
+
+def test_several_classes_differ_in_total_variation_and_numbers_by_shares_of_their_range():
+    metric = TableMetric({"age": 0.01})
+    people, pair = rows_of(metric, [[30], [40]]), ([0], [1])
+    three = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
+    assert ReportData("", "c", metric, people, after=three).differences("after", *pair) == pytest.approx(0.3)
+    two = np.array([[0.5, 0.5], [0.2, 0.8]])
+    for shown in (0, 1):
+        data = ReportData("", "c", metric, people, after=two, shown=shown)
+        assert data.differences("after", *pair) == pytest.approx(0.3)
+        assert data.shares["after"][:, 0].tolist() == two[:, shown].tolist()
+    wages = ReportData("", "wage", metric, people, after=np.array([20.0, 50.0]), output_range=(0.0, 200.0))
+    assert wages.differences("after", *pair) == pytest.approx(0.15)
+
+
+def test_a_cost_is_of_ways_that_were_compared():
+    with pytest.raises(ValueError, match="own and plain must be ways of the comparison; got 'smoothing'"):
+        replace(costs(), own="smoothing")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,119 +19,88 @@ if TYPE_CHECKING:
     from likewise.app.tables import Dialect
 
 _BY = ("additive", "network", "projection", "smoothing", "augmented")
-_folds = click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
-_draws = click.option("--draws", type=click.IntRange(1), default=100, show_default=True, help="For smoothing.")
-_out = click.option("--out", type=options.FILE, help="Write the table as CSV.")
+
+
+def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what both commands share: people and a metric to measure with, folds, and a file for the table.
+
+    The function gets what `likewise.compare` and `likewise.price` take, and returns what these do, facts about it,
+    and what to do next, with ``{table}``, ``{target}`` and ``{metric}`` in it.
+    """
+
+    @click.argument("table", type=options.FILE)
+    @options.target
+    @options.task
+    @options.metric
+    @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
+    @click.option("--draws", type=click.IntRange(1), default=100, show_default=True, help="For smoothing.")
+    @click.option("--out", type=options.FILE, help="Write the table as CSV.")
+    @options.force
+    @command
+    @options.reads_table
+    @functools.wraps(function)
+    def wrapped(
+        say: Say,
+        table: Path,
+        target: str,
+        task: Task | None,
+        metric_file: Path,
+        folds: int,
+        draws: int,
+        out: Path | None,
+        force: bool,
+        dialect: Dialect,
+        **asked: Any,
+    ) -> None:
+        from likewise.app.commands import learnable_under
+        from likewise.app.files import check_free
+        from likewise.app.tables import hinted
+
+        if out is not None:
+            check_free(out, table, metric_file, force=force)
+        data, metric = learnable_under(table, target, metric_file, dialect=dialect, task=task, note=say.note)
+        shared = {"cv": folds, "task": data.kind, "n_draws": draws, "verbose": not say.as_json}
+        found, facts, then = function(data.X, data.y, metric, **asked, **shared)
+        say(str(found), **facts)
+        _write(say, found.table, out)
+        say.finish(then.format(table=hinted(table), target=target, metric=metric_file))
+
+    return wrapped
 
 
 @click.command()
-@click.argument("table", type=options.FILE)
-@options.target
-@options.task
-@options.metric
 @click.option("--way", "ways", multiple=True, type=click.Choice(_BY), help="Only these; may be given several times.")
-@_folds
-@_draws
-@_out
-@options.force
-@command
-@options.reads_table
-def compare(
-    say: Say,
-    table: Path,
-    target: str,
-    task: Task | None,
-    metric_file: Path,
-    ways: tuple[str, ...],
-    folds: int,
-    draws: int,
-    out: Path | None,
-    force: bool,
-    dialect: Dialect,
-) -> None:
+@_measuring
+def compare(X: Any, y: Any, metric: Any, ways: tuple[str, ...], **shared: Any) -> Any:
     """Compare the ways to enforce a metric on people held out, beside a constant and models without a promise.
 
     Example: likewise compare loans.csv --target approved --metric metric.toml --way additive
     """
     from likewise import compare as fit_all
-    from likewise.app.commands import learnable_under
-    from likewise.app.files import check_free
-    from likewise.app.tables import hinted
 
-    if out is not None:
-        check_free(out, table, metric_file, force=force)
-    data, chosen = learnable_under(table, target, metric_file, dialect=dialect, task=task, note=say.note)
-    result = fit_all(
-        data.X,
-        data.y,
-        chosen,
-        ways=[*ways, "linear"] if ways else "auto",
-        cv=folds,
-        task=data.kind,
-        n_draws=draws,
-        verbose=not say.as_json,
-    )
+    result = fit_all(X, y, metric, ways=[*ways, "linear"] if ways else "auto", **shared)
     best = result.best()
-    say(str(result), best=best.name, reason=best.reason, measured_on=result.measured_on)
-    _write(say, result.table, out)
     by = best.name if best.name in _BY[:-1] else "auto"
-    say.finish(f"likewise enforce {hinted(table)} --target {target} --metric {metric_file} --by {by}")
+    facts = {"best": best.name, "reason": best.reason, "measured_on": result.measured_on}
+    return result, facts, f"likewise enforce {{table}} --target {{target}} --metric {{metric}} --by {by}"
 
 
 @click.command()
-@click.argument("table", type=options.FILE)
-@options.target
-@options.task
-@options.metric
 @click.option("--by", type=click.Choice(_BY), default="additive", show_default=True)
 @click.option(
     "--scale", "scales", multiple=True, type=float, help="Factor on all distances; may be given several times."
 )
-@_folds
-@_draws
-@_out
-@options.force
-@command
-@options.reads_table
-def price(
-    say: Say,
-    table: Path,
-    target: str,
-    task: Task | None,
-    metric_file: Path,
-    by: str,
-    scales: tuple[float, ...],
-    folds: int,
-    draws: int,
-    out: Path | None,
-    force: bool,
-    dialect: Dialect,
-) -> None:
+@_measuring
+def price(X: Any, y: Any, metric: Any, by: str, scales: tuple[float, ...], **shared: Any) -> Any:
     """Say what a stricter or looser metric costs: the same scores for distances of other sizes.
 
     Example: likewise price loans.csv --target approved --metric metric.toml --scale 0.5 --scale 1 --scale 2
     """
     from likewise import price as measure_all
-    from likewise.app.commands import learnable_under
-    from likewise.app.files import check_free
 
-    if out is not None:
-        check_free(out, table, metric_file, force=force)
-    data, chosen = learnable_under(table, target, metric_file, dialect=dialect, task=task, note=say.note)
-    curve = measure_all(
-        data.X,
-        data.y,
-        chosen,
-        list(scales) or [0.25, 0.5, 1, 2, 4],
-        way=by,
-        cv=folds,
-        task=data.kind,
-        n_draws=draws,
-        verbose=not say.as_json,
-    )
-    say(str(curve), meets=curve.meets)
-    _write(say, curve.table, out)
-    say.finish(f"likewise metric {table} --target {target} --scale FACTOR --out {metric_file} --force")
+    curve = measure_all(X, y, metric, list(scales) or [0.25, 0.5, 1, 2, 4], way=by, **shared)
+    then = "likewise metric {table} --target {target} --scale FACTOR --out {metric} --force"
+    return curve, {"meets": curve.meets}, then
 
 
 def _write(say: Say, table: pd.DataFrame, out: Path | None) -> None:

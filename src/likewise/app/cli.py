@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from likewise import __version__
 from likewise.app import choosing, making, options, using
 from likewise.app.console import Say, command
 from likewise.errors import InvalidInputError
@@ -18,7 +19,7 @@ _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="likewise")
+@click.version_option(__version__, prog_name="likewise")
 def main() -> None:
     """Individual fairness with guarantees: similar people are treated similarly.
 
@@ -49,9 +50,12 @@ def demo(say: Say, out: Path) -> None:
 @main.command()
 @click.argument("model", type=options.FILE)
 @click.argument("table", type=options.FILE)
-@click.option("--target", required=True, help="Column with the known outcome.")
+@options.target
 @click.option("--outcome", help="Value of the target whose probability is shown; the last one by default.")
+@click.option("--id", "id_column", help="Column that names people; by default the row, counted from 0.")
+@click.option("--date", help="Of the data, as it is to be shown; by default the date of the table's file.")
 @click.option("--title", default="How alike people are treated", show_default=True)
+@click.option("--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="To hold people out.")
 @click.option("--out", type=options.FILE, default=Path("report.html"), show_default=True)
 @options.force
 @command
@@ -62,30 +66,53 @@ def report(
     table: Path,
     target: str,
     outcome: str | None,
+    id_column: str | None,
+    date: str | None,
     title: str,
+    folds: int,
     out: Path,
     force: bool,
     dialect: Dialect,
 ) -> None:
     """Write an offline page that explains a model to people who are not engineers.
 
-    Give it people whom the model has not seen: what is measured on those it learned from is too good.
+    Pairs are searched with the model as it is. How good it is, is measured on people held out, by models of its kind
+    that are trained anew on folds of the table: it may be the table that the model has learned from.
 
     Example: likewise report model.skops loans.csv --target approved --out report.html
     """
-    from likewise.app.commands import people_and_outcomes, write_report
+    from likewise._extras import need
+    from likewise.app.commands import date_of, people_and_outcomes, write_report
     from likewise.app.files import check_free, load_model
     from likewise.app.tables import named
 
+    need("jinja2", "A report")  # before the measuring, which takes longest
     check_free(out, model, table, force=force)
-    smoothed = load_model(model)
-    if not hasattr(smoothed, "classes_"):
-        raise InvalidInputError(f"The page is about models of classes; {model} predicts numbers.")
+    fitted = load_model(model)
     data = people_and_outcomes(
-        table, target, dialect=dialect, task="classification", metric=smoothed.guarantee_.metric, note=say.note
+        table,
+        target,
+        dialect=dialect,
+        task="classification" if hasattr(fitted, "classes_") else "regression",
+        metric=fitted.guarantee_.metric,
+        names=id_column,
+        note=say.note,
     )
-    with say.busy("Measuring"):
-        write_report(smoothed, data.X, data.y, out, outcome=outcome, title=title, subtitle=f"{named(table)}, {target}")
+    if not data.classify and outcome is not None:
+        raise InvalidInputError(f"--outcome is for kinds of outcomes; {model} predicts a number.")
+    write_report(
+        fitted,
+        data.X,
+        data.y,
+        out,
+        outcome=outcome if data.classify else target,
+        cv=folds,
+        verbose=not say.as_json,
+        title=title,
+        model_name=model.name,
+        source=named(table),
+        date=date_of(table) if date is None else date,
+    )
     say(f"Wrote {out}", report_file=str(out))
     say.finish(f"open {out} in a browser")
 
@@ -101,9 +128,11 @@ def reproduce(say: Say, datasets: tuple[str, ...], quick: bool, rows: int | None
 
     Example: likewise reproduce adult compas --quick
     """
+    from likewise._extras import need
     from likewise.experiments import DATASETS
     from likewise.experiments import reproduce as run
 
+    need("matplotlib", "The figure")  # before the experiments, which take an hour
     run(datasets or DATASETS, quick=quick, rows=rows, out=out, verbose=not say.as_json)
     say(f"Wrote {out}", directory=str(out))
     say.finish()

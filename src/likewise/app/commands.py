@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,11 +69,15 @@ def people_and_outcomes(
     dialect: Dialect | None = None,
     task: Task | None = None,
     metric: TableMetric | None = None,
+    names: str | None = None,
     note: Note = no_note,
 ) -> Learnable:
-    """Read a table and split off its target; where a metric is given, its columns only."""
+    """Read a table and split off its target; where a metric is given, its columns only.
+
+    The column `names` becomes the index, as "id 17".
+    """
     given, where = read_table(path, dialect, note), named(path)
-    for name in (target, *drop):
+    for name in (target, *drop, *([] if names is None else [names])):
         if name not in given.columns:
             raise FileError(f"{where} has no column {name!r}; it has {', '.join(map(repr, given.columns))}.")
     given = given.drop(columns=[name for name in drop if name != target])
@@ -83,7 +88,9 @@ def people_and_outcomes(
         raise FileError(f"{where}: the target {target!r} is missing in some rows. Drop these first.")
     X = table.drop(columns=target)
     if metric is not None:
-        X = columns_of(X, metric, path, note)
+        X = columns_of(X, metric, path, note, aside=[] if names is None else [names])
+    if names is not None:
+        X = X.set_axis([f"{names} {name}" for name in given[names]])
     if not X.shape[1]:
         raise FileError(f"{where} has no column but the target, so there is nothing to predict it from.")
     units = dict.fromkeys(date_columns(given[X.columns], X), "days")
@@ -123,7 +130,7 @@ def columns_of(
 ) -> pd.DataFrame:
     """The columns that the metric names, in the order of the table; those `aside` are not missed."""
     where = named(path)
-    absent = [name for name in metric.columns if name not in table.columns]
+    absent = [name for name in metric.columns if name not in table.columns and name not in metric.hidden]
     if absent:
         raise FileError(f"{where} has no column {absent[0]!r}, which the metric names; it has {list(table.columns)}.")
     others = [str(name) for name in table.columns if name not in metric.columns and name not in aside]
@@ -319,6 +326,15 @@ def read_key(path: str | Path) -> bytes:
     if len(key) < 16:
         raise FileError(f"{path} must hold a secret of at least 16 bytes; it has {len(key)}. Try: openssl rand 32.")
     return key
+
+
+def date_of(path: str | Path) -> str:
+    """When a file was last changed, as people write it; empty for what is no file."""
+    try:
+        day = datetime.fromtimestamp(Path(path).stat().st_mtime)
+    except OSError:
+        return ""
+    return f"{day.day} {day:%B %Y}"
 
 
 def write_report(model: Any, X: pd.DataFrame, y: npt.NDArray[Any], path: str | Path, **words: Any) -> None:

@@ -92,9 +92,7 @@ def load_inner(path: str | Path) -> Any:
     except FileNotFoundError:
         raise FileError(f"There is no model file {path}.") from None
     except Exception as error:  # whatever a damaged archive leads to
-        raise FileError(
-            f"{path} is not a model saved with skops, or it is damaged ({' '.join(str(error).split())[:120]})."
-        ) from None
+        raise FileError(f"{path} is not a model saved with skops, or it is damaged ({type(error).__name__}).") from None
     if unknown:
         raise FileError(f"{path} holds objects of type {unknown[0]}, which likewise does not load.")
     if not hasattr(model, "predict"):
@@ -112,7 +110,7 @@ def model_from_bytes(data: bytes, name: str) -> Any:
         document = None if unknown else skops.io.loads(data, trusted=types)
     except Exception as error:  # whatever a damaged archive leads to
         raise FileError(
-            f"{name} is not a model saved by likewise, or it is damaged ({' '.join(str(error).split())[:120]})."
+            f"{name} is not a model saved by likewise, or it is damaged ({type(error).__name__})."
         ) from None
     if unknown:
         raise FileError(f"{name} holds objects of type {unknown[0]}, which likewise does not load.")

@@ -105,7 +105,7 @@ def metric(
 
 
 @click.command()
-@click.argument("table", type=options.FILE)
+@click.argument("table", type=options.TABLE)
 @options.target
 @options.task
 @options.metric
@@ -139,6 +139,8 @@ def metric(
 @click.option("--out", type=options.FILE, default=Path("model.skops"), show_default=True)
 @options.force
 @click.option("--seed", type=int, default=None, help="For repeatable runs; without it the seed is secret.")
+@options.cluster
+@options.scratch
 @command
 @options.reads_table
 def enforce(
@@ -159,6 +161,8 @@ def enforce(
     out: Path,
     force: bool,
     seed: int | None,
+    cluster: str | None,
+    scratch: Path | None,
     dialect: Dialect,
 ) -> None:
     """Train a model that provably respects a metric: the best way, or the one asked for.
@@ -166,15 +170,34 @@ def enforce(
     Columns of the table that the metric does not name are left out. Some people are held out, and the model is measured
     on them, beside a constant and the model without a promise.
 
+    With --by additive, a directory of Parquet files is read in partitions, so it need not fit this machine; with
+    --cluster, other machines take the sums. Nobody is held out then.
+
     Example: likewise enforce loans.csv --target approved --metric metric.toml --by additive --out model.skops
     """
     from likewise import compare
     from likewise.app.commands import estimator_by, inner_model, learn_and_measure, learnable_under
     from likewise.app.files import check_free, save_model
+    from likewise.app.large_tables import fit_additive, in_partitions
     from likewise.app.tables import hinted
     from likewise.auditing.reach import measure_reach
 
     check_free(out, table, metric_file, force=force)
+    if in_partitions(table, cluster):
+        with say.busy("Fitting, block by block"):
+            model = fit_additive(
+                table, target, metric_file, by=by, task=task, seed=seed, cluster=cluster, scratch=scratch
+            )
+        save_model(model, out)
+        guarantee = model.guarantee_
+        say(guarantee.statement, statement=guarantee.statement, level=guarantee.level)
+        say("\nNobody was held out, so nothing was measured: the report measures on people it has not seen.")
+        say(f"\nWrote {out}", model_file=str(out), epsilon=guarantee.epsilon, delta=guarantee.delta)
+        say.finish(
+            f"likewise report {out} PEOPLE_IT_HAS_NOT_SEEN.csv --target {target}",
+            f"likewise audit {table} --model {out}",
+        )
+        return
     data, chosen = learnable_under(table, target, metric_file, dialect=dialect, task=task, note=say.note)
     plain = inner_model(data, inner)
     if by == "auto":
@@ -206,7 +229,7 @@ def enforce(
     say.finish(
         f"likewise score {out} NEW_PEOPLE.csv --out scores.csv",
         f"likewise audit {hinted(table)} --model {out}",
-        f"likewise report {out} PEOPLE_IT_HAS_NOT_SEEN.csv --target {target}",
+        f"likewise report {out} {hinted(table)} --target {target}",
     )
 
 

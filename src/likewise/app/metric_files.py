@@ -10,7 +10,8 @@ from typing import Any
 
 from likewise.app.files import atomic_write
 from likewise.errors import FileError
-from likewise.metrics.tabular import TableMetric, split_unit
+from likewise.metrics.tabular import TableMetric
+from likewise.metrics.units import Unit
 
 _HEAD = (
     "A distance between people. Two people at distance 0.05 may be treated differently by 5 percentage points.",
@@ -155,8 +156,8 @@ def _entry(line: str) -> tuple[str, str] | None:
 
 def _by_people(comment: str, unit: str) -> str:
     """A comment without what likewise writes itself."""
-    after = re.escape(split_unit(unit)[1])
-    own = rf"(?:1 point = [$€£]?[\d.,e+-]*\d(?: {after})?|mismatch = \S+ points|must not matter|{NOT_USED})"
+    after = re.escape(Unit.of(unit).difference_suffix)
+    own = rf"(?:1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|mismatch = \S+ points|must not matter|{NOT_USED})"
     return re.sub(rf"^{own}(?:[;,]\s*|\s*$)", "", comment)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise.metrics.units import number
+
 _DRAWS = 20_000
 _SHARE = 0.95
 
@@ -41,19 +43,8 @@ def shown_widths(widths: pd.DataFrame) -> pd.DataFrame:
         {
             "column": widths["column"],
             "people": [
-                f"{_number(a)} to {_number(b)}" for a, b in zip(widths["lowest"], widths["highest"], strict=True)
+                f"{number(a, 4)} to {number(b, 4)}" for a, b in zip(widths["lowest"], widths["highest"], strict=True)
             ],
-            "noise": [f"± {_number(float(f'{width:.3g}'))}" for width in widths["noise"]],
+            "noise": [f"± {number(float(f'{width:.3g}'))}" for width in widths["noise"]],
         }
     )
-
-
-def _number(value: float) -> str:
-    """Without separators below 10,000, where a number may be a year.
-
-    Examples
-    --------
-    >>> _number(2004.0), _number(0.123456), _number(123456.0)
-    ('2004', '0.1235', '123,456')
-    """
-    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"

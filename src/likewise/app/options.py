@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
+TABLE = click.Path(path_type=Path, allow_dash=True)
+"""A file, or a directory of Parquet files."""
 MODELS = ("logistic", "forest", "boosting", "network")
 TASKS = ("classification", "regression")
 
@@ -17,6 +19,13 @@ force = click.option("--force", is_flag=True, help="Replace a file that is there
 target = click.option("--target", required=True, help="Column with the outcome to predict.")
 task = click.option(
     "--task", type=click.Choice(TASKS), help="What the target is, where it could be either: kinds or a number."
+)
+
+cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786.")
+scratch = click.option(
+    "--scratch",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory to work in for a table in partitions, which all workers can write; by default beside the table.",
 )
 
 

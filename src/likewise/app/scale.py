@@ -10,9 +10,10 @@ import gzip
 import hashlib
 import hmac
 import json
-import shutil
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,8 +32,10 @@ from likewise.app.files import atomic_write, model_from_bytes
 from likewise.app.tables import Dialect, Note, kind_of, no_note
 from likewise.errors import FileError, InvalidInputError
 from likewise.metrics.columns import NumericColumn
+from likewise.partitions.workforce import connect
 
 BATCH_ROWS = 20_000
+_PLAN = "plan.json"
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,10 @@ class Order:
     def __call__(self, X: pd.DataFrame) -> pd.DataFrame:
         """Score a batch."""
         model = _loaded(self.model)
-        absent = [name for name in model.feature_names_in_ if name not in X.columns]
+        absent = [name for name in model.needed_columns_ if name not in X.columns]
         if absent:
             raise FileError(f"The table has no column {absent[0]!r}, which the model needs; it has {list(X.columns)}.")
-        people = X[list(model.feature_names_in_)]
+        people = X[[name for name in model.feature_names_in_ if name in X.columns]]
         certificate = model.certify(people)
         regression = not hasattr(model, "classes_")
         names = ["prediction"] if regression else [f"p_{label}" for label in model.classes_]
@@ -133,50 +136,50 @@ def score_file(
         raise FileError(f"Scores must go into a file other than the table itself; got {target}.")
     dialect = dialect or Dialect()
     parts = Path(f"{target}.parts")
-    _prepare_parts(parts, order, source, keep, batch_rows, dialect)
-    done = 0
+    with _working_in(parts, _plan(order, source, keep, batch_rows, dialect)):
+        done = 0
 
-    def pending(people: Batches, advance: Callable[[int], None]) -> Iterator[tuple[Path, pd.DataFrame]]:
-        nonlocal done
-        for i, batch in enumerate(people):
-            absent = [name for name in keep if name not in batch.columns]
-            if absent:
-                raise FileError(f"{source} has no column {absent[0]!r} to keep; it has {list(batch.columns)}.")
-            part = parts / f"{i:08d}.parquet"
-            if part.exists():
-                done += len(batch)
-                advance(len(batch))
-            elif len(batch):
-                yield part, batch
+        def pending(people: Batches, advance: Callable[[int], None]) -> Iterator[tuple[Path, pd.DataFrame]]:
+            nonlocal done
+            for i, batch in enumerate(people):
+                absent = [name for name in keep if name not in batch.columns]
+                if absent:
+                    raise FileError(f"{source} has no column {absent[0]!r} to keep; it has {list(batch.columns)}.")
+                part = parts / f"{i:08d}.parquet"
+                if part.exists():
+                    done += len(batch)
+                    advance(len(batch))
+                elif len(batch):
+                    yield part, batch
 
-    def store(part: Path, batch: pd.DataFrame, scores: pd.DataFrame) -> None:
-        columns = [batch[name].reset_index(drop=True) for name in keep]
-        with atomic_write(part) as temporary:
-            pd.concat([*columns, scores], axis=1).to_parquet(temporary, index=False)
+        def store(part: Path, batch: pd.DataFrame, scores: pd.DataFrame) -> None:
+            columns = [batch[name].reset_index(drop=True) for name in keep]
+            with atomic_write(part) as temporary:
+                pd.concat([*columns, scores], axis=1).to_parquet(temporary, index=False)
 
-    total = None
-    try:
-        numbers = [name for name in numeric_columns(_loaded(order.model)) if name not in keep]
-        people = Batches(source, batch_rows, dialect, numbers, note)
-        total = people.n_people
-        if total == 0:
-            raise FileError(f"{source} has no rows, so there is nobody to score.")
-        with progress_bar("Scoring", total, show=verbose) as advance:
-            for part, batch, scores in _compute(order, pending(people, advance), jobs, cluster):
-                store(part, batch, scores)
-                done += len(batch)
-                advance(len(batch))
-        _join(sorted(parts.glob("*.parquet")), target)
-    except BaseException as error:
-        if not any(parts.glob("*.parquet")):  # nothing to go on from
-            shutil.rmtree(parts)
-        elif isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(
-                f"{done:,} of {total:,} people are done and kept in {parts}: the same command goes on from there."
-            ) from None
-        raise
-    shutil.rmtree(parts)
-    return total
+        total = None
+        try:
+            numbers = [name for name in numeric_columns(_loaded(order.model)) if name not in keep]
+            people = Batches(source, batch_rows, dialect, numbers, note)
+            total = people.n_people
+            if total == 0:
+                raise FileError(f"{source} has no rows, so there is nobody to score.")
+            with progress_bar("Scoring", total, show=verbose) as advance:
+                for part, batch, scores in _compute(order, pending(people, advance), jobs, cluster):
+                    store(part, batch, scores)
+                    done += len(batch)
+                    advance(len(batch))
+            _join(_finished_parts(parts), total, target)
+        except BaseException as error:
+            if not _finished_parts(parts):  # nothing to go on from
+                _remove(parts)
+            elif isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(
+                    f"{done:,} of {total:,} people are done and kept in {parts}: the same command goes on from there."
+                ) from None
+            raise
+        _remove(parts)
+        return total
 
 
 def numeric_columns(model: Any) -> list[str]:
@@ -206,17 +209,9 @@ def _compute(
 def _on_cluster(
     order: Order, work: Iterator[tuple[Path, pd.DataFrame]], address: str
 ) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
-    try:
+    with connect(address) as client:
         import distributed
-    except ImportError:
-        raise FileError("A cluster needs Dask: pip install 'likewise[cluster]'.") from None
 
-    connect: Any = distributed.Client  # untyped
-    try:
-        client = connect(address, timeout="10s")
-    except (OSError, TimeoutError, ValueError) as error:
-        raise FileError(f"Cannot reach a Dask scheduler at {address} ({error}).") from None
-    with client:
         workers = max(1, len(client.scheduler_info()["workers"]))
 
         def submit(batch: pd.DataFrame) -> Any:
@@ -258,15 +253,13 @@ def _finished(
 # -- batches in, parts out --------------------------------------------------------------------------------------
 
 
-def _prepare_parts(
-    parts: Path, order: Order, source: Path, keep: tuple[str, ...], batch_rows: int, dialect: Dialect
-) -> None:
-    """Make the directory of parts, or check that the one that is there belongs to this very run."""
+def _plan(order: Order, source: Path, keep: tuple[str, ...], batch_rows: int, dialect: Dialect) -> dict[str, Any]:
+    """What a run is about: parts of another one are not parts of this one."""
     if not source.is_file():
         raise FileError(f"There is no file {source}.")
     options = {name: value for name, value in asdict(order).items() if name not in ("model", "key")}
     status = source.stat()
-    plan = {
+    return {
         **options,
         "model": hashlib.sha256(order.model).hexdigest(),
         "key": None if order.key is None else hashlib.sha256(b"likewise" + order.key).hexdigest(),
@@ -275,23 +268,69 @@ def _prepare_parts(
         "batch_rows": batch_rows,
         "dialect": asdict(dialect),
     }
-    record = parts / "plan.json"
-    if parts.exists():
-        if not record.is_file() or json.loads(record.read_text(encoding="utf-8")) != plan:
-            raise FileError(
-                f"{parts} holds an unfinished run with another model, table or options. Finish that one, or delete it."
-            )
-        return
+
+
+@contextmanager
+def _working_in(parts: Path, plan: dict[str, Any]) -> Iterator[None]:
+    """Hold the directory of parts, new or of this very run, against other runs on the same output."""
     try:
-        parts.mkdir()
+        parts.mkdir(exist_ok=True)
+        directory = os.open(parts, os.O_RDONLY)
     except OSError as error:
         raise FileError(f"Cannot write {parts}: {error.strerror}.") from None
-    with atomic_write(record) as temporary:
-        temporary.write_text(json.dumps(plan), encoding="utf-8")
+    try:
+        _hold(directory, parts)
+        record = parts / _PLAN
+        if record.is_file():
+            if json.loads(record.read_text(encoding="utf-8")) != plan:
+                raise FileError(
+                    f"{parts} holds an unfinished run with another model, table or options. Finish that one, or delete "
+                    "it."
+                )
+        elif _finished_parts(parts):
+            raise FileError(f"{parts} holds scores of an unknown run. Delete it, or give another --out.")
+        else:
+            try:
+                with atomic_write(record) as temporary:
+                    temporary.write_text(json.dumps(plan), encoding="utf-8")
+            except FileError:
+                _remove(parts)
+                raise
+        yield
+    finally:
+        os.close(directory)  # and with it the hold: a run that is killed holds nothing
 
 
-def _join(parts: list[Path], target: Path) -> None:
+def _hold(directory: int, parts: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise FileError(f"{parts} is in use: another run is writing to this output. Wait for it, or stop it.") from None
+
+
+def _finished_parts(parts: Path) -> list[Path]:
+    """Parts that are complete, in order; what a killed run was writing has a name that begins with a dot."""
+    return sorted(part for part in parts.glob("*.parquet") if not part.name.startswith("."))
+
+
+def _remove(parts: Path) -> None:
+    """Remove the directory, the plan last: whenever this is stopped, the same run can go on."""
+    for path in parts.iterdir():
+        if path.name != _PLAN:
+            path.unlink()
+    (parts / _PLAN).unlink(missing_ok=True)
+    parts.rmdir()
+
+
+def _join(parts: list[Path], total: int, target: Path) -> None:
     """Write the parts, in order, into one file, one at a time."""
+    found = sum(pq.read_metadata(part).num_rows for part in parts)
+    if found != total:
+        raise FileError(f"{parts[0].parent} holds {found:,} scores of {total:,} people. Delete it and run this again.")
     with atomic_write(target) as temporary:
         if kind_of(target) == "parquet":
             schema = pa.unify_schemas([pq.read_schema(part) for part in parts], promote_options="permissive")

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from likewise.app.tables import Dialect
+    from likewise.auditing.violations import Audit
 
 
 @click.command()
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 )
 @click.option("--batch", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
-@click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786.")
+@options.cluster
 @command
 @options.reads_table
 def score(
@@ -128,7 +130,7 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 
 
 @click.command()
-@click.argument("table", type=options.FILE)
+@click.argument("table", type=options.TABLE)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file (TOML); by default the one in the model.")
 @click.option("--model", "model_file", type=options.FILE, help="Model file to ask.")
 @click.option("--scores", help="Or: column of the table with scores between 0 and 1 of any other system.")
@@ -138,6 +140,8 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 @click.option("--max-excess", type=float, help="Exit 1 if a pair exceeds its distance by more than this.")
 @click.option("--out", type=options.FILE, help="Write the worst pairs as CSV.")
 @options.force
+@options.cluster
+@options.scratch
 @command
 @options.reads_table
 def audit(
@@ -152,17 +156,20 @@ def audit(
     max_excess: float | None,
     out: Path | None,
     force: bool,
+    cluster: str | None,
+    scratch: Path | None,
     dialect: Dialect,
 ) -> None:
     """Search all pairs of people for scores that differ by more than the people do.
 
+    A directory of Parquet files is read in partitions, so it need not fit this machine; with --cluster, other machines
+    do the search.
+
     Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 1
     """
-    from likewise import audit as search
-    from likewise.app.commands import columns_of
     from likewise.app.files import atomic_write, check_free, load_model
+    from likewise.app.large_tables import in_partitions
     from likewise.app.metric_files import read_metric
-    from likewise.app.tables import named, read_table, tidy
 
     if (model_file is None) == (scores is None):
         raise InvalidInputError("Give either --model (a file) or --scores (a column of the table).")
@@ -176,23 +183,14 @@ def audit(
         check_free(out, table, metric_file, model_file, force=force)
     model: Any = None if model_file is None else load_model(model_file)
     chosen = read_metric(metric_file) if metric_file is not None else model.guarantee_.metric
-    given = read_table(table, dialect, say.note)
-    for name in (scores, id_column):
-        if name is not None and name not in given.columns:
-            raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(given.columns)}.")
-    people = tidy(given, dialect, say.note, only={*chosen.numeric, *_numbers_of(model), scores})
-    X = columns_of(people, chosen, table, say.note, aside=[name for name in (scores, id_column) if name])
-    if model is None:
-        answers, slack = people[scores], 0.0
-    else:
-        answers, slack, output_range = _answers(model, people, table)
-    allowed = max(1e-9, slack if max_excess is None else max_excess)
     if metric_file is None:
         say(f"Against the metric in {model_file}.")
-    with say.busy("Searching all pairs"):
-        found = search(
-            None, X, chosen, predictions=answers, output_range=output_range, tolerance=allowed, n_worst=worst
-        )
+    task = _Task(model, chosen, scores, output_range, max_excess, worst, id_column)
+    if in_partitions(table, cluster):
+        with say.busy("Searching all pairs, bucket by bucket"):
+            found, names = task.of_partitions(table, cluster, scratch)
+    else:
+        found, names = task.of_file(say, table, dialect)
     say(
         found.coverage,
         coverage=found.coverage,
@@ -201,7 +199,7 @@ def audit(
         max_excess=found.max_excess,
         max_ratio=None if found.max_ratio != found.max_ratio else min(found.max_ratio, 1e308),
     )
-    pairs = found.violations if id_column is None else _named_pairs(found.violations, people[id_column])
+    pairs = found.violations if id_column is None else _named_pairs(found.violations, id_column, names)
     if found.n_violations:
         say(
             "\nThe worst pairs (row_a and row_b count rows of the table from 0):"
@@ -218,29 +216,105 @@ def audit(
         sys.exit(1)
 
 
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What is asked of an audit."""
+
+    model: Any
+    metric: Any
+    scores: str | None
+    output_range: tuple[float, float] | None
+    max_excess: float | None
+    n_worst: int
+    id_column: str | None
+
+    def of_file(self, say: Say, table: Path, dialect: Dialect) -> tuple[Audit, Any]:
+        """Audit a table that is read whole; and who is who."""
+        from likewise import audit as search
+        from likewise.app.commands import columns_of
+        from likewise.app.tables import named, read_table, tidy
+
+        given = read_table(table, dialect, say.note)
+        aside = [name for name in (self.scores, self.id_column) if name is not None]
+        for name in aside:
+            if name not in given.columns:
+                raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(given.columns)}.")
+        people = tidy(given, dialect, say.note, only={*self.metric.numeric, *_numbers_of(self.model), self.scores})
+        X = columns_of(people, self.metric, table, say.note, aside=aside)
+        if self.model is None:
+            answers, output_range = people[self.scores], self.output_range
+        else:
+            answers, output_range = _answers(self.model, people, table)
+        with say.busy("Searching all pairs"):
+            found = search(
+                None,
+                X,
+                self.metric,
+                predictions=answers,
+                output_range=output_range,
+                tolerance=self.allowed,
+                n_worst=self.n_worst,
+            )
+        return found, None if self.id_column is None else people[self.id_column].reset_index(drop=True)
+
+    def of_partitions(self, table: Path, cluster: str | None, scratch: Path | None) -> tuple[Audit, Any]:
+        """Audit a table in Parquet files, here or on a cluster; and who is who among the worst pairs."""
+        import numpy as np
+        import pandas as pd
+
+        from likewise import audit as search
+        from likewise.partitions.parquet import StoredTable
+
+        people = StoredTable(table)
+        if self.id_column is not None:
+            people.check_columns([self.id_column], "the --id")
+        found = search(
+            self.model,
+            table,
+            self.metric,
+            predictions=self.scores,
+            output_range=self.output_range,
+            tolerance=self.allowed,
+            n_worst=self.n_worst,
+            cluster=cluster,
+            scratch=scratch,
+        )
+        if self.id_column is None or not len(found.violations):
+            return found, None if self.id_column is None else pd.Series(dtype=object)
+        rows = np.unique(found.violations[["row_a", "row_b"]])
+        names = [part.rows([self.id_column], here)[self.id_column] for part, here in people.shares(rows) if len(here)]
+        return found, pd.concat(names, ignore_index=True).set_axis(rows)
+
+    @property
+    def allowed(self) -> float:
+        """Excess that does not count."""
+        slack = 0.0 if self.model is None else self.model.guarantee_.epsilon
+        return max(1e-9, slack if self.max_excess is None else self.max_excess)
+
+
 def _numbers_of(model: Any) -> list[str]:
     from likewise.app.scale import numeric_columns
 
     return [] if model is None else numeric_columns(model)
 
 
-def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, float, tuple[float, float] | None]:
-    """What a model says about the people, of whom the metric may name other columns; its slack, and its range."""
+def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[float, float] | None]:
+    """What a model says about the people, of whom the metric may name other columns; and its range."""
     from likewise.app.tables import named
 
-    absent = [name for name in model.feature_names_in_ if name not in people.columns]
+    absent = [name for name in model.needed_columns_ if name not in people.columns]
     if absent:
         raise FileError(f"{named(table)} has no column {absent[0]!r}, which the model needs.")
-    X, guarantee = people[list(model.feature_names_in_)], model.guarantee_
+    X, guarantee = people[[name for name in model.feature_names_in_ if name in people.columns]], model.guarantee_
     if guarantee.output_range is None:
-        return model.predict_proba(X), guarantee.epsilon, None
+        return model.predict_proba(X), None
     # A mean may leave the range by a rounding.
-    return model.predict(X).clip(*guarantee.output_range), guarantee.epsilon, guarantee.output_range
+    return model.predict(X).clip(*guarantee.output_range), guarantee.output_range
 
 
-def _named_pairs(pairs: pd.DataFrame, names: pd.Series[Any]) -> pd.DataFrame:
-    """People by name instead of by row."""
+def _named_pairs(pairs: pd.DataFrame, column: str, names: pd.Series[Any]) -> pd.DataFrame:
+    """People by name, which are indexed by row, instead of by row."""
     found = pairs.drop(columns=["row_a", "row_b"])
     for position, side in enumerate("ab"):
-        found.insert(position, f"{names.name}_{side}", names.to_numpy()[pairs[f"row_{side}"]])
+        found.insert(position, f"{column}_{side}", names.loc[pairs[f"row_{side}"]].to_numpy())
     return found

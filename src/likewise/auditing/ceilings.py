@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
+from likewise._checks import check_labels
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
@@ -51,10 +51,6 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     dual of a transport problem, which is much faster unless numbers are missing. It separates what the metric costs
     from what a model loses on top (`docs/theory.md` §10).
 
-    Covers / does not cover
-    -----------------------
-    A limit for these people and labels. It is reached by hindsight, knowing the labels: no model need come close.
-
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
@@ -66,6 +62,10 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     -------
     Ceiling
         ``float(result)`` is its value.
+
+    Notes
+    -----
+    A limit for these people and labels. It is reached by hindsight, knowing the labels: no model need come close.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
         raise InvalidInputError(
             f"y must have one label per row of X ({len(points)}); got an array of shape {labels.shape}."
         )
-    check_classification_targets(labels)
+    check_labels(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     # People at distance 0 have the same probabilities under any fair model: they are one person with many labels.
     groups = points.groups(among=points.scales(weights) > 0)

@@ -18,7 +18,7 @@ from likewise.metrics.abstract import Metric
 from likewise.models.pipelines import Task
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Frozen):
     """What each way keeps, promises and costs.
 
@@ -71,7 +71,12 @@ class Comparison(Frozen):
         return as_text(self.table, self.task, self.measured_on, self.best().reason)
 
     def _repr_html_(self) -> str:
-        return as_html(self.table, self.task, self.measured_on, self.best().reason)
+        best, table = self.best(), self.table
+        title = f"{len(table)} ways, on people held out"
+        return as_html(table, self.task, title, self.measured_on, best.reason, str(table["title"][best.name]))
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.showings)}; best: {self.best().name}>"
 
 
 def compare(
@@ -94,12 +99,6 @@ def compare(
     ``"network"`` (1-Lipschitz, if PyTorch is there), ``"projection"``, ``"smoothing"`` and ``"augmented"`` (smoothing
     of a model that was trained on noisy copies), all within `metric`; and without a promise ``"linear"`` (logistic or
     linear regression without the columns of weight 0) and ``"boosting"``, which is also what is projected and smoothed.
-
-    Covers / does not cover
-    -----------------------
-    Figures are of people held out, and hold for people like them. That no pair was found to break a promise is no
-    proof: that is in the promise itself. Standard errors over folds are somewhat too small, since folds share the
-    people they train on.
 
     Parameters
     ----------
@@ -128,6 +127,12 @@ def compare(
     Returns
     -------
     Comparison
+
+    Notes
+    -----
+    Figures are of people held out, and hold for people like them. That no pair was found to break a promise is no
+    proof: that is in the promise itself. Standard errors over folds are somewhat too small, since folds share the
+    people they train on.
 
     Examples
     --------

@@ -90,19 +90,28 @@ class Showing:
         Of a table: figures with their standard errors, violations, promise and costs.
     losses : ndarray of shape (n_samples,)
         The proper score of each person when held out; NaN for those who were not measured.
+    answers : ndarray of shape (n_samples, n_classes), or (n_samples,) for numbers
+        What it answered for each person when held out; NaN likewise.
     keeps_promise : bool
         Whether it promises this metric, and no pair of people was found to say otherwise.
     """
 
     row: dict[str, Any]
     losses: FloatArray
+    answers: FloatArray
     keeps_promise: bool
 
 
 def skipped(way: Way, given: Assignment, reason: str) -> Showing:
-    """What is shown of a way that cannot be gone."""
+    """What is shown of a way that does not apply."""
     row = {"title": way.title, "promise": False, "note": f"skipped: {reason}"}
-    return Showing(row, np.full(len(given.outcomes), np.nan), False)
+    return Showing(row, *_nothing(given), False)
+
+
+def _nothing(given: Assignment) -> tuple[FloatArray, FloatArray]:
+    """Losses and answers before anyone is measured."""
+    shape = (len(given.outcomes),) if given.classes is None else (len(given.outcomes), len(given.classes))
+    return np.full(shape[:1], np.nan), np.full(shape, np.nan)
 
 
 def show(way: Way, given: Assignment, folds: tuple[Fold, ...], advance: Callable[[int], None]) -> Showing:
@@ -110,13 +119,13 @@ def show(way: Way, given: Assignment, folds: tuple[Fold, ...], advance: Callable
     if way.estimator is None:
         advance(len(folds))
         return skipped(way, given, way.why_not)
-    losses = np.full(len(given.outcomes), np.nan)
+    losses, everyone = _nothing(given)
     parts: list[dict[str, Any]] = []
     empty: list[str] = []
     for i, fold in enumerate(folds):
         try:
             with _heard(empty):
-                parts.append(_measure(way, given, fold, losses))
+                parts.append(_measure(way, given, fold, losses, everyone))
         except (TypeError, ValueError) as error:
             if not way.may_fail:
                 raise
@@ -126,7 +135,7 @@ def show(way: Way, given: Assignment, folds: tuple[Fold, ...], advance: Callable
     row = _summary(way, given, folds, pd.DataFrame(parts))
     if empty:
         row["note"] = "; ".join(filter(None, [row["note"], "promises next to nothing: " + empty[0]]))
-    return Showing(row, losses, bool(row["promise"]) and row["violations"] == 0)
+    return Showing(row, losses, everyone, bool(row["promise"]) and row["violations"] == 0)
 
 
 @contextmanager
@@ -142,8 +151,8 @@ def _heard(empty: list[str]) -> Iterator[None]:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-def _measure(way: Way, given: Assignment, fold: Fold, losses: FloatArray) -> dict[str, Any]:
-    """Fit on one fold; return what was measured on its held-out people, and put their losses in their places."""
+def _measure(way: Way, given: Assignment, fold: Fold, losses: FloatArray, everyone: FloatArray) -> dict[str, Any]:
+    """Fit on one fold; return what was measured on its held-out people, and put losses and answers in their places."""
     people = given.people
     start = time.perf_counter()
     model = clone(way.estimator).fit(people.take(fold.trained).table, given.outcomes[fold.trained])
@@ -160,7 +169,7 @@ def _measure(way: Way, given: Assignment, fold: Fold, losses: FloatArray) -> dic
     if given.classes is not None:
         answers = _in_order(answers, model.classes_, given.classes)
     outcomes = given.outcomes[measured]
-    losses[measured] = losses_of(answers, outcomes, given.classes)
+    losses[measured], everyone[measured] = losses_of(answers, outcomes, given.classes), answers
     promise = _promise_of(model, given.metric)
     searched = answers if way.is_slow else answers[fold.sample]
     tolerance = max(_ROUNDING, promise.epsilon if promise else 0.0)

@@ -25,7 +25,7 @@ from likewise.metrics.abstract import Metric
 from likewise.models.pipelines import Task
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Price(Frozen):
     """What one way keeps under stricter and looser metrics.
 
@@ -97,7 +97,11 @@ class Price(Frozen):
         return as_text(self._rows(), self.task, measured_on(self.folds), self.conclusion)
 
     def _repr_html_(self) -> str:
-        return as_html(self._rows(), self.task, measured_on(self.folds), self.conclusion)
+        title = f"{self.title} under stricter and looser metrics"
+        return as_html(self._rows(), self.task, title, measured_on(self.folds), self.conclusion)
+
+    def __repr__(self) -> str:
+        return f"<Price of {self.title} at {', '.join(f'x {scale:g}' for scale in self.showings)}>"
 
     def _rows(self) -> pd.DataFrame:
         """The constant, the scales and the model without a promise, under one another."""
@@ -171,7 +175,7 @@ def _check_scales(scales: Any) -> list[float]:
 
 
 def _way_under(given: Assignment, asked: Any) -> Way:
-    """The way for this metric; one that cannot be gone is an error here."""
+    """The way for this metric; one that does not apply is an error here."""
     if isinstance(asked, Recommendation):
         way = own_way(given, asked.name, asked.estimator)
     elif isinstance(asked, str):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from likewise._html import grid, panel, words
 from likewise.auditing.measures import YARDSTICKS, Yardstick
 from likewise.models.pipelines import Task
 
@@ -49,24 +49,12 @@ def as_text(table: pd.DataFrame, task: Task, measured_on: str, conclusion: str) 
     return "\n\n".join([*blocks, *(["\n".join(notes)] if notes else []), *words])
 
 
-def as_html(table: pd.DataFrame, task: Task, measured_on: str, conclusion: str) -> str:
-    """For a notebook: the same as one table; names and notes are never markup."""
+def as_html(table: pd.DataFrame, task: Task, title: str, measured_on: str, conclusion: str, best: str = "") -> str:
+    """For a notebook: the same as one table, in which the row of the title `best` stands out."""
     cells = pd.concat([_figures(table, task), _costs(table).iloc[:, 1:], table[["note"]]], axis=1)
-    right = range(1, cells.shape[1] - 1)
-    head = "".join(f"<th>{escape(name)}</th>" for name in cells.columns)
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="text-align:{"right" if i in right else "left"}">{escape(entry)}</td>'
-            for i, entry in enumerate(row)
-        )
-        + "</tr>"
-        for row in cells.itertuples(index=False)
-    )
-    return (
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"<p>{escape(conclusion)}</p><p>{escape(measured_on)}</p>"
-    )
+    last = cells.shape[1] - 1
+    body = grid([str(name) for name in cells.columns], cells.to_numpy().tolist(), left=[0, last], strong=best)
+    return panel(title, words(conclusion), body, words(measured_on, quiet=True))
 
 
 def _aligned(cells: pd.DataFrame) -> str:

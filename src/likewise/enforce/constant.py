@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from likewise._rules import Rule
 from likewise._typing import FloatArray
-from likewise.enforce.base import EnforcedClassifier, EnforcedRegressor, Scorer
+from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor, Scorer
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
@@ -19,7 +20,7 @@ from likewise.metrics.people import People
 _BASIS = "It holds by construction: the answer is the same for everybody."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConstantScorer(Scorer):
     """One answer for everybody.
 
@@ -58,6 +59,8 @@ class ConstantClassifier(EnforcedClassifier):
     array([[0.25, 0.75]])
     """
 
+    rules: ClassVar[dict[str, Rule]] = {"metric": METRIC}
+
     def __init__(self, metric: Metric | None = None) -> None:
         self.metric = metric
 
@@ -83,6 +86,8 @@ class ConstantRegressor(EnforcedRegressor):
     >>> ConstantRegressor(WeightedLp([1.0])).fit([[0], [1]], [2.0, 6.0]).predict([[7]])
     array([4.])
     """
+
+    rules = {"metric": METRIC} | EnforcedRegressor.rules
 
     def __init__(self, metric: Metric | None = None, *, output_range: tuple[float, float] | None = None) -> None:
         self.metric = metric

@@ -16,6 +16,7 @@ from likewise._typing import FloatArray
 from likewise.guarantees.curves import Curve, round_down, round_up
 
 _ULP = 2.0**-52  # a probability is known to this
+_LEAST = 1e-300  # and one below this is as good as 0
 
 
 class Tanh(Curve):
@@ -29,6 +30,8 @@ class Tanh(Curve):
     np.float64(0.599)
     """
 
+    has_log_odds = True
+
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """``sigma(logit(q) + 4 D)``."""
         q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
@@ -39,6 +42,10 @@ class Tanh(Curve):
         """``(log top - log other) / 4``: the log of the ratio of two outcomes moves by at most 4 D."""
         p, q = _known(top, other)
         return np.asarray(round_down(np.where(p > q, np.log(p) - np.log(q), 0.0) / 4))
+
+    def scores(self, probabilities: FloatArray) -> FloatArray:
+        """``log h``."""
+        return np.asarray(np.log(np.maximum(probabilities, _LEAST)))
 
     def _curve(self, distance: FloatArray) -> FloatArray:
         return np.asarray(np.tanh(distance))
@@ -56,6 +63,8 @@ class Erf(Curve):
     array([0.  , 0.1 , 0.79])
     """
 
+    has_log_odds = True
+
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """``Phi(Phi^-1(q) + sqrt(2 pi) D)``."""
         d = np.asarray(distance, dtype=np.float64)
@@ -66,6 +75,12 @@ class Erf(Curve):
         """``(Phi^-1(top) - Phi^-1(other)) / (2 sqrt(2 pi))``."""
         p, q = _known(top, other)
         return np.asarray(round_down(np.where(p > q, ndtri(p) - ndtri(q), 0.0) / np.sqrt(8 * np.pi)))
+
+    def scores(self, probabilities: FloatArray) -> FloatArray:
+        """``-2 z`` and ``2 z``, ``z = Phi^-1(h_1) / sqrt(2 pi)``, from the smaller of the two: it has more digits."""
+        low = np.maximum(probabilities.min(axis=1), _LEAST)
+        z = ndtri(low) * np.where(probabilities[:, 1] < probabilities[:, 0], 1.0, -1.0) / np.sqrt(2 * np.pi)
+        return np.column_stack([-2 * z, 2 * z])
 
     def _curve(self, distance: FloatArray) -> FloatArray:
         return np.asarray(erf(np.sqrt(np.pi) / 2 * distance))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from likewise._extras import need
 from likewise.experiments.summary import data_name
 from likewise.experiments.trials import (
     ADDITIVE,
@@ -58,7 +59,7 @@ def draw(summary: pd.DataFrame, *paths: str | os.PathLike[str]) -> None:
     the solid one the network before smoothing, the dotted one a constant, and the bars are ceilings: the most
     confidence that any model fair under the metric could have on the test people.
     """
-    import matplotlib as mpl
+    mpl = need("matplotlib", "The figure")
     from matplotlib.figure import Figure
 
     parts = list(summary.groupby(["dataset", "split"], sort=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -29,7 +30,7 @@ def score_table(results: pd.DataFrame) -> str:
     return _grid(
         "accuracy / mean confidence / Brier score",
         found.data,
-        {model_name(*model): lambda data, model=model: found.words(data, model, forms) for model in found.models},
+        {model_name(*model): partial(found.words, forms, model) for model in found.models},
     )
 
 
@@ -40,7 +41,7 @@ def cost_table(results: pd.DataFrame) -> str:
     return _grid(
         "evaluations / µs per person / training, s",
         found.data,
-        {model_name(*model): lambda data, model=model: found.words(data, model, forms) for model in found.models},
+        {model_name(*model): partial(found.words, forms, model) for model in found.models},
     )
 
 
@@ -50,15 +51,17 @@ def way_table(results: pd.DataFrame) -> str:
     found, scores = _Means(real), Measured(real)
     forms = {"brier": "{:.4f}", "accuracy": "{:.1%}", "evaluations": "{:,.0f}", "microseconds": "{:,.1f} µs"}
     rows: dict[str, Callable[[Data], str]] = {
-        name: lambda data, model=model: found.words(data, (model, "", ""), forms) for model, name in _NO_PROMISE.items()
+        name: partial(found.words, forms, (model, "", "")) for model, name in _NO_PROMISE.items()
     }
+
+    def smoothed(p: str, data: Data) -> str:
+        return found.words(forms, best_smoothed(scores, "brier", data, p), data)
+
     for p in EXPONENTS:
-        rows[f"{metric_name(p)} smoothed"] = lambda data, p=p: found.words(
-            data, best_smoothed(scores, "brier", data, p), forms
-        )
+        rows[f"{metric_name(p)} smoothed"] = partial(smoothed, p)
         for model in (ADDITIVE, *LIPSCHITZ):
             if (model, p, "") in found.models:
-                rows[model_name(model, p, "")] = lambda data, model=(model, p, ""): found.words(data, model, forms)
+                rows[model_name(model, p, "")] = partial(found.words, forms, (model, p, ""))
     return _grid("Brier score / accuracy / evaluations / time per person", found.data, rows)
 
 
@@ -75,7 +78,7 @@ class _Means:
             dict.fromkeys(zip(results["model"], results["p"], results["noise"], strict=True))
         )
 
-    def words(self, data: Data, model: Model, forms: dict[str, str]) -> str:
+    def words(self, forms: dict[str, str], model: Model, data: Data) -> str:
         """Means in their forms; what was not measured is a dash."""
         row = self._rows.get((data, model), {})
         known = {measure: row.get(measure, float("nan")) for measure in forms}

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -21,7 +21,7 @@ from likewise.enforce.additive.additive_models import AdditiveClassifier
 from likewise.enforce.lipschitz.lipschitz_models import LipschitzClassifier
 from likewise.enforce.smoothing.estimators import SmoothedClassifier
 from likewise.enforce.smoothing.noises import NOISES
-from likewise.experiments.measuring import clocked, kept_promise, scores_of
+from likewise.experiments.clocks import clocked, kept_promise, scores_of
 from likewise.experiments.problems import Problem
 from likewise.guarantees.promise import VacuousGuaranteeWarning
 from likewise.metrics.lp import WeightedLp
@@ -62,7 +62,7 @@ class Settings:
     n_steps: int = 4000
     epsilon: float = 0.01
     delta: float = 1.8e-4
-    n_draws: int | str = "auto"
+    n_draws: int | Literal["auto"] = "auto"
 
 
 FULL = Settings()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,6 +33,9 @@ class Curve:
     excess: float = 0.0
     """What `bound` may exceed the distance by."""
 
+    has_log_odds: bool = False
+    """Whether `scores` are log-odds, or like them: without ends."""
+
     def bound(self, distance: npt.ArrayLike) -> FloatArray:
         """Largest total variation between the outputs for two people at `distance`.
 
@@ -54,8 +59,29 @@ class Curve:
         lead = np.asarray(top, dtype=np.float64) - np.asarray(other, dtype=np.float64)
         return round_down(self._inverse_curve(np.clip(lead / 2, 0.0, 1.0)))
 
+    def scores(self, probabilities: FloatArray) -> FloatArray:
+        """Scores u of probabilities, (n_people, n_classes), such that every ``u_k - u_l`` moves by 4 (D + excess).
+
+        On the widest scale that is known: here ``u = 2 h``, since no difference of two probabilities moves by more
+        than twice their total variation.
+        """
+        return 2 * probabilities
+
     def _curve(self, distance: FloatArray) -> FloatArray:
         return np.minimum(1.0, distance + self.excess)
 
     def _inverse_curve(self, variation: FloatArray) -> FloatArray:
         return np.maximum(0.0, variation - self.excess)
+
+
+@dataclass(frozen=True)
+class Loosened(Curve):
+    """``bound(D) = min(1, D + excess)``.
+
+    Examples
+    --------
+    >>> Loosened(0.01).bound([0.1, 2])
+    array([0.11, 1.  ])
+    """
+
+    excess: float = 0.0

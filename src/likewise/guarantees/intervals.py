@@ -33,7 +33,7 @@ def empirical_bernstein(
     (Maurer & Pontil 2009, Theorem 4, on both sides). Needs ``n >= 2``.
     """
     variance = np.maximum(mean_of_squares - mean**2, 0.0) * (n_draws / (n_draws - 1))
-    # The difference of two means of n numbers <= 1 is rounded by less than n times the unit; n units are a safe roof.
+    # The difference of two means of n numbers <= 1 is off by less than n units in the last place; more is added.
     variance = variance + 4 * n_draws * np.finfo(np.float64).eps
     log = np.log(4 / delta)
     margin = np.sqrt(2 * variance * log / n_draws) + 7 * log / (3 * (n_draws - 1))

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from likewise._html import folded, grid, panel, words
 from likewise._typing import FloatArray
 from likewise.guarantees.curves import Curve
 from likewise.metrics.abstract import Metric
@@ -19,7 +20,7 @@ class VacuousGuaranteeWarning(UserWarning):
     """A promise that holds, and says nothing about most people; the message has the cure."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Guarantee:
     """What is promised about a model.
 
@@ -70,6 +71,25 @@ class Guarantee:
         low, high = self.output_range or (0.0, 1.0)
         return share * (high - low)
 
+    def __repr__(self) -> str:
+        return f"<Guarantee: {self.level}, at most {self._size} under {self.metric!r}>"
+
+    def _repr_html_(self) -> str:
+        people, outputs = ([0.01, 0.05, 0.1, 0.25, 0.5, 1.0], "outputs differ by at most")
+        rows = [(f"{D:g}", f"{bound:.4g}") for D, bound in zip(people, self.bound(people), strict=True)]
+        first, *rest = self.statement.splitlines()
+        return panel(
+            f"Outputs of two people differ by at most {self._size}. Level: {self.level}",
+            grid(["people at distance D", outputs], rows, left=0),
+            words("\n".join(rest), quiet=True),
+            folded("The whole promise", first),
+            self.metric._repr_html_(),
+        )
+
+    @property
+    def _size(self) -> str:
+        return f"D(x, x') + {self.epsilon:.3g}" if self.epsilon else "D(x, x')"
+
     @property
     def statement(self) -> str:
         """The promise in plain language, with what is not covered."""
@@ -80,9 +100,8 @@ class Guarantee:
             low, high = self.output_range
             what, covered, argmax = "predictions", "predict", ""
             unit = f"times {high - low:g}, the width of the output range"
-        size = f"D(x, x') + {self.epsilon:.3g}" if self.epsilon else "D(x, x')"
         return (
-            f"For two people x and x', the {what} differ by at most {size} {unit}, "
+            f"For two people x and x', the {what} differ by at most {self._size} {unit}, "
             f"where D is {self.metric!r}; guarantee_.bound has the sharper curve. {self.basis}\n"
             f"Covered: {covered}; and decide, whose outcomes have exactly the model's law, without error of sampling. "
             f"Level: {self.level}.\n"

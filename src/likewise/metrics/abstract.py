@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
+from likewise._html import grid, panel, words
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.coding import Coding
@@ -36,6 +38,34 @@ class Metric(ABC):
     takes_tables: bool
     has_weights: bool = True
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What the metric was made of, by the names of its parameters; `deep` is there for scikit-learn."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+    def with_params(self, **changes: Any) -> Self:
+        """Return a metric like this one with other parameters; this one stays what it is.
+
+        An estimator does so for ``set_params(metric__p=2)``, in a grid search, for example.
+        """
+        params = self.get_params()
+        unknown = [name for name in changes if name not in params]
+        if unknown:
+            raise InvalidInputError(f"{type(self).__name__} has no parameter {unknown[0]!r}. It has {list(params)}.")
+        return type(self)(**{**params, **changes})
+
+    def __sklearn_clone__(self) -> Self:
+        return self  # nothing can change it
+
+    @property
+    def allows_missing(self) -> bool:
+        """Whether a value may be missing."""
+        return False
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether columns of text and categories are taken."""
+        return False
+
     @abstractmethod
     def coding(self, *people: Any) -> Coding:
         """How people like these become numbers."""
@@ -56,6 +86,21 @@ class Metric(ABC):
     @abstractmethod
     def obeys_triangle(self) -> bool:
         """Whether ``D(x, z) <= D(x, y) + D(y, z)`` for all people."""
+
+    def _repr_html_(self) -> str:
+        table = self.describe()
+        cells = [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in table.to_numpy()]
+        return panel(
+            f"{type(self).__name__} of {len(table)} columns",
+            grid(list(table.columns), cells, left=self._n_words),
+            words(self._footnote(), quiet=True),
+        )
+
+    _n_words = 1  # columns of `describe` that are words
+
+    def _footnote(self) -> str:
+        norm = "" if np.isnan(self.p) else f"p = {self.p:g}. "
+        return f"{norm}1 is the largest difference of outputs there is, and a point is 0.01 of it."
 
     def people(self, X: Any, coding: Coding | None = None) -> People:
         """People as numbers, by a coding learned before or by their own."""

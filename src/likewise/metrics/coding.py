@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._checks import check_size
 from likewise._typing import BoolArray, FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
@@ -22,6 +23,7 @@ def is_table(X: Any) -> bool:
 
 def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
     """Return a pandas DataFrame of any table that narwhals knows."""
+    refuse_batch(X, name)
     if isinstance(X, pd.DataFrame):
         frame = X
     elif is_table(X):
@@ -33,14 +35,23 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
             f"{name} must be a table with named columns (pandas, polars or pyarrow); got {type(X).__name__}. "
             f"Use pandas.DataFrame({name}, columns=[...])."
         )
-    repeated = frame.columns[frame.columns.duplicated()]
-    if len(repeated):
+    if not frame.columns.is_unique:
+        repeated = frame.columns[frame.columns.duplicated()]
         raise InvalidInputError(f"{name} must have distinct column names; {str(repeated[0])!r} stands twice.")
     return frame
 
 
+def refuse_batch(X: Any, name: str = "X") -> None:
+    """Raise if `X` is one batch of a pyarrow table: it looks like a table, and is not one to pandas or NumPy."""
+    if type(X).__name__ == "RecordBatch":
+        raise InvalidTypeError(
+            f"{name} must be a whole table; got a RecordBatch. Use pyarrow.Table.from_batches([{name}])."
+        )
+
+
 def labels_of(X: Any, name: str = "X") -> tuple[Any, ...] | None:
     """Names of the columns of a table, of whatever type they are; None for an array."""
+    refuse_batch(X, name)
     labels = getattr(X, "column_names", None) or getattr(X, "columns", None)  # pyarrow; pandas and polars
     if labels is not None and len({*labels}) < len(labels):
         raise InvalidInputError(f"{name} must have distinct column names; got {list(labels)}.")
@@ -131,6 +142,7 @@ class ArrayCoding(Coding):
                 f"{name} must be finite; got {rows[(*row, column)]}{where}, {self.names[column]!r}. Impute or drop "
                 "these rows first."
             )
+        check_size(rows, self.names)
         return rows
 
     def decode(self, rows: FloatArray) -> FloatArray:
@@ -184,15 +196,18 @@ class TableCoding(Coding):
         return all(isinstance(column, NumericColumn) and column.categories is None for column in self.columns)
 
     def as_table(self, X: Any, name: str = "X") -> pd.DataFrame:
-        """Any kind of table, as pandas has it."""
-        return as_frame(X, name)
+        """Any kind of table, as pandas has it, without what must not matter and was not there when this was learned."""
+        frame = as_frame(X, name)
+        surplus = [column for column in frame.columns if column in self.optional and column not in self.names]
+        return frame.drop(columns=surplus) if surplus else frame
 
     def encode(self, X: Any, name: str = "X") -> FloatArray:
         """People as numbers: NaN for missing ones, `UNSEEN` for unseen categories."""
-        frame = as_frame(X, name)
-        given = list(frame.columns)
+        frame = self.as_table(X, name)
+        values = dict(frame.items())  # looking columns up one by one takes as long as the rest of a single answer
+        given = list(values)
         if given != self.names:
-            absent = [column for column in self.optional if column not in frame.columns]
+            absent = [column for column in self.optional if column not in values]
             expected = [column for column in self.names if column not in absent]
             _check_names(given, expected, name)
             if given != expected:
@@ -201,8 +216,8 @@ class TableCoding(Coding):
                 )
         rows = np.empty((len(frame), len(self.columns)))
         for i, column in enumerate(self.columns):
-            if column.name in frame.columns:
-                rows[:, i] = column.encode(frame[column.name])
+            if column.name in values:
+                rows[:, i] = column.encode(values[column.name])
             else:
                 rows[:, i] = np.nan if isinstance(column, NumericColumn) else UNSEEN
         return rows

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._checks import check_size
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError
 
 UNSEEN = -1.0
 """Code of a category that was not there when the coding was learned."""
+
+_TIMES = ("date", "datetime", "datetime64", "period", "time", "timedelta", "timedelta64")  # as pandas calls them
 
 # Values are kept as plain Python values, so that a saved model holds nothing that a file may not.
 
@@ -36,6 +39,8 @@ class NumericColumn:
             raise InvalidInputError(
                 f"Column {name!r} is boolean: list it under categorical, where its two values can differ."
             )
+        if pd.api.types.is_complex_dtype(kind):
+            raise InvalidInputError(f"Column {name!r} holds complex numbers. Take their real part or their size first.")
         if isinstance(kind, pd.CategoricalDtype):
             if not kind.ordered:
                 raise InvalidInputError(f"Column {name!r} has categories without an order: list it under categorical.")
@@ -63,10 +68,7 @@ class NumericColumn:
             raise InvalidInputError(
                 f"Column {self.name!r} must hold numbers ({error}). List it under categorical, or clean it first."
             ) from None
-        if np.isinf(numbers).any():
-            raise InvalidInputError(
-                f"Column {self.name!r} must be finite; it has an infinity. Cap it or mark it as missing."
-            )
+        check_size(numbers[:, None], [self.name])
         return np.asarray(numbers)
 
     def decode(self, numbers: FloatArray) -> Any:
@@ -148,5 +150,10 @@ class CategoricalColumn(Frozen):
 
 def _refuse_times(column: pd.Series[Any], cure: str) -> None:
     kind = column.dtype
-    if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
+    if (
+        pd.api.types.is_datetime64_any_dtype(kind)
+        or pd.api.types.is_timedelta64_dtype(kind)
+        or isinstance(kind, pd.PeriodDtype)
+        or (pd.api.types.is_object_dtype(kind) and pd.api.types.infer_dtype(column, skipna=True) in _TIMES)
+    ):
         raise InvalidInputError(f"Column {column.name!r} holds dates or times. {cure}")

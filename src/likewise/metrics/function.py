@@ -69,6 +69,25 @@ class FunctionMetric(Metric):
         self.scale = check_positive("scale", scale)
         self._all_pairs = bool(pairwise)
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The function, and how it is called."""
+        return {
+            "function": self.function,
+            "pairwise": self._all_pairs,
+            "takes_tables": self.takes_tables,
+            "scale": self.scale,
+        }
+
+    @property
+    def allows_missing(self) -> bool:
+        """What is missing in a table is up to the function."""
+        return self.takes_tables
+
+    @property
+    def has_categories(self) -> bool:
+        """A table may have them."""
+        return self.takes_tables
+
     @property
     def obeys_triangle(self) -> bool:
         """It must; `check_axioms` tries it."""
@@ -201,8 +220,8 @@ class FunctionMetric(Metric):
             raise self._error("be finite and not negative", f"{distances[tuple(at)]:g} between {pair[0]} and {pair[1]}")
         return self.scale * distances
 
-    def _error(self, rule: str, got: str, cure: str = " Correct the function.") -> ValueError:
-        return ValueError(f"The distances of {self!r} must {rule}; got {got}.{cure}")
+    def _error(self, rule: str, got: str, cure: str = " Correct the function.") -> InvalidInputError:
+        return InvalidInputError(f"The distances of {self!r} must {rule}; got {got}.{cure}")
 
 
 def _numbered(table: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._checks import check_positive
+from likewise._checks import LARGEST, SMALLEST, check_positive
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
@@ -70,7 +70,7 @@ class WeightedLp(Metric):
             named = dict(weights)
             feature_names, weights = list(named), list(named.values())
         self.p = _check_p(p)
-        self.weights = _check_weights(weights, feature_names)
+        self.weights = _check_weights(weights, feature_names, self.p)
         self.feature_names = None if feature_names is None else tuple(feature_names)
         self.scales = root(self.weights, self.p)
         self.weights.flags.writeable = self.scales.flags.writeable = False
@@ -154,7 +154,7 @@ def _check_p(p: float) -> float:
     return float(p)
 
 
-def _check_weights(weights: Any, names: Sequence[Any] | None) -> FloatArray:
+def _check_weights(weights: Any, names: Sequence[Any] | None, p: float) -> FloatArray:
     try:
         array = np.array(weights, dtype=np.float64)  # a copy: the caller's array stays the caller's
     except (TypeError, ValueError):
@@ -168,12 +168,14 @@ def _check_weights(weights: Any, names: Sequence[Any] | None) -> FloatArray:
             raise InvalidInputError(f"feature_names must have one name per weight ({len(array)}); got {len(names)}.")
         if len(set(names)) != len(names):
             raise InvalidInputError(f"feature_names must be distinct; got {list(names)}.")
-    wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    with np.errstate(invalid="ignore"):
+        scales = root(array, p)
+    wrong = np.flatnonzero(~((array == 0) | ((scales >= SMALLEST) & (scales <= LARGEST))))
     if wrong.size:
         i = int(wrong[0])
         feature = f"feature {i}" if names is None else repr(names[i])
         raise InvalidInputError(
-            f"weights must be non-negative and finite; got {array[i]:g} for {feature}. "
-            "Use 0 for a feature that must not matter."
+            f"weights must be non-negative and finite; got {array[i]:g} for {feature}. Use 0 for a feature that must "
+            f"not matter; the p-th root of others must be between {SMALLEST:g} and {LARGEST:g}."
         )
     return array

@@ -9,11 +9,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from likewise._checks import SMALLEST
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding, TableCoding, as_frame
 from likewise.metrics.distance import ColumnWeights
 from likewise.metrics.lp import WeightedLp
+from likewise.metrics.units import Unit
 
 
 class TableMetric(Metric):
@@ -58,6 +60,7 @@ class TableMetric(Metric):
     """
 
     takes_tables = True
+    _n_words = 3
 
     numeric: Mapping[Any, float]
     categorical: Mapping[Any, float]
@@ -74,6 +77,9 @@ class TableMetric(Metric):
         units: Mapping[Any, str] | None = None,
     ) -> None:
         numeric, categorical = _mapping("numeric", numeric), _mapping("categorical", categorical)
+        absent = [name for name in (*numeric, *categorical) if name is None or name != name]
+        if absent:
+            raise InvalidInputError(f"A column of a metric must have a name; got {absent[0]!r}. Rename that column.")
         both = set(numeric) & set(categorical)
         if both:
             raise InvalidInputError(f"A column must be numeric or categorical; {next(iter(both))!r} is given as both.")
@@ -94,10 +100,35 @@ class TableMetric(Metric):
                 raise InvalidInputError(f"{kind} must name columns of the metric; it has no {names[0]!r}.")
         self.units = MappingProxyType({name: str(unit) for name, unit in units.items()})
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Weights, p, what a missing number is, and units."""
+        return {
+            "numeric": dict(self.numeric),
+            "categorical": dict(self.categorical),
+            "p": self.p,
+            "missing": dict(self.missing) or "refuse",
+            "units": dict(self.units),
+        }
+
+    @property
+    def allows_missing(self) -> bool:
+        """Whether a number may be missing; a missing category is one."""
+        return bool(self.missing) or bool(self.categorical)
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether the metric names columns of categories."""
+        return bool(self.categorical)
+
     @property
     def columns(self) -> list[Any]:
         """Names of all columns, the numeric ones first."""
         return [*self.numeric, *self.categorical]
+
+    @property
+    def hidden(self) -> list[Any]:
+        """Names of the columns that must not matter: they have weight 0, and need not be there."""
+        return [name for name in self.columns if not self.numeric.get(name, self.categorical.get(name))]
 
     @property
     def obeys_triangle(self) -> bool:
@@ -105,11 +136,12 @@ class TableMetric(Metric):
         return not any(self.numeric[name] > 0 for name in self.missing)
 
     def coding(self, *people: Any) -> TableCoding:
-        """Learn names, categories and their order from tables; columns that must not matter may be absent later."""
+        """Learn names, categories and their order from tables; columns that must not matter may be absent."""
         frames = [as_frame(table, "X") for table in people]
         frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
-        hidden = [name for name in self.columns if not self.numeric.get(name, self.categorical.get(name))]
-        return TableCoding.learn(frame, list(self.numeric), list(self.categorical), optional=hidden)
+        there = [name for name in self.columns if name not in self.hidden or name in frame.columns]
+        numeric, categorical = ([name for name in kind if name in there] for kind in (self.numeric, self.categorical))
+        return TableCoding.learn(frame, numeric, categorical, optional=self.hidden)
 
     def weights_of(self, coding: Coding) -> ColumnWeights:
         """Weights in the order of the coding's columns."""
@@ -149,6 +181,10 @@ class TableMetric(Metric):
             rows.append((name, "categorical", self.units.get(name, ""), weight, worth))
         return pd.DataFrame(rows, columns=["column", "kind", "unit", "weight", "one point"])
 
+    def _footnote(self) -> str:
+        absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]})
+        return super()._footnote() + (f" Between a number and a missing one: {absent}." if absent else "")
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TableMetric) and self._key() == other._key()
 
@@ -156,21 +192,14 @@ class TableMetric(Metric):
         return hash(self._key())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            "numeric": dict(self.numeric),
-            "categorical": dict(self.categorical),
-            "p": self.p,
-            "missing": dict(self.missing),
-            "units": dict(self.units),
-        }
+        return self.get_params()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**{**state, "missing": state["missing"] or "refuse"})  # type: ignore[misc]
+        self.__init__(**state)  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        weights = ", ".join(f"{name}={weight:.6g}" for name, weight in self.numeric.items())
-        mismatch = ", ".join(f"{name}={weight:.6g}" for name, weight in self.categorical.items())
-        absent = ", ".join(f"{name}={weight:.6g}" for name, weight in self.missing.items() if self.numeric[name])
+        weights, mismatch = _shown(self.numeric), _shown(self.categorical)
+        absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]})
         named = (("numeric", weights), ("mismatch", mismatch), ("missing", absent))
         return f"TableMetric({'; '.join(f'{name}: {part}' for name, part in named if part)}; p={self.p:g})"
 
@@ -190,32 +219,23 @@ class TableMetric(Metric):
     def _both(self, A: Any, B: Any) -> Any:
         a, b = as_frame(A, "A"), as_frame(B, "B")
         for frame, name in ((a, "A"), (b, "B")):
-            absent = [column for column in self.columns if column not in frame.columns]
+            absent = [column for column in self.columns if column not in frame.columns and column not in self.hidden]
             if absent:
                 raise InvalidInputError(f"{name} must have the column {absent[0]!r}, which the metric names.")
-        return super()._both(a[self.columns], b[self.columns])
+        matters = [column for column in self.columns if column not in self.hidden]
+        return super()._both(a[matters], b[matters])
+
+
+def _shown(weights: Mapping[Any, float]) -> str:
+    """Weights by name; of many, the first and the last."""
+    parts = [f"{name}={weight:.6g}" for name, weight in weights.items()]
+    return ", ".join(parts if len(parts) <= 10 else [*parts[:8], f"... {len(parts) - 9} more ...", parts[-1]])
 
 
 def _amount(size: float, unit: str) -> str:
-    prefix, unit = split_unit(unit)
-    number = f"{size:,.0f}" if size >= 1000 else f"{size:.3g}"
-    return f"{prefix}{number} {unit}".rstrip()
-
-
-def split_unit(unit: str) -> tuple[str, str]:
-    """What stands before an amount and what after it: "$1000 per year" is written "$3 thousand per year".
-
-    Examples
-    --------
-    >>> split_unit("$1000 per year"), split_unit("$"), split_unit("years")
-    (('$', 'thousand per year'), ('$', ''), ('', 'years'))
-    """
-    for sign in ("$", "€", "£"):
-        if unit.startswith(sign + "1000"):
-            return sign, f"thousand{unit[5:]}"
-        if unit.startswith(sign):
-            return sign, unit[1:].strip()
-    return "", unit
+    words = Unit.of(unit)
+    size *= words.factor
+    return words.difference(f"{size:,.0f}" if size >= 1000 else f"{size:.3g}")
 
 
 def _mapping(name: str, given: Any) -> dict[Any, Any]:
@@ -228,7 +248,11 @@ def _mapping(name: str, given: Any) -> dict[Any, Any]:
 
 def _shares(name: str, weights: dict[Any, Any]) -> Mapping[Any, float]:
     for column, weight in weights.items():
-        if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= weight <= 1:
+        if (
+            isinstance(weight, bool)
+            or not isinstance(weight, (int, float, np.number))
+            or not (weight == 0 or SMALLEST <= weight <= 1)
+        ):
             raise InvalidInputError(
                 f"{name} weights must be between 0 and 1 (1 promises nothing between different values); got "
                 f"{weight!r} for {column!r}. Use 0 for a column that must not matter."

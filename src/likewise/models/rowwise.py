@@ -1,7 +1,8 @@
 """Which models answer for a row with the same bits wherever the row stands.
 
 Trees compare and look up; matrix products may round differently by position, since their kernels treat the last
-rows of a matrix apart. Only types known to be of the first kind are listed; a subclass may do anything.
+rows of a matrix apart. Only types known to be of the first kind are listed; a subclass may do anything. What is not
+listed is tried out (`likewise.models.company`).
 """
 
 from __future__ import annotations
@@ -54,24 +55,29 @@ _ROWWISE = {
 _FORESTS = {ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor}
 
 
-def is_rowwise(model: Any) -> bool:
-    """Whether the model is known to treat each row by itself, to the last bit.
+def is_rowwise(model: Any) -> bool | None:
+    """Whether the model is known to treat each row by itself, to the last bit, or known not to; else None.
 
     Examples
     --------
-    >>> is_rowwise(DecisionTreeClassifier()), is_rowwise(len)
-    (True, False)
+    >>> is_rowwise(DecisionTreeClassifier()), is_rowwise(RandomForestClassifier(n_jobs=2)), is_rowwise(len)
+    (True, False, None)
     """
     steps, last = unwrap(model)
     if last is not model:
-        return all(is_rowwise(step) for step in (*steps, last))
+        return _all([*steps, last])
     if model is None or isinstance(model, str):
-        return model in (None, "drop")
+        return True if model in (None, "drop") else None
     if type(model) is FunctionTransformer:  # a fitted ColumnTransformer has one for each "passthrough"
-        return model.func is None
+        return True if model.func is None else None
     if type(model) is ColumnTransformer:
         fitted = getattr(model, "transformers_", model.transformers)
-        return all(is_rowwise(step) for _, step, _ in fitted)
+        return _all([step for _, step, _ in fitted])
     if type(model) in _FORESTS:
         return model.n_jobs in (None, 1)
-    return type(model) in _ROWWISE
+    return True if type(model) in _ROWWISE else None
+
+
+def _all(parts: list[Any]) -> bool | None:
+    known = [is_rowwise(part) for part in parts]
+    return False if False in known else None if None in known else True

@@ -98,6 +98,22 @@ def clipped_predictions(model: Any, output_range: tuple[float, float], decode: D
     return vote
 
 
+def scores_behind(model: Any, decode: Decode | None = None) -> Vote | None:
+    """The scores that a classifier decides by, if it shows any."""
+    methods = ("predict_proba", "decision_function") if hasattr(model, "predict") else ("__call__",)
+    name = next((name for name in methods if hasattr(model, name)), None)
+    if name is None:
+        return None
+    method = _method(model, name, decode)
+
+    def scores(rows: FloatArray) -> FloatArray:
+        answer = np.asarray(method(rows))
+        answer = answer if answer.dtype.kind in "biuf" else np.empty((len(rows), 0))  # words for classes
+        return answer.reshape(len(rows), -1).astype(np.float64)
+
+    return scores
+
+
 def _method(model: Any, name: str, decode: Decode | None) -> Callable[[FloatArray], Any]:
     """The model's method, or the model itself if it is a plain callable, for perturbed rows."""
     method = getattr(model, name, model)

@@ -14,12 +14,32 @@ import numpy as np
 from likewise._compiling import njit
 from likewise._threads import n_threads
 from likewise._typing import FloatArray, IntArray
+from likewise.metrics.people import spread
 from likewise.pairs.boxes import MARGIN, build, least_gaps, most_difference, most_excess, norm, ranges
 from likewise.pairs.points import CODE, GAPPY, NUMBER, Kinds
 from likewise.pairs.scans import all_numbers
 
 LEAF = 32
+SOME = 5000  # people by whom slopes are chosen
 _LANES = 64  # fixed, so that results do not depend on the number of threads
+
+
+class Bearings(NamedTuple):
+    """What all boxes of one search share, whoever is in them.
+
+    `used` are the columns that matter, codes last; the other lines are about these. `slopes` are taken out of the
+    outputs around `centre`; `slack` is above the rounding of every bound.
+    """
+
+    used: IntArray
+    kinds: Kinds
+    n_numbers: int
+    scales: FloatArray
+    p: float
+    centre: FloatArray
+    slopes: FloatArray
+    steepness: FloatArray
+    slack: float
 
 
 class Arranged(NamedTuple):
@@ -53,8 +73,13 @@ class Arranged(NamedTuple):
     stack_size: int
 
 
-def arrange(X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, kinds: Kinds | None = None) -> Arranged:
-    """Put people in boxes; arguments as in `likewise.pairs.search.search`."""
+def take_bearings(
+    some: FloatArray, outputs: FloatArray, ends: FloatArray, scales: FloatArray, p: float, kinds: Kinds | None = None
+) -> Bearings:
+    """Choose slopes by some of the people and their outputs; `ends` are the lowest and highest values of everyone.
+
+    Any slopes and any centre are sound. Other arguments as in `likewise.pairs.search.search`.
+    """
     matters = scales > 0
     if not matters.any():  # one column that separates nobody keeps the kernels simple
         matters = np.arange(len(scales)) == 0
@@ -63,19 +88,40 @@ def arrange(X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, ki
         used = used[np.argsort(kinds[used] == CODE, kind="stable")]
     scales = np.ascontiguousarray(scales[used])
     kinds = all_numbers(scales) if kinds is None else kinds[used]
-    n_numbers = int((kinds != CODE).sum())
+    low, high = np.nan_to_num(ends[:, used])
+    centre = low / 2 + high / 2
+    centred = _without_gaps(np.ascontiguousarray(some[:, used].T)) - centre[:, None]
+    slopes, steepness = _slopes(centred, outputs[:, 0], kinds, scales, p)
+    # Rounding of the rests, and of distances up to the diameter: absolute, where MARGIN is relative.
+    widest = np.maximum(high - centre, centre - low)
+    slack = 64 * np.finfo(float).eps * (1 + float(scales @ np.where(kinds == CODE, 1.0, widest)))
+    return Bearings(used, kinds, int((kinds != CODE).sum()), scales, float(p), centre, slopes, steepness, slack)
+
+
+def own_bearings(
+    X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, kinds: Kinds | None = None
+) -> Bearings:
+    """Bearings by these people alone."""
+    some = spread(len(X), SOME)
+    return take_bearings(X[some], outputs[some], ends_of(X), scales, p, kinds)
+
+
+def ends_of(X: FloatArray) -> FloatArray:
+    """Lowest and highest value of each column, shape (2, n_columns); NaN where there is none."""
+    return np.stack([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)])
+
+
+def arrange(X: FloatArray, outputs: FloatArray, bearings: Bearings) -> Arranged:
+    """Put people in boxes; `X` and `outputs` as in `likewise.pairs.search.search`."""
+    used, kinds, n_numbers, scales, p, centre, slopes, steepness, slack = bearings
     columns = np.ascontiguousarray(X[:, used].T)
     answers = np.ascontiguousarray(outputs.T)
     order, start, stop, child = build(_without_gaps(columns), answers, n_numbers, scales, LEAF)
     columns, answers = columns.take(order, axis=1), answers.take(order, axis=1)
-    centred = _without_gaps(columns)
-    low, high = _boxes(columns, centred, kinds, start, stop, child)
-    centred -= centred.mean(axis=1, keepdims=True)
-    slopes, steepness = _slopes(centred, answers, kinds, scales, p)
-    rest = np.ascontiguousarray(answers[:1] - slopes @ centred)
-    # Rounding of the rests, and of distances up to the diameter: absolute, where MARGIN is relative.
-    widest = np.abs(centred).max(axis=1)
-    slack = 64 * np.finfo(float).eps * (1 + float(scales @ np.where(kinds == CODE, 1.0, widest)))
+    filled = _without_gaps(columns)
+    low, high = _boxes(columns, filled, kinds, start, stop, child)
+    filled -= centre[:, None]
+    rest = np.ascontiguousarray(answers[:1] - slopes @ filled)
     answer_low, answer_high = ranges(answers, start, stop, child)
     rest_low, rest_high = ranges(rest, start, stop, child)
     return Arranged(
@@ -86,7 +132,7 @@ def arrange(X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, ki
         kinds=kinds,
         n_numbers=n_numbers,
         scales=scales,
-        p=float(p),
+        p=p,
         slopes=slopes,
         steepness=steepness,
         slack=slack,
@@ -103,26 +149,53 @@ def arrange(X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, ki
     )
 
 
-def share_out(child: IntArray, search: Callable[[IntArray], Any]) -> list[Any]:
-    """Run a compiled search in threads, on pairs of nodes that cover all pairs of people once; results in order."""
-    tasks = _tasks(child)
-    with ThreadPoolExecutor(n_threads(None)) as pool:
-        return list(pool.map(lambda lane: search(tasks[lane::_LANES].copy()), range(_LANES)))
+def side_by_side(a: Arranged, b: Arranged) -> Arranged:
+    """Two trees with the same bearings as one, without a common root: the nodes of `a`, then those of `b`."""
+    shift, n_nodes = a.columns.shape[1], len(a.child)
+    beside = ("columns", "answers", "rest", "order")
+    below = ("low", "high", "answer_low", "answer_high", "rest_low", "rest_high")
+    lines: dict[str, Any] = {name: np.hstack([getattr(a, name), getattr(b, name)]) for name in beside}
+    lines |= {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in below}
+    return a._replace(
+        **lines,
+        start=np.append(a.start, b.start + shift),
+        stop=np.append(a.stop, b.stop + shift),
+        child=np.append(a.child, np.where(b.child < 0, -1, b.child + n_nodes)),
+        stack_size=a.stack_size + b.stack_size,
+    )
 
 
-def _tasks(child: IntArray) -> IntArray:
+def share_out(tasks: IntArray, search: Callable[[IntArray], Any], n_jobs: int | None = None) -> list[Any]:
+    """Run a compiled search in threads, on pairs of nodes; results in order."""
+    lanes = [tasks[lane::_LANES].copy() for lane in range(min(_LANES, len(tasks)))]
+    if n_threads(n_jobs) == 1:
+        return [search(lane) for lane in lanes]
+    with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+        return list(pool.map(search, lanes))
+
+
+def tasks_within(child: IntArray) -> IntArray:
     """Pairs of nodes that cover all pairs of people once, enough of them to share out; shape (n_tasks, 2)."""
-    frontier = [0]
-    while len(frontier) < _LANES:
-        split = [
-            part for node in frontier for part in ((child[node], child[node] + 1) if child[node] >= 0 else (node,))
-        ]
-        if len(split) == len(frontier):
-            break
-        frontier = split
-    a, b = np.triu_indices(len(frontier))
-    nodes = np.array(frontier, dtype=np.int64)
+    nodes = _frontier(child, 0)
+    a, b = np.triu_indices(len(nodes))
     return np.stack([nodes[a], nodes[b]], axis=1)
+
+
+def tasks_between(child: IntArray, second: int) -> IntArray:
+    """The same for all pairs of a person of one tree and one of another beside it, whose root is `second`."""
+    one, other = _frontier(child, 0), _frontier(child, second)
+    return np.stack([np.repeat(one, len(other)), np.tile(other, len(one))], axis=1)
+
+
+def _frontier(child: IntArray, root: int) -> IntArray:
+    """Nodes that hold everyone below a root once, enough of them to share out."""
+    nodes = [root]
+    while len(nodes) < _LANES:
+        parts = [part for node in nodes for part in ((child[node], child[node] + 1) if child[node] >= 0 else (node,))]
+        if len(parts) == len(nodes):
+            break
+        nodes = parts
+    return np.array(nodes, dtype=np.int64)
 
 
 def _without_gaps(columns: FloatArray) -> FloatArray:
@@ -159,9 +232,8 @@ def _slopes(
     Any choice is sound that is 0 for codes and gappy numbers; multiples of the least-squares slope follow smooth
     scores well. The first is 0.
     """
-    some = np.linspace(0, centred.shape[1] - 1, min(centred.shape[1], 5000)).astype(int)
-    X, y = centred[:, some].T * np.where(kinds == NUMBER, scales, 0.0), answers[0, some]
-    fit = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean(), rcond=None)[0] * (kinds == NUMBER)
+    X = centred.T * np.where(kinds == NUMBER, scales, 0.0)
+    fit = np.linalg.lstsq(X - X.mean(axis=0), answers - answers.mean(), rcond=None)[0] * (kinds == NUMBER)
     steps = np.array([0.0, 0.5, 1.0, 1.5, 2.0])[:, None] * fit
     if p == 1:
         return np.clip(steps, -1.0, 1.0) * scales, np.abs(steps).max(axis=1)

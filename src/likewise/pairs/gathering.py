@@ -11,7 +11,7 @@ import numpy as np
 
 from likewise._compiling import njit
 from likewise._typing import FloatArray, IntArray
-from likewise.pairs.arranged import LEAF, arrange, bound, push_parts, share_out
+from likewise.pairs.arranged import LEAF, arrange, bound, own_bearings, push_parts, share_out, tasks_within
 from likewise.pairs.points import Kinds
 from likewise.pairs.scans import fill_differences, fill_distances
 
@@ -54,9 +54,9 @@ def gather(
     kinds : ndarray of shape (n_features,), optional
         As in `likewise.pairs.points`; numbers if not given.
     """
-    tree = arrange(X, outputs, scales, p, kinds)
+    tree = arrange(X, outputs, own_bearings(X, outputs, scales, p, kinds))
     each = -(-most // 8)  # pairs are often near each other, and so in few of the lanes
-    lanes = share_out(tree.child, lambda tasks: _gather(tree, tolerance, 1 - shortfall, tasks, each))
+    lanes = share_out(tasks_within(tree.child), lambda tasks: _gather(tree, tolerance, 1 - shortfall, tasks, each))
     pairs = np.concatenate([pairs for pairs, _ in lanes])
     complete = len(pairs) <= most and all(complete for _, complete in lanes)
     return Gathered(pairs[:: -(-len(pairs) // most)] if len(pairs) else pairs, complete)

@@ -45,8 +45,12 @@ class Points:
         """Lay out people; at least two, since pairs are compared."""
         if len(people) < 2:
             raise InvalidInputError(f"X must hold at least two people, since pairs are compared; got {len(people)}.")
+        return cls.among(people, np.array(people.missing(), dtype=np.int64))
+
+    @classmethod
+    def among(cls, people: People, gappy: IntArray) -> Points:
+        """Lay out some people, where numbers are missing in the columns `gappy` for someone."""
         rows = people.rows
-        gappy = np.array(people.missing(), dtype=np.int64)
         kinds = np.where(people.coding.is_number, NUMBER, CODE).astype(np.int8)
         kinds[gappy] = GAPPY
         absent = np.isnan(rows[:, gappy]).astype(np.float64)

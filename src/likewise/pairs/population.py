@@ -45,55 +45,64 @@ class Population:
     ) -> Population:
         """Ask `model` about `X`, or take `predictions`; differences are in units of the width of `output_range`."""
         if predictions is None:
-            answers, probable = _ask(model, X, points.people)
-            guarantee = getattr(model, "guarantee_", None)
-            output_range = output_range or getattr(guarantee, "output_range", None)
+            outputs, probable = asked(model, rows_for(model, points.people, X), output_range)
         else:
-            answers, probable = _given(predictions, len(points), output_range)
-        if probable:
-            return cls(points, _probability_outputs(answers), 1.0)
-        if output_range is not None:
-            low, high = check_output_range(output_range)
-            answers = (answers - low) / (high - low)
-        spread = float(np.ptp(answers))
-        unit = float(np.exp2(np.ceil(np.log2(spread)))) if spread > 0 else 1.0
-        return cls(points, (answers / unit)[:, None], unit)
+            outputs, probable = given(predictions, len(points), output_range)
+        unit = 1.0 if probable else unit_for(float(np.ptp(outputs)))
+        return cls(points, outputs / unit, unit)
 
     def differences(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences of outputs between the people a and b."""
         return np.asarray(self.unit * np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1))
 
 
-def _ask(model: Any, X: Any, people: People) -> tuple[FloatArray, bool]:
-    """The model's answers, and whether they are class probabilities."""
+def unit_for(spread: float) -> float:
+    """A power of two, in units of which outputs with this range differ by at most 1."""
+    return float(np.exp2(np.ceil(np.log2(spread)))) if spread > 0 else 1.0
+
+
+def rows_for(model: Any, people: People, X: Any = None) -> Any:
+    """People as a model takes them; `X` is how they were given."""
+    rows, known = people.table, getattr(model, "feature_names_in_", None)
+    if known is not None and isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
+        return X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
+    return rows
+
+
+def asked(
+    model: Any, rows: Any, output_range: tuple[float, float] | None = None, classes: Any = None
+) -> tuple[FloatArray, bool]:
+    """What a model says about rows, shape (n_samples, n_outputs), and whether it is in probabilities.
+
+    Numbers are in units of the width of `output_range`, if there is one. Where a model answers with labels, `classes`
+    are those that there can be; None takes those that occur.
+    """
     method = getattr(model, "predict_proba", None) or getattr(model, "predict", None)
     if method is None and not callable(model):
         raise InvalidTypeError(
             "model must have predict_proba or predict, or be a function of rows; "
             f"got {type(model).__name__}. Pass predictions= for a system that cannot be called."
         )
-    rows = people.table
-    known = getattr(model, "feature_names_in_", None)
-    if known is not None and isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
-        rows = X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
     answer = np.asarray(model(rows) if method is None else method(rows))
     probable = hasattr(model, "predict_proba")
     if not probable and (is_classifier_like(model) or answer.dtype.kind not in "biuf"):
-        labels = np.unique(answer)
+        labels = np.unique(answer) if classes is None else np.asarray(classes)
         answer, probable = (answer[:, None] == labels).astype(np.float64), True
     answers = np.asarray(answer, dtype=np.float64)
     if answers.ndim == 2 and answers.shape[1] == 1:
         answers = answers[:, 0]  # probabilities of one class, or numbers
     probable = probable or answers.ndim == 2
-    if answers.ndim not in (1, 2) or len(answers) != len(people):
+    if answers.ndim not in (1, 2) or len(answers) != len(rows):
         raise InvalidInputError(
-            f"The model must answer once per row: {len(people)} rows gave an array of shape {answers.shape}."
+            f"The model must answer once per row: {len(rows)} rows gave an array of shape {answers.shape}."
         )
     if probable:
         _check_probabilities(answers, "The model's answers", "Let it return one number per row for other scores.")
-    elif not np.isfinite(answers).all():
+        return probability_outputs(answers), True
+    if not np.isfinite(answers).all():
         raise InvalidInputError("The model predicted NaN or infinity; its predictions must be finite numbers.")
-    return answers, probable
+    guarantee = getattr(model, "guarantee_", None)
+    return _shares(answers, output_range or getattr(guarantee, "output_range", None)), False
 
 
 def is_classifier_like(model: Any) -> bool:
@@ -101,7 +110,8 @@ def is_classifier_like(model: Any) -> bool:
     return hasattr(model, "__sklearn_tags__") and is_classifier(model)
 
 
-def _given(predictions: Any, n_samples: int, output_range: Any) -> tuple[FloatArray, bool]:
+def given(predictions: Any, n_samples: int, output_range: tuple[float, float] | None = None) -> tuple[FloatArray, bool]:
+    """Predictions of an outside system in the same form."""
     try:
         answers = np.asarray(predictions, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -120,9 +130,16 @@ def _given(predictions: Any, n_samples: int, output_range: Any) -> tuple[FloatAr
             raise InvalidInputError(
                 f"predictions must be one number per row in output_range, {output_range}; got {example}."
             )
-        return answers, False
+        return _shares(answers, output_range), False
     _check_probabilities(answers, "predictions", "For predictions of another kind give output_range=(lowest, highest).")
-    return answers, True
+    return probability_outputs(answers), True
+
+
+def _shares(answers: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
+    if output_range is not None:
+        low, high = check_output_range(output_range)
+        answers = (answers - low) / (high - low)
+    return answers[:, None]
 
 
 def _check_probabilities(answers: FloatArray, what: str, cure: str) -> None:
@@ -138,7 +155,8 @@ def _check_probabilities(answers: FloatArray, what: str, cure: str) -> None:
             )
 
 
-def _probability_outputs(answers: FloatArray) -> FloatArray:
+def probability_outputs(answers: FloatArray) -> FloatArray:
+    """Numbers whose absolute differences add up to the total variation between probabilities."""
     if answers.ndim == 1:
         return answers[:, None]
     if answers.shape[1] == 2:  # |p - p'| is the same for both classes

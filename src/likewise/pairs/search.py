@@ -14,7 +14,18 @@ import numpy as np
 
 from likewise._compiling import njit
 from likewise._typing import FloatArray, IntArray
-from likewise.pairs.arranged import LEAF, Arranged, arrange, bound, push_parts, share_out
+from likewise.pairs.arranged import (
+    LEAF,
+    Arranged,
+    arrange,
+    bound,
+    own_bearings,
+    push_parts,
+    share_out,
+    side_by_side,
+    tasks_between,
+    tasks_within,
+)
 from likewise.pairs.boxes import MARGIN, least_difference, least_gaps, most_difference, most_gaps, norm
 from likewise.pairs.points import Kinds
 from likewise.pairs.scans import fill_differences, fill_distances
@@ -24,13 +35,15 @@ from likewise.pairs.scans import fill_differences, fill_distances
 class Found:
     """Result of `search`; pairs are positions among the people given, worst first.
 
-    Worst means the largest excess; among equals, the smallest positions.
+    Worst means the largest excess; among equals, the smallest positions. `times` says how many pairs of equal people
+    each pair stands for.
     """
 
     n_violations: int
     max_ratio: float
     n_compared: int
     pairs: IntArray
+    times: IntArray
     differences: FloatArray
     distances: FloatArray
 
@@ -63,35 +76,100 @@ def search(
     prune : bool
         False looks at every pair: what the search is tested and measured against.
     """
-    tree = arrange(X, outputs, scales, p, kinds)
-    weight = count[tree.order]
+    tree = arrange(X, outputs, own_bearings(X, outputs, scales, p, kinds))
+    box = Box(tree, count[tree.order])
+    guess = first_guess(box, tolerance, n_worst)
+    return merge(
+        [search_within(box, Aim(tolerance, n_worst, *settle([guess], tolerance, n_worst)), prune=prune)], n_worst
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """People in a tree, and how many equal people each one stands for."""
+
+    tree: Arranged
+    weight: IntArray
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What is looked for.
+
+    Attributes
+    ----------
+    tolerance : float
+    n_worst : int
+    floor : float
+        Excess that at least `n_worst` pairs reach: pairs below it are only counted.
+    ratio : float
+        A ratio that some pair reaches.
+    """
+
+    tolerance: float
+    n_worst: int
+    floor: float
+    ratio: float
+
+
+def first_guess(box: Box, tolerance: float, n_worst: int) -> tuple[FloatArray, float]:
+    """The largest excesses, and the largest ratio, of some pairs."""
+    tree = box.tree
+    n = tree.columns.shape[1]
+    offsets = np.unique([o for o in (1, 2, 3, n // 16, n // 8, n // 4, n // 3, n // 2) if 0 < o < n]).astype(np.int64)
+    excess, ratio = _sampled(tree.columns, tree.answers, tree.kinds, tree.scales, tree.p, tolerance, offsets)
+    return np.partition(excess, len(excess) - n_worst)[-n_worst:] if len(excess) > n_worst else excess, ratio
+
+
+def settle(guesses: list[tuple[FloatArray, float]], tolerance: float, n_worst: int) -> tuple[float, float]:
+    """Excess that at least `n_worst` pairs reach, and a ratio that some pair reaches: the search need not go below."""
+    excess, ratio = np.sort(np.concatenate([part for part, _ in guesses])), max(ratio for _, ratio in guesses)
+    return (max(tolerance, float(excess[-n_worst])) if len(excess) >= n_worst else tolerance), ratio
+
+
+def search_within(box: Box, aim: Aim, *, n_jobs: int | None = None, prune: bool = True) -> Found:
+    """Search the pairs of people of one tree."""
+    return _search(box, tasks_within(box.tree.child), aim, n_jobs, prune)
+
+
+def search_between(one: Box, other: Box, aim: Aim, *, n_jobs: int | None = None) -> Found:
+    """Search the pairs of a person of one tree and a person of another, with the same bearings."""
+    both = Box(side_by_side(one.tree, other.tree), np.append(one.weight, other.weight))
+    return _search(both, tasks_between(both.tree.child, len(one.tree.child)), aim, n_jobs, True)
+
+
+def merge(parts: list[Found], n_worst: int) -> Found:
+    """What was found in all the parts of a search."""
+    pairs, times, differences, distances = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("pairs", "times", "differences", "distances")
+    )
+    worst = np.lexsort((pairs[:, 1], pairs[:, 0], -(differences - distances)))[:n_worst]
+    ratios = [part.max_ratio for part in parts if part.n_violations]
+    return Found(
+        n_violations=sum(part.n_violations for part in parts),
+        max_ratio=max(ratios) if ratios else np.nan,
+        n_compared=sum(part.n_compared for part in parts),
+        pairs=pairs[worst],
+        times=times[worst],
+        differences=differences[worst],
+        distances=distances[worst],
+    )
+
+
+def _search(box: Box, tasks: IntArray, aim: Aim, n_jobs: int | None, prune: bool) -> Found:
+    tree, weight = box.tree, box.weight
     total = np.concatenate([[0], np.cumsum(weight)])
     node_weight = total[tree.stop] - total[tree.start]
-    floor, ratio = _first_guess(tree, tolerance, n_worst)
     lanes = share_out(
-        tree.child, lambda tasks: _run(tree, weight, node_weight, tolerance, tasks, n_worst, floor, ratio, prune)
+        tasks,
+        lambda some: _run(tree, weight, node_weight, aim.tolerance, some, aim.n_worst, aim.floor, aim.ratio, prune),
+        n_jobs,
     )
-    found, looked, ratios, excesses, pairs, values = zip(*lanes, strict=True)
+    found, looked, ratios, pairs, values = zip(*lanes, strict=True)
     pair, value = np.concatenate(pairs), np.concatenate(values)
-    worst = np.lexsort((pair[:, 1], pair[:, 0], -np.concatenate(excesses)))[:n_worst]
-    return Found(
-        n_violations=sum(found),
-        max_ratio=max(ratios) if any(found) else np.nan,
-        n_compared=sum(looked),
-        pairs=pair[worst],
-        differences=value[worst, 0],
-        distances=value[worst, 1],
-    )
-
-
-def _first_guess(tree: Arranged, tolerance: float, n_worst: int) -> tuple[float, float]:
-    """Excess that at least `n_worst` pairs reach, and a ratio that some pair reaches: the search need not go below."""
-    n = tree.columns.shape[1]
-    offsets = np.unique([o for o in (1, 2, 3, n // 16, n // 8, n // 4, n // 3, n // 2) if 0 < o < n])
-    excess, ratio = _sampled(tree.columns, tree.answers, tree.kinds, tree.scales, tree.p, tolerance, offsets)
-    if len(excess) < n_worst:
-        return tolerance, ratio
-    return max(tolerance, float(np.partition(excess, len(excess) - n_worst)[len(excess) - n_worst])), ratio
+    part = Found(sum(found), max(ratios), sum(looked), pair[:, :2], pair[:, 2], value[:, 0], value[:, 1])
+    return merge([part], aim.n_worst)
 
 
 @njit(cache=True, error_model="numpy")
@@ -120,7 +198,7 @@ def _better(excess, i, j, other, k, m):
 
 
 @njit(cache=True, error_model="numpy")
-def _keep(heap, pairs, values, size, excess, i, j, difference, distance):
+def _keep(heap, pairs, values, size, excess, i, j, times, difference, distance):
     """Put a pair in the heap, whose root is the least bad pair kept; return the new size."""
     n = len(heap)
     if size < n:
@@ -148,7 +226,7 @@ def _keep(heap, pairs, values, size, excess, i, j, difference, distance):
             heap[hole], pairs[hole], values[hole] = heap[down], pairs[down], values[down]
             hole = down
     heap[hole] = excess
-    pairs[hole, 0], pairs[hole, 1] = i, j
+    pairs[hole, 0], pairs[hole, 1], pairs[hole, 2] = i, j, times
     values[hole, 0], values[hole, 1] = difference, distance
     return size
 
@@ -159,7 +237,7 @@ def _run(tree, weight, node_weight, tolerance, tasks, n_worst, floor, ratio, pru
         columns, answers, rest, order, kinds, n_numbers, scales, p, slopes, steepness, slack, start, stop, child,
         low, high, answer_low, answer_high, rest_low, rest_high, stack_size,
     ) = tree  # fmt: skip
-    heap, pairs, values = np.empty(n_worst), np.empty((n_worst, 2), np.int64), np.empty((n_worst, 2))
+    heap, pairs, values = np.empty(n_worst), np.empty((n_worst, 3), np.int64), np.empty((n_worst, 2))
     stack = np.empty((stack_size, 2), np.int64)
     gap, person = np.empty(len(scales)), np.empty(len(scales))
     answer, remainder = np.empty(len(answers)), np.empty(len(slopes))
@@ -204,18 +282,19 @@ def _run(tree, weight, node_weight, tolerance, tasks, n_worst, floor, ratio, pru
                 for j in range(stop[b] - first):
                     excess = differences[j] - distances[j]
                     if excess > tolerance:
-                        found += weight[i] * weight[first + j]
+                        times = weight[i] * weight[first + j]
+                        found += times
                         if differences[j] > largest * distances[j]:
                             largest = differences[j] / distances[j] if distances[j] > 0 else np.inf
                         if excess >= least:
                             m, o = order[i], order[first + j]
                             kept = _keep(
                                 heap, pairs, values, kept,
-                                excess, min(m, o), max(m, o), differences[j], distances[j],
+                                excess, min(m, o), max(m, o), times, differences[j], distances[j],
                             )  # fmt: skip
                             if kept == n_worst:
                                 least = max(least, heap[0])
-    return found, looked, largest, heap[:kept], pairs[:kept], values[:kept]
+    return found, looked, largest, pairs[:kept], values[:kept]
 
 
 @njit(cache=True, error_model="numpy")

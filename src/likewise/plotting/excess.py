@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from likewise.auditing.violations import Audit
-from likewise.errors import InvalidTypeError
+from likewise.auditing.violations import Audit, audit
+from likewise.errors import InvalidInputError, InvalidTypeError
+from likewise.metrics.abstract import Metric
 from likewise.plotting.style import BLUE, GREY, INK, RED, axes, tidy
 
 
@@ -46,6 +47,49 @@ class AuditDisplay:
         if not isinstance(result, Audit):
             raise InvalidTypeError(f"result must be what audit returned; got {type(result).__name__}.")
         return cls(result).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, metric: Metric | None = None, *, tolerance: float | None = None, ax: Any = None
+    ) -> Self:
+        """Audit a model on people and plot what was found.
+
+        Parameters
+        ----------
+        model : fitted model or callable
+            As for `audit`.
+        X : array-like of shape (n_samples, n_features)
+        metric : Metric, optional
+            None takes the model's own, ``model.guarantee_.metric``, and leaves room for its epsilon.
+        tolerance : float, optional
+            As for `audit`.
+        ax : matplotlib Axes, optional
+        """
+        if metric is None:
+            promise = getattr(model, "guarantee_", None)
+            if promise is None:
+                raise InvalidInputError(
+                    f"metric must be given for a model without a promise; got {type(model).__name__}."
+                )
+            metric = promise.metric
+            if tolerance is None and promise.epsilon:
+                tolerance = promise.epsilon
+        return cls.from_audit(audit(model, X, metric, tolerance=tolerance), ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        predictions: Any,
+        X: Any,
+        metric: Metric,
+        *,
+        output_range: tuple[float, float] | None = None,
+        tolerance: float | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Audit outputs of any outside system and plot what was found; parameters are those of `audit`."""
+        found = audit(None, X, metric, predictions=predictions, output_range=output_range, tolerance=tolerance)
+        return cls.from_audit(found, ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the pairs on `ax`, or on a new figure."""

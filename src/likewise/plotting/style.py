@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from likewise._extras import need
+
 # Colours that stay apart for colour-blind readers, and in grey.
 BLUE, ORANGE, RED, GREY, INK = "#2f6fa7", "#d98a2b", "#c0392b", "#8a8f98", "#2b2f36"
 
@@ -12,9 +14,7 @@ def axes(ax: Any, size: tuple[float, float]) -> Any:
     """The given axes, or those of a new figure."""
     if ax is not None:
         return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    return need("matplotlib.pyplot", "A plot").subplots(figsize=size, layout="constrained")[1]
 
 
 def patch(colour: str, label: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from likewise.errors import InvalidTypeError
 from likewise.metrics.abstract import Metric, check_metric
 from likewise.metrics.coding import as_frame
 from likewise.plotting.style import BLUE, GREY, INK, ORANGE, axes, patch, tidy
@@ -77,6 +78,16 @@ class MetricDisplay:
             weights[~mismatch] *= _spread(X, metric, list(table["column"][~mismatch])) ** power
         names = [str(name) for name in table["column"]]
         return cls(names, weights, mismatch, metric.p).plot(ax=ax, most=most, per_spread=X is not None)
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None, most: int = 20) -> Self:
+        """Plot the metric that a fitted model is within; parameters are those of `from_metric`."""
+        promise = getattr(model, "guarantee_", None)
+        if promise is None:
+            raise InvalidTypeError(
+                f"model must be fitted and make a promise, as AdditiveClassifier does; got {type(model).__name__}."
+            )
+        return cls.from_metric(promise.metric, X, ax=ax, most=most)
 
     def plot(self, *, ax: Any = None, most: int = 20, per_spread: bool = False) -> Self:
         """Draw the bars on `ax`, or on a new figure."""

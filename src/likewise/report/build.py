@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.base import clone
 from sklearn.utils import check_consistent_length
 
 from likewise._typing import FloatArray
-from likewise.auditing.ceilings import ceiling
-from likewise.auditing.violations import audit
+from likewise.auditing.comparison import Comparison
+from likewise.auditing.pricing import Price
+from likewise.auditing.reach import measure_reach
+from likewise.auditing.violations import Audit, audit
+from likewise.auditing.ways import REFERENCE
+from likewise.enforce.additive.panels import panels_of
+from likewise.enforce.additive.reading import Readable
 from likewise.errors import InvalidInputError
-from likewise.guarantees.promise import VacuousGuaranteeWarning
+from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import as_frame
 from likewise.metrics.people import People, spread
 from likewise.models.votes import hard_votes, soft_votes
-from likewise.report.data import GroupScores, ReportData, Utility, UtilityPoint, check_takes_tables
+from likewise.report.closest import closest_pairs
+from likewise.report.costing import cost_of
+from likewise.report.data import Cost, GroupScores, ReportData, check_takes_tables
+from likewise.report.groups import groups_of
+from likewise.report.words import KINDS
 
-_AUDITED = 3000  # people among whom all pairs are searched
-_MEASURED = 600  # people on whom the curve of strictness is measured
-_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-_WORST = 8
-_MOST_GROUPS = 8
+_SEARCHED = 3000  # people among whom all pairs are searched
+_EVALUATIONS = 20_000_000  # of a smoothed model, at most: then fewer people are searched
+_LEARNED = 6000  # people from whom models are trained anew
+_WORST, _REASONS = 5, 3
 
 
 def build_report(
@@ -34,136 +44,173 @@ def build_report(
     y: Any,
     *,
     outcome: Any = None,
-    revealed: Metric | None = None,
-    title: str = "How alike people are treated",
-    subtitle: str = "",
+    revealed: Any = None,
+    comparison: Comparison | None = None,
+    prices: Price | None = None,
+    cv: int = 3,
+    verbose: bool = False,
+    **words: Any,
 ) -> ReportData:
     """Measure a model on people with known outcomes.
 
-    "Before" is the model inside, where there is one. Large tables are sampled evenly; the report says how many people
-    each part is about.
+    Pairs are searched with the model as it is. How good it is, and what groups get, is measured on people held out, by
+    models of its kind that are trained anew on folds of these people: so it does not matter whether the model has
+    learned from them. Large tables are sampled evenly; the report says how many people each part is about.
 
     Parameters
     ----------
-    model : classifier of likewise
+    model : classifier or regressor of likewise
         Fitted with a metric of tables, such as `TableMetric`.
-    X, y : table and labels
-        People to measure on; better not those it was trained on.
+    X, y : table and outcomes
+        People, named by the index of the table if it holds text, and otherwise by the row, counted from 0.
     outcome : label, optional
-        Whose probability is shown; by default the last class.
+        Whose probability is shown; by default the last class. Of numbers: what is predicted, in words.
     revealed : Metric, optional
         The metric before it was edited.
+    comparison, prices : Comparison and Price, optional
+        Of the same people, if they are there already; by default made here.
+    cv : int, default=3
+        Folds.
+    verbose : bool, default=False
+        Show progress.
+    words : str
+        ``title``, ``model_name``, ``source`` and ``date`` of `ReportData`.
     """
-    metric = model.guarantee_.metric
+    guarantee, metric = model.guarantee_, model.guarantee_.metric
     check_takes_tables(metric)
     check_consistent_length(X, y)
-    names = [str(label) for label in model.classes_]
-    if outcome is not None and str(outcome) not in names:
-        raise InvalidInputError(f"outcome must be one of {', '.join(names)}; got {outcome!r}.")
-    shown = -1 if outcome is None else names.index(str(outcome))
-    table = as_frame(X)[list(model.feature_names_in_)].set_axis(range(1, len(X) + 1))  # from "Person 1" on
-    rows = spread(len(table), _AUDITED)
-    people, labels = metric.people(table.iloc[rows]), np.asarray(y)[rows]
-    unknown = labels[~np.isin(labels, model.classes_)]
-    if len(unknown):
-        raise InvalidInputError(f"y must hold classes of the model, {', '.join(names)}; got {unknown.tolist()[0]!r}.")
-    answers = {"before": _inner_scores(model, people), "after": model.predict_proba(people.table)}
-    tolerance = max(model.guarantee_.epsilon, 1e-9)
-    audits = {
-        name: audit(None, people.table, metric, predictions=scores, tolerance=tolerance, n_worst=_WORST)
-        for name, scores in answers.items()
-        if scores is not None and len(people) > 1
-    }
-    return ReportData(
-        title=title,
-        subtitle=subtitle,
-        outcome=names[shown],
+    classes = getattr(model, "classes_", None)
+    shown, name = (-1, str(outcome or "the prediction")) if classes is None else _outcome(classes, outcome)
+    labels = np.asarray(y)
+    if classes is not None and not np.isin(labels, classes).all():
+        unknown = labels[~np.isin(labels, classes)].tolist()[0]
+        raise InvalidInputError(f"y must hold classes of the model, {_listed(classes)}; got {unknown!r}.")
+    table = as_frame(X)[list(model.feature_names_in_)]
+    if not all(isinstance(label, str) for label in table.index):
+        table = table.set_axis(range(len(table)))
+    learned = np.arange(len(table)) if comparison is not None else spread(len(table), _LEARNED)
+    with warnings.catch_warnings():  # the loosest of these promises may well be empty
+        warnings.simplefilter("ignore", VacuousGuaranteeWarning)
+        cost = cost_of(
+            model, table.iloc[learned], labels[learned], comparison=comparison, prices=prices, cv=cv, verbose=verbose
+        )
+    people = metric.people(table.iloc[spread(len(table), _searchable(guarantee.n_draws))])
+    plain, what = _without_promise(model, table.iloc[learned], labels[learned], cost)
+    before = None if plain is None else _ask(plain, people, classes, guarantee.output_range)
+    after = _ask(model, people, classes, guarantee.output_range)
+    favourable = None if classes is None else classes[shown]
+    data = ReportData(
+        title=words.pop("title", "How alike people are treated"),
+        outcome=name,
         metric=metric,
         people=people,
-        guarantee=model.guarantee_,
+        guarantee=guarantee,
         revealed=revealed,
-        before=None if answers["before"] is None else answers["before"][:, shown],
-        after=answers["after"][:, shown],
-        audit_before=audits.get("before"),
-        audit_after=audits.get("after"),
-        utility=_utility(model, people, labels, **answers),
-        groups=_groups(people.table, metric, model.classes_, labels, answers, shown),
+        before=before,
+        after=after,
+        shown=shown,
+        output_range=guarantee.output_range,
+        audit_before=None if before is None else _audit(people, before, guarantee),
+        audit_after=_audit(people, after, guarantee),
+        cost=cost,
+        groups=_groups(table.iloc[learned], labels[learned], metric, cost, classes, shown),
+        groups_of="" if cost is None else f"{_n_measured(cost):,} people, each held out once",
+        panels=tuple(panels_of(model, favourable)) if isinstance(model, Readable) else (),
+        reasons=_reasons(model, people, favourable),
+        reach=measure_reach(metric, table) if len(table) > 1 else None,
+        kind=_kind(model),
+        plain=what,
         n_population=len(table),
-        n_outcomes=len(names),
+        **words,
     )
+    return replace(data, closest=closest_pairs(people, data.shares["after"], metric, data.epsilon, _WORST))
 
 
-def _inner_scores(model: Any, people: People) -> FloatArray | None:
+def _outcome(classes: npt.NDArray[Any], asked: Any) -> tuple[int, str]:
+    """Position and name of the class whose probability is shown."""
+    names = [str(label) for label in classes]
+    if asked is not None and str(asked) not in names:
+        raise InvalidInputError(f"outcome must be one of {_listed(classes)}; got {asked!r}.")
+    shown = len(names) - 1 if asked is None else names.index(str(asked))
+    return shown, names[shown]
+
+
+def _listed(classes: npt.NDArray[Any]) -> str:
+    return ", ".join(str(label) for label in classes)
+
+
+def _searchable(n_draws: int) -> int:
+    return int(np.clip(_EVALUATIONS // max(1, n_draws), 100, _SEARCHED))
+
+
+def _without_promise(model: Any, X: pd.DataFrame, y: npt.NDArray[Any], cost: Cost | None) -> tuple[Any, str]:
+    """A model that promises nothing, and what it is: the one inside, or else one that is trained on these people."""
     inner = getattr(model, "estimator_", None)
-    if inner is None:
-        return None
-    votes = soft_votes if hasattr(inner, "predict_proba") else hard_votes
-    return votes(inner, model.classes_)(people.table)
+    if inner is not None:
+        return inner, "the model inside, as it was"
+    if cost is None:
+        return None, ""
+    return clone(cost.comparison.estimators[REFERENCE]).fit(X, y), "boosting, trained on the same people"
 
 
-def _utility(
-    model: Any, people: People, labels: npt.NDArray[Any], before: FloatArray | None, after: FloatArray
-) -> Utility | None:
-    """Accuracy and confidence under stricter and looser metrics: of the same inner model, or of models trained anew.
+def _ask(
+    model: Any, people: People, classes: npt.NDArray[Any] | None, output_range: tuple[float, float] | None
+) -> FloatArray:
+    """Probabilities of the classes, or predictions cut to the range that a promise is about."""
+    if classes is None:
+        assert output_range is not None
+        return np.asarray(np.clip(model.predict(people.table), *output_range), dtype=np.float64)
+    if hasattr(model, "guarantee_"):
+        return np.asarray(model.predict_proba(people.table))
+    votes = soft_votes if hasattr(model, "predict_proba") else hard_votes
+    return votes(model, classes)(people.table)
 
-    None if there are too few people to train anew.
-    """
+
+def _audit(people: People, answers: FloatArray, guarantee: Guarantee) -> Audit | None:
     if len(people) < 2:
         return None
-    measured, trained = spread(len(people), _MEASURED), np.arange(len(people))
-    if before is None:  # who is measured must not be among those trained on, at every factor alike
-        measured, trained = trained[1::2][spread(len(people) // 2, _MEASURED)], trained[::2]
-        if len(np.unique(labels[trained])) < len(model.classes_):
-            return None
-    few, truth = people.table.iloc[measured], labels[measured]
-    two = len(model.classes_) == len(np.unique(truth)) == 2
-    points = []
-    for factor in _FACTORS:
-        metric = model.guarantee_.metric.scaled(factor)
-        if factor == 1 and before is not None:
-            scores = after[measured]
-        else:
-            with warnings.catch_warnings():  # the loosest of these promises may well be empty
-                warnings.simplefilter("ignore", VacuousGuaranteeWarning)
-                again = model.with_metric(metric).fit(people.table.iloc[trained], labels[trained])
-            scores = again.predict_proba(few)
-        best = float(ceiling(few, truth, metric)) if two else None
-        points.append(UtilityPoint(factor, *_quality(scores, truth, model.classes_), best))
-    on = f"{len(few):,} people of the table"
-    return Utility(
-        tuple(points),
-        None if before is None else UtilityPoint(np.inf, *_quality(before[measured], truth, model.classes_)),
-        on if before is not None else f"{on}, by models trained on {len(trained):,} others",
+    return audit(
+        None,
+        people.table,
+        guarantee.metric,
+        predictions=answers,
+        output_range=guarantee.output_range,
+        tolerance=max(guarantee.epsilon, 1e-9),
+        n_worst=_WORST,
     )
-
-
-def _quality(scores: FloatArray, labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> tuple[float, float]:
-    """Accuracy, and the mean probability of the true class."""
-    true = np.searchsorted(classes, labels)
-    return float((scores.argmax(axis=1) == true).mean()), float(scores[np.arange(len(scores)), true].mean())
 
 
 def _groups(
     table: pd.DataFrame,
-    metric: Metric,
-    classes: npt.NDArray[Any],
     labels: npt.NDArray[Any],
-    answers: dict[str, FloatArray | None],
+    metric: Metric,
+    cost: Cost | None,
+    classes: npt.NDArray[Any] | None,
     shown: int,
 ) -> tuple[GroupScores, ...]:
-    """Accuracy and mean score by group, for categories that must not matter, or else for all of them."""
-    rates = metric.describe().query("kind == 'categorical'")
-    hidden = rates["column"][rates["weight"] == 0]
-    groups = []
-    for column in hidden if len(hidden) else rates["column"]:
-        if table[column].nunique() > _MOST_GROUPS:
-            continue
-        for value in sorted(table[column].dropna().unique(), key=str):
-            members = (table[column] == value).to_numpy()
-            measured = {
-                name: (_quality(scores[members], labels[members], classes)[0], float(scores[members, shown].mean()))
-                for name, scores in answers.items()
-                if scores is not None
-            }
-            groups.append(GroupScores(str(column), str(value), int(members.sum()), **measured))
-    return tuple(groups)
+    """Groups among people held out; none where nobody was."""
+    if cost is None:
+        return ()
+    showings = cost.comparison.showings
+    answers = {"before": showings[cost.plain].answers, "after": showings[cost.own].answers}
+    return groups_of(table, metric, labels, answers, classes, shown)
+
+
+def _n_measured(cost: Cost) -> int:
+    return int((~np.isnan(cost.comparison.showings[cost.own].losses)).sum())
+
+
+def _reasons(model: Any, people: People, favourable: Any) -> tuple[tuple[str, ...], ...]:
+    """What lowers the score of each person, where the model can say so."""
+    if not isinstance(model, Readable):
+        return ()
+    found = model.reasons(people.table, n=_REASONS, outcome=favourable)
+    return tuple(
+        tuple(reason.removesuffix(" against the average person") for reason in row if reason)
+        for row in found.to_numpy().tolist()
+    )
+
+
+def _kind(model: Any) -> str:
+    """How the promise is kept: a key of `KINDS`, by the name of the class."""
+    return next((kind for kind in KINDS if type(model).__name__.lower().startswith(kind)), "")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError, InvalidTypeError
@@ -15,121 +17,164 @@ from likewise.metrics.columns import UNSEEN
 from likewise.metrics.people import People, spread
 
 if TYPE_CHECKING:
+    from likewise.auditing.comparison import Comparison
+    from likewise.auditing.pricing import Price
+    from likewise.auditing.reach import Reach
     from likewise.auditing.violations import Audit
+    from likewise.enforce.additive.panels import Panel
 
 _SHOWN = 200  # the page looks at all pairs among them while a slider moves
 
 
-@dataclass(frozen=True)
-class UtilityPoint:
-    """What a model achieves when all distances are multiplied by a factor.
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """What the promise costs, on people held out.
 
     Attributes
     ----------
-    factor : float
-        Above 1 the metric is looser, below 1 stricter; 1 is the metric of the report.
-    accuracy : float
-    confidence : float
-        Mean probability given to the true outcome.
-    ceiling : float, optional
-        Best mean confidence that any model can reach under the metric on these people.
+    comparison : Comparison
+        Of this model and others, on the people of the report.
+    own, plain : str
+        The ways of the comparison that are this model, and the one without a promise beside it.
+    is_given : bool
+        Whether the model inside came ready-made: it may have learned from the people on whom it is measured.
+    price : Price, optional
+        The same under stricter and looser metrics.
+    ceilings : mapping from scale to float
+        Best mean confidence that any model can reach under the scaled metric, on `n_ceiling` of the people.
     """
 
-    factor: float
-    accuracy: float
-    confidence: float
-    ceiling: float | None = None
+    comparison: Comparison
+    own: str
+    plain: str
+    is_given: bool = False
+    price: Price | None = None
+    ceilings: Mapping[float, float] = field(default_factory=dict)
+    n_ceiling: int = 0
+
+    def __post_init__(self) -> None:
+        for name in (self.own, self.plain):
+            if name not in self.comparison.showings:
+                raise InvalidInputError(f"own and plain must be ways of the comparison; got {name!r}.")
 
 
 @dataclass(frozen=True)
-class Utility:
-    """Utility against strictness.
+class GroupFigures:
+    """What a model gives to a group.
 
     Attributes
     ----------
-    points : tuple of UtilityPoint
-        In any order, at least one.
-    before : UtilityPoint, optional
-        Of the model before; nothing holds it back, so its factor is infinite.
-    measured_on : str
-        On whom, such as "597 people not used in training".
+    mean : float
+        Probability of the report's outcome, or prediction.
+    rate : float or None
+        Share of the people whose most likely outcome it is; None for numbers.
+    right : float
+        Accuracy, or for numbers the root of the mean squared error.
     """
 
-    points: tuple[UtilityPoint, ...]
-    before: UtilityPoint | None = None
-    measured_on: str = ""
+    mean: float
+    rate: float | None
+    right: float
 
 
 @dataclass(frozen=True)
 class GroupScores:
-    """Accuracy and mean score in one group.
+    """One group, as measured on people held out.
 
     Attributes
     ----------
     column, group : str
         Such as "sex" and "female". Groups of one column should follow each other.
     n : int
-        People in it.
-    before, after : tuple of two floats, optional
-        Accuracy, and mean probability of the report's outcome.
+        People in it who were measured.
+    actual : float
+        Share of them with the outcome, or its mean.
+    before, after : GroupFigures, optional
+        Of the model without a promise, and of the one with it.
     """
 
     column: str
     group: str
     n: int
-    before: tuple[float, float] | None = None
-    after: tuple[float, float] | None = None
+    actual: float
+    before: GroupFigures | None = None
+    after: GroupFigures | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """A whole report. "After" is the model that it is about, "before" the one that was made to keep to the metric.
+    """A whole report. "After" is the model that it is about, "before" one that promises nothing.
 
     Attributes
     ----------
-    title, subtitle : str
-        What the report is about; the data and the model.
+    title : str
     outcome : str
-        The outcome that scores are the probability of, as in "loan approved". Usually the favourable one.
+        What scores are the probability of, as in "loan approved", usually the favourable outcome; or the number that
+        is predicted.
     metric : Metric
         Of tables: it must say ``takes_tables``.
     people : People
-        Who was measured, as ``metric.people(table)`` codes them. The index of their table names them; a number is
-        "Person 7". The page shows a sample of at most 200, spread evenly.
+        Who was searched, as ``metric.people(table)`` codes them. The index of their table names them; a number is
+        "row 7". The page shows a sample of at most 200, spread evenly.
     guarantee : Guarantee, optional
         None for a model about which nothing is promised; the page says so.
     revealed : Metric, optional
         The metric before people edited it.
-    before, after : ndarray of shape (n_people,), optional
-        Probabilities of the outcome.
+    before, after : ndarray of shape (n_people,) or (n_people, n_classes), optional
+        Probabilities of the outcome, or of every class; or predictions, within `output_range`.
+    shown : int
+        Position of the outcome among the classes.
+    output_range : tuple of float, optional
+        Of numbers; a point is a hundredth of its width.
     audit_before, audit_after : Audit, optional
         Searches among `people`.
-    utility : Utility, optional
+    closest : DataFrame, optional
+        Pairs of `people` that use most of what they may: ``row_a``, ``row_b``, ``difference``, ``distance``.
+    cost : Cost, optional
     groups : tuple of GroupScores
+    groups_of : str
+        On whom they were measured.
+    panels : tuple of Panel
+        The shapes of a scorecard.
+    reasons : tuple of tuples of str
+        For each of the `people`, what lowers the score most.
+    reach : Reach, optional
+        How many pairs the metric says something about.
+    kind : str
+        How the promise is kept, a key of `words.KINDS`; empty where that is not known.
+    plain : str
+        What the model before is, as in "boosting".
+    model_name, source, date : str
+        The model's file, the table, and the date of the data, shown as given; a rendering never asks the clock.
     n_population : int, optional
         How many people `people` were drawn from.
-    n_outcomes : int
-        Number of classes. With more than two, `before` and `after` are about one class only.
-    date : str
-        Shown as given; empty for none, since a rendering never asks the clock.
     """
 
     title: str
     outcome: str
     metric: Metric
     people: People
-    subtitle: str = ""
     guarantee: Guarantee | None = None
     revealed: Metric | None = None
     before: FloatArray | None = None
     after: FloatArray | None = None
+    shown: int = -1
+    output_range: tuple[float, float] | None = None
     audit_before: Audit | None = None
     audit_after: Audit | None = None
-    utility: Utility | None = None
+    closest: pd.DataFrame | None = None
+    cost: Cost | None = None
     groups: tuple[GroupScores, ...] = ()
-    n_population: int | None = None
-    n_outcomes: int = 2
+    groups_of: str = ""
+    panels: tuple[Panel, ...] = ()
+    reasons: tuple[tuple[str, ...], ...] = ()
+    reach: Reach | None = None
+    kind: str = ""
+    plain: str = "a model without a promise"
+    model_name: str = ""
+    source: str = ""
     date: str = ""
+    n_population: int | None = None
 
     def __post_init__(self) -> None:
         check_takes_tables(self.metric)
@@ -149,14 +194,32 @@ class ReportData:
                 raise InvalidInputError(
                     f"audit_{name} must search these people under the report's metric; got {audit!r}."
                 )
-        for name, scores in self.scores.items():
-            if np.shape(scores) != (len(self.people),) or not (np.abs(scores - 0.5) <= 0.5 + 1e-9).all():
-                raise InvalidInputError(f"{name} must hold one probability for each of the people; got {scores!r}.")
+        for name, shares in self.shares.items():
+            if len(shares) != len(self.people) or not (np.abs(shares - 0.5) <= 0.5 + 1e-9).all():
+                what = "probability" if self.output_range is None else f"number within {self.output_range}"
+                raise InvalidInputError(f"{name} must hold one {what} for each of the people.")
+        if self.reasons and len(self.reasons) != len(self.people):
+            raise InvalidInputError(f"reasons must be of each of the {len(self.people)} people.")
 
     @property
-    def scores(self) -> dict[str, FloatArray]:
-        """`before` and `after`, those that are there."""
-        return {name: x for name, x in (("before", self.before), ("after", self.after)) if x is not None}
+    def shares(self) -> dict[str, FloatArray]:
+        """`before` and `after`, those that are there: probabilities of the outcome or of all of several classes, or
+        where in its range a number is. Half the sum of differences is the total variation; of one column, all of it.
+        """
+        low, high = self.output_range or (0.0, 1.0)
+        found = {}
+        for name, given in (("before", self.before), ("after", self.after)):
+            if given is None:
+                continue
+            outputs = np.asarray(given, dtype=np.float64)
+            shares = ((outputs if outputs.ndim == 2 else outputs[:, None]) - low) / (high - low)
+            found[name] = shares[:, [self.shown]] if shares.shape[1] == 2 else shares
+        return found
+
+    def differences(self, name: str, a: IntArray, b: IntArray) -> FloatArray:
+        """What the scores of pairs of people differ by: in total variation, or as a share of the range."""
+        shares = self.shares[name]
+        return np.asarray(np.abs(shares[a] - shares[b]).sum(axis=1) / (1 if shares.shape[1] == 1 else 2))
 
     @property
     def audits(self) -> dict[str, Audit]:
@@ -176,7 +239,7 @@ class ReportData:
     def name(self, position: int) -> str:
         """Who a person is, if the table says so."""
         label = self.people.table.index[position]
-        return label if isinstance(label, str) else f"Person {label}"
+        return label if isinstance(label, str) else f"row {label}"
 
 
 def check_takes_tables(metric: Metric) -> None:

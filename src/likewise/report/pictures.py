@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.report.data import Utility
-from likewise.report.words import figure
+from likewise.auditing.measures import YARDSTICKS, Yardstick
+from likewise.enforce.additive.panels import Panel, height
+from likewise.metrics.units import Unit
+from likewise.report.data import Cost
+from likewise.report.words import figure, measured
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 BINS = 40
@@ -62,77 +65,167 @@ def _shaded(counts: Any) -> tuple[str, ...]:
     )
 
 
-WIDTH, HEIGHT = 400, 270
-LEFT, RIGHT, TOP, BOTTOM = 46, 14, 16, 48
+# -- what strictness costs ------------------------------------------------------------------------------------------
+
+WIDTH, HEIGHT = 460, 250
+LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 52
 
 
-def curves(utility: Utility) -> list[dict[str, Any]]:
-    """Two charts over the factor on the metric: accuracy; and mean confidence, with the ceiling."""
-    points = sorted(utility.points, key=lambda point: point.factor)
-    accuracy = [(point.factor, point.accuracy) for point in points]
-    confidence = [(point.factor, point.confidence) for point in points]
-    ceilings = [(point.factor, point.ceiling) for point in points if point.ceiling is not None]
-    sharpness = [("This model", "after", confidence)]
-    if ceilings:
-        sharpness.append(("Ceiling: the best any model can do under this distance", "ceiling", ceilings))
-    before = utility.before
-    return [
-        _chart(
-            "Accuracy",
-            "share of people whose most likely outcome is the true one",
-            [("This model", "after", accuracy)],
-            None if before is None else before.accuracy,
-        ),
-        _chart(
-            "Mean confidence",
-            "mean probability given to the true outcome",
-            sharpness,
-            None if before is None else before.confidence,
-        ),
-    ]
+def price_charts(cost: Cost) -> list[dict[str, Any]]:
+    """Charts over the scale of the metric: the error; and for classes mean confidence, with the ceiling."""
+    if cost.price is None:
+        return []
+    measures = {measure.name: measure for measure in YARDSTICKS[cost.price.task]}
+    if cost.price.task == "numbers":
+        return [_price_chart(cost, measures["rmse"], {})]
+    return [_price_chart(cost, measures["brier"], {}), _price_chart(cost, measures["confidence"], cost.ceilings)]
 
 
-def _chart(
-    title: str, subtitle: str, series: Sequence[tuple[str, str, Sequence[tuple[float, float]]]], baseline: float | None
-) -> dict[str, Any]:
-    factors = [factor for factor, _ in series[0][2]]
-    low, high = math.log(min(factors)), math.log(max(factors))
+def _price_chart(cost: Cost, measure: Yardstick, ceilings: Any) -> dict[str, Any]:
+    price: Any = cost.price
+    table, name = price.table, measure.name
+    scales = [float(scale) for scale in price.showings]
+    own = [(s, float(v), float(e)) for s, v, e in zip(scales, table[name], table[f"{name}_se"], strict=True)]
+    lines = {"constant": float(price.constant.row[name]), "before": float(price.reference.row[name])}
+    values = [v for _, v, _ in own] + [v - e for _, v, e in own] + [v + e for _, v, e in own]
+    bottom, top, ticks = round_ticks([*values, *lines.values(), *ceilings.values()])
+    low, high = math.log(min(scales)), math.log(max(scales))
     if high == low:
         low, high = low - 1, high + 1
-    values = [y for _, _, line in series for _, y in line] + ([] if baseline is None else [baseline])
-    bottom, top, ticks = _ticks(min(values), max(values))
 
-    def x(factor: float) -> float:
-        return round(LEFT + (math.log(factor) - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
+    def x(scale: float) -> float:
+        return round(LEFT + (math.log(scale) - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
 
     def y(value: float) -> float:
         return round(TOP + (top - value) / (top - bottom) * (HEIGHT - TOP - BOTTOM), 1)
 
     return {
-        "title": title,
-        "subtitle": subtitle,
-        "x_ticks": _spaced([(x(factor), f"{TIMES}{figure(factor)}") for factor in factors]),
-        "y_ticks": [(y(tick), f"{100 * tick:.0f} %") for tick in ticks],
-        "chosen": x(1.0) if min(factors) <= 1 <= max(factors) else None,
-        "baseline": None if baseline is None else y(baseline),
-        "series": [
-            {"name": name, "class": kind, "dots": [(x(a), y(b)) for a, b in line]} for name, kind, line in series
-        ],
+        "title": measure.title[0].upper() + measure.title[1:],
+        "subtitle": "lower is better" if not measure.higher_is_better else "higher is better",
+        "x_ticks": _spaced([(x(scale), f"{TIMES}{figure(scale)}") for scale in scales]),
+        "y_ticks": [(y(tick), measured(measure, tick, ticks[1] - ticks[0])) for tick in ticks],
+        "chosen": x(1.0) if min(scales) <= 1 <= max(scales) else None,
+        "lines": {key: y(value) for key, value in lines.items()},
+        "dots": [(x(s), y(v), y(v + e), y(v - e)) for s, v, e in own],
+        "ceiling": [(x(s), y(v)) for s, v in ceilings.items()],
+        "rows": [(s, measured(measure, v), measured(measure, ceilings[s]) if s in ceilings else "") for s, v, _ in own],
     }
 
 
-def _ticks(low: float, high: float) -> tuple[float, float, list[float]]:
-    """Axis limits and ticks at round shares that hold `low` and `high`."""
-    step = next((step for step in (0.02, 0.05, 0.1) if high - low <= 4 * step), 0.2)
-    first, last = math.floor(low / step - 0.2), math.ceil(high / step + 0.2)
-    first, last = max(0, first), min(round(1 / step), max(last, first + 2))
+def round_ticks(values: Sequence[float]) -> tuple[float, float, list[float]]:
+    """Axis limits and three to six ticks at round numbers that hold all values."""
+    low, high = min(values), max(values)
+    span = high - low or abs(high) or 1.0
+    power = 10.0 ** math.floor(math.log10(span / 3))
+    step = next(power * k for k in (1, 2, 5, 10) if span / (power * k) <= 4)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
     return first * step, last * step, [k * step for k in range(first, last + 1)]
 
 
 def _spaced(ticks: Sequence[tuple[float, str]], room: float = 40.0) -> list[tuple[float, str]]:
-    """Return the ticks whose labels do not overlap, keeping the factor 1 wherever it is."""
+    """Return the ticks whose labels do not overlap, keeping the scale 1 wherever it is."""
     kept = [tick for tick in ticks if tick[1] == f"{TIMES}1"]
     for tick in ticks:
         if all(abs(tick[0] - other[0]) >= room for other in kept):
             kept.append(tick)
     return sorted(kept)
+
+
+def dots(values: Sequence[float], errors: Sequence[float]) -> list[tuple[float, float, float]]:
+    """Where values and the ends of their errors stand between the smallest and the largest, in percent."""
+    low = min(v - e for v, e in zip(values, errors, strict=True))
+    high = max(v + e for v, e in zip(values, errors, strict=True))
+    span = high - low or 1.0
+
+    def place(value: float) -> float:
+        return round(4 + 92 * (value - low) / span, 1)
+
+    return [(place(v), place(v - e), place(v + e)) for v, e in zip(values, errors, strict=True)]
+
+
+# -- the shapes of a scorecard --------------------------------------------------------------------------------------
+
+PANEL_WIDTH, PANEL_HEIGHT = 240, 100
+
+
+def shapes(panels: Sequence[Panel], units: Any, first: int) -> dict[str, Any]:
+    """All panels on one scale of points: paths of the fan, of the shape, and of where the metric holds it back.
+
+    The `first` few are those that move the score most.
+    """
+    ordered = sorted(panels, key=lambda panel: -float(np.ptp(panel.points)))
+    ordered = [p for some in (ordered[:first], ordered[first:]) for p in sorted(some, key=lambda p: p.knots is None)]
+    low, high = height([replace(panel, missing=None, points=_in_sight(panel)) for panel in panels])
+
+    def y(value: float) -> float:
+        inside = min(max(value, low - (high - low)), high + (high - low))  # what is far outside is cut anyway
+        return round(PANEL_HEIGHT * (high - inside) / (high - low), 1)
+
+    drawn = [
+        (_drawn_categories(panel, y) if panel.knots is None else _drawn_numbers(panel, y, units.get(panel.column, "")))
+        | {"name": panel.column, "id": k}
+        for k, panel in enumerate(ordered)
+    ]
+    ticks = [tick for tick in round_ticks([low, high])[2] if low <= tick <= high]
+    return {
+        "first": drawn[:first],
+        "others": drawn[first:],
+        "ticks": [(y(tick), _signed(tick)) for tick in ticks],
+        "zero": y(0.0),
+    }
+
+
+def _in_sight(panel: Panel) -> FloatArray:
+    """Points between the ends that are drawn."""
+    if panel.knots is None:
+        return panel.points
+    first, last = panel.ends
+    return np.asarray(np.interp([first, *panel.knots.clip(first, last), last], panel.knots, panel.points))
+
+
+def _signed(tick: float) -> str:
+    return "0" if abs(tick) < 1e-12 else f"{tick:+.4g}".replace("-", "\N{MINUS SIGN}")
+
+
+def _drawn_numbers(panel: Panel, y: Callable[[float], float], unit: str) -> dict[str, Any]:
+    assert panel.knots is not None
+    first, last = panel.ends
+    width = last - first or 1.0
+
+    def x(value: float) -> float:
+        return round(PANEL_WIDTH * min(max((value - first) / width, -1.0), 2.0), 1)
+
+    at = [x(knot) for knot in panel.knots]
+    line = [f"{a} {y(b)}" for a, b in zip(at, panel.points, strict=True)]
+    upper = [f"{a} {y(b)}" for a, b in zip(at, panel.high, strict=True)]
+    lower = [f"{a} {y(b)}" for a, b in zip(at, panel.low, strict=True)]
+    held = "".join(f"M{line[k]}L{line[k + 1]}" for k in np.flatnonzero(panel.binds))
+    if panel.levels:
+        names = [panel.levels[int(first)], panel.levels[int(last)]]
+    else:
+        names = [Unit.of("%" if unit.startswith("%") else unit).written(float(f"{end:.3g}")) for end in (first, last)]
+    return {
+        "fan": f"M{'L'.join(upper)}L{'L'.join(reversed(lower))}z",
+        "line": "M" + "L".join(line),
+        "held": held,
+        "ends": names,
+        # Beyond the picture it stands at its edge, and the words say where it is.
+        "missing": (min(max(y(panel.missing), 0.0), PANEL_HEIGHT), panel.missing) if panel.missing else None,
+        "levels": (),
+        "unit": unit if unit.startswith("%") and len(unit) > 1 else "",
+    }
+
+
+def _drawn_categories(panel: Panel, y: Callable[[float], float]) -> dict[str, Any]:
+    step = PANEL_WIDTH / len(panel.levels)
+    return {
+        "band": (y(float(panel.high[0])), y(float(panel.low[0]))),
+        "stems": [
+            (round((k + 0.5) * step, 1), y(float(value)), bool(binds))
+            for k, (value, binds) in enumerate(zip(panel.points, panel.binds, strict=True))
+        ],
+        "levels": panel.levels,
+        "fan": "",
+        "unit": "",
+    }

@@ -7,15 +7,17 @@ import hashlib
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from typing import TYPE_CHECKING, Any
 
 from likewise import __version__
+from likewise._extras import need
 from likewise.report import words
 from likewise.report.data import ReportData
 from likewise.report.view import for_browser, prepare
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
 
 SCRIPTS = ("metric.js", "weights.js", "compare.js")
 
@@ -46,22 +48,21 @@ def render(data: ReportData) -> str:
     >>> "<b>" in page, "&lt;b&gt;" in page
     (False, True)
     """
+    environment = _environment()
+    from markupsafe import Markup  # comes with jinja2
+
     view = prepare(data)
     style, script = _asset("style.css"), _script()
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            data=data,
-            view=view,
-            style=Markup(style),
-            script=Markup(script),
-            style_hash=_hash(style),
-            script_hash=_hash(script),
-            embedded=embedded_json(for_browser(data, view)),
-            words=words,
-            version=__version__,
-        )
+    return environment.get_template("page.html").render(
+        data=data,
+        view=view,
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        embedded=embedded_json(for_browser(data, view)),
+        words=words,
+        version=__version__,
     )
 
 
@@ -73,6 +74,8 @@ def embedded_json(item: Any) -> Markup:
     >>> print(embedded_json("</script><!--"))
     "\\u003c/script\\u003e\\u003c!--"
     """
+    from markupsafe import Markup
+
     text = json.dumps(item, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -81,15 +84,19 @@ def embedded_json(item: Any) -> Markup:
 
 @cache  # templates are compiled once
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("likewise.report", "templates"),
+    jinja2 = need("jinja2", "A report")
+    from markupsafe import Markup, escape
+
+    environment: Environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("likewise.report", "templates"),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     environment.globals["inf"] = float("inf")
+    environment.filters["soft"] = lambda name: escape(name).replace("_", Markup("_<wbr>"))
     return environment
 
 

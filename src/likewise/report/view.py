@@ -5,50 +5,74 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.metrics.tabular import split_unit
+from likewise.metrics.units import Unit, number
 from likewise.report import pictures, words
 from likewise.report.data import ReportData
+from likewise.report.headline import costs, groups
 
-if TYPE_CHECKING:
-    from likewise.auditing.violations import Audit
-
-_WORST_SHOWN = 5  # two of them unfolded
+_TOP = 6  # columns whose weights are shown unfolded
+_SHAPES, _GROUPS = 6, 2  # and shapes, and columns of groups
 
 
 def prepare(data: ReportData) -> dict[str, Any]:
     """Everything the templates need beyond the data itself."""
     sections = [
         ("promise", "The promise", True),
-        ("point", "What one point is worth", True),
-        ("weights", "Try other weights", True),
-        ("compare", "Compare two people", True),
-        ("search", "What the search found", bool(data.audits)),
-        ("utility", "What it costs", data.utility is not None),
+        ("point", "One point", True),
+        ("shapes", "The model", bool(data.panels)),
+        ("compare", "Two people", True),
+        ("search", "Pairs", bool(data.audits)),
+        ("cost", "What it costs", data.cost is not None),
         ("groups", "Groups", bool(data.groups)),
-        ("limits", "What is not promised", True),
+        ("limits", "Not promised", True),
     ]
     columns = _columns(data)
+    cost = None if data.cost is None else costs(data.cost)
     return {
         "sections": [(key, title) for key, title, present in sections if present],
         "columns": columns,
-        # Up to three numbers that count, for the sentence that explains a point.
-        "examples": [(column.name, column.one_point) for column in columns if column.is_number and column.weight][:3],
+        "top": sorted((column for column in columns if column.counts), key=lambda column: -column.counts)[:_TOP],
+        "hidden": [column for column in columns if not column.weight],
+        # Up to three numbers that count most, for the sentence that explains a point.
+        "examples": [
+            (column.name, column.one_point)
+            for column in sorted(columns, key=lambda column: -column.counts)
+            if column.is_number and column.weight
+        ][:3],
         "pairs": _pair_pictures(data),
-        "worst": {name: _worst(data, columns, audit) for name, audit in data.audits.items()},
-        "curves": [] if data.utility is None else pictures.curves(data.utility),
-        "chosen": next((point for point in data.utility.points if point.factor == 1), None) if data.utility else None,
-        "groups": [(column, list(groups)) for column, groups in groupby(data.groups, lambda group: group.column)],
-        "axes": [_axis([x[i] for group in data.groups for x in (group.before, group.after) if x]) for i in (0, 1)],
-        # Whether the search found more than is promised; the page must then say so first.
-        "broken": data.guarantee is not None
-        and data.audit_after is not None
-        and data.audit_after.max_excess > data.epsilon + pictures.TOLERANCE,
+        "worst": [] if data.audit_before is None else _cards(data, columns, data.audit_before.violations),
+        "over": [] if data.audit_after is None else _cards(data, columns, data.audit_after.violations),
+        "broken": _is_broken(data),
+        "closest": [] if data.closest is None else _cards(data, columns, data.closest),
+        "cost": cost,
+        "charts": [] if data.cost is None else pictures.price_charts(data.cost),
+        "shapes": pictures.shapes(data.panels, getattr(data.metric, "units", {}), _SHAPES) if data.panels else None,
+        "groups": [(column, groups(list(rows))) for column, rows in groupby(data.groups, lambda group: group.column)],
+        "n_groups": _GROUPS,
+        "has_before": any(group.before for group in data.groups),
+        "range": [number(end) for end in data.output_range or ()],
+        "several": next((n for n in (x.shape[1] for x in data.shares.values()) if n > 2), None),
+        "statement": _statement(data),
     }
+
+
+def _is_broken(data: ReportData) -> bool:
+    """Whether the search found more than is promised; the page must then say so first."""
+    return (
+        data.guarantee is not None
+        and data.audit_after is not None
+        and data.audit_after.max_excess > data.epsilon + pictures.TOLERANCE
+    )
+
+
+def _statement(data: ReportData) -> str:
+    """The promise in technical words. The distance itself is on the page."""
+    return "" if data.guarantee is None else data.guarantee.statement.replace(repr(data.metric), "the distance below")
 
 
 @dataclass(frozen=True)
@@ -70,6 +94,11 @@ class ColumnView:
     revealed_scale: float | None
     longest: float
     top: float
+
+    @property
+    def short_unit(self) -> str:
+        """Without what a percentage is of: the column's name says that."""
+        return "%" if self.unit.startswith("%") else self.unit
 
     @property
     def counts(self) -> float:
@@ -105,18 +134,18 @@ class ColumnView:
     @property
     def one_point(self) -> str:
         """Amount that counts one point."""
-        return words.amount(words.figure(0.01 / self.scale), self.unit)
+        return words.amount(0.01 / self.scale, self.short_unit)
 
     @property
     def typical_text(self) -> str:
         """A typical difference, as people write it."""
-        return words.amount(words.figure(self.typical), self.unit) if self.is_number else "any difference"
+        return words.amount(self.typical, self.unit) if self.is_number else "any difference"
 
     def written(self, value: float) -> str:
         """One person's value, as people write it."""
         if (known := self.known(value)) is None:
             return "missing"
-        return words.amount(f"{known:,.6g}", self.unit) if self.is_number else self.options[int(known)]
+        return Unit.of(self.short_unit).written(known) if self.is_number else self.options[int(known)]
 
     def known(self, value: float) -> float | None:
         """A value of the coding, None where it is missing: categories count that as one more."""
@@ -125,9 +154,13 @@ class ColumnView:
 
     def for_browser(self) -> dict[str, Any]:
         """Return what the page's script needs."""
-        prefix, suffix = split_unit(self.unit)
+        unit = Unit.of(self.unit)
         fields = ("name", "is_number", "unit", "weight", "missing", "options", "typical", "longest", "top")
-        return {name: getattr(self, name) for name in fields} | {"prefix": prefix, "suffix": suffix}
+        return {name: getattr(self, name) for name in fields} | {
+            "factor": unit.factor,
+            "prefix": unit.prefix,
+            "suffix": unit.difference_suffix,
+        }
 
 
 def _columns(data: ReportData) -> list[ColumnView]:
@@ -168,12 +201,11 @@ def _share(x: float, longest: float) -> float:
 
 def _pair_pictures(data: ReportData) -> dict[str, Any] | None:
     """The sampled pairs before and after; None without two people with scores."""
-    sample = data.people.take(data.sample)
-    if len(sample) < 2 or not data.scores:
+    if len(data.sample) < 2 or not data.shares:
         return None
-    pairs = np.triu_indices(len(sample), 1)
-    distances = data.metric.weights_of(sample.coding).pairwise(sample.rows, sample.rows)[pairs]
-    gaps = {name: np.abs(np.subtract.outer(s, s))[pairs] for name, x in data.scores.items() for s in [x[data.sample]]}
+    a, b = (data.sample[side] for side in np.triu_indices(len(data.sample), 1))
+    distances = data.metric.weights_of(data.people.coding).distances(data.people.rows[a], data.people.rows[b])
+    gaps = {name: data.differences(name, a, b) for name in data.shares}
     limit = pictures.axis_limit(max(float(gap.max()) for gap in gaps.values()))
     return {
         "limit": limit,
@@ -182,15 +214,20 @@ def _pair_pictures(data: ReportData) -> dict[str, Any] | None:
     }
 
 
-def _worst(data: ReportData, columns: list[ColumnView], audit: Audit) -> list[dict[str, Any]]:
-    """The worst pairs that a search found, with what sets them apart."""
+def _cards(data: ReportData, columns: list[ColumnView], pairs: Any) -> list[dict[str, Any]]:
+    """Pairs of people, with what sets them apart: what counts most comes first."""
+    weights = data.metric.weights_of(data.people.coding)
     cards = []
-    for pair in audit.violations.head(_WORST_SHOWN).to_dict("records"):
+    for pair in pairs.to_dict("records"):
         both, difference = [pair["row_a"], pair["row_b"]], pair["difference"]
-        allowed = min(1.0, pair["distance"] + audit.tolerance)
+        allowed = min(1.0, pair["distance"] + data.epsilon)
+        first, second = data.people.rows[both]
+        parts = np.abs(first - second) * weights.scales
         apart = [
             (column, column.written(a), column.written(b))
-            for column, a, b in zip(columns, *data.people.rows[both], strict=True)
+            for _, column, a, b in sorted(
+                zip(-np.nan_to_num(parts, nan=1.0), columns, first, second, strict=True), key=lambda entry: entry[0]
+            )
             if column.known(a) != column.known(b)
         ]
         cards.append(
@@ -207,29 +244,24 @@ def _worst(data: ReportData, columns: list[ColumnView], audit: Audit) -> list[di
     return cards
 
 
-def _axis(measured: list[float]) -> dict[str, Any]:
-    """Round limits around what was measured in all groups, in steps of 5 %."""
-    known = measured or [0.0, 1.0]
-    low, high = math.floor(min(known) * 20) / 20, math.ceil(max(known) * 20) / 20
-    low = low if low < high else max(0.0, low - 0.05)
-    high = high if low < high else low + 0.05
-    return {"low": low, "high": high, "text": f"{100 * low:.0f} to {100 * high:.0f} %"}
-
-
 def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:
     """Return what the page's script needs, and no more."""
-    columns, scores = view["columns"], data.scores
+    columns, shares = view["columns"], data.shares
+    n_outputs = next(iter(shares.values())).shape[1] if shares else 1
     return {
         "p": "inf" if math.isinf(data.metric.p) else data.metric.p,
         "epsilon": data.epsilon,
         "promised": data.guarantee is not None,
         "limit": 1 if view["pairs"] is None else view["pairs"]["limit"],
+        "shown": 0 if n_outputs == 1 else data.shown % n_outputs,
+        "range": data.output_range,
         "columns": [column.for_browser() for column in columns],
         "people": [
             {
                 "values": [column.known(x) for column, x in zip(columns, data.people.rows[i], strict=True)],
-                "before": float(scores["before"][i]) if "before" in scores else None,
-                "after": float(scores["after"][i]) if "after" in scores else None,
+                "before": [round(x, 12) for x in shares["before"][i].tolist()] if "before" in shares else None,
+                "after": [round(x, 12) for x in shares["after"][i].tolist()] if "after" in shares else None,
+                "reasons": data.reasons[i] if data.reasons else [],
             }
             for i in data.sample
         ],

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from likewise.metrics.tabular import split_unit
+from likewise.auditing.measures import Yardstick
+from likewise.auditing.reach import Reach
+from likewise.metrics.units import Unit
 
 MUST_NOT_MATTER = "must not matter"
 
@@ -55,7 +57,7 @@ def point_figure(x: float) -> str:
 
 def percent(x: float | None) -> str:
     """Return a share in percent, to one decimal."""
-    return "\N{EN DASH}" if x is None else f"{100 * x:.1f}\N{NO-BREAK SPACE}%"
+    return "\N{EN DASH}" if x is None else f"{100 * x:.1f}%"
 
 
 def whole(n: int) -> str:
@@ -63,29 +65,29 @@ def whole(n: int) -> str:
     return f"{n:,}"
 
 
-def amount(text: str, unit: str) -> str:
-    """Return a number with its unit.
-
-    Examples
-    --------
-    >>> amount("4,300", "$ a month")
-    '$4,300 a month'
-    """
-    prefix, suffix = split_unit(unit)
-    return f"{prefix}{text}{' ' if suffix else ''}{suffix}"
-
-
 def worth(scale: float, unit: str | None) -> str:
     """Say what a column counts, from its distance per `unit` (None: between two categories).
 
     Examples
     --------
-    >>> worth(0.005, "years"), worth(0.03, None)
-    ('1 point = 2 years', 'any difference = 3 points')
+    >>> worth(0.005, "years"), worth(0.4, "ratio"), worth(0.03, None)
+    ('1 point = 2 years', '1 point = 2.5 percentage points', 'any difference = 3 points')
     """
     if scale == 0:
         return MUST_NOT_MATTER
-    return f"any difference = {points(scale)}" if unit is None else f"1 point = {amount(figure(0.01 / scale), unit)}"
+    return f"any difference = {points(scale)}" if unit is None else f"1 point = {amount(0.01 / scale, unit)}"
+
+
+def amount(size: float, unit: str) -> str:
+    """Return a difference with its unit.
+
+    Examples
+    --------
+    >>> amount(4321.0, "$ a month"), amount(42.5, "$1000")
+    ('$4,320 a month', '$42,500')
+    """
+    words = Unit.of(unit)
+    return words.difference(figure(size * words.factor))
 
 
 def odds(delta: float) -> str:
@@ -110,3 +112,60 @@ LEVELS = {
     "probability over the draws, if the pair was chosen without looking at them.",
 }
 """How firm a promise is, for each level of a `Guarantee`."""
+
+
+KINDS = {
+    "additive": (
+        "scorecard",
+        "Each column adds points, the points are added up, and the sum becomes the score. No shape is steeper than the "
+        "distance allows, so no two people can be further apart than they may.",
+    ),
+    "lipschitz": (
+        "1-Lipschitz network",
+        "A neural network whose layers cannot stretch distances: its scores move no faster than the distance.",
+    ),
+    "projected": (
+        "projected model",
+        "The scores of another model, moved as little as possible until every pair is within its distance.",
+    ),
+    "smoothed": (
+        "smoothed model",
+        "The average answer of another model over random variations of a person, as wide as the distance needs.",
+    ),
+    "constant": ("constant", "Everybody gets the same score."),
+}
+"""How a promise is kept, by how the name of the class begins: what it is called, and how it works."""
+
+
+def measured(measure: Yardstick, value: float, step: float | None = None) -> str:
+    """Write a figure of a model: in percent where that reads best; a tick to the digits of its `step`.
+
+    Examples
+    --------
+    >>> from likewise.auditing.measures import YARDSTICKS
+    >>> brier, auc, accuracy, *_ = YARDSTICKS["classes"]
+    >>> measured(brier, 0.08764), measured(accuracy, 0.886), measured(accuracy, 0.8, 0.05), measured(brier, 0.1, 0.02)
+    ('0.0876', '88.6%', '80%', '0.10')
+    """
+    if value != value:
+        return "\N{EN DASH}"
+    if measure.percent:
+        digits = 1 if step is None else max(0, -math.floor(math.log10(100 * step) + 1e-9))
+        return f"{100 * value:.{digits}f}%"
+    if step is not None:
+        return f"{value:,.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
+    return figure(value) if measure.digits is None else f"{value:.{measure.digits}f}"
+
+
+def reach(found: Reach) -> str:
+    """Say about how many pairs a metric says something.
+
+    Examples
+    --------
+    >>> reach(Reach(1.0, 0.041, 0.5))
+    'The distance binds 100% of all pairs. The nearest other person is typically 4.1 points away.'
+    """
+    share = f"{100 * found.bound_share:.{0 if found.bound_share >= 0.1 else 1}f}%"
+    rest = "; the others are 100 points apart or more" if found.bound_share < 1 else ""
+    near = f"The nearest other person is typically {points(found.nearest)} away."
+    return f"The distance binds {share} of all pairs{rest}. {near}"

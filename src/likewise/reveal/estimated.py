@@ -73,11 +73,6 @@ def estimate_minimal_metric(
     enter the program as a search finds them violated, which looks at few (`docs/theory.md` §8). In a table,
     ``|x_ai - x_bi|`` is 1 for different categories, and their weight at most 1.
 
-    Covers / does not cover
-    -----------------------
-    No pair of rows of `X` exceeds the metric by more than 1e-9 of the range of the outputs. Other people may: it
-    is an estimate for them, and it can only be too small. `minimal_metric` covers everyone, for linear models.
-
     Parameters
     ----------
     model : object with predict_proba or predict, or callable
@@ -116,6 +111,11 @@ def estimate_minimal_metric(
     ValueError
         If no metric exists, with the pairs that make it so: equal people with different outputs, or pairs that
         the bounded weights alone would have to explain.
+
+    Notes
+    -----
+    No pair of rows of `X` exceeds the metric by more than 1e-9 of the range of the outputs. Other people may: it
+    is an estimate for them, and it can only be too small. `minimal_metric` covers everyone, for linear models.
 
     Examples
     --------

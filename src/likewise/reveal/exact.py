@@ -20,13 +20,6 @@ def minimal_metric(model: Any, *, output_range: tuple[float, float] | None = Non
     difference between two categories, and the weight is the largest change of output it can make,
     ``tanh(|beta| / 4)`` for logistic regression.
 
-    Covers / does not cover
-    -----------------------
-    All people in R^d (and all categories), not only those seen: no pair exceeds the metric, and with any smaller
-    weight some pair does. With two classes, or in regression, no weighted Lp metric is smaller, for any p; with more
-    classes this holds within p = 1 (`docs/theory.md` §8 has the proofs). It holds for predicted values and
-    probabilities, not for predicted classes.
-
     Parameters
     ----------
     model : fitted estimator
@@ -47,6 +40,13 @@ def minimal_metric(model: Any, *, output_range: tuple[float, float] | None = Non
         A `TypeError`, for any other model and where the constant cannot be proven: use `estimate_minimal_metric`.
     ValueError
         If a mismatch weight is above 1, which tables do not have: give `output_range`.
+
+    Notes
+    -----
+    All people in R^d (and all categories), not only those seen: no pair exceeds the metric, and with any smaller
+    weight some pair does. With two classes, or in regression, no weighted Lp metric is smaller, for any p; with more
+    classes this holds within p = 1 (`docs/theory.md` §8 has the proofs). It holds for predicted values and
+    probabilities, not for predicted classes.
 
     Examples
     --------

@@ -99,7 +99,8 @@ class EveryPair:
         partner, _, ratio = worst_partners(self._columns, self._answers, scales, self.p, ROUNDING, self.kinds)
         people = np.arange(len(ratio))
         self._pairs = np.concatenate([np.stack([people, each], axis=1)[each >= 0] for each in partner])
-        return bool(ratio.min() >= 1 - SHORTFALL)
+        # Weights are lowered until a pair is at the shortfall; rounding must not put it beyond.
+        return bool(ratio.min() >= 1 - 1.001 * SHORTFALL)
 
     def look(self, scales: FloatArray, ratios: FloatArray) -> IntArray:
         """Give for each person the partner who exceeds the distance most, by excess and by ratio."""

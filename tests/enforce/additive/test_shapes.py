@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likewise.enforce.additive.evaluation import points
-from likewise.enforce.additive.shapes import Shape, finish, on_grid
+from likewise.enforce.additive.shapes import Shape, SumOfShapes, finish, on_grid
 from likewise.metrics.distance import ColumnWeights
 
 
@@ -102,3 +102,52 @@ def test_sums_are_exact_in_any_order():
     grid = 2.0**-model.bits
     terms = [float(np.rint(t / grid) * grid) for t in terms] + [float(model.intercepts[0])]
     assert sum(terms) == sum(reversed(terms)) == float(sum(map(Fraction, terms)))
+
+
+def category(scale):
+    return ColumnWeights(np.array([scale, 1.0]), np.array([False, True]), np.full(2, np.nan), 1.0)
+
+
+def test_a_category_that_was_not_seen_counts_in_the_range():
+    levels = Shape(0, None, np.array([[0.0, 0.5]]), np.array([1.0]))
+    assert on_grid(np.zeros(1), [levels]).used(category(0.25), 4.0)[0] <= 1  # cut to what was seen
+    beyond = SumOfShapes(np.zeros(1), (levels,), 40)
+    assert beyond.used(category(0.25), 4.0)[0] == pytest.approx(1, rel=1e-9)
+    assert beyond.used(category(0.125), 4.0)[0] == pytest.approx(2, rel=1e-9)
+
+
+def test_levels_too_far_apart_cost_the_other_columns_nothing():
+    """Each column is cut to what it may do alone; only what several do together is divided among them."""
+    wide = Shape(0, None, np.array([[-3.0, 0.0, 9.0]]), np.zeros(1))
+    line = Shape(1, np.array([0.0, 1.0]), np.array([[0.0, 3.9]]), None)
+    model = finish(np.zeros(1), [wide, line], category(0.25), 4.0)
+    assert np.ptp(model.shapes[0].values) == pytest.approx(1, abs=1e-9)
+    assert np.ptp(model.shapes[0].values) <= 1
+    assert np.ptp(model.shapes[1].values) == pytest.approx(3.9, abs=1e-12)
+
+
+def test_codes_that_are_not_levels_get_what_is_set_aside_for_them():
+    out = np.empty((5, 1, 1))
+    rows, starts, values = np.array([[0.0], [1.0], [2.0], [-1.0], [3.0]]), np.array([0, 3]), np.array([[0.1, 0.2, 0.3]])
+    points(rows, np.zeros(1, int), np.zeros(1, bool), starts, np.zeros(3), values, np.array([[0.25]]), 40, out)
+    np.testing.assert_allclose(out[:, 0, 0], [0.1, 0.2, 0.3, 0.25, 0.25])
+
+
+def test_the_steepest_gap_counts():
+    shape = Shape(0, np.array([0.0, 1.0, 2.0, 2.5]), np.array([[0.0, 0.1, 0.1, 2.1]]), None)
+    assert on_grid(np.zeros(1), [shape]).used(numbers(1.0), 4.0)[0] == pytest.approx(1, rel=1e-9)
+
+
+@pytest.mark.parametrize(("p", "together"), [(1, 0.8), (1.5, (0.6**3 + 0.8**3) ** (1 / 3)), (2, 1.0), (np.inf, 1.4)])
+def test_columns_share_the_dual_norm(p, together):
+    """Two columns at 0.6 and 0.8 of what each may do alone: the norm of both with 1/p + 1/q = 1."""
+    weights = ColumnWeights(np.ones(2), np.ones(2, bool), np.full(2, np.nan), float(p))
+    knots = np.array([0.0, 1.0])
+    shapes = [Shape(i, knots, np.array([[0.0, rise]]), None) for i, rise in enumerate((2.4, 3.2))]
+    assert on_grid(np.zeros(1), shapes).used(weights, 4.0)[0] == pytest.approx(together, rel=1e-9)
+
+
+def test_the_value_farthest_from_a_missing_number_counts():
+    shape = Shape(0, np.array([0.0, 1.0]), np.array([[0.0, 0.4]]), np.array([0.0]))
+    assert on_grid(np.zeros(1), [shape]).used(numbers(1.0, missing=0.1), 4.0)[0] == pytest.approx(1, rel=1e-9)
+    assert on_grid(np.zeros(1), [shape]).used(numbers(1.0, missing=0.05), 4.0)[0] == pytest.approx(2, rel=1e-9)

@@ -1,4 +1,4 @@
-"""The promise is read off weights: closed forms, random and guided search for pairs that break it, and controls."""
+"""The promise is read off weights: closed forms, a search for pairs that break it, and controls."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise import TableMetric, WeightedLp
+from likewise import TableMetric, WeightedLp, attack
 from likewise.enforce.links import LINKS
 from likewise.enforce.lipschitz.inputs import Entries, read_columns
 from likewise.enforce.lipschitz.layers import Layers, finish
@@ -76,52 +76,11 @@ def excess(layers, metric, people, others):
     return float((gap - distance).max())
 
 
-def neighbours(people, metric, rng, step):
-    """People like these, with some columns changed a little, and some categories and missing values changed."""
-    rows = people.rows.copy()
-    numbers = metric.weights_of(people.coding).is_number
-    changed = rng.random(rows.shape) < 0.5
-    rows[:, numbers] += np.where(changed, step * rng.normal(size=rows.shape), 0.0)[:, numbers]
-    swap = rng.random(rows.shape) < 0.2
-    shuffled = rng.permuted(people.rows, axis=0)
-    return People(np.where(swap, shuffled, rows), people.coding, None)
-
-
-def guided(layers, metric, people, rounds=60, seed=0):
-    """Search by slopes: from each person along the steepest way per unit of distance, by steps of all sizes.
-
-    Where the gradient in units of the metric is g, that way is ``sign(g) |g|^(q - 1)``. Pairs then climb on, one column
-    at a time. Returns the largest excess of a difference of scores over the distance.
-    """
-    rng, columns = np.random.default_rng(seed), metric.weights_of(people.coding)
-    numbers = np.flatnonzero(columns.is_number & columns.matters)
-    scales, q = columns.scales[numbers], layers.inputs.q
-
-    def value(x, y):
-        return np.abs(layers.scores(x) - layers.scores(y)).max(axis=1) - columns.distances(x, y)
-
-    best = -np.inf
-    for _ in range(rounds):
-        a = people.rows[rng.integers(len(people), size=200)].copy()
-        a[:, numbers] += 0.3 * rng.normal(size=(len(a), len(numbers)))
-        g = np.zeros((len(a), len(numbers)))
-        for k, j in enumerate(numbers):
-            ahead = a.copy()
-            ahead[:, j] += 1e-5 / scales[k]
-            g[:, k] = np.nan_to_num(layers.scores(ahead) - layers.scores(a))[:, 0] * 1e5
-        steep = np.abs(g) / np.maximum(np.abs(g).max(axis=1, keepdims=True), 1e-12)
-        way = np.sign(g) * (steep == 1 if np.isinf(q) else steep ** (q - 1))
-        b = a.copy()
-        b[:, numbers] += 10 ** rng.uniform(-3, 0.5, size=(len(a), 1)) * way / scales
-        found = value(a, b)
-        for j in numbers[rng.permutation(len(numbers))]:
-            trial = b.copy()
-            trial[:, j] += 0.1 * rng.normal(size=len(b))
-            climbed = value(a, trial)
-            b[climbed > found] = trial[climbed > found]
-            found = np.maximum(found, climbed)
-        best = max(best, float(found.max()))
-    return best
+def searched(layers, metric, people):
+    """Largest excess of a difference of scores over the distance that a search finds."""
+    return attack(
+        lambda table: layers.scores(people.coding.encode(table))[:, 0], metric, people.table, n=30_000, random_state=0
+    ).excess
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
@@ -131,21 +90,9 @@ def test_a_finished_network_has_a_slope_of_at_most_1(metric, size):
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=repr)
-def test_no_pair_at_random_breaks_the_promise(metric):
-    rng = np.random.default_rng(1)
-    people = people_of(metric, 5_000)
-    layers = network(metric, people, size=30.0)
-    worst = -np.inf
-    for i in range(30):  # 150,000 pairs for each metric, a million over all
-        step = (3.0, 0.3, 0.01)[i % 3]
-        worst = max(worst, excess(layers, metric, people, neighbours(people, metric, rng, step)))
-    assert worst <= 1e-12
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=repr)
-def test_no_pair_found_by_its_slopes_breaks_the_promise(metric):
+def test_no_pair_breaks_the_promise(metric):
     people = people_of(metric)
-    assert guided(network(metric, people, size=30.0), metric, people) <= 1e-12
+    assert searched(network(metric, people, size=30.0), metric, people) <= 1e-12
 
 
 @pytest.mark.parametrize("metric", METRICS[:5], ids=repr)
@@ -153,9 +100,9 @@ def test_control_one_weight_of_1_percent_too_much_is_read_off_and_found(metric):
     people = people_of(metric)
     right, wrong = (one_path(metric, people, tilt=tilt) for tilt in (1.0, 1.01))
     assert right.slope() == pytest.approx(1, abs=1e-10)
-    assert guided(right, metric, people) <= 1e-12
+    assert searched(right, metric, people) <= 1e-12
     assert wrong.slope() >= 1.01
-    assert guided(wrong, metric, people) > 1e-3
+    assert searched(wrong, metric, people) > 1e-3
 
 
 def test_control_a_category_with_too_wide_a_range_is_read_off_and_found():
@@ -249,7 +196,7 @@ def test_outputs_keep_the_curve_of_their_link(link):
     people = people_of(metric, 2_000)
     layers = network(metric, people, (8, 8, 3 if link == "softmax" else 1), size=30.0)
     scorer = LipschitzScorer(Guarantee(metric, LINKS[link].curve, "exact", ""), layers, link)
-    others = neighbours(people, metric, np.random.default_rng(0), 0.3)
+    others = People(people.rows + 0.3 * np.random.default_rng(0).normal(size=people.rows.shape), people.coding, None)
     h, g = scorer.estimate(people).mean, scorer.estimate(others).mean
     bound = scorer.guarantee.bound(metric(people.rows, others.rows))
     assert (np.abs(h - g).sum(axis=1) / 2 - bound).max() <= 1e-12
@@ -264,3 +211,79 @@ def test_the_curve_is_reached_by_a_network_of_slope_1(link):
     scorer = LipschitzScorer(Guarantee(metric, LINKS[link].curve, "exact", ""), layers, link)
     h = scorer.estimate(people).mean[:, 1]
     assert h[1] - h[0] == pytest.approx(float(scorer.guarantee.bound(0.4)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("p", "slope"), [(1, 0.8), (1.5, (0.6**3 + 0.8**3) ** (1 / 3)), (2, 1.0), (np.inf, 1.4)])
+def test_the_norm_of_the_first_layer_is_dual_to_the_metric(p, slope):
+    metric = WeightedLp([1.0, 1.0], p=p)
+    people = metric.people(np.array([[-1.0, -1.0], [1.0, 1.0]]))
+    layers = network(metric, people, widths=(1, 1))
+    layers = replace(layers, first=np.array([[0.6], [0.8]]), weights=(np.ones((1, 1)),))
+    assert layers.slope() == pytest.approx(slope, rel=1e-9)
+
+
+def test_every_way_through_a_network_counts():
+    """Negative weights as much as positive ones, and the steepest of several outputs."""
+    metric = WeightedLp([1.0])
+    people = metric.people(np.array([[-1.0], [1.0]]))
+    layers = replace(network(metric, people, widths=(2, 2)), first=np.ones((1, 2)))
+    for W in ([[-0.5, 0.1], [-0.4, 0.1]], [[0.1, 0.5], [0.1, -0.4]]):
+        assert replace(layers, weights=(np.array(W),)).slope() == pytest.approx(0.9, rel=1e-9)
+
+
+def test_units_are_cut_one_by_one():
+    """A category that is too wide in one unit costs the other nothing, and is cut to what it may be, no more."""
+    metric = TableMetric({"n": 1.0}, {"region": 0.3})
+    people = metric.people(pd.DataFrame({"n": [0.0, 1.0, 2.0], "region": list("nes")}))
+    layers = network(metric, people, widths=(2, 2))
+    first = np.zeros_like(layers.first)
+    first[layers.inputs.slots(1)] = np.array([[0.0, 0.0], [0.6, 0.15], [0.0, 0.0], [0.0, 0.0]])
+    done = finish(replace(layers, first=first, weights=(np.eye(2),)))
+    assert np.ptp(done.first[layers.inputs.slots(1)], axis=0) == pytest.approx([0.3, 0.15], rel=1e-9)
+    assert done.weights[0] == pytest.approx(np.eye(2), rel=1e-9)
+
+
+def test_an_unseen_category_reads_its_own_row():
+    metric = TableMetric({"n": 1.0}, {"region": 0.3, "job": 0.2})
+    people = metric.people(pd.DataFrame({"n": [0.0, 1.0], "region": ["n", "s"], "job": ["a", "b"]}))
+    layers = network(metric, people, widths=(2, 1))
+    first = np.zeros_like(layers.first)
+    first[layers.inputs.slots(1)] = [[0.1, 0.1], [0.2, 0.2], [0.15, 0.15]]
+    layers = replace(layers, first=first, weights=(np.full((2, 1), 0.5),), biases=(np.zeros(2), np.zeros(1)))
+    rows = np.array([[0.0, code, 0.0] for code in (0, 1, -1, 7)])
+    assert layers.scores(rows)[:, 0] == pytest.approx([0.1, 0.2, 0.15, 0.15])
+
+
+def test_outside_the_range_of_training_scores_are_constant():
+    metric = WeightedLp([1.0])
+    people = metric.people(np.array([[-1.0], [2.0]]))
+    layers = one_path(metric, people)
+    assert (
+        layers.scores(np.array([[2.0], [2.5], [1e300]]))[:, 0].tolist()
+        == layers.scores(np.full((3, 1), 2.0))[:, 0].tolist()
+    )
+    assert (
+        layers.scores(np.array([[-1.0], [-7.0]]))[:, 0].tolist() == layers.scores(np.full((2, 1), -1.0))[:, 0].tolist()
+    )
+
+
+def test_what_is_steep_by_less_than_a_percent_is_divided_too():
+    """A last layer whose weights add up to half a percent too much, and then to what rounding leaves above 1."""
+    metric = TableMetric({"n": 1.0}, {}, missing={"n": 0.5})
+    people = metric.people(pd.DataFrame({"n": [0.0, 1.0, np.nan]}))
+    layers = network(metric, people, widths=(2, 1))
+    first = np.zeros_like(layers.first)
+    steep = replace(layers, first=first, weights=(np.array([[0.5], [0.505]]),), biases=(np.zeros(2), np.zeros(1)))
+    assert steep.slope() == pytest.approx(1.005, rel=1e-6)
+    assert finish(steep).slope() <= 1
+
+
+def test_a_number_is_at_most_the_weight_of_absence_from_a_missing_one():
+    metric = TableMetric({"n": 1.0}, {}, missing={"n": 0.25})
+    people = metric.people(pd.DataFrame({"n": [-3.0, -0.1, 0.1, 3.0, np.nan]}))
+    layers = network(metric, people, widths=(1, 1))
+    first = np.array([[1.0], [0.05]])
+    layers = replace(layers, first=first, weights=(np.ones((1, 1)),), biases=(np.zeros(1), np.zeros(1)))
+    mean = np.mean([-3.0, -0.1, 0.1, 3.0])
+    expected = np.clip(np.array([-3.0, -0.1, 0.1, 3.0]) - mean, 0.05 - 0.25, 0.05 + 0.25)
+    assert layers.scores(people.rows)[:, 0] == pytest.approx([*expected, 0.05])

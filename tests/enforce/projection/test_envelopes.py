@@ -97,6 +97,47 @@ def test_most_anchors_are_not_looked_at():
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
+def test_compiled_distances_are_the_capped_ones(p):
+    from likewise.enforce.projection.nearest import LEAF, _fill
+
+    metric = table_metric(p)
+    everyone = metric.people(table(LEAF, seed=4))
+    envelope, out = BoxEnvelope.of(metric, everyone), np.empty(LEAF)
+    rows = np.ascontiguousarray(everyone.rows[:, envelope.columns])
+    expected = capped(metric, everyone, everyone)
+    for i in range(LEAF):
+        given = envelope.scales, envelope.caps, envelope.n_numbers, float(p), np.inf
+        _fill(rows[i], np.ascontiguousarray(rows.T), 0, LEAF, *given, out)
+        np.testing.assert_allclose(out, expected[i], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_a_box_is_no_further_than_the_nearest_in_it(p):
+    """Boxes of a few people, some of whom miss numbers; caps bind in half of the cases."""
+    from likewise.enforce.projection.nearest import _least_distance
+
+    metric, rng = table_metric(p), np.random.default_rng(0)
+    everyone = metric.people(table(400, seed=5))
+    weights = metric.weights_of(everyone.coding)
+    envelope = BoxEnvelope.of(metric, everyone)
+    binding = 0
+    for _ in range(150):
+        few, person = everyone.take(rng.integers(400, size=3)), everyone.take(rng.integers(400, size=1))
+        rows = few.rows[:, envelope.columns]
+        missing = np.isnan(rows)
+        low, high = np.where(missing, np.inf, rows).min(axis=0), np.where(missing, -np.inf, rows).max(axis=0)
+        gaps = missing.all(axis=0).astype(np.int8) + missing.any(axis=0)
+        bound = _least_distance(
+            person.rows[0, envelope.columns], low, high, gaps, envelope.scales, envelope.caps, envelope.n_numbers,
+            float(p),
+        )  # fmt: skip
+        nearest = capped(metric, person, few).min()
+        assert bound <= nearest + 1e-15
+        binding += nearest < weights.distances(person.rows, few.rows).min() - 1e-12
+    assert binding > 5
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
 def test_batches_and_order_do_not_change_a_bit(p):
     metric = table_metric(p)
     everyone = metric.people(table(900, seed=3))

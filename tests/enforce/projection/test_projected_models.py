@@ -24,11 +24,15 @@ from likewise import (
     ProjectedClassifier,
     ProjectedRegressor,
     SmoothedClassifier,
+    Splitting,
     TableMetric,
     WeightedLp,
+    attack,
     audit,
 )
 from likewise.app.files import load_model, save_model
+from likewise.enforce.constant import ConstantClassifier, ConstantRegressor
+from likewise.enforce.projection.extension import Shares
 
 ROUNDING = 1e-12
 EXPONENTS = (1, 2, 3.5, np.inf)
@@ -63,43 +67,11 @@ def model(people):
 # -- the promise ------------------------------------------------------------------------------------------------
 
 
-def most_excess(score, metric, draw, n_pairs=100_000, seed=0):
-    """Largest ``|h(x) - h(x')| - D`` over random pairs, and over pairs that climb towards larger ones.
-
-    `draw(n, rng)` gives people; half of the pairs are close to each other at the start.
-    """
-    rng = np.random.default_rng(seed)
-    n = n_pairs // 10
-    worst = -np.inf
-    a, b = draw(n, rng), draw(n, rng)
-    b[: n // 2] = a[: n // 2] + rng.normal(scale=0.1, size=(n // 2, a.shape[1]))
-    excess = np.abs(score(a) - score(b)) - metric(a, b)
-    for step in np.geomspace(1, 1e-3, 9):
-        worst = max(worst, excess.max())
-        moved = [person + rng.normal(scale=step, size=a.shape) * (rng.random(a.shape) < 0.4) for person in (a, b)]
-        climbed = np.abs(score(moved[0]) - score(moved[1])) - metric(*moved)
-        better = climbed > excess
-        a[better], b[better], excess[better] = moved[0][better], moved[1][better], climbed[better]
-    return max(worst, excess.max())
+# That no pair exceeds the metric, for all exponents and kinds of columns, is tested in tests/auditing/test_attacks.py.
 
 
-def near_anchors(X):
-    def draw(n, rng):
-        return X[rng.integers(len(X), size=n)] + rng.normal(scale=0.3, size=(n, X.shape[1])) * (
-            rng.random((n, 1)) < 0.7
-        )
-
-    return draw
-
-
-@pytest.mark.parametrize("p", EXPONENTS)
-@pytest.mark.parametrize("base", [None, 0.4])
-def test_no_pair_exceeds_the_metric(people, p, base):
-    metric = a_metric(p)
-    model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric, base=base, random_state=0).fit(*people)
-    score = lambda rows: model.predict_proba(rows)[:, 1]  # noqa: E731
-    n_pairs = 500_000 if p == 1 else 50_000
-    assert most_excess(score, metric, near_anchors(people[0]), n_pairs) <= ROUNDING
+def most_excess(model, metric, X, n=20_000):
+    return attack(model, metric, X, n=n, random_state=0).excess_over_bound
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
@@ -109,7 +81,8 @@ def test_no_pair_that_climbs_by_gradients_exceeds_the_metric(people, p):
     model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric, random_state=0).fit(X, y)
     rng = np.random.default_rng(0)
     search = Climb(lambda rows: model.predict_proba(rows)[:, 1], metric, model.guarantee_.bound)
-    starts = near_anchors(X)(8_000 if p == 1 else 800, rng)
+    starts = X[rng.integers(len(X), size=8_000 if p == 1 else 800)]
+    starts = starts + rng.normal(scale=0.3, size=starts.shape) * (rng.random((len(starts), 1)) < 0.7)
     assert search.most(starts, rng, n_steps=18) <= ROUNDING
     assert search.n_pairs > (1_000_000 if p == 1 else 100_000)
 
@@ -131,7 +104,7 @@ def test_control_one_anchor_whose_value_was_moved_is_found_by_climbing(people, p
 
 def test_control_the_model_itself_exceeds_it(people):
     tree = DecisionTreeClassifier(random_state=0).fit(*people)
-    assert most_excess(lambda rows: tree.predict_proba(rows)[:, 1], a_metric(1), near_anchors(people[0])) > 0.5
+    assert most_excess(tree, a_metric(1), people[0]) > 0.5
 
 
 def test_among_the_anchors_no_pair_exceeds_and_one_value_moved_is_caught(people, model):
@@ -148,27 +121,19 @@ def test_among_the_anchors_no_pair_exceeds_and_one_value_moved_is_caught(people,
     assert held in set(found.violations[["row_a", "row_b"]].iloc[0])
 
 
-def test_control_a_distance_one_percent_too_large_is_caught(people):
-    metric = a_metric(1)
-    model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric.scaled(1.01), random_state=0).fit(*people)
-    assert most_excess(lambda rows: model.predict_proba(rows)[:, 1], metric, near_anchors(people[0])) > 1e-4
-
-
 def test_the_promise_holds_for_any_values(people, model):
     """Values that the metric does not allow cannot break it: envelopes of anything are within the metric."""
     rng = np.random.default_rng(0)
     other = pickle.loads(pickle.dumps(model))
     object.__setattr__(other.scorer_, "values", rng.random(model.n_anchors_))
-    assert most_excess(lambda rows: other.predict_proba(rows)[:, 1], a_metric(1), near_anchors(people[0])) <= ROUNDING
+    assert most_excess(other, a_metric(1), people[0]) <= ROUNDING
 
 
 def test_large_numbers_lose_no_digit(people):
     X, y = people
     far, metric = 1e9 + 1e3 * X, WeightedLp(np.array([0.3, 0.2, 0.1, 0.0]) / 1e3)
     model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric, random_state=0).fit(far, y)
-    draw = near_anchors(X)
-    worst = most_excess(lambda rows: model.predict_proba(rows)[:, 1], metric, lambda n, rng: 1e9 + 1e3 * draw(n, rng))
-    assert worst <= ROUNDING
+    assert most_excess(model, metric, far) <= ROUNDING
 
 
 def test_numbers_within_a_range(people):
@@ -178,7 +143,7 @@ def test_numbers_within_a_range(people):
         X, y
     )
     assert model.guarantee_.output_range == (-300, 300)
-    assert most_excess(lambda rows: (model.predict(rows) + 300) / 600, metric, near_anchors(X)) <= ROUNDING
+    assert most_excess(model, metric, X) <= ROUNDING
     assert np.corrcoef(model.predict(X), y)[0, 1] > 0.5
     np.testing.assert_allclose(model.predict(X[:5]), model.certify(X[:5]).lower[:, 0], rtol=0)
 
@@ -320,8 +285,7 @@ def test_a_metric_of_ones_own(people):
 
     metric = FunctionMetric(angle, scale=0.4)
     model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric, random_state=0).fit(X, y)
-    worst = most_excess(lambda rows: model.predict_proba(rows)[:, 1], metric, near_anchors(X), n_pairs=5_000)
-    assert worst <= 1e-7  # the rounding of an arc cosine near 1
+    assert most_excess(model, metric, X, n=5_000) <= 1e-7  # the rounding of an arc cosine near 1
     assert "triangle inequality" in model.guarantee_.statement
     whole = model.predict_proba(X)
     assert (np.concatenate([model.predict_proba(X[:7]), model.predict_proba(X[7:])]) == whole).all()
@@ -376,7 +340,7 @@ def test_fewer_anchors_are_drawn_by_the_seed(people):
     assert one.n_anchors_ == len(one.values_) == 50
     assert (one.scorer_.envelope.rows == same.scorer_.envelope.rows).all()
     assert not (one.scorer_.envelope.rows == other.scorer_.envelope.rows).all()
-    assert most_excess(lambda rows: one.predict_proba(rows)[:, 1], a_metric(1), near_anchors(X)) <= ROUNDING
+    assert most_excess(one, a_metric(1), X) <= ROUNDING
 
 
 def test_people_who_are_equal_in_what_matters_are_one_anchor(people):
@@ -400,7 +364,7 @@ def test_a_base_is_another_projected_model(people):
         DecisionTreeClassifier(), metric=a_metric(1), base=frozen, n_anchors=30, random_state=0
     ).fit(X, y)
     assert (same.predict_proba(X) == model.predict_proba(X)).all()
-    assert most_excess(lambda rows: model.predict_proba(rows)[:, 1], a_metric(1), near_anchors(X)) <= ROUNDING
+    assert most_excess(model, a_metric(1), X) <= ROUNDING
 
 
 def test_an_additive_model_is_the_base_where_it_helps():
@@ -412,7 +376,7 @@ def test_an_additive_model_is_the_base_where_it_helps():
         X, y
     )
     assert model.scorer_.shares.base > 0.2
-    assert most_excess(lambda rows: model.predict_proba(rows)[:, 1], metric, near_anchors(X)) <= ROUNDING
+    assert most_excess(model, metric, X) <= ROUNDING
 
 
 @pytest.mark.parametrize(
@@ -435,6 +399,31 @@ def test_a_base_that_is_not_within_the_metric_is_refused(people, base, error, wo
         ProjectedClassifier(DecisionTreeClassifier(), metric=a_metric(1), base=base).fit(*people)
 
 
+def test_a_fitted_base_with_another_promise_is_refused(people):
+    X, y = people
+    other = ConstantClassifier(a_metric(1).scaled(2)).fit(X, y)
+    grid = SmoothedClassifier(
+        KNeighborsClassifier(), noise=Splitting.for_metric(a_metric(1), steps=None), n_draws=50
+    ).fit(X, y)
+    assert (grid.guarantee_.delta, grid.guarantee_.epsilon > 0) == (0, True)
+    for base, words in ((other, "the same metric"), (grid, "within the metric exactly")):
+        with pytest.raises(ValueError, match=words):
+            ProjectedClassifier(DecisionTreeClassifier(), metric=a_metric(1), base=FrozenEstimator(base)).fit(X, y)
+    wide, same = (ConstantRegressor(a_metric(1), output_range=(0, high)).fit(X, y) for high in (2, 1))
+    with pytest.raises(ValueError, match="the same output_range"):
+        ProjectedRegressor(Ridge(), metric=a_metric(1), output_range=(0, 1), base=FrozenEstimator(wide)).fit(X, y)
+    model = ProjectedRegressor(Ridge(), metric=a_metric(1), output_range=(0, 1), base=FrozenEstimator(same)).fit(X, y)
+    assert model.guarantee_.epsilon == 0  # the control
+
+
+def test_the_score_is_the_median_of_base_and_envelopes():
+    lower, upper = np.array([0.1, 0.1, 0.1]), np.array([0.4, 0.4, 0.4])
+    found = Shares(1.0, 0.0, 0.0).blend(np.array([0.0, 0.3, 0.9]), lower, upper)
+    assert found.tolist() == [0.1, 0.3, 0.4]
+    assert Shares(0.5, 0.25, 0.25).blend(np.array([0.9]), lower[:1], upper[:1]).tolist() == [pytest.approx(0.325)]
+    assert Shares(0.0, 0.5, 0.5).blend(None, lower[:1], upper[:1]).tolist() == [0.25]
+
+
 # -- bad input --------------------------------------------------------------------------------------------------
 
 
@@ -448,8 +437,8 @@ def test_three_classes_are_refused_with_a_way_out(people):
     ("options", "words"),
     [
         ({"n_anchors": 301}, "n_anchors must be at most the number of distinct people in X, 300; got 301"),
-        ({"n_anchors": 0}, "n_anchors must be a whole number >= 1; got 0"),
-        ({"n_anchors": "all"}, "n_anchors must be a whole number"),
+        ({"n_anchors": 0}, "n_anchors must be 'auto' or a whole number >= 1; got 0"),
+        ({"n_anchors": "all"}, "n_anchors must be 'auto' or a whole number"),
         ({"cv": [(np.arange(100), np.arange(100, 300))]}, "cv must hold out every person once; row 0 never is"),
     ],
 )

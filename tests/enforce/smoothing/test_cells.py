@@ -75,6 +75,14 @@ def test_off_a_grid_each_differing_feature_adds_at_most_one_draw():
     assert_no_pair_above(cells, X, [0.3, 1.0, 2.0])
 
 
+def test_cells_are_as_wide_as_the_metric_says():
+    """One feature and 1,000 shifts: people 0.9 apart are in different cells in 900 of them, or one more."""
+    X = np.array([[0.0], [0.9], [0.45], [0.1234], [-0.00077]])
+    cells = cells_for(X, [1.0], n_draws=1000, steps=None)
+    assert_no_pair_above(cells, X, [1.0])
+    assert abs(share_differing(cells, X) - np.abs(X - X.T)).max() <= 2 / 1000
+
+
 def test_narrower_cells_break_the_promise():
     """Negative control: with cells for half the weights, some pair exceeds its bound."""
     X = np.arange(12.0)[:, None]
@@ -179,6 +187,49 @@ def test_other_exponents(p):
     assert (share_differing(cells, X) <= metric.pairwise(X) + 3 / 200 + 1e-12).all()
 
 
+@pytest.mark.parametrize("p", [1.5, 2, np.inf])
+def test_other_exponents_on_a_grid(p):
+    X = np.random.default_rng(5).integers(0, 9, size=(25, 3)).astype(float)
+    metric = WeightedLp([0.05, 0.1, 0.02], p=p)
+    cells = cells_for(X, [0.05, 0.1, 0.02], p=p, n_draws=200)
+    assert cells.curve.excess == 0
+    assert (share_differing(cells, X) <= metric.pairwise(X) + 1e-12).all()
+
+
+def test_positions_per_step_are_counted_exactly():
+    """0.3 is a little less than three tenths, so that a step counts 2 of 10 positions, and not 3."""
+    X = np.arange(6.0)[:, None]
+    cells = cells_for(X, [0.3], n_draws=10)
+    assert cells.per_step.tolist() == [2]
+    assert_no_pair_above(cells, X, [0.3])
+
+
+def test_values_off_a_fractional_grid_by_the_tolerance_are_paid_for():
+    """Two values, off their points towards each other, are closer than the step, and told apart by less."""
+    cells = cells_for(np.tile([[0.5], [1.0], [2.5]], (4, 1)), [0.1], n_draws=40)
+    assert cells.steps.tolist() == [0.5]  # 2 of 40 positions, were it not for the tolerance
+    off = 0.45 * 2.0**-20
+    X = np.array([[1.0 + off], [1.5 - off], [2.0], [2.5]])
+    assert largest_excess(cells, X, np.array([0.1])) <= 1e-12
+
+
+def test_far_from_the_origin_rounding_is_within_the_slack_of_cells():
+    """One person just before a border near the origin, one just behind a border 10^10 positions away: as many borders
+    are between them as D allows, and not one more, though the width of a cell is rounded."""
+    K, s = 1000, 0.3
+    cells = cells_for(np.array([[0.0], [0.1], [-0.1]]), [s], n_draws=K, steps=None)
+    steps, rng = np.arange(-3, 4), np.random.default_rng(0)
+    near, far = np.arange(1, 9) / (K * s), rng.integers(2**33, 2**35, size=2000) / (K * s)
+    x, y = ((z[:, None] + steps * np.spacing(z)[:, None]).ravel() for z in (near, far))
+    gap = y[:, None].astype(np.longdouble) - x[None]
+    limit = gap * (K * np.longdouble(s)) + 1
+    a, b = (cells.prepare(z[:, None])[:, 0] for z in (x, y))
+    assert (b[:, None] - a[None] <= limit).all()
+    # The control: without slack there are people with one border too many between them.
+    bare = [np.floor(z * (K / (1 / s))) for z in (x, y)]
+    assert (bare[1][:, None] - bare[0][None] > limit).any()
+
+
 def test_the_displacement_of_one_person_is_uniform():
     """Each feature: K equally spaced displacements, as many as there are positions. Kolmogorov distance <= 1/K."""
     X = np.random.default_rng(6).normal(size=(50, 2))
@@ -187,6 +238,20 @@ def test_the_displacement_of_one_person_is_uniform():
     for i, width in enumerate([2.0, 0.5]):
         wide = width * (1 + 2**-12)
         assert stats.kstest(moved[:, i], stats.uniform(-wide / 2, wide).cdf).statistic <= 2 / 1000
+
+
+def test_displacements_are_those_of_k_different_shifts():
+    """The centres of K cells, one position apart: each within half a cell of the person, and in the mean at them."""
+    K = 16
+    X = np.arange(12.0)[:, None]
+    cells = cells_for(X, [0.125], n_draws=K)  # a position is half a step
+    for moved in all_rows(cells, X)[..., 0] - X:
+        np.testing.assert_allclose(np.sort(moved), (np.arange(K) - (K - 1) / 2) / 2, rtol=0, atol=1e-12)
+    X = np.random.default_rng(0).normal(size=(20, 1))
+    unit = 2.0 / K * (1 + 2**-12)
+    for moved in all_rows(cells_for(X, [0.5], n_draws=K), X)[..., 0] - X:
+        np.testing.assert_allclose(np.diff(np.sort(moved)), unit, rtol=1e-3)
+        assert abs(moved.mean()) <= unit / 2 * 1.001
 
 
 def test_features_are_displaced_independently():

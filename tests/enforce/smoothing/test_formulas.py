@@ -177,6 +177,43 @@ def test_a_threshold_between_two_float32_is_where_rounding_puts_it():
     np.testing.assert_array_equal(model.predict_proba(people)[:, 1], [0.0, 1.0])
 
 
+def test_a_threshold_that_is_a_float32_holds_all_that_is_rounded_to_it():
+    A = np.array([[16777216.0], [16777220.0]])  # two steps of float32 apart: the split is at the one between
+    stump = DecisionTreeClassifier().fit(A, [0, 1])
+    assert stump.tree_.threshold[0] == 16777218
+    model = SmoothedClassifier(FrozenEstimator(stump), metric=WeightedLp([1000.0]), noise="uniform").fit(A, [0, 1])
+    people = 16777219.0 + np.array([[-0.9], [-0.01], [0.01], [0.9]])
+    np.testing.assert_array_equal(model.predict_proba(people)[:, 1], stump.predict(people))
+    np.testing.assert_array_equal(stump.predict(people), [0, 0, 1, 1])
+
+
+def test_a_linear_model_in_closed_form():
+    """The margin of x + t is Gaussian; what a hidden column adds is averaged over the training rows."""
+    A = np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 5.0], [2.0, 1.0, 5.0], [3.0, 3.0, -2.0]])
+    inner = LogisticRegression().fit(A, [0, 0, 1, 1])
+    inner.coef_[:], inner.intercept_[:] = [[0.7, -0.4, 0.3]], 0.2
+    metric = WeightedLp([4.0, 1.0, 0.0], p=2)
+    model = SmoothedClassifier(FrozenEstimator(inner), metric=metric, noise="gaussian").fit(A, [0, 0, 1, 1])
+    assert model.guarantee_.level == "exact"
+    sigma = np.hypot(0.7 / 2, -0.4 / 1) / np.sqrt(2 * np.pi)
+    margin = (A[:, :2] @ [0.7, -0.4] + 0.2)[:, None] + 0.3 * np.array([5.0, 5.0, 5.0, -2.0])
+    np.testing.assert_allclose(model.predict_proba(A)[:, 1], stats.norm.cdf(margin / sigma).mean(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("corner", [0, 1])
+def test_hidden_columns_of_a_tree_are_drawn_together_from_one_row(corner):
+    """A tree that asks whether two hidden columns are both 0, or both 1: as many training rows as are so."""
+    inner = DecisionTreeClassifier(random_state=0).fit(
+        [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1]], [a == b == corner for a in (0, 1) for b in (0, 1)]
+    )
+    A = np.array([[0.0, 0, 0], [0, 0, 0], [0, 1, 1], [0, 1, 0]])
+    share = 0.5 if corner == 0 else 0.25
+    assert inner.predict(A).mean() == share
+    model = SmoothedClassifier(FrozenEstimator(inner), metric=WeightedLp([1.0, 0.0, 0.0]), noise="uniform")
+    found = model.fit(A, [False, True, False, True]).predict_proba(A)[:, 1]
+    np.testing.assert_allclose(found, share, rtol=1e-12)
+
+
 def test_hidden_columns_never_matter_and_are_averaged_over_the_training_rows():
     for estimator in (LogisticRegression(), DecisionTreeClassifier(max_depth=6, random_state=0)):
         model = SmoothedClassifier(estimator, metric=METRIC, random_state=0).fit(X, Y)

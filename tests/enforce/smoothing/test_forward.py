@@ -54,6 +54,17 @@ def test_several_classes_behind_a_scaler(vote):
     np.testing.assert_allclose(fast, slow, atol=1.5e-3 if vote == "hard" else 1e-5)
 
 
+def test_hard_votes_of_one_unit_change_where_its_score_is_0():
+    """The last layer alone, compiled: a score above 0 is a vote for the second class, however small it is."""
+    from likewise.enforce.smoothing.kernels import HARD, IDENTITY, output_votes
+
+    for score, expected in ((1e-3, [0, 1]), (0.04, [0, 1]), (0.0, [1, 0]), (-1e-3, [1, 0])):
+        total, squares = np.zeros(2), np.zeros(2)
+        z, one, none = np.full((1, 1), score, np.float32), np.ones((1, 1), np.float32), np.zeros(1, np.float32)
+        output_votes(z, none, IDENTITY, one, none, HARD, 0.0, 1.0, total, squares)
+        assert total.tolist() == squares.tolist() == expected
+
+
 @pytest.mark.parametrize("noise", ["uniform", "splitting"])
 def test_regression(noise):
     net = trained(MLPRegressor(hidden_layer_sizes=(16, 16), max_iter=15, random_state=0), y=X[:, 0] * 100)

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import skops.io
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from chance import PER_CHECK
+from chance import PER_CHECK, too_few, too_many
 from likewise import Gaussian, SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp
 from likewise.datasets import fetch_adult, fetch_compas, load_mortgages
 
@@ -95,6 +96,86 @@ def test_the_kernel_on_categories_is_exactly_its_weight_apart():
         score = model.predict_proba(pd.DataFrame({"a": ["u", "v"], "b": [1, 1]}))[:, 1]
         kept = int(weight * K + 1e-9)
         assert score[0] - score[1] == pytest.approx(kept / K, abs=1e-12)
+
+
+@pytest.mark.parametrize("noise", ["splitting", "gaussian"])
+def test_how_often_a_value_is_kept_is_exactly_its_weight(noise):
+    """A category is told from another in a share w of the draws, of scores and of decisions alike."""
+    n, weight = 100_000, 0.9
+    people = pd.DataFrame({"a": ["u"] * 7 + ["v"], "b": [1, 2] * 4})
+    metric = TableMetric(categorical={"a": weight, "b": 1.0})
+    model = SmoothedClassifier(
+        lambda rows: (rows["a"] == "v").to_numpy().astype(int), metric=metric, noise=noise, n_draws=n, random_state=0
+    ).fit(people, [0, 1] * 4)
+    v = pd.DataFrame({"a": ["v"], "b": [1]})
+    # Kept, or replaced by one of eight training rows of whom one is a v; 1.02 w would be 17 standard deviations away.
+    expected = weight + (1 - weight) / 8
+    score = model.predict_proba(v)[0, 1]
+    decided = int((model.decide(v.iloc[[0] * n], 1) == 1).sum())
+    for count in (round(score * n), decided):
+        assert not too_many(count, n, expected)
+        assert not too_few(count, n, expected)
+        assert too_few(count, n, 1.02 * weight + (1 - 1.02 * weight) / 8)
+
+
+@pytest.mark.parametrize("noise", ["splitting", "gaussian"])
+def test_missing_and_unseen_values_reach_the_model_as_what_they_are(noise):
+    """A missing number stays missing, and an unseen category is replaced, in scores and in decisions."""
+    people = pd.DataFrame({"n": [1.0, 2.0, 3.0, np.nan] * 5, "a": [*"uuuuv"] * 4})
+    metric = TableMetric({"n": 0.1}, {"a": 1.0}, missing="category")
+    asked = []
+
+    def look(rows):
+        asked.append(rows)
+        return rows["n"].isna().to_numpy().astype(int)
+
+    model = SmoothedClassifier(look, metric=metric, noise=noise, n_draws=200, random_state=0).fit(people, [0, 1] * 10)
+    hole, whole = (pd.DataFrame({"n": [value], "a": ["w"]}) for value in (np.nan, 2.0))
+    asked.clear()
+    assert model.predict_proba(hole)[0].tolist() == [0, 1]
+    assert model.predict_proba(whole)[0].tolist() == [1, 0]
+    assert model.decide(pd.concat([hole, whole] * 50, ignore_index=True), 0).tolist() == [1, 0] * 50
+    seen = pd.concat(asked, ignore_index=True)["a"]
+    assert set(seen) == {"u", "v"}
+    # Those who were not there are like the training people: a fifth of them are v (6.2 standard deviations for 1e-9).
+    assert abs((seen == "v").mean() - 0.2) <= 6.2 * 0.4 / np.sqrt(200)
+
+
+@pytest.mark.parametrize("noise", ["splitting", "gaussian"])
+def test_whether_a_number_is_missing_is_told_with_its_weight(noise):
+    n, weight = 100_000, 0.3
+    people = pd.DataFrame({"n": [1.0, 2.0, 3.0, np.nan]})
+    metric = TableMetric({"n": 0.1}, missing={"n": weight})
+    model = SmoothedClassifier(
+        lambda rows: rows["n"].isna().to_numpy().astype(int), metric=metric, noise=noise, n_draws=n, random_state=0
+    ).fit(people, [0, 1, 0, 1])
+    there, absent = model.predict_proba(pd.DataFrame({"n": [2.0, np.nan]}))[:, 1]
+    # With the same draws, the two differ in those that are kept, and in no other.
+    assert not too_many(round((absent - there) * n), n, weight)
+    assert not too_few(round((absent - there) * n), n, weight)
+    assert (absent - there <= weight) or noise == "gaussian"
+
+
+def test_a_column_that_must_not_matter_is_not_among_what_is_seen():
+    """Neither scores nor keyed decisions, which follow from visible_rows, can depend on it."""
+    for noise in ("splitting", "gaussian"):
+        model = SmoothedClassifier(tree_pipeline(X), metric=METRIC, noise=noise, n_draws=50, random_state=0).fit(X, Y)
+        seen = model.visible_rows(X[:9])
+        for race in ("x", "y", "never seen", None):
+            np.testing.assert_array_equal(model.visible_rows(X[:9].assign(race=race)), seen)
+        assert (model.visible_rows(X[:9].assign(region="east")) != seen).any()  # the control
+
+
+def test_numbers_and_categories_add_up_in_the_promise():
+    """TV of a number's noise and of a category's: both at once can be nearly their sum, which tanh or erf is not."""
+    people = pd.DataFrame({"n": [0.0, 1.0] * 4, "a": [*"uuuuvvvv"]})
+    for noise in NOISES:
+        fit = SmoothedClassifier(lambda rows: (rows["n"] > 0).to_numpy().astype(int), noise=noise, n_draws=50)
+        both = clone(fit).set_params(metric=TableMetric({"n": 0.5}, {"a": 0.4})).fit(people, [0, 1] * 4)
+        alone = clone(fit).set_params(metric=TableMetric({"n": 0.5}, {"a": 0})).fit(people, [0, 1] * 4)
+        excess = both.guarantee_.curve.excess
+        assert both.guarantee_.curve.bound(0.7) == pytest.approx(min(1, 0.7 + excess))
+        assert type(alone.guarantee_.curve).__name__.lower() == noise
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -167,6 +167,34 @@ def test_laplace_for_p_1_has_independent_laplace_coordinates():
     assert not too_few(int(signs.sum()), 20_000, 0.5)
 
 
+def plausible_scale(kind, p, sample):
+    """Whether the width of a sample, with weights `WEIGHTS`, is that of its law, by a statistic whose law is known.
+
+    With 150,000 draws in 4 dimensions, 1% too little (or too much) is 7 standard deviations or more.
+    """
+    (n, d), scales = sample.shape, WeightedLp(WEIGHTS, p).scales
+    if kind is Gaussian:  # the sum of squares is chi-square
+        z = sample * scales * np.sqrt(2 * np.pi) / d ** max(0, 1 / 2 - 1 / p)
+        statistic, law = float((z**2).sum()), stats.chi2(n * d)
+    elif kind is Laplace:  # the sum of radii is gamma
+        statistic, law = (
+            float(WeightedLp(np.ones(d), p)(sample * scales, np.zeros(d)).sum()),
+            stats.gamma(n * d, scale=0.5),
+        )
+    else:  # the largest number is a power of a uniform one
+        statistic, law = float(np.abs(sample * scales).max()) * 2 / d ** (1 - 1 / p), stats.beta(n * d, 1)
+    return min(law.cdf(statistic), law.sf(statistic)) >= PER_CHECK
+
+
+@every_p
+@every_noise
+def test_the_width_of_noise_is_right_to_one_percent(kind, p):
+    sample = kind.for_metric(WeightedLp(WEIGHTS, p)).sample(300_000, np.random.default_rng(7))
+    assert plausible_scale(kind, p, sample)
+    assert not plausible_scale(kind, p, 0.99 * sample)
+    assert not plausible_scale(kind, p, 1.01 * sample)
+
+
 # -- curves -----------------------------------------------------------------------------------------------------
 
 

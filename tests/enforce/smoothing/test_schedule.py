@@ -89,6 +89,31 @@ def test_shares_of_delta_add_up_and_the_last_look_ends_it(n_outputs, hard):
     assert schedule.edges == sorted(set(schedule.edges))
 
 
+@pytest.mark.parametrize("n_outputs", [1, 2, 3, 10])
+def test_the_intervals_of_all_classes_of_all_looks_hold_at_once(n_outputs):
+    """15 looks share delta / 4, and the classes of a look its share; the last look has delta / 4 of its own."""
+    delta, n, mean = 0.1, 2560, np.full((1, n_outputs), 0.3)
+    share = delta / 4 / 15 / (n_outputs if n_outputs > 2 else 1)
+    hard, soft = (Schedule(0.05, delta, n_outputs, hard=hard) for hard in (True, False))
+    np.testing.assert_array_equal(hard.interval(mean, mean, n, last=False), clopper_pearson(mean, n, share))
+    squares = mean**2 + 0.01
+    expected = empirical_bernstein(mean, squares, n, share)
+    np.testing.assert_array_equal(soft.interval(mean, squares, n, last=False), expected)
+    margin = subset_margin(n, delta / 4, max(2, n_outputs))
+    np.testing.assert_allclose(hard.interval(mean, mean, n, last=True), (mean - margin, mean + margin))
+    assert len(hard.edges) <= 16
+
+
+def test_votes_suffice_at_half_of_epsilon_in_total_variation():
+    mean = np.array([[0.2, 0.3, 0.5]])
+    two, three = Schedule(0.1, 0.1, 2, hard=True), Schedule(0.1, 0.1, 3, hard=True)
+    assert two.suffices(mean[:, 1:], mean[:, 1:] - 0.0499, mean[:, 1:] + 0.01)[0]
+    assert not two.suffices(mean[:, 1:], mean[:, 1:] - 0.0501, mean[:, 1:] + 0.01)[0]
+    # Errors of 0.03, 0.03 and 0.03 in three classes are a total variation of 0.045.
+    assert three.suffices(mean, mean - 0.03, mean + 0.01)[0]
+    assert not three.suffices(mean, mean - 0.034, mean + 0.01)[0]
+
+
 @pytest.mark.parametrize("interval", ["hoeffding", "clopper_pearson", "empirical_bernstein"])
 @pytest.mark.parametrize("p", [0.0, 0.003, 0.2, 0.5, 1.0])
 def test_intervals_cover_at_their_rate(interval, p):

@@ -8,33 +8,38 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from likewise._rules import SEED, THREADS, TRUTH, Rule, one_of, positive, whole
 from likewise._typing import FloatArray
 from likewise.enforce.additive.assembling import Wishes, assemble
+from likewise.enforce.additive.from_files import FitsPartitions
 from likewise.enforce.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.enforce.additive.reading import Readable
 from likewise.enforce.additive.scorers import AdditiveScorer
 from likewise.enforce.additive.targets import class_targets, number_targets
-from likewise.enforce.base import EnforcedClassifier, EnforcedRegressor
+from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
 
 _LOSSES: dict[str, type[Loss]] = {"logistic": LogLoss, "probit": ProbitLoss, "clip": SquaredLoss}
 
+SHARED_RULES: dict[str, Rule] = {
+    "metric": METRIC,
+    "max_knots": whole(2, "2 makes straight lines."),
+    "penalty": one_of("auto") | positive("'auto' chooses by cross-validation."),
+    "random_state": SEED,
+    "n_jobs": THREADS,
+    "verbose": TRUTH,
+}
 
-class AdditiveClassifier(Readable, EnforcedClassifier):
+
+class AdditiveClassifier(Readable, FitsPartitions, EnforcedClassifier):
     """A scorecard whose probabilities are close for people who are close, by construction.
 
     ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
     slope of ``f_i`` exceeds ``4 w_i`` and no two levels of a category are further apart than ``4 w_c`` (for p = 1;
     `docs/theory.md` §11 has every p), then ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. Among
     such models, `fit` finds the most likely one.
-
-    Covers / does not cover
-    -----------------------
-    The promise is about `predict_proba` and `decide`, for all people, with nothing left to chance. It is not about
-    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
-    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Parameters
     ----------
@@ -45,7 +50,7 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
         Columns of numbers whose shape may only rise (+1: more never lowers the probability of ``classes_[1]``) or only
         fall (-1). For two classes.
     max_knots : int, default=32
-        Knots per column, at most; they stand at quantiles.
+        Knots per column, at most; they stand at quantiles, beyond 262,144 people those of a fixed sample.
     penalty : float or "auto", default="auto"
         Price of bends, and of levels of categories that differ, beside the mean loss. "auto" chooses it by
         cross-validation with five folds, on one path from smooth to rough.
@@ -58,7 +63,7 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
     random_state : int, RandomState instance or None, default=None
         Salt of the folds. None is a fixed salt: the same people give the same model.
     n_jobs : int, optional
-        Threads; None uses every core. Results do not depend on it.
+        Threads; None and -1 use every core. Results do not depend on it.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -69,6 +74,12 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
     classes_ : ndarray of shape (n_classes,)
     scorer_ : AdditiveScorer
     n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    The promise is about `predict_proba` and `decide`, for all people, with nothing left to chance. It is not about
+    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
+    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Examples
     --------
@@ -83,6 +94,8 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
     ('exact', 0.0)
     """
 
+    rules = SHARED_RULES | {"link": one_of("logistic", "probit", "clip")}
+
     scorer_: AdditiveScorer
     penalty_: float
 
@@ -92,7 +105,7 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
         *,
         monotone: Mapping[Any, int] | None = None,
         max_knots: int = 32,
-        penalty: float | str = "auto",
+        penalty: float | Literal["auto"] = "auto",
         link: Literal["logistic", "probit", "clip"] = "logistic",
         teacher: Any = None,
         random_state: Any = None,
@@ -116,9 +129,19 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
-        if self.link not in _LOSSES:
-            raise InvalidInputError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
         _check_weighted_classes(y, weights)
+        scorer, self.penalty_ = assemble(
+            people, self.loss_of(y, people), weights, metric, self.monotone, Wishes.read(self), link=self.link_name
+        )
+        return scorer
+
+    @property
+    def link_name(self) -> str:
+        """Name of the link, "softmax" for several classes."""
+        return "softmax" if len(self.classes_) > 2 else self.link
+
+    def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
+        """What is minimised for some people; once the classes are known."""
         several = len(self.classes_) > 2
         if several and self.link != "logistic":
             raise InvalidInputError(
@@ -132,31 +155,16 @@ class AdditiveClassifier(Readable, EnforcedClassifier):
         targets = class_targets(y, self.classes_, self.teacher, people)
         if self.link == "clip":
             targets = targets - 0.5
-        loss = SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
-        scorer, self.penalty_ = assemble(
-            people,
-            loss,
-            weights,
-            metric,
-            self.monotone,
-            Wishes.read(self),
-            link="softmax" if several else self.link,
-        )
-        return scorer
+        return SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
 
 
-class AdditiveRegressor(Readable, EnforcedRegressor):
+class AdditiveRegressor(Readable, FitsPartitions, EnforcedRegressor):
     """A scorecard whose predictions are close for people who are close, by construction.
 
     ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
     level for each category, whose slopes and ranges are within ``hi - lo`` times the metric's weights (for p = 1;
     `docs/theory.md` §11 has every p). Then ``|h(x) - h(x')| <= (hi - lo) min(1, D(x, x'))`` for all people.
     Among such models, `fit` finds the one with the smallest squared error before the cut.
-
-    Covers / does not cover
-    -----------------------
-    The promise is about `predict` and `decide`, for all people, with nothing left to chance. It says nothing about what
-    the columns leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Parameters
     ----------
@@ -172,6 +180,11 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
     output_range_ : tuple of float
     guarantee_, penalty_, scorer_, n_features_in_, feature_names_in_ : as for `AdditiveClassifier`
 
+    Notes
+    -----
+    The promise is about `predict` and `decide`, for all people, with nothing left to chance. It says nothing about what
+    the columns leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
     Examples
     --------
     >>> from likewise import WeightedLp
@@ -180,6 +193,8 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
     >>> model.predict([[0.0], [1.0]]).round(2)  # half the slope of the data: all that the metric allows
     array([2.5, 7.5])
     """
+
+    rules = SHARED_RULES | EnforcedRegressor.rules
 
     scorer_: AdditiveScorer
     penalty_: float
@@ -190,7 +205,7 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
         *,
         monotone: Mapping[Any, int] | None = None,
         max_knots: int = 32,
-        penalty: float | str = "auto",
+        penalty: float | Literal["auto"] = "auto",
         output_range: tuple[float, float] | None = None,
         teacher: Any = None,
         random_state: Any = None,
@@ -209,18 +224,27 @@ class AdditiveRegressor(Readable, EnforcedRegressor):
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
-        targets = number_targets(np.asarray(y, dtype=np.float64), self.output_range_, self.teacher, people)
         scorer, self.penalty_ = assemble(
             people,
-            SquaredLoss(targets),
+            self.loss_of(y, people),
             weights,
             metric,
             self.monotone,
             Wishes.read(self),
-            link="clip",
+            link=self.link_name,
             output_range=self.output_range_,
         )
         return scorer
+
+    @property
+    def link_name(self) -> str:
+        """Name of the link."""
+        return "clip"
+
+    def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
+        """What is minimised for some people; once the range is known."""
+        numbers = np.asarray(y, dtype=np.float64)
+        return SquaredLoss(number_targets(numbers, self.output_range_, self.teacher, people))
 
 
 def _check_weighted_classes(y: npt.NDArray[Any], weights: FloatArray | None) -> None:

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from likewise._checks import check_count, check_positive
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise.enforce.additive.bins import bin_columns
+from likewise.enforce.additive.bins import Part, bin_columns
 from likewise.enforce.additive.blocks import needs_blocks, settle_budgets, solve_any
 from likewise.enforce.additive.fitting import Objective
 from likewise.enforce.additive.layout import Layout, constant, read_shapes
@@ -31,7 +30,7 @@ from likewise.metrics.people import People
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user asked for, checked."""
+    """What the user asked for."""
 
     max_knots: int
     penalty: float | None
@@ -41,15 +40,11 @@ class Wishes:
 
     @classmethod
     def read(cls, model: Any) -> Wishes:
-        """Check the parameters of an estimator."""
-        if model.n_jobs is not None:
-            check_count("n_jobs", model.n_jobs, cure="None uses every core.")
-        auto = isinstance(model.penalty, str) and model.penalty == "auto"
-        penalty = None if auto else check_positive("penalty", model.penalty, cure="'auto' chooses by cross-validation.")
+        """Read the parameters of an estimator, which its rules have checked."""
+        penalty = None if isinstance(model.penalty, str) else float(model.penalty)
         # A fixed seed where none is given: the same people give the same model.
         seed = 0 if model.random_state is None else seed_from(model.random_state)
-        knots = check_count("max_knots", model.max_knots, least=2, cure="2 makes straight lines.")
-        return cls(knots, penalty, seed, model.n_jobs, bool(model.verbose))
+        return cls(int(model.max_knots), penalty, seed, model.n_jobs, bool(model.verbose))
 
 
 def assemble(
@@ -64,45 +59,75 @@ def assemble(
     output_range: tuple[float, float] | None = None,
 ) -> tuple[AdditiveScorer, float]:
     """Fit, finish and promise; return the scorer and the penalty that was used."""
-    columns = metric.weights_of(people.coding)
-    if not columns.matters.any():
-        raise InvalidInputError(
-            "metric must have a positive weight: under weights of 0 only, nothing may be told from anything, and only "
-            "a constant remains. Give at least one column a positive weight."
-        )
-    signs = check_monotone(monotone, people.coding, columns)
+    plan = Plan.of(metric, people.coding, monotone, link)
     n = len(people)
     shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    parts = bin_columns(people.rows, shares, columns, wishes.max_knots, wishes.n_jobs)
-    unit = LINKS[link].unit
-    fixed = np.ones(len(columns.scales)) if columns.p == 1 else None
-    problem = Objective(
-        Layout(parts, columns, unit, signs, fixed), loss, shares, wishes.penalty or 1e-3, n_jobs=wishes.n_jobs
-    )
-    with progress_bar("Fitting", None, show=wishes.verbose) as advance:
-        budgets = None if fixed is None else np.tile(fixed, (loss.n_functions, 1))
-        if budgets is None and needs_blocks(problem):
-            # The smallest share that any class was given, so that one set of limits serves them all.
-            fixed = settle_budgets(problem).min(axis=0)
-            budgets = np.tile(fixed, (loss.n_functions, 1))
-            problem = replace(problem, layout=replace(problem.layout, budgets=fixed))
-        start = constant(problem.layout, loss.best_constants(shares))
-        penalty = wishes.penalty
-        if penalty is None:
-            folds = content_folds(people.rows[:, columns.matters], loss.target, wishes.seed)
-            penalty, start = choose_penalty(problem, start, folds, advance)
-        x = solve_any(replace(problem, penalty=penalty), start, advance)
-    if budgets is None:
-        budgets = np.stack([problem.layout.found_budgets(line) for line in x])
-    intercepts, shapes = read_shapes(problem.layout, x)
-    if output_range is not None:  # from shares of the range to units of the output
-        low, high = output_range
-        width = high - low
-        intercepts, unit = low + width * (0.5 + intercepts), unit * width
-        shapes = [_times(shape, width) for shape in shapes]
-    model = finish(intercepts, shapes, columns, unit)
-    used = float(model.used(columns, unit).max())
-    return AdditiveScorer(promise(metric, LINKS[link], used, output_range), model, link, budgets), penalty
+    parts = bin_columns(people.rows, shares, plan.columns, wishes.max_knots, wishes.n_jobs)
+    folds = content_folds(people.rows[:, plan.columns.matters], loss.target, wishes.seed)
+    problem = Objective(plan.layout(parts), loss, shares, wishes.penalty or 1e-3, n_jobs=wishes.n_jobs, folds=folds)
+    return plan.complete(problem, wishes, output_range)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be fitted, before anybody is looked at."""
+
+    metric: Metric
+    columns: ColumnWeights
+    signs: dict[int, int]
+    link: str
+
+    @classmethod
+    def of(cls, metric: Metric, coding: Coding, monotone: Any, link: str) -> Plan:
+        """Check that there is something to fit."""
+        columns = metric.weights_of(coding)
+        if not columns.matters.any():
+            raise InvalidInputError(
+                "metric must have a positive weight: under weights of 0 only, nothing may be told from anything, and "
+                "only a constant remains. Give at least one column a positive weight."
+            )
+        return cls(metric, columns, check_monotone(monotone, coding, columns), link)
+
+    def layout(self, parts: list[Part]) -> Layout:
+        """The variables."""
+        fixed = np.ones(len(self.columns.scales)) if self.columns.p == 1 else None
+        return Layout(parts, self.columns, LINKS[self.link].unit, self.signs, fixed)
+
+    def complete(
+        self, problem: Objective, wishes: Wishes, output_range: tuple[float, float] | None = None
+    ) -> tuple[AdditiveScorer, float]:
+        """Solve, finish and promise; return the scorer and the penalty that was used."""
+        columns, unit, fixed, n_functions = (
+            self.columns,
+            problem.layout.unit,
+            problem.layout.budgets,
+            problem.loss.n_functions,
+        )
+        with progress_bar("Fitting", None, show=wishes.verbose) as advance:
+            budgets = None if fixed is None else np.tile(fixed, (n_functions, 1))
+            if budgets is None and needs_blocks(problem):
+                # The smallest share that any class was given, so that one set of limits serves them all.
+                fixed = settle_budgets(problem).min(axis=0)
+                budgets = np.tile(fixed, (n_functions, 1))
+                problem = replace(problem, layout=replace(problem.layout, budgets=fixed))
+            start = constant(problem.layout, problem.best_constants())
+            penalty = wishes.penalty
+            if penalty is None:
+                penalty, start = choose_penalty(problem, start, advance)
+            x = solve_any(replace(problem, penalty=penalty), start, advance)
+        if budgets is None:
+            budgets = np.stack([problem.layout.found_budgets(line) for line in x])
+        intercepts, shapes = read_shapes(problem.layout, x)
+        if output_range is not None:  # from shares of the range to units of the output
+            low, high = output_range
+            width = high - low
+            intercepts, unit = low + width * (0.5 + intercepts), unit * width
+            shapes = [_times(shape, width) for shape in shapes]
+        model = finish(intercepts, shapes, columns, unit)
+        used = float(model.used(columns, unit).max())
+        return AdditiveScorer(
+            promise(self.metric, LINKS[self.link], used, output_range), model, self.link, budgets
+        ), penalty
 
 
 def check_monotone(monotone: Any, coding: Coding, columns: ColumnWeights) -> dict[int, int]:

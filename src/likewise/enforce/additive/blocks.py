@@ -3,50 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
-from likewise.enforce.additive.bins import Part, locate
 from likewise.enforce.additive.fitting import Objective, solve
 from likewise.enforce.additive.layout import Layout, constant
-from likewise.enforce.additive.losses import Loss
 from likewise.errors import InvalidInputError
 
 _MOST_VARIABLES = 1000
 _MOST_ROUNDS = 100
 _TOLERANCE = 1e-8  # of the mean loss, per round
-
-
-@dataclass(frozen=True, eq=False)
-class _OneFunction(Loss):
-    """The loss of one function's score, the other scores held at what they are."""
-
-    whole: Loss
-    held: FloatArray
-    k: int
-
-    def best_constants(self, weights: FloatArray) -> FloatArray:
-        """Those of this function, among the whole's."""
-        return self.whole.best_constants(weights)[self.k : self.k + 1]
-
-    def _all(self, scores: FloatArray) -> FloatArray:
-        out = self.held.copy()
-        out[self.k] += scores[0]
-        return out
-
-    def values(self, scores: FloatArray) -> FloatArray:
-        """Loss of each person."""
-        return self.whole.values(self._all(scores))
-
-    def derivative(self, scores: FloatArray) -> FloatArray:
-        """First derivatives."""
-        return self.whole.derivative(self._all(scores))[self.k : self.k + 1]
-
-    def curvature(self, scores: FloatArray, k: int, other: int) -> FloatArray:
-        """Second derivatives."""
-        return self.whole.curvature(self._all(scores), self.k, self.k)
 
 
 def needs_blocks(problem: Objective) -> bool:
@@ -81,9 +49,9 @@ def settle_budgets(problem: Objective) -> FloatArray:
     """Budgets of each function, shape (n_functions, n_columns), from a fit with few enough knots for one matrix."""
     layout, n_functions = problem.layout, problem.loss.n_functions
     at_once = max(1, (_MOST_VARIABLES // n_functions - layout.n_budgets) // max(1, len(layout.parts)))
-    coarse = replace(layout, parts=[_coarser(part, at_once + 1) for part in layout.parts])
-    x = solve(replace(problem, layout=coarse), constant(coarse, problem.loss.best_constants(problem.weights)))
-    return np.stack([coarse.found_budgets(line) for line in x])
+    coarse = problem.coarser(at_once + 1)
+    x = solve(coarse, constant(coarse.layout, problem.best_constants()))
+    return np.stack([coarse.layout.found_budgets(line) for line in x])
 
 
 def _groups(layout: Layout) -> list[list[int]]:
@@ -108,25 +76,8 @@ def _improve(
     where: IntArray = np.concatenate([np.arange(layout.starts[j], layout.starts[j + 1]) for j in chosen])
     held = x.copy()
     held[k, where] = 0.0
-    loss = _OneFunction(problem.loss.target[:1], problem.loss, problem.scores(held), k)
-    smaller = replace(layout, parts=[layout.parts[j] for j in chosen])
-    found = solve(replace(problem, layout=smaller, loss=loss), x[k : k + 1, where], advance)
+    smaller = problem.facing(np.asarray(held @ layout.to_slots.T), k, chosen)
+    found = solve(smaller, x[k : k + 1, where], advance)
     out = x.copy()
     out[k, where] = found[0]
     return out
-
-
-def _coarser(part: Part, most: int) -> Part:
-    """The same column with fewer knots."""
-    if part.knots is None or part.n_knots <= most or part.fraction is None:
-        return part
-    knots = part.knots[np.unique(np.linspace(0, part.n_knots - 1, max(2, most)).astype(int))]
-    known = part.index < part.n_knots
-    low = np.minimum(part.index[known], part.n_knots - 2)
-    values = part.knots[low] + part.fraction[known] * (part.knots[low + 1] - part.knots[low])
-    index, fraction = np.full_like(part.index, len(knots)), np.zeros_like(part.fraction)
-    index[known], fraction[known] = locate(values, knots)
-    share = np.append(np.full(len(knots), 1 / len(knots)), part.share[part.n_knots :])
-    return replace(
-        part, knots=knots, n_slots=len(knots) + part.has_missing, index=index, fraction=fraction, share=share
-    )

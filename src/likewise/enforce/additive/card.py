@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._html import grid, panel, words
 from likewise._typing import FloatArray
 from likewise.enforce.additive.scorers import AdditiveScorer
 from likewise.enforce.additive.shapes import Shape
@@ -18,10 +19,33 @@ _NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it
 _FLAT = 1e-6  # and one that counts as nothing
 
 
-def card_of(scorer: AdditiveScorer, coding: Coding, signs: FloatArray) -> pd.DataFrame:
+class Scorecard(pd.DataFrame):
+    """A table that reads well in a notebook; parts of it are plain tables."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def _repr_html_(self) -> str:
+        rows, before = [], object()
+        for row in self.itertuples(index=False):
+            name, span, start, end, allowed, binds = row
+            points = f"{start:+.2f}" if start == end else f"{start:+.2f} to {end:+.2f}"
+            held = "held back" if binds else ""
+            rows.append(("" if name == before else str(name), str(span), points, f"{allowed:.2f}", held))
+            before = name
+        note = (
+            "Points add up to the score. Allowed is the largest change of points that the metric allows over a range, "
+            "or between two categories; where the model uses it up, the metric holds it back."
+        )
+        head = ["column", "range", "points", "allowed", ""]
+        return panel("Scorecard", grid(head, rows, left=2), words(note, quiet=True))
+
+
+def card_of(scorer: AdditiveScorer, coding: Coding, signs: FloatArray) -> Scorecard:
     """One row per range of numbers, category and missing number."""
     rows = [row for shape in scorer.model.shapes for row in _rows(scorer, coding, shape, signs)]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return Scorecard(rows, columns=COLUMNS)
 
 
 def level_names(coding: Coding, column: int) -> list[Any] | None:

@@ -6,16 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from likewise._typing import FloatArray
-from likewise.enforce.additive.card import allowed_rises, level_names
-from likewise.enforce.additive.reading import Readable
-from likewise.enforce.additive.shapes import Shape
+from likewise._extras import need
+from likewise.enforce.additive.panels import Panel, height, panels_of
 from likewise.enforce.links import LINKS
-from likewise.errors import InvalidTypeError
 
 # Colours that stay apart for colour-blind readers, and in grey.
 _BLUE, _ORANGE, _FAN, _GREY, _INK = "#2f6fa7", "#d9730d", "#dfe7ef", "#8a8f98", "#2b2f36"
-_MOST_LEVELS = 12
 
 
 class ScorecardDisplay:
@@ -51,10 +47,6 @@ class ScorecardDisplay:
     figure_: Any
 
     def __init__(self, model: Any, outcome: Any = None) -> None:
-        if not isinstance(model, Readable):
-            raise InvalidTypeError(
-                f"model must be a fitted AdditiveClassifier or AdditiveRegressor; got {type(model).__name__}."
-            )
         self.model = model
         self.outcome = outcome
 
@@ -73,16 +65,12 @@ class ScorecardDisplay:
 
     def plot(self, *, most: int = 12) -> Self:
         """Draw the shapes on a new figure, the widest first, all in the same units of points."""
-        import matplotlib.pyplot as plt
+        plt = need("matplotlib.pyplot", "A plot")
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-        scorer, signs = self.model._scorer(), self.model._signs(self.outcome)
-        shapes = scorer.model.shapes
-        spans = np.array([np.ptp(signs @ shape.values) for shape in shapes])
-        order = np.argsort(-spans, kind="stable")[:most].tolist()
-        order.sort(key=lambda j: shapes[j].knots is None)  # numbers first: panels of a kind stand together
-        wide = min(4, max(1, len(order)))
-        tall = max(1, -(-len(order) // wide))
+        panels = panels_of(self.model, self.outcome, most)
+        wide = min(4, max(1, len(panels)))
+        tall = max(1, -(-len(panels) // wide))
         figure, axes = plt.subplots(
             tall,
             wide,
@@ -92,17 +80,16 @@ class ScorecardDisplay:
             layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.1),
         )
         flat = axes.ravel()
-        flat[0].set_ylim(*_height([signs @ shapes[j].all_values for j in order]))
-        for ax, j in zip(flat, order, strict=False):
-            shape = shapes[j]
-            (self._categories if shape.knots is None else self._numbers)(ax, shape, signs)
-            ax.set_title(str(self.model.coding_.names[shape.column]), loc="left", fontsize=10, color=_INK)
+        flat[0].set_ylim(*height(panels))
+        for ax, panel in zip(flat, panels, strict=False):
+            (_draw_categories if panel.knots is None else _draw_numbers)(ax, panel)
+            ax.set_title(panel.column, loc="left", fontsize=10, color=_INK)
             _tidy(ax)
-        for ax in flat[len(order) :]:
+        for ax in flat[len(panels) :]:
             ax.set_visible(False)
         figure.supylabel(f"Points ({self._unit()})", fontsize=10, color=_INK)
         figure.legend(handles=_handles(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
-        self.axes_, self.figure_ = flat[: len(order)], figure
+        self.axes_, self.figure_ = flat[: len(panels)], figure
         return self
 
     def _unit(self) -> str:
@@ -111,81 +98,41 @@ class ScorecardDisplay:
             return "units of the output"
         return f"{LINKS[scorer.link].score} of {self.model._outcome(self.outcome)!r}"
 
-    def _numbers(self, ax: Any, shape: Shape, signs: FloatArray) -> None:
-        scorer, coding = self.model._scorer(), self.model.coding_
-        assert shape.knots is not None
-        knots, points = shape.knots, signs @ shape.values
-        rises = allowed_rises(scorer, coding, shape, int(np.argmax(np.abs(signs))))
-        # Knots stand at quantiles, so the middle one is where the middle of the people is; and where the tails are far,
-        # only what lies between the outer knots is shown.
-        at = len(knots) // 2
-        reach = np.concatenate([[0.0], np.cumsum(rises)])
-        fan = np.abs(reach - reach[at])
-        ax.fill_between(knots, points[at] - fan, points[at] + fan, color=_FAN, lw=0, zorder=0)
-        ax.axhline(0, color=_GREY, lw=0.7, zorder=1)
-        ax.plot(knots, points, color=_BLUE, lw=1.9, zorder=2, solid_capstyle="round")
-        binds = np.abs(np.diff(points)) >= (1 - 1e-4) * rises
-        for k in np.flatnonzero(binds):
-            ax.plot(knots[k : k + 2], points[k : k + 2], color=_ORANGE, lw=2.6, zorder=3, solid_capstyle="round")
-        first, last = _shown(knots)
-        pad = 0.03 * max(last - first, 1e-300)
-        ax.set_xlim(first - pad, last + pad)
-        if shape.other is not None:
-            value = float(signs @ shape.other)
-            ax.plot([last + 0.5 * pad], [value], marker="D", ms=5, color=_INK, zorder=4, clip_on=False)
-            ax.annotate(
-                "missing", (last, value), xytext=(-4, 4), textcoords="offset points", ha="right", fontsize=8, color=_INK
-            )
-        levels = level_names(coding, shape.column)
-        if levels is not None:
-            ax.set_xticks(range(len(levels)), [str(level) for level in levels], rotation=30, ha="right")
-        else:
-            from matplotlib.ticker import MaxNLocator
 
-            ax.xaxis.set_major_locator(MaxNLocator(4))
+def _draw_numbers(ax: Any, panel: Panel) -> None:
+    knots, points = panel.knots, panel.points
+    assert knots is not None
+    ax.fill_between(knots, panel.low, panel.high, color=_FAN, lw=0, zorder=0)
+    ax.axhline(0, color=_GREY, lw=0.7, zorder=1)
+    ax.plot(knots, points, color=_BLUE, lw=1.9, zorder=2, solid_capstyle="round")
+    for k in np.flatnonzero(panel.binds):
+        ax.plot(knots[k : k + 2], points[k : k + 2], color=_ORANGE, lw=2.6, zorder=3, solid_capstyle="round")
+    first, last = panel.ends
+    pad = 0.03 * max(last - first, 1e-300)
+    ax.set_xlim(first - pad, last + pad)
+    if panel.missing is not None:
+        value = panel.missing
+        ax.plot([last + 0.5 * pad], [value], marker="D", ms=5, color=_INK, zorder=4, clip_on=False)
+        ax.annotate(
+            "missing", (last, value), xytext=(-4, 4), textcoords="offset points", ha="right", fontsize=8, color=_INK
+        )
+    if panel.levels:
+        ax.set_xticks(range(len(panel.levels)), panel.levels, rotation=30, ha="right")
+    else:
+        from matplotlib.ticker import MaxNLocator
 
-    def _categories(self, ax: Any, shape: Shape, signs: FloatArray) -> None:
-        scorer, coding = self.model._scorer(), self.model.coding_
-        points = signs @ shape.values
-        allowed = scorer.unit * float(scorer.guarantee.metric.weights_of(coding).scales[shape.column])
-        middle = (points.max() + points.min()) / 2
-        order = np.argsort(points, kind="stable")
-        if len(order) > _MOST_LEVELS:  # the ends say most
-            half = _MOST_LEVELS // 2
-            order = np.concatenate([order[:half], order[-half:]])
-        names = [level_names(coding, shape.column)[i] for i in order]  # type: ignore[index]
-        binds = np.ptp(points) >= (1 - 1e-4) * allowed
-        ends = (points == points.max()) | (points == points.min())
-        places = np.arange(len(order))
-        ax.axhspan(middle - allowed / 2, middle + allowed / 2, color=_FAN, lw=0, zorder=0)
-        ax.axhline(0, color=_GREY, lw=0.7, zorder=1)
-        colours = [_ORANGE if binds and ends[i] else _BLUE for i in order]
-        ax.vlines(places, 0, points[order], color=colours, lw=1.6, zorder=2)
-        ax.scatter(places, points[order], s=26, color=colours, zorder=3)
-        words = ["missing" if name is None else _short(str(name)) for name in names]
-        ax.set_xticks(places, words, rotation=35, ha="right", rotation_mode="anchor")
-        ax.set_xlim(-0.6, len(order) - 0.4)
+        ax.xaxis.set_major_locator(MaxNLocator(4))
 
 
-def _height(values: list[FloatArray]) -> tuple[float, float]:
-    """Ends of the points shown: one column that towers above all others is cut."""
-    if not values:
-        return -1.0, 1.0
-    sizes = sorted(float(np.abs(line).max()) for line in values)
-    most = 2.0 * sizes[-2] if len(sizes) > 1 and sizes[-2] > 0 else sizes[-1]
-    low = max(-most, min(float(line.min()) for line in values))
-    high = min(most, max(float(line.max()) for line in values))
-    margin = 0.08 * max(high - low, 1e-9)
-    return low - margin, high + margin
-
-
-def _shown(knots: FloatArray) -> tuple[float, float]:
-    """Ends of the picture: a far tail beyond the outer quantiles is cut."""
-    if len(knots) < 8:
-        return float(knots[0]), float(knots[-1])
-    inner_low, inner_high = float(knots[1]), float(knots[-2])
-    width = inner_high - inner_low
-    return max(float(knots[0]), inner_low - 0.5 * width), min(float(knots[-1]), inner_high + 0.5 * width)
+def _draw_categories(ax: Any, panel: Panel) -> None:
+    places = np.arange(len(panel.levels))
+    ax.axhspan(panel.low[0], panel.high[0], color=_FAN, lw=0, zorder=0)
+    ax.axhline(0, color=_GREY, lw=0.7, zorder=1)
+    colours = [_ORANGE if binds else _BLUE for binds in panel.binds]
+    ax.vlines(places, 0, panel.points, color=colours, lw=1.6, zorder=2)
+    ax.scatter(places, panel.points, s=26, color=colours, zorder=3)
+    ax.set_xticks(places, [_short(level) for level in panel.levels], rotation=35, ha="right", rotation_mode="anchor")
+    ax.set_xlim(-0.6, len(places) - 0.4)
 
 
 def _short(word: str) -> str:

@@ -7,19 +7,19 @@ matrix of n rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from likewise._threads import run_in_threads, single_threaded_blas
-from likewise._typing import FloatArray
-from likewise.enforce.additive.bins import Part
+from likewise._typing import FloatArray, IntArray
+from likewise.enforce.additive.bins import Part, blocks_of
 from likewise.enforce.additive.layout import Layout
-from likewise.enforce.additive.losses import Loss
+from likewise.enforce.additive.losses import Loss, OneFunction
 from likewise.enforce.additive.quadratic import Limits, minimise_quadratic
 
-_BLOCK = 16_384  # people at a time
+_AT_ONCE = 16_384  # people whose scores one thread adds up
 _MOST_STEPS = 100
 
 
@@ -38,6 +38,8 @@ class Objective:
     tolerance : float
         What a step must bring of the mean loss to be worth another one.
     n_jobs : int or None
+    folds : ndarray of shape (n_samples,), or None
+        Which fold holds each person out.
     """
 
     layout: Layout
@@ -46,21 +48,21 @@ class Objective:
     penalty: float
     tolerance: float = 1e-14
     n_jobs: int | None = None
+    folds: IntArray | None = None
 
     def scores(self, x: FloatArray) -> FloatArray:
         """Scores of everyone, shape (n_functions, n_samples), for variables of shape (n_functions, n_variables)."""
-        return add_up(self.layout.parts, x @ self.layout.to_slots.T, self.n_jobs)
+        return self.scores_at(np.asarray(x @ self.layout.to_slots.T))
 
     def value(self, x: FloatArray, scores: FloatArray) -> float:
         """Mean loss and penalty."""
         rough = float(np.einsum("ki,ij,kj->", x, self.layout.roughness, x))
         shift = self._shift * float(x[:, 0].sum()) ** 2
-        return float(self.weights @ self.loss.values(scores)) + self.penalty * rough + shift
+        return self.mean_loss(scores) + self.penalty * rough + shift
 
     def gradient(self, x: FloatArray, scores: FloatArray) -> FloatArray:
         """First derivatives, shape (n_functions, n_variables)."""
-        slopes = self.loss.derivative(scores) * self.weights
-        sums = np.stack([slot_sums(self.layout.parts, line, self.n_jobs) for line in slopes])
+        sums = self.slope_sums(scores)
         out = np.asarray(sums @ self.layout.to_slots + 2 * self.penalty * (x @ self.layout.roughness))
         out[:, 0] += 2 * self._shift * x[:, 0].sum()
         return out
@@ -69,15 +71,75 @@ class Objective:
         """Second derivatives, a matrix over the variables of all functions."""
         n, size, T = self.loss.n_functions, self.layout.n_variables, self.layout.to_slots
         out = np.empty((n, size, n, size))
-        for k in range(n):
-            for other in range(k + 1):
-                bends = self.loss.curvature(scores, k, other) * self.weights
-                block = T.T @ (T.T @ cross_sums(self.layout.parts, bends, self.n_jobs)).T
-                if k == other:
-                    block = block + 2 * self.penalty * self.layout.roughness
-                out[k, :, other], out[other, :, k] = block, block.T
+        for (k, other), sums in self.bend_sums(scores).items():
+            block = T.T @ (T.T @ sums).T
+            if k == other:
+                block = block + 2 * self.penalty * self.layout.roughness
+            out[k, :, other], out[other, :, k] = block, block.T
         out[:, 0, :, 0] += 2 * self._shift
         return out.reshape(n * size, n * size)
+
+    def best_constants(self) -> FloatArray:
+        """The best scores that are the same for everyone."""
+        return self.loss.best_constants(self.mean_target())
+
+    # What follows is all that is asked of people; sums are taken by block.
+
+    def scores_at(self, slots: FloatArray) -> FloatArray:
+        """Scores of everyone from the values at slots."""
+        return add_up(self.layout.parts, slots, self.n_jobs)
+
+    def mean_loss(self, scores: FloatArray) -> float:
+        """Mean loss, without the penalty."""
+        losses = self.loss.values(scores) * self.weights
+        return float(sum(losses[people].sum() for people in blocks_of(len(losses))))
+
+    def mean_target(self) -> FloatArray:
+        """Mean of what is aimed at."""
+        return np.asarray(
+            sum(
+                (self.loss.target[:, people] * self.weights[people]).sum(axis=1)
+                for people in blocks_of(len(self.weights))
+            )
+        )
+
+    def slope_sums(self, scores: FloatArray) -> FloatArray:
+        """Sums of first derivatives per slot, shape (n_functions, n_slots)."""
+        slopes = self.loss.derivative(scores) * self.weights
+        return np.stack([slot_sums(self.layout.parts, line, self.n_jobs) for line in slopes])
+
+    def bend_sums(self, scores: FloatArray) -> dict[tuple[int, int], FloatArray]:
+        """Sums of second derivatives per pair of slots, for each pair of functions once."""
+        return {
+            (k, other): cross_sums(self.layout.parts, self.loss.curvature(scores, k, other) * self.weights, self.n_jobs)
+            for k in range(self.loss.n_functions)
+            for other in range(k + 1)
+        }
+
+    def fold_shares(self, n_folds: int) -> FloatArray:
+        """Weight of the people in each fold."""
+        assert self.folds is not None
+        blocks = blocks_of(len(self.weights))
+        return np.asarray(sum(np.bincount(self.folds[block], self.weights[block], n_folds) for block in blocks))
+
+    def only(self, fold: int) -> Objective:
+        """The same for the people in a fold alone; their weights stay what they are."""
+        return replace(self, weights=np.where(self.folds == fold, self.weights, 0.0))
+
+    def without(self, fold: int, left: float) -> Objective:
+        """The same without the people in a fold, where the others weigh `left` together."""
+        return replace(self, weights=np.where(self.folds == fold, 0.0, self.weights) / left)
+
+    def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
+        """The same for function k in some parts alone, with scores from the values `held` at slots added."""
+        loss = OneFunction(self.loss.target[:1], self.loss, self.scores_at(held), k)
+        smaller = replace(self.layout, parts=[self.layout.parts[j] for j in chosen])
+        return replace(self, layout=smaller, loss=loss)
+
+    def coarser(self, most: int) -> Objective:
+        """The same with at most so many knots per column."""
+        parts = [part.coarser(most) for part in self.layout.parts]
+        return replace(self, layout=replace(self.layout, parts=parts))
 
     @property
     def _shift(self) -> float:
@@ -126,7 +188,7 @@ def add_up(parts: list[Part], slots: FloatArray, n_jobs: int | None) -> FloatArr
     values = np.pad(slots, ((0, 0), (0, 1)))
 
     def work(first: int) -> None:
-        people = slice(first, first + _BLOCK)
+        people = slice(first, first + _AT_ONCE)
         for line, row in zip(values, out, strict=True):
             start = 0
             for part in parts:
@@ -136,7 +198,7 @@ def add_up(parts: list[Part], slots: FloatArray, n_jobs: int | None) -> FloatArr
                     add_numbers(part.index[people], part.fraction[people], line[start:], row[people])
                 start += part.n_slots
 
-    run_in_threads(work, range(0, n, _BLOCK), n_jobs)
+    run_in_threads(work, range(0, n, _AT_ONCE), n_jobs)
     return out
 
 
@@ -147,11 +209,13 @@ def slot_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Flo
     sums: list[Any] = [empty_slots(part.n_slots) for part in parts]
 
     def work(j: int) -> None:
-        part = parts[j]
-        if part.fraction is None:
-            sum_categories(part.index, weights, sums[j])
-        else:
-            sum_numbers(part.index, part.fraction, weights, sums[j])
+        for people in blocks_of(len(weights)):
+            part, line = parts[j].of(people), empty_slots(parts[j].n_slots)
+            if part.fraction is None:
+                sum_categories(part.index, weights[people], line)
+            else:
+                sum_numbers(part.index, part.fraction, weights[people], line)
+            sums[j] += line
 
     run_in_threads(work, range(len(parts)), _threads_for(parts, n_jobs))
     return np.concatenate([line[:-1] for line in sums])
@@ -169,14 +233,17 @@ def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Fl
         a, b = parts[i], parts[j]
         if a.fraction is None and b.fraction is not None:
             i, j, a, b = j, i, b, a
-        sums = empty_slots(a.n_slots, b.n_slots)
-        if a.fraction is None:
-            cross_categories(a.index, b.index, weights, sums)
-        elif b.fraction is None:
-            cross_mixed(a.index, a.fraction, b.index, weights, sums)
-        else:
-            cross_numbers(a.index, a.fraction, b.index, b.fraction, weights, sums)
-        block = sums[:-1, :-1]
+        total = empty_slots(a.n_slots, b.n_slots)
+        for people in blocks_of(len(weights)):
+            one, other, sums = a.of(people), b.of(people), empty_slots(a.n_slots, b.n_slots)
+            if one.fraction is None:
+                cross_categories(one.index, other.index, weights[people], sums)
+            elif other.fraction is None:
+                cross_mixed(one.index, one.fraction, other.index, weights[people], sums)
+            else:
+                cross_numbers(one.index, one.fraction, other.index, other.fraction, weights[people], sums)
+            total += sums
+        block = total[:-1, :-1]
         out[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = block
         out[starts[j] : starts[j + 1], starts[i] : starts[i + 1]] = block.T
 
@@ -187,4 +254,4 @@ def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Fl
 
 def _threads_for(parts: list[Part], n_jobs: int | None) -> int | None:
     """One thread for few people: handing out the work would take longer than doing it."""
-    return 1 if len(parts[0].index) < _BLOCK else n_jobs
+    return 1 if len(parts[0].index) < _AT_ONCE else n_jobs

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import block_diag, csr_array
 
+from likewise._frozen import Frozen
 from likewise._typing import FloatArray, IntArray
 from likewise.enforce.additive.bins import Part
 from likewise.enforce.additive.quadratic import Limits
@@ -22,7 +23,7 @@ _STEEPNESS = 0.05  # what a slope costs beside a bend
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(Frozen):
     """Variables of one additive function: per part its rises and levels, then the budgets of numbers, if they are free.
 
     A column of numbers has one variable for each gap between knots, the rise of its shape over the gap; the shape is 0

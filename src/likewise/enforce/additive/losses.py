@@ -32,8 +32,8 @@ class Loss(ABC):
         return len(self.target)
 
     @abstractmethod
-    def best_constants(self, weights: FloatArray) -> FloatArray:
-        """Scores with the smallest loss among those that are the same for everyone; weights add up to 1."""
+    def best_constants(self, means: FloatArray) -> FloatArray:
+        """Scores with the smallest loss among those that are the same for everyone, from the means of targets."""
 
     @abstractmethod
     def values(self, scores: FloatArray) -> FloatArray:
@@ -51,9 +51,9 @@ class Loss(ABC):
 class LogLoss(Loss):
     """``-q log sigma(a) - (1 - q) log sigma(-a)``, with q the probability aimed at."""
 
-    def best_constants(self, weights: FloatArray) -> FloatArray:
+    def best_constants(self, means: FloatArray) -> FloatArray:
         """Log-odds of the mean."""
-        return np.asarray(logit(self.target @ weights))
+        return np.asarray(logit(means))
 
     def values(self, scores: FloatArray) -> FloatArray:
         """Loss of each person."""
@@ -72,9 +72,9 @@ class LogLoss(Loss):
 class SoftmaxLoss(Loss):
     """``logsumexp(a) - sum_k q_k a_k``, with q the probabilities aimed at."""
 
-    def best_constants(self, weights: FloatArray) -> FloatArray:
+    def best_constants(self, means: FloatArray) -> FloatArray:
         """Logarithms of the means, around 0."""
-        logs = np.log(self.target @ weights)
+        logs = np.log(means)
         return np.asarray(logs - logs.mean())
 
     def values(self, scores: FloatArray) -> FloatArray:
@@ -94,9 +94,9 @@ class SoftmaxLoss(Loss):
 class ProbitLoss(Loss):
     """``-q log Phi(a) - (1 - q) log Phi(-a)``."""
 
-    def best_constants(self, weights: FloatArray) -> FloatArray:
+    def best_constants(self, means: FloatArray) -> FloatArray:
         """``Phi^-1`` of the mean."""
-        return np.asarray(ndtri(self.target @ weights))
+        return np.asarray(ndtri(means))
 
     def values(self, scores: FloatArray) -> FloatArray:
         """Loss of each person."""
@@ -119,9 +119,9 @@ class SquaredLoss(Loss):
 
     of_classes: ClassVar[bool] = False
 
-    def best_constants(self, weights: FloatArray) -> FloatArray:
+    def best_constants(self, means: FloatArray) -> FloatArray:
         """The mean."""
-        return np.asarray(self.target @ weights)
+        return means
 
     def values(self, scores: FloatArray) -> FloatArray:
         """Loss of each person."""
@@ -134,6 +134,36 @@ class SquaredLoss(Loss):
     def curvature(self, scores: FloatArray, k: int, other: int) -> FloatArray:
         """2."""
         return np.full(scores.shape[1], 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class OneFunction(Loss):
+    """The loss of one function's score, the other scores held at what they are."""
+
+    whole: Loss
+    held: FloatArray
+    k: int
+
+    def best_constants(self, means: FloatArray) -> FloatArray:
+        """Those of this function, among the whole's."""
+        return self.whole.best_constants(means)[self.k : self.k + 1]
+
+    def _all(self, scores: FloatArray) -> FloatArray:
+        out = self.held.copy()
+        out[self.k] += scores[0]
+        return out
+
+    def values(self, scores: FloatArray) -> FloatArray:
+        """Loss of each person."""
+        return self.whole.values(self._all(scores))
+
+    def derivative(self, scores: FloatArray) -> FloatArray:
+        """First derivatives."""
+        return self.whole.derivative(self._all(scores))[self.k : self.k + 1]
+
+    def curvature(self, scores: FloatArray, k: int, other: int) -> FloatArray:
+        """Second derivatives."""
+        return self.whole.curvature(self._all(scores), self.k, self.k)
 
 
 def _mills(a: FloatArray) -> FloatArray:

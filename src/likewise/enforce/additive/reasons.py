@@ -14,7 +14,7 @@ from likewise.enforce.additive.scorers import AdditiveScorer
 from likewise.enforce.links import LINKS
 from likewise.metrics.columns import UNSEEN
 from likewise.metrics.people import People
-from likewise.metrics.tabular import split_unit
+from likewise.metrics.units import Unit
 
 
 def reasons_of(scorer: AdditiveScorer, people: People, signs: FloatArray, n: int, index: Any) -> pd.DataFrame:
@@ -43,7 +43,6 @@ def _value(people: People, person: int, column: int, units: Any) -> str:
         return "not known"
     if levels is None:
         unit = units.get(people.coding.names[column], "")
-        before, after = split_unit("" if unit == "category" else unit)
-        return f"{before}{value:,.6g} {after}".rstrip()
+        return Unit.of("" if unit == "category" else unit).written(value)
     level = levels[int(value)] if value != UNSEEN else "of a kind that the model has not seen"
     return "not known" if level is None else str(level)

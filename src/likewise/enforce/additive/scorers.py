@@ -33,7 +33,7 @@ class Packed(NamedTuple):
     bits: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AdditiveScorer(Scorer):
     """Sums of shapes behind a link.
 
@@ -92,6 +92,14 @@ class AdditiveScorer(Scorer):
     def visible(self, people: People) -> FloatArray:
         """What each column adds to each score."""
         return self.points(people).reshape(len(people), -1)
+
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """The knots."""
+        found = super().landmarks(n_columns)
+        for shape in self.model.shapes:
+            if shape.knots is not None:
+                found[shape.column] = shape.knots
+        return found
 
     @cached_property
     def _packed(self) -> Packed:

@@ -17,29 +17,29 @@ _PATIENCE = 2  # penalties in a row that bring nothing
 
 
 def choose_penalty(
-    problem: Objective, start: FloatArray, folds: IntArray, advance: Callable[[int], None] = lambda steps: None
+    problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None
 ) -> tuple[float, FloatArray]:
     """Return the penalty with the smallest loss for held-out people, and variables to start from.
 
     Parameters
     ----------
     problem : Objective
-        Its penalty is not looked at.
+        With folds; its penalty is not looked at.
     start : ndarray of shape (n_functions, n_variables)
-    folds : ndarray of shape (n_samples,)
-        Which fold holds each person out.
     """
-    found = {k: start for k in range(_N_FOLDS) if _can_learn(problem, folds != k) and problem.weights[folds == k].any()}
+    found, parts, shares = {}, {}, problem.fold_shares(_N_FOLDS)
+    for k in range(_N_FOLDS):
+        left = float(np.delete(shares, k).sum())
+        if shares[k] > 0 and left > 0 and _can_learn(problem.without(k, left)):
+            found[k], parts[k] = start, problem.without(k, left)
     best, losses = PENALTIES[len(PENALTIES) // 2], [np.inf]
     nearest = start
     for penalty in PENALTIES:
         total = 0.0
         for k, x in found.items():
-            weights = np.where(folds == k, 0.0, problem.weights)
-            part = replace(problem, weights=weights / weights.sum(), penalty=penalty, tolerance=1e-7)
-            found[k] = solve_any(part, x)
-            held_out = part.loss.values(part.scores(found[k]))
-            total += float(problem.weights[folds == k] @ held_out[folds == k])
+            found[k] = solve_any(replace(parts[k], penalty=penalty, tolerance=1e-7), x)
+            held_out = problem.only(k)
+            total += held_out.mean_loss(held_out.scores(found[k]))
             advance(1)
         if found and total < min(losses):
             best, nearest = penalty, found[min(found)]
@@ -74,12 +74,9 @@ def _mix(z: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int
     return z ^ (z >> np.uint64(31))
 
 
-def _can_learn(problem: Objective, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> bool:
+def _can_learn(problem: Objective) -> bool:
     """Whether no class is absent from the people kept, or alone: its intercept would have no limit."""
-    weights = np.where(kept, problem.weights, 0.0)
-    if not weights.any():
-        return False
     if not problem.loss.of_classes:
         return True
-    shares = problem.loss.target @ (weights / weights.sum())
+    shares = problem.mean_target()
     return bool(((shares > 0) & (shares < 1)).all())

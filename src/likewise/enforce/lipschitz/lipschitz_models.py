@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from likewise._checks import check_count
 from likewise._progress import progress_bar
+from likewise._rules import SEED, TRUTH, Rule, one_of, whole
 from likewise._typing import FloatArray
-from likewise.enforce.base import Enforced, EnforcedClassifier, EnforcedRegressor, Scorer, seed_from
+from likewise.enforce.base import METRIC, Enforced, EnforcedClassifier, EnforcedRegressor, Scorer, seed_from
 from likewise.enforce.links import LINKS
 from likewise.enforce.lipschitz.inputs import Entries, read_columns
 from likewise.enforce.lipschitz.layers import Layers, finish
@@ -24,7 +24,7 @@ from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LipschitzScorer(Scorer):
     """A finished network behind a link.
 
@@ -56,9 +56,30 @@ class LipschitzScorer(Scorer):
         inputs = self.layers.inputs
         return inputs.in_units(people.rows[:, inputs.columns])
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """The ends of the ranges outside which it is constant."""
+        inputs, found = self.layers.inputs, super().landmarks(n_columns)
+        for i in np.flatnonzero(inputs.is_number):
+            found[inputs.columns[i]] = np.array([inputs.low[i], inputs.high[i]])
+        return found
+
 
 class Lipschitz(Enforced):
     """What the two estimators share: training, and reading the promise off the finished weights."""
+
+    rules: ClassVar[dict[str, Rule]] = {
+        "metric": METRIC,
+        "hidden": Rule(
+            "a tuple of one or more sizes of layers, each a whole number >= 1",
+            lambda value: (
+                isinstance(value, (tuple, list)) and len(value) > 0 and all(whole(1).holds(width) for width in value)
+            ),
+            "Use (128, 128), say.",
+        ),
+        "n_steps": whole(1),
+        "random_state": SEED,
+        "verbose": TRUTH,
+    }
 
     metric: Metric | None
     hidden: tuple[int, ...]
@@ -83,12 +104,12 @@ class Lipschitz(Enforced):
         columns = metric.weights_of(people.coding)
         used = np.flatnonzero(columns.matters)
         entries = Entries.collect(people.rows[:, used], outcomes, weights)
-        n_steps = check_count("n_steps", self.n_steps)
+        n_steps = int(self.n_steps)
         with progress_bar("Training", n_steps, show=bool(self.verbose)) as advance:
             trained = train(
                 entries,
                 read_columns(entries, used, columns),
-                (*_check_hidden(self.hidden), n_outputs),
+                (*self.hidden, n_outputs),
                 objective,
                 n_steps=n_steps,
                 rng=np.random.default_rng(seed_from(self.random_state)),
@@ -112,12 +133,6 @@ class LipschitzClassifier(Lipschitz, EnforcedClassifier):
     ones' the sum of absolute values. So ``|z(x) - z(x')| <= D(x, x')``, and with the logistic link
     ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. It takes signals, interactions and every p; for a
     table under p = 1, try an additive model first.
-
-    Covers / does not cover
-    -----------------------
-    The promise is about `predict_proba` and `decide`, for all people, with nothing left to chance. It is not about
-    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
-    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Parameters
     ----------
@@ -148,6 +163,10 @@ class LipschitzClassifier(Lipschitz, EnforcedClassifier):
 
     Notes
     -----
+    The promise is about `predict_proba` and `decide`, for all people, with nothing left to chance. It is not about
+    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
+    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
     Training needs PyTorch (``pip install 'likewise[torch]'``); scoring does not.
 
     Examples
@@ -161,6 +180,8 @@ class LipschitzClassifier(Lipschitz, EnforcedClassifier):
     >>> model.guarantee_.level, model.guarantee_.epsilon  # doctest: +SKIP
     ('exact', 0.0)
     """
+
+    rules = Lipschitz.rules | {"link": one_of("logistic", "probit", "clip"), "loss": one_of("log", "hinge")}
 
     def __init__(
         self,
@@ -183,10 +204,6 @@ class LipschitzClassifier(Lipschitz, EnforcedClassifier):
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> LipschitzScorer:
         """Train the network, bring it within the metric, and read the promise off its weights."""
-        if self.link not in ("logistic", "probit", "clip"):
-            raise InvalidInputError(f"link must be 'logistic', 'probit' or 'clip'; got {self.link!r}.")
-        if self.loss not in ("log", "hinge"):
-            raise InvalidInputError(f"loss must be 'log' or 'hinge'; got {self.loss!r}.")
         if self.link == "clip" and self.loss == "log":
             raise InvalidInputError("loss must be 'hinge' for link='clip', which reaches 0; got 'log'.")
         n_classes = len(self.classes_)
@@ -211,11 +228,6 @@ class LipschitzRegressor(Lipschitz, EnforcedRegressor):
     ``h(x) = a + (b - a) clip(1/2 + z(x))``, with `output_range` ``(a, b)`` and a network z as in `LipschitzClassifier`,
     so that ``|h(x) - h(x')| <= (b - a) min(1, D(x, x'))`` for all people. It is trained on squared errors.
 
-    Covers / does not cover
-    -----------------------
-    The promise is about `predict` and `decide`, for all people, with nothing left to chance. It says nothing about what
-    the columns leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
-
     Parameters
     ----------
     metric, hidden, n_steps, random_state, verbose
@@ -228,6 +240,11 @@ class LipschitzRegressor(Lipschitz, EnforcedRegressor):
     output_range_ : tuple of float
     guarantee_, scorer_, n_features_in_, feature_names_in_ : as for `LipschitzClassifier`
 
+    Notes
+    -----
+    The promise is about `predict` and `decide`, for all people, with nothing left to chance. It says nothing about what
+    the columns leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
     Examples
     --------
     >>> from likewise import WeightedLp
@@ -236,6 +253,8 @@ class LipschitzRegressor(Lipschitz, EnforcedRegressor):
     >>> model.fit(X, X[:, 0]).predict([[0.0], [1.0]]).round(2)  # doctest: +SKIP
     array([0.25, 0.75])
     """
+
+    rules = Lipschitz.rules | EnforcedRegressor.rules
 
     def __init__(
         self,
@@ -261,15 +280,3 @@ class LipschitzRegressor(Lipschitz, EnforcedRegressor):
         return self._network(
             people, shares, weights, metric, objective=squared, link="clip", output_range=self.output_range_
         )
-
-
-def _check_hidden(hidden: Any) -> tuple[int, ...]:
-    try:
-        widths = tuple(hidden)
-    except TypeError:
-        widths = ()
-    if not widths:
-        raise InvalidInputError(
-            f"hidden must be a tuple of one or more sizes of layers; got {hidden!r}. Use (128, 128), say."
-        )
-    return tuple(check_count("hidden", width, cure="Each layer needs at least one unit.") for width in widths)

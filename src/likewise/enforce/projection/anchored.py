@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from likewise._checks import check_count
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
@@ -51,7 +50,7 @@ class Anchors:
         chosen = np.lexsort(rows[counted[groups.first]].T[::-1]) if rows.shape[1] else np.arange(n)
         wanted = min(n, _MOST if metric.has_weights else _MOST_OF_A_FUNCTION)
         if n_anchors != "auto":
-            wanted = check_count("n_anchors", n_anchors, cure="'auto' takes all distinct people, up to 5,000.")
+            wanted = int(n_anchors)
             if wanted > n:
                 raise InvalidInputError(
                     f"n_anchors must be at most the number of distinct people in X, {n}; got {n_anchors}. "

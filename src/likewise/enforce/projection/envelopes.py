@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,10 @@ class Envelope(Frozen, ABC):
     @abstractmethod
     def narrow(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> Narrowed:
         """Return ``max(lower, L)`` and ``min(upper, U)``; the same to the last bit in any batch."""
+
+    @abstractmethod
+    def numbers(self) -> Iterator[tuple[int, FloatArray]]:
+        """Columns of numbers, with those of the anchors, NaN where missing."""
 
     def among(self, anchors: People) -> Callable[[FloatArray], Narrowed]:
         """From values of the anchors to the envelopes at the anchors themselves."""
@@ -112,6 +116,10 @@ class BoxEnvelope(Envelope):
         below, above = (np.where(which < 0, -1, order[which]) for which in (below, above))
         return Narrowed(lower, upper, below, above, sum(looks))
 
+    def numbers(self) -> Iterator[tuple[int, FloatArray]]:
+        """Those that matter."""
+        return zip(self.columns[: self.n_numbers].tolist(), self.rows.T, strict=False)
+
     @cached_property
     def _tree(self) -> Any:
         """Order of the anchors, themselves in it, the boxes, and what they hold."""
@@ -151,6 +159,10 @@ class FunctionEnvelope(Envelope):
         ]
         low, high, below, above = (np.array(part) for part in zip(*decided, strict=True))
         return Narrowed(low, high, below, above, len(people) * len(self.anchors))
+
+    def numbers(self) -> Iterator[tuple[int, FloatArray]]:
+        """All of them: the function does not say which matter."""
+        return ((int(i), self.anchors.rows[:, i]) for i in np.flatnonzero(self.anchors.coding.is_number))
 
     def among(self, anchors: People) -> Callable[[FloatArray], Narrowed]:
         """As in general, but asks the function only once."""

@@ -38,7 +38,7 @@ class Shares:
         return np.clip(scores, 0.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Extension(Scorer):
     """Scores between the envelopes of values on anchors.
 
@@ -81,6 +81,18 @@ class Extension(Scorer):
         if self.guarantee.metric.has_weights:
             rows = rows[:, self.guarantee.metric.weights_of(people.coding).matters]
         return np.where(np.isnan(rows), np.inf, rows) + 0.0  # no negative zero: equal rows have equal bytes
+
+    @property
+    def reads_tables(self) -> bool:
+        """A base, and a function of people, do."""
+        return True
+
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """The numbers of the anchors."""
+        found = super().landmarks(n_columns)
+        for column, values in self.envelope.numbers():
+            found[column] = np.unique(values[~np.isnan(values)])
+        return found
 
     def _scores(self, people: People) -> FloatArray:
         n = len(people)

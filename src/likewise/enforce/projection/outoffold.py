@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
 
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
+from likewise.enforce.wrapping import fit_weighted
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.people import People
 from likewise.models.votes import clipped_predictions, hard_votes, soft_votes
@@ -59,10 +57,12 @@ def out_of_fold_scores(
     if not is_trained_here(estimator):
         return scores_of(estimator, people, classes, limits)
     scores = np.full(len(people), np.nan)
-    folds = _folds(people, y, classes, cv, seed)
+    folds = folds_for(people, y, classes, cv, seed)
     with progress_bar("Fitting", len(folds), show=verbose) as advance:
         for train, test in folds:
-            model = fit_weighted(estimator, people.take(train), y[train], None if weights is None else weights[train])
+            model = fit_weighted(
+                estimator, people.take(train).table, y[train], None if weights is None else weights[train]
+            )
             scores[test] = scores_of(model, people.take(test), classes, limits)
             advance(1)
     if np.isnan(scores).any():
@@ -83,23 +83,10 @@ def is_trained_here(estimator: Any) -> bool:
     return False
 
 
-def fit_weighted(estimator: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
-    """Fit a clone, with weights if there are any; a model that cannot weigh people is refused."""
-    model = clone(estimator)
-    if weights is None:
-        return model.fit(people.table, y)
-    last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
-    if not has_fit_parameter(last[1], "sample_weight"):
-        raise InvalidTypeError(
-            f"sample_weight needs an estimator whose fit takes it; {type(last[1]).__name__} does not. Leave it out."
-        )
-    name = f"{last[0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
-    return model.fit(people.table, y, **{name: weights})
-
-
-def _folds(
+def folds_for(
     people: People, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None, cv: Any, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
+    """Who trains and who is held out, in turn; without `cv`, in five shuffled folds."""
     if cv is None:
         least = len(y) if classes is None else int(np.unique(y, return_counts=True)[1].min())
         if least < 2:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from likewise._rules import FOLDS, SEED, TRUTH, Rule, one_of, whole
 from likewise._typing import FloatArray, IntArray
-from likewise.enforce.base import Enforced, EnforcedClassifier, EnforcedRegressor, seed_from
+from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor, seed_from
 from likewise.enforce.projection.anchored import Anchors
 from likewise.enforce.projection.envelopes import envelope_of
 from likewise.enforce.projection.extension import Extension, Shares, base_scores
@@ -22,6 +23,7 @@ from likewise.enforce.projection.judging import judged_shares
 from likewise.enforce.projection.outoffold import is_trained_here, out_of_fold_scores
 from likewise.enforce.projection.values import closest_values
 from likewise.enforce.smoothing.augmenting import seed_inner
+from likewise.enforce.wrapping import Wrapping
 from likewise.errors import InvalidInputError
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
@@ -29,12 +31,20 @@ from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
 
 
-class Projecting(MetaEstimatorMixin, Enforced):
+class Projecting(Wrapping):
     """What the two estimators share: anchors, the closest values on them, and their extension to everybody."""
+
+    rules: ClassVar[dict[str, Rule]] = {
+        "metric": METRIC,
+        "n_anchors": one_of("auto") | whole(1, "'auto' takes all distinct people, up to 5,000."),
+        "cv": FOLDS,
+        "random_state": SEED,
+        "verbose": TRUTH,
+    }
 
     estimator: Any
     metric: Metric | None
-    n_anchors: int | str
+    n_anchors: int | Literal["auto"]
     base: Any
     cv: Any
     random_state: Any
@@ -86,7 +96,7 @@ class Projecting(MetaEstimatorMixin, Enforced):
             estimator,
             people,
             y,
-            weights,
+            self._inner_weights(weights),
             classes,
             self._limits,
             cv=self.cv,
@@ -159,14 +169,6 @@ class ProjectedClassifier(Projecting, EnforcedClassifier):
 
     For all people x and x', ``TV(h(x), h(x')) <= D(x, x')``: exactly, without draws, under any metric.
 
-    Covers / does not cover
-    -----------------------
-    The promise is about `predict_proba` and `decide`, for every model and any values. It is not about `predict`: the
-    most likely class jumps somewhere. It says nothing about what the features leave out, about groups, or about
-    accuracy. A `FunctionMetric` must obey the triangle inequality for everybody; it is tried on training people only.
-    See
-    ``guarantee_.statement`` and `docs/limitations.md`.
-
     Parameters
     ----------
     estimator : classifier or callable
@@ -200,6 +202,13 @@ class ProjectedClassifier(Projecting, EnforcedClassifier):
     classes_ : ndarray of shape (2,)
     n_features_in_, feature_names_in_ : as in scikit-learn
 
+    Notes
+    -----
+    The promise is about `predict_proba` and `decide`, for every model and any values. It is not about `predict`: the
+    most likely class jumps somewhere. It says nothing about what the features leave out, about groups, or about
+    accuracy. A `FunctionMetric` must obey the triangle inequality for everybody; it is tried on training people only.
+    See ``guarantee_.statement`` and `docs/limitations.md`.
+
     Examples
     --------
     >>> from sklearn.datasets import make_classification
@@ -217,7 +226,7 @@ class ProjectedClassifier(Projecting, EnforcedClassifier):
         estimator: Any,
         *,
         metric: Metric | None = None,
-        n_anchors: int | str = "auto",
+        n_anchors: int | Literal["auto"] = "auto",
         base: Any = None,
         cv: Any = None,
         random_state: Any = None,
@@ -259,11 +268,6 @@ class ProjectedRegressor(Projecting, EnforcedRegressor):
     As `ProjectedClassifier`, in units of `output_range` ``(a, b)``, to which predictions are clipped. For all people x
     and x', ``|h(x) - h(x')| <= (b - a) D(x, x')``: exactly, without draws, under any metric.
 
-    Covers / does not cover
-    -----------------------
-    The promise is about `predict` and `decide`, for every model and any values. It says nothing about what the features
-    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
-
     Parameters
     ----------
     estimator : regressor or callable
@@ -277,6 +281,11 @@ class ProjectedRegressor(Projecting, EnforcedRegressor):
     ----------
     output_range_ : tuple of float
     guarantee_, n_anchors_, scores_, values_, n_features_in_, feature_names_in_ : as for `ProjectedClassifier`
+
+    Notes
+    -----
+    The promise is about `predict` and `decide`, for every model and any values. It says nothing about what the features
+    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Examples
     --------
@@ -294,7 +303,7 @@ class ProjectedRegressor(Projecting, EnforcedRegressor):
         *,
         metric: Metric | None = None,
         output_range: tuple[float, float] | None = None,
-        n_anchors: int | str = "auto",
+        n_anchors: int | Literal["auto"] = "auto",
         base: Any = None,
         cv: Any = None,
         random_state: Any = None,
@@ -308,6 +317,8 @@ class ProjectedRegressor(Projecting, EnforcedRegressor):
         self.cv = cv
         self.random_state = random_state
         self.verbose = verbose
+
+    rules = Projecting.rules | EnforcedRegressor.rules
 
     @property
     def _limits(self) -> tuple[float, float]:

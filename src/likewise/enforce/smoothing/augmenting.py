@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from likewise._progress import progress_bar
+from likewise._typing import FloatArray
 from likewise.enforce.base import seed_from
 from likewise.enforce.smoothing.draws import Perturbation
+from likewise.enforce.wrapping import check_takes_weights, fit_weighted
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.people import People
 
@@ -26,6 +29,7 @@ def fit_inner(
     given: Any,
     people: People,
     y: npt.NDArray[Any],
+    weights: FloatArray | None,
     perturbation: Perturbation,
     *,
     n_copies: int,
@@ -38,7 +42,7 @@ def fit_inner(
     Parameters
     ----------
     given : estimator or callable
-    people, y : people and their outcomes
+    people, y, weights : people, their outcomes, and what they count
     perturbation : Perturbation
         Makes noisy copies.
     n_copies : int
@@ -62,10 +66,14 @@ def fit_inner(
         raise InvalidInputError(f"augment must be 0 for a FrozenEstimator, which cannot be trained; got {n_copies}.")
     if state is not None:
         seed_inner(estimator, state)
+    if isinstance(estimator, FrozenEstimator):
+        return estimator.fit(people.table, y)  # checks that it is fitted
     if not n_copies:
-        return estimator.fit(people.table, y)
+        return fit_weighted(estimator, people.table, y, weights)
     rng = np.random.default_rng(seed_from(state))
-    return fit_on_noisy_copies(estimator, people, y, perturbation, n_copies, rng, classes=classes, verbose=verbose)
+    return fit_on_noisy_copies(
+        estimator, people, y, perturbation, n_copies, rng, weights=weights, classes=classes, verbose=verbose
+    )
 
 
 def seed_inner(estimator: Any, state: Any) -> None:
@@ -83,6 +91,7 @@ def fit_on_noisy_copies(
     n_copies: int,
     rng: np.random.Generator,
     *,
+    weights: FloatArray | None = None,
     classes: npt.NDArray[Any] | None = None,
     verbose: bool = False,
 ) -> Any:
@@ -97,7 +106,8 @@ def fit_on_noisy_copies(
     without, it is that of everybody under new noise. For a classifier, accuracy under noise is the mean confidence
     in the correct class that smoothing with hard votes will have.
 
-    Other estimators are fitted once, on all copies together.
+    Other estimators are fitted once, on all copies together. Equal people get equal noise, whatever their order: to
+    count twice is the same as to be there twice.
 
     Parameters
     ----------
@@ -109,62 +119,98 @@ def fit_on_noisy_copies(
     n_copies : int
     rng : Generator
         Draws the noise and the people held out. The estimator's own randomness follows its `random_state`.
+    weights : ndarray of shape (n_samples,), optional
+        What each person counts.
     classes : ndarray, optional
         For a classifier.
     verbose : bool, default=False
     """
 
-    X = people.rows
+    counts = np.ones(len(y)) if weights is None else weights
+    everyone = np.flatnonzero(counts)
+    distinct, where = np.unique(people.rows[everyone], axis=0, return_inverse=True)
+    place = np.zeros(len(y), dtype=np.intp)
+    place[everyone] = where.ravel()
 
-    def noisy(rows: npt.NDArray[np.intp]) -> Any:
-        return people.coding.decode(perturbation.perturb(X[rows], rng))
+    def noisy(rows: npt.NDArray[np.intp], n_times: int = 1) -> Any:
+        copies = [perturbation.perturb(distinct, rng)[place[rows]] for _ in range(n_times)]
+        return people.coding.decode(np.concatenate(copies))
 
-    everyone = np.arange(len(X))
+    def options(rows: npt.NDArray[np.intp], n_times: int = 1) -> dict[str, Any]:
+        return {} if weights is None else {"sample_weight": np.tile(weights[rows], n_times)}
+
+    copied = np.tile(y[everyone], n_copies), options(everyone, n_copies).get("sample_weight")
     if isinstance(estimator, Pipeline) and hasattr(estimator.steps[-1][1], "partial_fit"):
         name, last = estimator.steps[-1]
         before = estimator[:-1]
         if len(before):
-            before.fit(*_copies(noisy, everyone, y, n_copies))
+            before.fit(noisy(everyone, n_copies), copied[0])
         prepare: Callable[[Any], Any] = before.transform if len(before) else lambda rows: rows
-        last = _fit_by_epochs(last, lambda rows: prepare(noisy(rows)), y, n_copies, rng, classes, verbose)
-        estimator.steps[-1] = (name, last)
+        copies = _Copies(lambda rows, n=1: prepare(noisy(rows, n)), options, y, everyone)
+        estimator.steps[-1] = (name, _fit_by_epochs(last, copies, n_copies, rng, classes, verbose))
         return estimator
     if hasattr(estimator, "partial_fit"):
-        return _fit_by_epochs(estimator, noisy, y, n_copies, rng, classes, verbose)
-    return estimator.fit(*_copies(noisy, everyone, y, n_copies))
+        return _fit_by_epochs(estimator, _Copies(noisy, options, y, everyone), n_copies, rng, classes, verbose)
+    return fit_weighted(estimator, noisy(everyone, n_copies), *copied)
+
+
+@dataclass(frozen=True, eq=False)
+class _Copies:
+    """Noisy copies of people, made when they are asked for.
+
+    Attributes
+    ----------
+    noisy, options : callable
+        Of positions and a number of copies: people under fresh noise, and their weights by name, if there are any.
+    y : ndarray
+    everyone : ndarray
+        Positions of those who count.
+    """
+
+    noisy: Callable[..., Any]
+    options: Callable[..., dict[str, Any]]
+    y: npt.NDArray[Any]
+    everyone: npt.NDArray[np.intp]
+
+    def of(self, rows: npt.NDArray[np.intp], n_times: int = 1) -> tuple[Any, npt.NDArray[Any], dict[str, Any]]:
+        """Copies of some people, their labels, and their weights by name."""
+        return self.noisy(rows, n_times), np.tile(self.y[rows], n_times), self.options(rows, n_times)
 
 
 def _fit_by_epochs(
     model: Any,
-    noisy: Callable[[npt.NDArray[np.intp]], Any],
-    y: npt.NDArray[Any],
+    copies: _Copies,
     n_copies: int,
     rng: np.random.Generator,
     classes: npt.NDArray[Any] | None,
     verbose: bool,
 ) -> Any:
-    """Train with `partial_fit` until the score stalls; `noisy(rows)` gives those people under fresh noise."""
+    """Train with `partial_fit` until the score stalls, under fresh noise each time."""
     n_epochs = getattr(model, "max_iter", 1)
     tolerance = getattr(model, "tol", None) or 0.0
     patience = getattr(model, "n_iter_no_change", n_epochs)
     hold_out = bool(getattr(model, "early_stopping", False))
-    rows = np.arange(len(y))
-    judged: tuple[Any, npt.NDArray[Any]] | None = None
+    rows = copies.everyone
+    if copies.options(rows):
+        check_takes_weights(model, "partial_fit")
+    judged: tuple[Any, npt.NDArray[Any], dict[str, Any]] | None = None
     if hold_out:
-        rows = rng.permutation(len(y))
-        n_held = min(len(y) - 1, int(np.ceil(model.validation_fraction * len(y))))
-        held, rows = rows[:n_held], np.sort(rows[n_held:])
-        judged = _copies(noisy, held, y, _JUDGING_COPIES)
+        shuffled = rows[rng.permutation(len(rows))]
+        n_held = min(len(rows) - 1, int(np.ceil(model.validation_fraction * len(rows))))
+        held, rows = shuffled[:n_held], np.sort(shuffled[n_held:])
+        judged = copies.of(held, _JUDGING_COPIES)
         model.set_params(early_stopping=False)  # scikit-learn's own refuses partial_fit
-    options = {} if classes is None else {"classes": classes}
+    known = {} if classes is None else {"classes": classes}
 
     best_score, best, stale = -np.inf, model, 0
     with progress_bar("Training", n_epochs * n_copies, show=verbose) as advance:
         for _ in range(n_epochs):
             for _ in range(n_copies):
-                model.partial_fit(noisy(rows), y[rows], **options)
+                shown, labels, weighed = copies.of(rows)
+                model.partial_fit(shown, labels, **known, **weighed)
                 advance(1)
-            score = model.score(*(judged or (noisy(rows), y[rows])))
+            shown, labels, weighed = judged or copies.of(rows)
+            score = model.score(shown, labels, **weighed)
             stale = 0 if score > best_score + tolerance else stale + 1
             if score >= best_score:
                 best_score = score
@@ -172,10 +218,3 @@ def _fit_by_epochs(
             if stale >= patience:
                 break
     return best.set_params(early_stopping=True) if hold_out else best
-
-
-def _copies(
-    noisy: Callable[[npt.NDArray[np.intp]], Any], rows: npt.NDArray[np.intp], y: npt.NDArray[Any], n_copies: int
-) -> tuple[Any, npt.NDArray[Any]]:
-    """`n_copies` noisy copies of these people, and their labels."""
-    return noisy(np.tile(rows, n_copies)), np.tile(y[rows], n_copies)

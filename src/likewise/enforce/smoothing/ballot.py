@@ -12,7 +12,7 @@ from likewise._typing import FloatArray
 from likewise.enforce.smoothing.schedule import Schedule
 from likewise.metrics.coding import Coding
 from likewise.models.networks import Network, is_torch
-from likewise.models.votes import Vote, clipped_predictions, hard_votes, soft_votes, tree_votes
+from likewise.models.votes import Vote, clipped_predictions, hard_votes, scores_behind, soft_votes, tree_votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +68,12 @@ class Ballot:
         if self.limits == (0.0, 1.0):
             return vote
         return lambda rows: np.clip((vote(rows) - low) / (high - low), 0.0, 1.0)
+
+    def in_detail(self, model: Any) -> Vote:
+        """The model's votes, with the scores behind them where it shows any: labels hide small changes."""
+        vote, decode = self.unit_votes(model), None if self.coding is None else self.coding.decode
+        scores = None if is_torch(model) else scores_behind(model, decode)
+        return vote if scores is None else lambda rows: np.hstack([vote(rows), scores(rows)])
 
     def in_range(self, share: FloatArray) -> FloatArray:
         """From units of the range to units of the output."""

@@ -12,7 +12,7 @@ from likewise._typing import FloatArray
 from likewise.enforce.smoothing.draws import Draws
 from likewise.models.votes import Vote
 
-_ROWS_PER_CALL = 65_536
+_ROWS_PER_CALL, _CELLS_PER_CALL = 65_536, 2**20
 
 
 class VoteSums(Protocol):
@@ -30,23 +30,25 @@ class CalledVotes:
     Attributes
     ----------
     vote : Vote
-    rowwise : bool
-        Whether a row's votes are known to have the same bits wherever the row stands (`likewise.models.rowwise`).
-        Then many people share a call; otherwise a call sees one person, so that nobody's votes depend on who
+    shared : bool
+        Whether a row's votes have the same bits wherever the row stands (`likewise.enforce.smoothing.sharing`). Then
+        `vote` is asked about many people at once; otherwise about one person, so that nobody's votes depend on who
         else is asked about.
     """
 
     vote: Vote
-    rowwise: bool
+    shared: bool
 
     def sums(self, draws: Draws, people: npt.NDArray[np.generic]) -> tuple[FloatArray, FloatArray]:
         """Sums of votes, and of squared votes, over `draws` per person."""
-        per_call = max(1, _ROWS_PER_CALL // len(draws)) if self.rowwise else 1
+        most = min(_ROWS_PER_CALL, _CELLS_PER_CALL // max(1, people.shape[1]))
+        per_call = max(1, most // len(draws)) if self.shared else 1
         totals, squares = [], []
         for start in range(0, len(people), per_call):
             rows = [draws.apply(person) for person in people[start : start + per_call]]
-            votes = self.vote(np.concatenate(rows) if len(rows) > 1 else rows[0])
-            # One person at a time: the order of a sum must not depend on how many people share the call.
+            # One person at a time, and row after row in memory: the order of a sum must not depend on how many people
+            # share the call, nor on how the model lays out its answer.
+            votes = np.ascontiguousarray(self.vote(np.concatenate(rows) if len(rows) > 1 else rows[0]))
             for first in range(0, len(votes), len(draws)):
                 own = votes[first : first + len(draws)]
                 totals.append(own.sum(axis=0))

@@ -28,6 +28,7 @@ from likewise.errors import InvalidInputError
 
 LEAST_DRAWS = 1000  # keeps the utility of uniform noise where the promise alone would need fewer
 _FARTHEST = 2**38  # positions beyond it are moved there, which brings nobody further apart
+_NEXT = 20  # positions, and cells, in each direction whose borders are named
 _SLACK = 2.0**-12  # cells are wider by this share, which pays for the rounding of positions up to _FARTHEST
 
 
@@ -156,6 +157,14 @@ class Cells(Perturbation):
             [draws.one(j, person) for j, person in enumerate(people)] or [np.empty((0, rows.shape[1]))]
         )
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Borders between positions next to the origin, and between the cells further away."""
+        found, near = super().landmarks(n_columns), np.arange(-_NEXT, _NEXT + 1)
+        places = np.unique([near, near * self.n_draws])
+        for i, column in enumerate(np.flatnonzero(self.noise.visible)):
+            found[column] = self.origins[i] + places * self._unit[i]
+        return found
+
     @property
     def _widths(self) -> FloatArray:
         return self.noise.widths[self.noise.visible]
@@ -167,11 +176,16 @@ class Cells(Perturbation):
         return (whole * np.where(self.steps > 0, self.per_step, 1.0)).astype(np.int64)
 
     def _draws(self, shifts: npt.NDArray[np.int32], background: FloatArray) -> CellDraws:
-        gridded, K = self.steps > 0, self.n_draws
-        unit = np.where(gridded, self.steps / np.maximum(self.per_step, 1), self._widths / (K * (1 - _SLACK)))
+        K = self.n_draws
         # The middle of K consecutive positions; a position without a grid stands for an interval of length 1.
-        middle = np.where(gridded, (K - 1) / 2, K / 2)
-        return CellDraws(K, shifts, middle, unit, self.origins, self.noise.visible, background)
+        middle = np.where(self.steps > 0, (K - 1) / 2, K / 2)
+        return CellDraws(K, shifts, middle, self._unit, self.origins, self.noise.visible, background)
+
+    @property
+    def _unit(self) -> FloatArray:
+        """Length of a position."""
+        without = self._widths / (self.n_draws * (1 - _SLACK))
+        return np.where(self.steps > 0, self.steps / np.maximum(self.per_step, 1), without)
 
     def _refuse(self, i: int, value: float) -> None:
         column = int(np.flatnonzero(self.noise.visible)[i])

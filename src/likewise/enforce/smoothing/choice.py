@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from likewise._typing import FloatArray
 from likewise.enforce.smoothing.ballot import Ballot
 from likewise.enforce.smoothing.draws import Perturbation
 from likewise.enforce.smoothing.margins import LINEAR_CLASSIFIERS
@@ -14,6 +17,8 @@ from likewise.metrics.lp import WeightedLp
 from likewise.metrics.people import People
 from likewise.models.trees import BOOSTED, FORESTS, SINGLE_TREES
 from likewise.models.unwrapping import last_step
+
+_MOST_COPIES = 10  # of a person, on average
 
 
 def candidate_noise(model: Any, ballot: Ballot, p: float) -> type[Noise]:
@@ -33,6 +38,20 @@ def without_formula(p: float) -> type[Noise]:
 def is_array(people: People, weights: ColumnWeights) -> bool:
     """Whether people are rows of numbers, all there where they matter: formulas and fast networks work for those."""
     return people.coding.is_plain and not weights.allows_missing
+
+
+def counted_people(people: People, weights: FloatArray | None) -> People:
+    """People as often as they count: what is read off a population (the middle, a background) is that of theirs.
+
+    As many times as their weights say, if these are small whole numbers; else as many people as there are, spread
+    evenly over the weights.
+    """
+    if weights is None:
+        return people
+    n, total = len(people), float(weights.sum())
+    if (weights == np.rint(weights)).all() and total <= _MOST_COPIES * n:
+        return people.take(np.repeat(np.arange(n), weights.astype(np.int64)))
+    return people.take(np.searchsorted(np.cumsum(weights), (np.arange(n) + 0.5) / n * total))
 
 
 def perturbation_for(

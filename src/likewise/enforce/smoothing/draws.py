@@ -66,6 +66,10 @@ class Perturbation(Frozen, ABC):
     def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
         """Yield the draws up to ``edges[-1]`` in order, cut at every edge; each with the number of its last draw."""
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Numbers, per column of coded people, at which a cell ends, as far as there are any."""
+        return [np.empty(0)] * n_columns
+
     @abstractmethod
     def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by a draw of their own; shape (n_samples, n_features)."""

@@ -4,39 +4,62 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._checks import check_count, check_positive, check_probability
+from likewise._rules import SEED, THREADS, TRUTH, Rule, one_of, positive, whole
 from likewise._typing import FloatArray
-from likewise.enforce.base import Enforced, EnforcedClassifier, EnforcedRegressor, seed_from
+from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor, seed_from
 from likewise.enforce.smoothing.augmenting import fit_inner
 from likewise.enforce.smoothing.ballot import Ballot
-from likewise.enforce.smoothing.choice import candidate_noise, is_array, perturbation_for, without_formula
+from likewise.enforce.smoothing.choice import (
+    candidate_noise,
+    counted_people,
+    is_array,
+    perturbation_for,
+    without_formula,
+)
 from likewise.enforce.smoothing.noises import NOISES, Noise
+from likewise.enforce.smoothing.sharing import Batch
 from likewise.enforce.smoothing.voters import Voter, choose_voter, find_formula
+from likewise.enforce.wrapping import Wrapping
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding
 from likewise.metrics.people import People
 
+NoiseName = Literal["auto", "gaussian", "laplace", "uniform", "splitting"]
 
-class Smoothing(MetaEstimatorMixin, Enforced):
+
+class Smoothing(Wrapping):
     """What the two estimators share: a noise for a metric, an inner model, and its votes."""
+
+    rules: ClassVar[dict[str, Rule]] = {
+        "metric": METRIC,
+        "noise": one_of("auto", *NOISES) | Rule("a noise made with for_metric", lambda value: isinstance(value, Noise)),
+        "epsilon": positive("No finite number of draws gives 0, and 1 is the largest possible difference.", below=1),
+        "delta": positive("It is a probability.", below=1),
+        "n_draws": one_of("auto") | whole(1, "'auto' takes what epsilon and delta need."),
+        "augment": whole(0, "0 trains on the data as they are."),
+        "batch": one_of("auto") | Rule("True or False", lambda value: isinstance(value, bool)),
+        "random_state": SEED,
+        "n_jobs": THREADS,
+        "verbose": TRUTH,
+    }
 
     estimator: Any
     metric: Metric | None
-    noise: str | Noise
+    noise: NoiseName | Noise
     epsilon: float
     delta: float
-    n_draws: int | str
+    n_draws: int | Literal["auto"]
     augment: int
+    batch: Batch
     random_state: Any
     n_jobs: int | None
     verbose: bool
@@ -69,27 +92,17 @@ class Smoothing(MetaEstimatorMixin, Enforced):
             other.set_params(estimator=FrozenEstimator(self.estimator_), augment=0)
         return other
 
-    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]  # inner models need not know weights
-        """Choose the noise, draw the seed of the bank, and fit the inner model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            With a metric of tables, a table with named columns (pandas, polars or pyarrow).
-        y : array-like of shape (n_samples,)
-        """
-        return super().fit(X, y)
-
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> Voter:
         """Choose the noise, draw the seed of the bank, and fit the inner model."""
-        self._check_parameters()
         n_draws = None if self.n_draws == "auto" else int(self.n_draws)
         epsilon, delta = float(self.epsilon), float(self.delta)
         state = check_random_state(self.random_state)
         seed, columns, ballot = seed_from(state), metric.weights_of(people.coding), self._ballot()
 
+        counted = counted_people(people, weights)
+
         def perturbed_by(noise: Noise | type[Noise]) -> Any:
-            return perturbation_for(noise, people, columns, seed, n_draws=n_draws, epsilon=epsilon)
+            return perturbation_for(noise, counted, columns, seed, n_draws=n_draws, epsilon=epsilon)
 
         least = without_formula(metric.p)
         noise: Any = NOISES.get(self.noise, self.noise)  # type: ignore[arg-type]
@@ -101,6 +114,7 @@ class Smoothing(MetaEstimatorMixin, Enforced):
             self.estimator,
             people,
             y,
+            self._inner_weights(weights),
             perturbation,
             n_copies=self.augment,
             state=None if self.random_state is None else state,
@@ -115,7 +129,16 @@ class Smoothing(MetaEstimatorMixin, Enforced):
             # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
             perturbation = perturbed_by(least)
         voter = choose_voter(
-            model, perturbation, ballot, metric, epsilon=epsilon, delta=delta, n_draws=n_draws, n_jobs=self.n_jobs
+            model,
+            perturbation,
+            ballot,
+            metric,
+            people.rows,
+            epsilon=epsilon,
+            delta=delta,
+            n_draws=n_draws,
+            n_jobs=self.n_jobs,
+            batch=self.batch,
         )
         ballot.of(model)  # a model that cannot be asked for such votes is refused now
         return voter
@@ -134,21 +157,7 @@ class Smoothing(MetaEstimatorMixin, Enforced):
                     "Leave metric out, or give the noise by name."
                 )
             return noise.metric
-        if not isinstance(noise, str) or (noise != "auto" and noise not in NOISES):
-            raise InvalidInputError(
-                f"noise must be 'auto', {', '.join(map(repr, NOISES))} or a noise made with for_metric; got {noise!r}."
-            )
         return metric
-
-    def _check_parameters(self) -> None:
-        check_probability("delta", self.delta)
-        if check_positive("epsilon", self.epsilon, cure="No finite number of draws gives 0.") >= 1:
-            raise InvalidInputError(f"epsilon must be below 1, the largest possible difference; got {self.epsilon!r}.")
-        check_count("augment", self.augment, least=0, cure="0 trains on the data as they are.")
-        if self.n_draws != "auto":
-            check_count("n_draws", self.n_draws, cure="'auto' takes what epsilon and delta need.")
-        if self.n_jobs is not None:
-            check_count("n_jobs", self.n_jobs, cure="None uses every core.")
 
 
 class SmoothedClassifier(Smoothing, EnforcedClassifier):
@@ -157,12 +166,6 @@ class SmoothedClassifier(Smoothing, EnforcedClassifier):
     ``h(x)[y] = E_t[1{f(x + t) = y}]``, the share of votes of the inner model f under noise t calibrated to a
     metric D. For all people x and x', ``TV(h(x), h(x')) <= bound(D(x, x')) <= D(x, x')``; where h has no formula,
     averaging over finitely many draws adds `epsilon`, except with probability `delta` per pair.
-
-    Covers / does not cover
-    -----------------------
-    The promise is about `predict_proba` and `decide`, for every inner model. It is not about `predict`: the most
-    likely class jumps somewhere. It says nothing about what the features leave out, about groups, or about
-    accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Parameters
     ----------
@@ -190,11 +193,17 @@ class SmoothedClassifier(Smoothing, EnforcedClassifier):
     augment : int, default=0
         Train f on that many noisy copies of each person, with fresh noise in each epoch if f has `partial_fit`.
         0 trains on the data as they are. Noisy copies usually keep more accuracy after smoothing.
+    batch : {"auto", True, False}, default="auto"
+        Whether rows of several people may share a call of f, where f is called at all: the promise needs an f that
+        answers for each row by itself. "auto" tries an unknown f out in `fit`, in calls with some 45,000 rows in all,
+        and says in ``guarantee_`` what it found; an f that looks at other rows is refused. True takes your word for
+        it, as for a service that is paid by the call. False calls f with one row at a time, which is slow, and sound
+        for every f that gives the same answer each time.
     random_state : int, RandomState instance or None, default=None
         Seeds the draws, and f where it has a `random_state` of None. Keep it secret: who knows the draws can look
         for people for whom they err.
     n_jobs : int, optional
-        Threads for formulas and networks; None uses every core. Results do not depend on it.
+        Threads for formulas and networks; None and -1 use every core. Results do not depend on it.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -206,6 +215,12 @@ class SmoothedClassifier(Smoothing, EnforcedClassifier):
     n_draws_ : int
     classes_ : ndarray of shape (n_classes,)
     n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    The promise is about `predict_proba` and `decide`, for every inner model. It is not about `predict`: the most
+    likely class jumps somewhere. It says nothing about what the features leave out, about groups, or about
+    accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Examples
     --------
@@ -224,12 +239,13 @@ class SmoothedClassifier(Smoothing, EnforcedClassifier):
         estimator: Any,
         *,
         metric: Metric | None = None,
-        noise: str | Noise = "auto",
+        noise: NoiseName | Noise = "auto",
         vote: Literal["hard", "soft", "trees"] = "hard",
         epsilon: float = 0.01,
         delta: float = 1e-3,
-        n_draws: int | str = "auto",
+        n_draws: int | Literal["auto"] = "auto",
         augment: int = 0,
+        batch: Batch = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -242,23 +258,24 @@ class SmoothedClassifier(Smoothing, EnforcedClassifier):
         self.delta = delta
         self.n_draws = n_draws
         self.augment = augment
+        self.batch = batch
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    rules = Smoothing.rules | {"vote": one_of("hard", "soft", "trees")}
 
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         frozen = isinstance(self.estimator, FrozenEstimator)
         return np.asarray(getattr(self.estimator, "classes_", np.unique(y)) if frozen else np.unique(y))
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.vote not in ("hard", "soft", "trees"):
-            raise InvalidInputError(f"vote must be 'hard', 'soft' or 'trees'; got {self.vote!r}.")
+    def _asked_metric(self) -> Metric | None:
         if self.vote == "soft" and hasattr(self.estimator, "predict") and not hasattr(self.estimator, "predict_proba"):
             raise InvalidTypeError(
                 f"estimator must have predict_proba for vote='soft'; {type(self.estimator).__name__} has not. "
                 "Use vote='hard'."
             )
+        return super()._asked_metric()
 
     def _ballot(self, coding: Coding | None = None) -> Ballot:
         return Ballot(self.vote, self.classes_, coding=coding)
@@ -271,16 +288,11 @@ class SmoothedRegressor(Smoothing, EnforcedRegressor):
     people x and x', ``|h(x) - h(x')| <= (b - a) bound(D(x, x')) <= (b - a) D(x, x')``; averaging over
     finitely many draws adds ``(b - a) epsilon``, except with probability `delta` per pair.
 
-    Covers / does not cover
-    -----------------------
-    The promise is about `predict` and `decide`, for every inner model. It says nothing about what the features
-    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
-
     Parameters
     ----------
     estimator : regressor or callable
         As for `SmoothedClassifier`; a plain function returns one number per row.
-    metric, noise, epsilon, delta, n_draws, augment, random_state, n_jobs, verbose
+    metric, noise, epsilon, delta, n_draws, augment, batch, random_state, n_jobs, verbose
         As for `SmoothedClassifier`; `epsilon` is in units of ``b - a``.
     output_range : tuple of float, optional
         Limits ``(a, b)`` to which the predictions of f are clipped. None takes the range of `y` in `fit`.
@@ -289,6 +301,11 @@ class SmoothedRegressor(Smoothing, EnforcedRegressor):
     ----------
     output_range_ : tuple of float
     guarantee_, estimator_, noise_, n_draws_, n_features_in_, feature_names_in_ : as for `SmoothedClassifier`
+
+    Notes
+    -----
+    The promise is about `predict` and `decide`, for every inner model. It says nothing about what the features
+    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Examples
     --------
@@ -306,11 +323,12 @@ class SmoothedRegressor(Smoothing, EnforcedRegressor):
         *,
         metric: Metric | None = None,
         output_range: tuple[float, float] | None = None,
-        noise: str | Noise = "auto",
+        noise: NoiseName | Noise = "auto",
         epsilon: float = 0.01,
         delta: float = 1e-3,
-        n_draws: int | str = "auto",
+        n_draws: int | Literal["auto"] = "auto",
         augment: int = 0,
+        batch: Batch = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -323,9 +341,12 @@ class SmoothedRegressor(Smoothing, EnforcedRegressor):
         self.delta = delta
         self.n_draws = n_draws
         self.augment = augment
+        self.batch = batch
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    rules = Smoothing.rules | EnforcedRegressor.rules
 
     def _ballot(self, coding: Coding | None = None) -> Ballot:
         return Ballot("value", None, self.output_range_, coding)

@@ -82,7 +82,7 @@ class LeafVotes:
                 nodes[0].values[:] = np.clip(nodes[0].values + baseline, *limits) - baseline
             else:
                 least, most = leaf_range(nodes, baseline)
-                # A forest averages values of y; that the mean of n equal numbers may be rounded is no way out.
+                # A forest averages values of y; the rounding of a mean does not count as leaving the range.
                 margin = 1e-12 * max(abs(least), abs(most))
                 if least < limits[0] - margin or most > limits[1] + margin:
                     return None

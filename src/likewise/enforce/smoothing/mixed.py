@@ -17,21 +17,10 @@ from likewise.enforce.smoothing.cells import LEAST_DRAWS, Cells, permutation
 from likewise.enforce.smoothing.draws import Draws, Perturbation, Seen
 from likewise.enforce.smoothing.noises import Noise, Splitting
 from likewise.errors import InvalidInputError
-from likewise.guarantees.curves import Curve
+from likewise.guarantees.curves import Curve, Loosened
 from likewise.metrics.coding import Coding
 from likewise.metrics.distance import ColumnWeights
 from likewise.metrics.lp import WeightedLp
-
-
-@dataclass(frozen=True)
-class TableCurve(Curve):
-    """Noise on the numbers of a table, keep-or-resample on the rest: total variation adds up to ``min(1, D + excess)``.
-
-    A category of weight w is kept with probability w and otherwise drawn from a background that does not depend on the
-    person, so two different values are told apart with probability w at most.
-    """
-
-    excess: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +110,14 @@ class Mixed(Perturbation):
 
     @property
     def curve(self) -> Curve:
-        """That of the numbers where nothing else can differ; else the weakest."""
+        """That of the numbers where nothing else can differ; else the weakest: total variations add up.
+
+        A category of weight w is kept with probability w and otherwise drawn from a background that does not depend on
+        the person, so two different values are told apart with probability w at most.
+        """
         if self.numbers is not None and not self.keep.any():
             return self.numbers.curve
-        return TableCurve(0.0 if self.numbers is None else self.numbers.curve.excess)
+        return Loosened(0.0 if self.numbers is None else self.numbers.curve.excess)
 
     @property
     def n_fixed(self) -> int | None:
@@ -155,6 +148,14 @@ class Mixed(Perturbation):
         for start, stop, draws in self._numbers_parts(edges):
             keep, background = self._replacements(np.arange(start, stop))
             yield stop, MixedDraws(self, draws, keep, background)
+
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Those of the numbers that matter."""
+        found, columns = super().landmarks(n_columns), np.flatnonzero(self.visible)
+        if self.numbers is not None:
+            for column, places in zip(columns, self.numbers.landmarks(len(columns)), strict=True):
+                found[column] = places
+        return found
 
     def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by a draw of their own."""

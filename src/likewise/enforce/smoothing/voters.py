@@ -16,22 +16,23 @@ from likewise._typing import FloatArray
 from likewise.enforce.base import BLOCK, Scorer
 from likewise.enforce.smoothing.ballot import Ballot
 from likewise.enforce.smoothing.bank import Bank
-from likewise.enforce.smoothing.calls import CalledVotes, VoteSums
+from likewise.enforce.smoothing.calls import VoteSums
 from likewise.enforce.smoothing.draws import Perturbation
 from likewise.enforce.smoothing.forward import NetworkVotes
 from likewise.enforce.smoothing.leaves import LeafVotes
 from likewise.enforce.smoothing.margins import LinearVotes
 from likewise.enforce.smoothing.schedule import Advance, adaptive_votes, mean_votes
+from likewise.enforce.smoothing.sharing import Batch, CallPlan, find_sharing
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.draw_counts import error_margin
 from likewise.guarantees.intervals import clopper_pearson, hoeffding
 from likewise.guarantees.promise import Guarantee
 from likewise.metrics.abstract import Metric
-from likewise.metrics.people import People
-from likewise.models.rowwise import is_rowwise
+from likewise.metrics.people import People, spread
+from likewise.models.company import N_PROBES
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Voter(Scorer):
     """A model averaged over a perturbation.
 
@@ -43,25 +44,34 @@ class Voter(Scorer):
     perturbation : Perturbation
     ballot : Ballot
     n_jobs : int or None
+    sharing : CallPlan or None
+        How the model is called; None if it is not, since what it does is known.
     """
 
     model: Any
     perturbation: Perturbation
     ballot: Ballot
     n_jobs: int | None
+    sharing: CallPlan | None
 
     def visible(self, people: People) -> FloatArray:
         """What the draws may see of people."""
         return self.perturbation.prepare(people.rows) + 0.0  # no negative zero: equal rows have equal bytes
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Borders of cells."""
+        return self.perturbation.landmarks(n_columns)
+
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """One vote per person, each under a draw of its own."""
         rows, vote = people.rows, self.ballot.of(self.model)
+        if self.sharing is not None:
+            vote = self.sharing.of(vote)
         blocks = [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
         return np.concatenate([vote(self.perturbation.perturb(block, rng)) for block in blocks])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FormulaVoter(Voter):
     """From a formula: nothing is drawn."""
 
@@ -72,18 +82,28 @@ class FormulaVoter(Voter):
         mean = np.clip(self.formula.mean_votes(people.rows, self.n_jobs), *self.ballot.limits)
         return Estimate.certain(mean)
 
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Where noise from there reaches a threshold of a tree."""
+        found = super().landmarks(n_columns)
+        if isinstance(self.formula, LeafVotes):
+            for column in np.unique(self.formula.features):
+                here = self.formula.thresholds[self.formula.features == column]
+                found[column] = np.unique(here[:, None] + self.formula.noise.widths[column] * np.array([-0.5, 0, 0.5]))
+        return found
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class DrawnVoter(Voter):
     """What the ways that evaluate the model share."""
 
     @cached_property
     def sums(self) -> VoteSums:
         """Sums of the model's votes, in the fastest way that it allows."""
+        if self.sharing is not None:
+            return self.sharing.sums(self.ballot.unit_votes(self.model))
         network = self.ballot.network(self.model)
-        if network is not None and len(network.weights) > 1:
-            return NetworkVotes(network, self.n_jobs)
-        return CalledVotes(self.ballot.unit_votes(self.model), is_rowwise(self.model))
+        assert network is not None
+        return NetworkVotes(network, self.n_jobs)
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Averages over draws."""
@@ -147,16 +167,19 @@ def choose_voter(
     perturbation: Perturbation,
     ballot: Ballot,
     metric: Metric,
+    rows: FloatArray,
     *,
     epsilon: float,
     delta: float,
     n_draws: int | None = None,
     n_jobs: int | None = None,
+    batch: Batch = "auto",
 ) -> Voter:
     """Pick the fastest sound way: a formula, the K draws of a splitting, or random draws.
 
     A number of draws asks for drawing; without one, a model with a formula needs none, and others take as many
-    random draws per person as `epsilon` and `delta` need.
+    random draws per person as `epsilon` and `delta` need. Where the model must be called, `batch` says how, or what
+    is found on some of the training `rows`, perturbed.
     """
     output_range = ballot.limits if ballot.classes is None else None
     parts = (model, perturbation, ballot, n_jobs)
@@ -164,8 +187,13 @@ def choose_voter(
     if formula is not None:
         basis = "This holds for all pairs, with certainty: outputs come from a formula."
         return FormulaVoter(
-            Guarantee(metric, perturbation.curve, "exact", basis, output_range=output_range), *parts, formula
+            Guarantee(metric, perturbation.curve, "exact", basis, output_range=output_range), *parts, None, formula
         )
+    sharing = None
+    if not _has_forward_pass(model, ballot):
+        some = rows[spread(len(rows), N_PROBES)]
+        sharing = find_sharing(model, ballot, lambda: perturbation.perturb(some, np.random.default_rng(0)), batch)
+    called = "" if sharing is None else f" {sharing.words}"
     if perturbation.n_fixed is not None:
         K, excess = perturbation.n_fixed, perturbation.curve.excess
         basis = (
@@ -177,8 +205,11 @@ def choose_voter(
                 f" The {excess:.3g} is n/{K:,} for the n = {round(excess * K)} features whose values are not on a "
                 "grid; it is less for two people who differ in fewer of these."
             )
+        basis += called
         return SplittingVoter(
-            Guarantee(metric, perturbation.curve, "deterministic", basis, n_draws=K, output_range=output_range), *parts
+            Guarantee(metric, perturbation.curve, "deterministic", basis, n_draws=K, output_range=output_range),
+            *parts,
+            sharing,
         )
     if n_draws is None:
         kind: type[DrawnVoter] = AdaptiveVoter
@@ -188,9 +219,16 @@ def choose_voter(
         kind, most, epsilon = FixedVoter, n_draws, error_margin(n_draws, delta, max(2, ballot.n_outputs))
     basis = (
         f"This holds for each pair with probability at least {1 - delta:.6g} over the {most:,} random draws made in "
-        "fit, for pairs chosen without knowledge of the draws."
+        f"fit, for pairs chosen without knowledge of the draws.{called}"
     )
-    return kind(Guarantee(metric, perturbation.curve, "sampled", basis, epsilon, delta, most, output_range), *parts)
+    promise = Guarantee(metric, perturbation.curve, "sampled", basis, epsilon, delta, most, output_range)
+    return kind(promise, *parts, sharing)
+
+
+def _has_forward_pass(model: Any, ballot: Ballot) -> bool:
+    """Whether the model is a network of which `NetworkVotes` takes over the work."""
+    network = ballot.network(model)
+    return network is not None and len(network.weights) > 1
 
 
 def find_formula(model: Any, perturbation: Perturbation, ballot: Ballot) -> LinearVotes | LeafVotes | None:

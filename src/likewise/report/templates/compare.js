@@ -32,11 +32,9 @@ function verdict(result) {
   const details = [];
   const one = scored("a"), other = scored("b");
   if (one && other) {
-    for (const [name, when] of [["before", "Before"], ["after", one.before === null ? "Their scores" : "After"]]) {
+    for (const [name, when] of [["before", "Without a promise"], ["after", one.before === null ? "Their scores" : "With the promise"]]) {
       if (one[name] === null) continue;
-      const gap = Math.abs(one[name] - other[name]);
-      const over = gap - Math.min(1, result.distance);
-      const score = (x) => (100 * x).toFixed(1) + "\u00a0%";
+      const over = gapOf(one[name], other[name]) - Math.min(1, result.distance);
       let end = "within their distance";
       if (over > TOLERANCE) {
         end = points(over) + " above their distance";
@@ -56,7 +54,7 @@ function drawGaps(distance) {
   byId("gaps").hidden = !one || !other || one.before === null && one.after === null || Number.isNaN(distance);
   if (byId("gaps").hidden) return;
   const gaps = { allowed: Math.min(1, distance) };
-  for (const name of ["before", "after"]) gaps[name] = one[name] === null ? null : Math.abs(one[name] - other[name]);
+  for (const name of ["before", "after"]) gaps[name] = one[name] === null ? null : gapOf(one[name], other[name]);
   const widest = Math.max(gaps.allowed, gaps.before, gaps.after) || 1;
   for (const [name, gap] of Object.entries(gaps)) {
     if (gap === null) continue;
@@ -64,6 +62,20 @@ function drawGaps(distance) {
     row.querySelector(".value").textContent = points(gap);
     row.querySelector("rect:last-child").setAttribute("width", 100 * gap / widest + "%");
   }
+}
+
+// The score of each person, and what lowers it most.
+function describe(side) {
+  if (!sides[side].person) return;
+  const person = scored(side);
+  const shown = person && (person.after || person.before);
+  byId(side + "-score").textContent = shown ? (report.range ? "Prediction " : "Score ") + score(shown) : "";
+  byId(side + "-why").hidden = !person || !person.reasons.length;
+  byId(side + "-reasons").replaceChildren(...(person ? person.reasons : []).map((reason) => {
+    const item = document.createElement("li");
+    item.textContent = reason;
+    return item;
+  }));
 }
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -100,6 +112,18 @@ function draw(result) {
   picture.toggleAttribute("hidden", !parts.length || Number.isNaN(total));
 }
 
+// Whom the page starts with: who has the lowest score, and who is most like them.
+function firstPair() {
+  const low = (person) => ((person.after || person.before || [0])[report.shown]);
+  const first = report.people.reduce((best, person, i) => (low(person) < low(report.people[best]) ? i : best), 0);
+  let second = first, nearest = Infinity;
+  report.people.forEach((person, i) => {
+    const distance = compare(weights, report.people[first].values, person.values).distance;
+    if (i !== first && distance < nearest) [second, nearest] = [i, distance];
+  });
+  return [first, second];
+}
+
 function update() {
   const result = compare(weights, read("a"), read("b"));
   const [first, detail] = verdict(result);
@@ -114,6 +138,8 @@ function update() {
   byId("distance").dataset.value = String(result.distance);
   drawGaps(result.distance);
   draw(result);
+  describe("a");
+  describe("b");
 }
 
 byId("compare-form").addEventListener("input", (event) => {
@@ -130,8 +156,9 @@ byId("compare-form").addEventListener("submit", (event) => event.preventDefault(
 onWeights.push(update);
 
 if (sides.a.person) {
-  sides.a.person.value = "0";
-  sides.b.person.value = report.people.length > 1 ? "1" : "0";
+  const [first, second] = firstPair();
+  sides.a.person.value = String(first);
+  sides.b.person.value = String(second);
   fill("a");
   fill("b");
 } else {

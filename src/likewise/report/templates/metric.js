@@ -62,11 +62,22 @@ function points(x) {
   return text + (text === "1" ? " point" : " points");
 }
 
+// What two scores differ by: in total variation over several outcomes, or as a share of a range.
+function gapOf(a, b) {
+  const sum = a.reduce((total, x, k) => total + Math.abs(x - b[k]), 0);
+  return a.length === 1 ? sum : sum / 2;
+}
+
+function score(outputs) {
+  const x = outputs[report.shown];
+  return report.range ? figure(report.range[0] + x * (report.range[1] - report.range[0])) : (100 * x).toFixed(1) + "%";
+}
+
 function worth(column, weight) {
   const scale = perUnit(column, weight);
   if (scale === 0) return "must not matter";
   if (!column.is_number) return "any difference = " + points(scale);
-  return "1 point = " + column.prefix + figure(0.01 / scale) + (column.suffix ? " " : "") + column.suffix;
+  return "1 point = " + column.prefix + figure(0.01 / scale * column.factor) + column.suffix;
 }
 
 // The weights in use: those of the report until a slider moves.

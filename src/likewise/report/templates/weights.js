@@ -45,7 +45,7 @@ function countPairs() {
       if (Number.isNaN(distance)) continue;
       defined++;
       for (const name of models) {
-        const gap = Math.abs(people[a][name] - people[b][name]);
+        const gap = gapOf(people[a][name], people[b][name]);
         const over = gap > distance + TOLERANCE;
         if (over) tally[name].above++;
         if (gap > distance + report.epsilon + TOLERANCE) tally[name].beyond++;

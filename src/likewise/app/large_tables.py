@@ -1,0 +1,53 @@
+"""The command line on tables in partitions, which need not fit this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from likewise.app.commands import Task
+from likewise.app.metric_files import read_metric
+from likewise.app.tables import kind_of
+from likewise.enforce.additive.additive_models import AdditiveClassifier, AdditiveRegressor
+from likewise.errors import FileError, InvalidInputError
+from likewise.partitions.parquet import StoredTable
+
+
+def in_partitions(table: Path, cluster: str | None) -> bool:
+    """Whether a table is to be read in partitions: a directory, or whatever a cluster works on."""
+    if table.is_dir():
+        return True
+    if cluster is not None and kind_of(table) != "parquet":
+        raise FileError(f"--cluster needs a table in Parquet files, which are read in partitions; got {table}.")
+    return cluster is not None
+
+
+def fit_additive(
+    table: Path,
+    target: str,
+    metric_file: Path,
+    *,
+    by: str,
+    task: Task | None,
+    seed: int | None,
+    cluster: str | None,
+    scratch: Path | None,
+) -> Any:
+    """Fit an additive model to a table in partitions."""
+    if by != "additive":
+        raise InvalidInputError(
+            f"--by must be additive for a table in partitions, since no other way learns from sums; got {by!r}."
+        )
+    people = StoredTable(table)
+    people.check_columns([target], "the --target")
+    kind = people.head([target])[target].dtype
+    plain = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+    if task is None and plain:
+        raise InvalidInputError(
+            f"--task must say what the target {target!r} is, classification or regression: its numbers could be either."
+        )
+    make: Any = AdditiveRegressor if task == "regression" else AdditiveClassifier
+    model = make(read_metric(metric_file), random_state=seed)
+    return model.fit_partitions(table, target, cluster=cluster, scratch=scratch)

@@ -1,0 +1,77 @@
+"""Amounts as people write them: "$42,500 per year", "80%", "2.3 percentage points"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_SIGNS = ("$", "€", "£")
+_SHARES = ("ratio", "share", "fraction")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How an amount in the unit of a column is written.
+
+    Attributes
+    ----------
+    factor : float
+        From numbers of the column to what is written: 1000 for "$1000", 100 for "ratio".
+    prefix : str
+        Before the number.
+    suffix, difference_suffix : str
+        After a value, and after a difference of two: a share is 80%, a difference of shares 3 percentage points.
+
+    Examples
+    --------
+    >>> Unit.of("$1000 per year").written(42.5), Unit.of("ratio").written(0.8), Unit.of("").written(2004)
+    ('$42,500 per year', '80%', '2004')
+    >>> Unit.of("ratio").difference("2.3"), Unit.of("% of income").difference("0.9"), Unit.of("years").difference("5")
+    ('2.3 percentage points', '0.9 percentage points of income', '5 years')
+    """
+
+    factor: float
+    prefix: str
+    suffix: str
+    difference_suffix: str
+
+    @classmethod
+    def of(cls, unit: str) -> Unit:
+        """Read the words of a unit."""
+        for sign in _SIGNS:
+            if unit.startswith(sign):
+                in_thousands = unit[1:].startswith("1000")
+                rest = _spaced(unit[5:] if in_thousands else unit[1:])
+                return cls(1000.0 if in_thousands else 1.0, sign, rest, rest)
+        if unit in _SHARES:
+            return cls(100.0, "", "%", " percentage points")
+        if unit.startswith("%"):
+            return cls(1.0, "", f"%{_spaced(unit[1:])}", f" percentage points{_spaced(unit[1:])}")
+        return cls(1.0, "", _spaced(unit), _spaced(unit))
+
+    def written(self, value: float) -> str:
+        """A value of the column."""
+        amount = value * self.factor
+        digits = 4 if self.suffix.startswith("%") else 6
+        text = number(amount, digits) if not self.prefix or abs(amount) < 1000 else f"{amount:,.0f}"
+        return f"{self.prefix}{text}{self.suffix}"
+
+    def difference(self, size: str) -> str:
+        """A difference, as a number that is multiplied by the factor and written already."""
+        after = self.difference_suffix.replace("points", "point", 1) if size == "1" else self.difference_suffix
+        return f"{self.prefix}{size}{after}"
+
+
+def number(value: float, digits: int = 6) -> str:
+    """A number without separators below 10,000, where it may be a year.
+
+    Examples
+    --------
+    >>> number(2004.0), number(0.123456789), number(123456.0)
+    ('2004', '0.123457', '123,456')
+    """
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.{digits}g}"
+
+
+def _spaced(words: str) -> str:
+    words = words.strip()
+    return f" {words}" if words else ""

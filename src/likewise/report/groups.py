@@ -1,0 +1,109 @@
+"""Groups as measured: what models give to people who share a value, or a band of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from likewise._typing import BoolArray, FloatArray
+from likewise.metrics.abstract import Metric
+from likewise.metrics.units import Unit
+from likewise.report.data import GroupFigures, GroupScores
+
+_MOST_GROUPS = 8
+_BANDS = 4
+
+
+def groups_of(
+    table: pd.DataFrame,
+    metric: Metric,
+    y: npt.NDArray[Any],
+    answers: Mapping[str, FloatArray | None],
+    classes: npt.NDArray[Any] | None,
+    shown: int,
+) -> tuple[GroupScores, ...]:
+    """Figures of groups, for columns that must not matter; where there is none, for all columns of categories.
+
+    Parameters
+    ----------
+    table, y : people and their outcomes
+    answers : dict with ``before`` and ``after``
+        Of people held out: probabilities of shape (n_samples, n_classes), or predictions; NaN for who was not.
+    classes : ndarray, or None for numbers
+    shown : int
+        Position of the outcome among the classes.
+    """
+    rates = metric.describe()
+    hidden = rates["column"][rates["weight"] == 0]
+    shown_columns = hidden if len(hidden) else rates["column"][rates["kind"] == "categorical"]
+    numeric = set(rates["column"][rates["kind"] == "numeric"])
+    units = rates.set_index("column")["unit"]
+    known = _measured(answers["after"], len(table))
+    groups = []
+    for column in sorted(shown_columns, key=numeric.__contains__):  # categories first
+        for name, members in _split(table[column], str(units[column])):
+            chosen = members & known
+            if not chosen.any():
+                continue
+            outcomes = y[chosen]
+            actual = outcomes.mean() if classes is None else (outcomes == classes[shown]).mean()
+            figures = {
+                key: _figures(given[chosen], outcomes, classes, shown)
+                for key, given in answers.items()
+                if given is not None and _measured(given, len(table))[chosen].all()
+            }
+            groups.append(GroupScores(str(column), name, int(chosen.sum()), float(actual), **figures))
+    return tuple(groups)
+
+
+def _measured(answers: FloatArray | None, n: int) -> BoolArray:
+    return np.ones(n, dtype=bool) if answers is None else np.asarray(~np.isnan(answers.reshape(n, -1)).any(axis=1))
+
+
+def _figures(
+    answers: FloatArray, outcomes: npt.NDArray[Any], classes: npt.NDArray[Any] | None, shown: int
+) -> GroupFigures:
+    if classes is None:
+        return GroupFigures(float(answers.mean()), None, float(np.sqrt(((answers - outcomes) ** 2).mean())))
+    likely = classes[answers.argmax(axis=1)]
+    return GroupFigures(
+        float(answers[:, shown].mean()), float((likely == classes[shown]).mean()), float((likely == outcomes).mean())
+    )
+
+
+def _split(values: pd.Series[Any], unit: str) -> Iterator[tuple[str, BoolArray]]:
+    """Names of groups and who is in them; none if a column has too many values to be one of groups."""
+    absent = values.isna().to_numpy()
+    distinct = values.dropna().unique()
+    numbers = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)
+    if len(distinct) <= _MOST_GROUPS:
+        for value in sorted(distinct) if numbers else sorted(distinct, key=str):
+            yield (Unit.of(unit).written(value) if numbers else str(value)), (values == value).to_numpy()
+    elif numbers:
+        yield from _bands(values.to_numpy(dtype=np.float64), unit)
+    else:
+        return
+    if absent.any():
+        yield "missing", absent
+
+
+def _bands(values: FloatArray, unit: str) -> Iterator[tuple[str, BoolArray]]:
+    """Bands with about as many people each, between values that occur."""
+    known = values[~np.isnan(values)]
+    cuts = np.unique(np.quantile(known, np.arange(1, _BANDS) / _BANDS, method="lower"))
+    cuts = cuts[cuts < known.max()]
+    words = [Unit.of(unit).written(cut) for cut in cuts]
+    for k in range(len(cuts) + 1):
+        low, high = (cuts[k - 1] if k else -np.inf), (cuts[k] if k < len(cuts) else np.inf)
+        name = (
+            f"up to {words[0]}"
+            if k == 0
+            else f"above {words[-1]}"
+            if k == len(cuts)
+            else f"{words[k - 1]} to {words[k]}"
+        )
+        yield name, (values > low) & (values <= high)

@@ -1,0 +1,244 @@
+"""Audits of tables in partitions: to the last bit those of the table in memory, here and on a real cluster."""
+
+import os
+import signal
+import threading
+import time
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from likewise import AdditiveRegressor, FileError, InvalidInputError, InvalidTypeError, TableMetric, WeightedLp, audit
+from likewise.auditing import shuffled
+from likewise.pairs.buckets import choose_splits
+
+
+def write(table, place, sizes):
+    """A directory of Parquet files with these numbers of rows, in row groups of at most 40."""
+    place.mkdir()
+    start = 0
+    for i, size in enumerate(sizes):
+        table.iloc[start : start + size].to_parquet(place / f"{i:04d}.parquet", index=False, row_group_size=40)
+        start += size
+    assert start == len(table)
+    return place
+
+
+def halves(table, n_parts):
+    return [len(part) for part in np.array_split(np.arange(len(table)), n_parts)]
+
+
+def assert_same(one, other, *, but=()):
+    """Equal to the last bit."""
+    for field in fields(one):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if field.name in but:
+            continue
+        if isinstance(a, pd.DataFrame):
+            pd.testing.assert_frame_equal(a, b, check_exact=True)
+        else:
+            assert a == b or (a != a and b != b), field.name
+
+
+def mixed(n, seed):
+    """People with numbers, of which some are missing and many are equal, and categories."""
+    rng = np.random.default_rng(seed)
+    income = rng.normal(size=n).round(1)
+    income[rng.random(n) < 0.1] = np.nan
+    return pd.DataFrame(
+        {
+            "income": income,
+            "age": rng.integers(20, 60, n),
+            "region": rng.choice(["north", "south", None], n),
+            "kind": rng.choice([3, 1, 20], n),
+            "score": rng.random(n).round(2),
+        }
+    )
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@given(
+    seed=st.integers(0, 10**6),
+    p=st.sampled_from([1, 1.5, 2, 3, np.inf]),
+    strictness=st.sampled_from([0.02, 0.3, 1.0]),
+    n=st.integers(2, 400),
+    n_parts=st.integers(1, 5),
+    bucket=st.sampled_from([30, 100, 10_000]),
+    n_worst=st.sampled_from([1, 20]),
+)
+def test_every_number_is_that_of_the_table_in_memory(
+    tmp_path_factory, monkeypatch, seed, p, strictness, n, n_parts, bucket, n_worst
+):
+    people = mixed(n, seed)
+    metric = TableMetric(
+        {"income": 0.5**p * strictness, "age": 0.02 * strictness},
+        {"region": 0.3 * strictness, "kind": 0.0},
+        p,
+        missing={"income": 0.2, "age": 0.5},
+    )
+    place = write(people, tmp_path_factory.mktemp("table") / "people", halves(people, n_parts))
+    monkeypatch.setattr(shuffled, "BUCKET", bucket)
+    found = audit(None, place, metric, predictions="score", n_worst=n_worst)
+    X = people.drop(columns="score")
+    assert_same(audit(None, X, metric, predictions=people["score"], n_worst=n_worst), found, but=["n_compared"])
+    # Brute force, by the metric itself.
+    i, j = np.triu_indices(n, 1)
+    excess = np.abs(people["score"].to_numpy()[i] - people["score"].to_numpy()[j]) - metric.pairwise(X)[i, j]
+    clear = np.abs(excess - 1e-9) > 1e-12
+    assert abs(found.n_violations - int((excess > 1e-9).sum())) <= int((~clear).sum())
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_models_of_every_kind_are_asked_by_partition(tmp_path, monkeypatch, p):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(600, 3)), columns=list("abc"))
+    place = write(X.assign(other="x"), tmp_path / "people", [250, 0, 350])
+    monkeypatch.setattr(shuffled, "BUCKET", 100)
+    metric = WeightedLp({"a": 0.05**p, "b": 0.1**p, "c": 0.0}, p)
+    three = np.digitize(X["a"] + rng.normal(size=600), [-0.5, 0.5])
+    numbers = AdditiveRegressor(WeightedLp({"a": 0.3, "b": 0.1, "c": 0.1}), penalty=1e-3).fit(X, 7 * X["a"])
+    models = (
+        LogisticRegression().fit(X, three),
+        LogisticRegression().fit(X, three > 0),
+        LinearSVC().fit(X, three),
+        numbers,
+        lambda rows: np.sin(rows[:, 0]),
+        lambda rows: 1e6 * rows[:, 0],
+    )
+    for model in models:
+        found = audit(model, place, metric)
+        assert_same(audit(model, X, metric), found, but=["n_compared"])
+        assert found.n_violations > 100
+
+
+def test_nothing_depends_on_how_the_table_is_cut(tmp_path, monkeypatch):
+    people = mixed(500, 1)
+    metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
+    monkeypatch.setattr(shuffled, "BUCKET", 60)
+    results = [
+        audit(None, write(people, tmp_path / str(i), sizes), metric, predictions="score")
+        for i, sizes in enumerate(([500], [1, 499], halves(people, 7)))
+    ]
+    people.to_parquet(tmp_path / "one.parquet", row_group_size=500)
+    results.append(audit(None, tmp_path / "one.parquet", metric, predictions="score"))
+    for other in results[1:]:
+        assert_same(results[0], other)
+        assert other.coverage == results[0].coverage
+    assert len(list(tmp_path.iterdir())) == 4  # nothing is left behind
+
+
+def test_control_a_pair_of_buckets_that_is_not_searched_is_missed(tmp_path, monkeypatch):
+    people = mixed(300, 2)
+    place = write(people, tmp_path / "people", [150, 150])
+    metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
+    monkeypatch.setattr(shuffled, "BUCKET", 50)
+    whole = audit(None, place, metric, predictions="score")
+    original = shuffled.crossing_pairs
+    monkeypatch.setattr(shuffled, "crossing_pairs", lambda *given: [x[:1] for x in original(*given)])
+    assert audit(None, place, metric, predictions="score").n_violations < whole.n_violations
+
+
+def test_bounds_leave_out_pairs_of_buckets(tmp_path, monkeypatch):
+    rng = np.random.default_rng(3)
+    people = pd.DataFrame({"a": rng.random(2000), "score": 0.0})
+    people["score"] = 0.5 * people["a"]
+    place = write(people, tmp_path / "people", [1000, 1000])
+    monkeypatch.setattr(shuffled, "BUCKET", 100)
+    searched = []
+    original = shuffled.crossing_pairs
+
+    def counted(*given):
+        searched.extend(original(*given))
+        return searched
+
+    monkeypatch.setattr(shuffled, "crossing_pairs", counted)
+    assert audit(None, place, WeightedLp({"a": 1.0}), predictions="score").n_violations == 0
+    n_buckets = len(searched)
+    assert n_buckets > 15
+    assert sum(map(len, searched)) < n_buckets * 4  # neighbours only
+
+
+def test_equal_people_share_a_bucket_and_buckets_are_even():
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.normal(size=4000), rng.integers(0, 3, 4000)])
+    X[rng.random(4000) < 0.1, 0] = np.nan
+    outputs = rng.random((4000, 1)).round(3)
+    splits = choose_splits(X[:1000], outputs[:1000], np.array([1.0, 0.5]), np.array([1, 2], dtype=np.int8), 8)
+    bucket = splits.place(X, outputs)
+    np.testing.assert_array_equal(splits.place(X[::-1], outputs[::-1]), bucket[::-1])
+    sizes = np.bincount(bucket)
+    assert len(sizes) == splits.n_buckets >= 6
+    assert sizes.max() <= 2 * 4000 / 8
+
+
+def test_what_cannot_be_done_is_one_clear_error(tmp_path):
+    people = mixed(50, 5)
+    place = write(people, tmp_path / "people", [50])
+    metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0})
+    with pytest.raises(FileError, match="There is no file or directory"):
+        audit(None, tmp_path / "nowhere", metric, predictions="score")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileError, match=r"holds no .parquet file"):
+        audit(None, tmp_path / "empty", metric, predictions="score")
+    with pytest.raises(FileError, match="has no column 'height', which the metric names"):
+        audit(None, place, TableMetric({"height": 1.0}), predictions="score")
+    with pytest.raises(FileError, match="has no column 'points', the predictions"):
+        audit(None, place, metric, predictions="points")
+    with pytest.raises(InvalidTypeError, match="predictions must name a column"):
+        audit(None, place, metric, predictions=people["score"])
+    with pytest.raises(InvalidInputError, match="has missing numbers, which the metric refuses"):
+        audit(None, place, metric, predictions="score")
+    with pytest.raises(InvalidInputError, match="cluster and scratch are for a table in Parquet files"):
+        audit(None, people, metric, predictions=people["score"], cluster="tcp://127.0.0.1:1")
+    with pytest.raises(FileError, match=r"Cannot work in .*nowhere"):
+        audit(None, place, metric, predictions="score", scratch=tmp_path / "nowhere")
+    with pytest.raises(InvalidInputError, match="model must have classes_"):
+        audit(lambda rows: np.where(rows["age"] > 40, "a", "b"), place, TableMetric({"age": 0.1}))
+    (place / "0001.parquet").write_bytes(b"not a table")
+    with pytest.raises(FileError, match=r"Cannot read .*0001.parquet as Parquet"):
+        audit(None, place, metric, predictions="score")
+
+
+def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, monkeypatch, cluster):
+    import distributed
+
+    address, workers = cluster
+    people = mixed(3000, 6)
+    place = write(people, tmp_path / "people", halves(people, 60))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
+    monkeypatch.setattr(shuffled, "BUCKET", 100)
+    here = audit(None, place, metric, predictions="score")
+    with distributed.Client(address, timeout="60s") as client:
+        client.wait_for_workers(2, timeout=60)
+    stopped = []
+
+    def kill_when_under_way():
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and len(list(scratch.glob("*/people-*"))) < 10:
+            time.sleep(0.005)
+        os.kill(workers[0].pid, signal.SIGKILL)
+        stopped.append(list(scratch.glob("*/*")))
+
+    thread = threading.Thread(target=kill_when_under_way)
+    thread.start()
+    there = audit(None, place, metric, predictions="score", cluster=address, scratch=scratch)
+    thread.join(timeout=120)
+    assert stopped[0], "the worker must die while there is work left"
+    assert_same(here, there)
+    assert there.n_violations > 1000
+    assert not list(scratch.iterdir())
+
+
+def test_an_unreachable_cluster_is_one_clear_error(tmp_path):
+    pytest.importorskip("distributed")
+    place = write(mixed(50, 7), tmp_path / "people", [50])
+    with pytest.raises(FileError, match=r"Cannot reach a Dask scheduler at tcp://127.0.0.1:1"):
+        audit(None, place, TableMetric({"age": 0.1}), predictions="score", cluster="tcp://127.0.0.1:1")

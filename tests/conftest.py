@@ -1,0 +1,43 @@
+"""What tests of several rooms share."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and two workers, each a process of its own on loopback; yields the address and the workers."""
+    pytest.importorskip("distributed")
+    info = tmp_path / "scheduler.json"
+    environment = {**os.environ, "DASK_DISTRIBUTED__DASHBOARD__LINK": ""}
+    run = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "cwd": tmp_path}
+    processes = [
+        subprocess.Popen(
+            [*run, "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(info)], **quiet
+        )
+    ]
+    try:
+        deadline = time.monotonic() + 60
+        while not info.exists() or not info.read_text().strip():
+            assert time.monotonic() < deadline, "the scheduler did not start"
+            time.sleep(0.1)
+        address = json.loads(info.read_text())["address"]
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--host", "127.0.0.1", "--no-nanny"]
+        workers = [
+            subprocess.Popen(
+                [*worker, "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)], **quiet
+            )
+            for _ in range(2)
+        ]
+        processes += workers
+        yield address, workers
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait(timeout=30)

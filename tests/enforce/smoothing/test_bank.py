@@ -1,0 +1,39 @@
+"""Draws are independent of each other, however many there are, and follow from the seed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likewise import Gaussian, TableMetric, WeightedLp
+from likewise.enforce.smoothing.bank import CHUNK, Bank
+from likewise.enforce.smoothing.mixed import Mixed
+
+ROWS = np.random.default_rng(0).normal(size=(9, 2))
+
+
+def bank(seed=0):
+    return Bank.from_training_data(Gaussian.for_metric(WeightedLp([1.0, 0.0])), ROWS, seed)
+
+
+def test_no_draw_comes_twice():
+    draws = np.concatenate([part.t for _, part in bank().parts([3 * CHUNK])])
+    assert len(np.unique(draws[:, 0])) == 3 * CHUNK
+    again = np.concatenate([part.t for _, part in bank().parts([3 * CHUNK])])
+    np.testing.assert_array_equal(draws, again)
+    assert (np.concatenate([part.t for _, part in bank(1).parts([CHUNK])])[:, 0] != draws[:CHUNK, 0]).all()
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_what_is_kept_of_categories_is_drawn_anew_in_every_chunk(numbers):
+    people = pd.DataFrame({"job": list("abcabcab"), "age": np.arange(8.0)})[["job", "age"] if numbers else ["job"]]
+    metric = TableMetric({"age": 0.1} if numbers else {}, {"job": 0.5})
+    coded = metric.people(people)
+    mixed = Mixed.from_training_data(Gaussian, coded.rows, coded.coding, metric.weights_of(coded.coding), 0)
+    parts = [part for _, part in mixed.parts([2 * CHUNK])]
+    assert [len(part) for part in parts] == [CHUNK, CHUNK]
+    for name in ("keep", "background"):
+        first, second = (getattr(part, name) for part in parts)
+        # Two independent fair coins agree half of the time; 6.2 standard deviations for 1e-9.
+        if name == "keep":
+            assert abs((first == second).mean() - 0.5) < 6.2 * 0.5 / np.sqrt(CHUNK)
+        assert (first != second).any()

@@ -1,0 +1,62 @@
+"""Bad input: every case ends in a result that keeps the promise, or in one clear error.
+
+Here in ten thousand cases, the same in every run; `make fuzz` runs a million others.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from fuzz import __main__ as main
+from fuzz import cases, targets
+
+
+@pytest.mark.parametrize("target", targets.ALL, ids=lambda target: target.name)
+def test_every_case_ends_well(target):
+    counts = Counter()
+
+    @settings(max_examples=round(10_000 * target.share), database=None, suppress_health_check=targets.UNHURRIED)
+    @given(target.strategy)
+    def run(drawn):
+        counts[target.case(drawn)] += 1
+
+    run()
+    # Not all were refused: otherwise nothing would have been tried.
+    assert counts["result"] >= 0.02 * counts.total()
+
+
+def test_the_page_is_filled_from_the_counts():
+    page = (main.DOCS / "trust.md").read_text(encoding="utf-8")
+    assert main.fill(page, main.read_counts()) == page
+
+
+def test_control_a_built_in_error_is_a_finding():
+    @cases.refusable
+    def careless(drawn):
+        return 1 / drawn
+
+    with pytest.raises(ZeroDivisionError):
+        careless(0)
+
+
+def test_control_a_broken_promise_is_a_finding():
+    _, _, X, metric = cases._saved()
+    model = cases.AdditiveClassifier(metric.scaled(2), penalty=1e-6, max_knots=4)
+    model.fit(X, (X["age"] > 45).astype(int))
+    with pytest.raises(cases.FindingError, match="promise is broken"):
+        cases._keeps_promise(_Claiming(model, metric), metric, X)
+
+
+class _Claiming:
+    """A model with another's promise."""
+
+    def __init__(self, model, metric):
+        self.guarantee_ = cases.AdditiveClassifier(metric, penalty=1).fit(*_few()).guarantee_
+        self.predict_proba = model.predict_proba
+
+
+def _few():
+    _, _, X, _ = cases._saved()
+    return X, np.arange(len(X)) % 2
