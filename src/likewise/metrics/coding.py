@@ -188,7 +188,7 @@ class TableCoding(Coding):
     @property
     def is_number(self) -> BoolArray:
         """Which columns hold numbers, or ordered categories."""
-        return np.array([isinstance(column, NumericColumn) for column in self.columns])
+        return np.array([isinstance(column, NumericColumn) for column in self.columns], dtype=bool)
 
     @property
     def is_plain(self) -> bool:
