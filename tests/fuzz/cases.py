@@ -21,7 +21,7 @@ from likewise import AdditiveClassifier, AdditiveRegressor, LikewiseError, Table
 from likewise.errors import FileError, InvalidInputError
 
 ROUNDING = 1e-12
-TRACES = ("Traceback", "numba", "site-packages", "0x", "object at")
+TRACES = ("Traceback", "numba", "site-packages", "object at")
 
 
 class FindingError(AssertionError):
