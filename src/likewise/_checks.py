@@ -88,7 +88,7 @@ def check_labels(y: npt.NDArray[Any]) -> None:
 
     try:
         np.unique(y)
-    except TypeError:
+    except (TypeError, ArithmeticError):  # decimals that are no numbers have no order
         kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
         raise InvalidInputError(
             f"y must hold labels of one kind, such as text or whole numbers; got {kinds}. Convert them first, with "

@@ -208,7 +208,7 @@ def test_units_read_naturally():
     words = " ".join(words_of(render(ReportData("", "yes", metric, people, after=scores, audit_after=found))).split())
     assert "22.8 percentage points of loan_ to_ price" in words
     assert "$42,500 per year of income" in words
-    assert "1 point = 1 percentage points of income" in words
+    assert "1 point = 1 percentage point of income" in words
     assert "80% 90%" in words
     assert "2004 2005" in words
     assert "ratio" not in words.replace("Ratio", "").replace("in ratio", "")

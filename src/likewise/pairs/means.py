@@ -38,11 +38,11 @@ def _of_numbers(x: FloatArray, p: float, n: int) -> float:
     size = np.abs(x).max()
     below = min(int(p), _MOST)
     mean = _whole_power(x / size, below, n)
+    if p > _MOST:  # by logarithms: powers of a large p leave the floating point
+        return float(np.exp(np.clip(p * (np.log(mean) / _MOST + np.log(size)), -690, 690)))
+    if p > below:
+        mean = mean ** (below + 1 - p) * _whole_power(x / size, below + 1, n) ** (p - below)
     with np.errstate(over="ignore"):
-        if p > _MOST:
-            mean = mean ** (p / _MOST)
-        elif p > below:
-            mean = mean ** (below + 1 - p) * _whole_power(x / size, below + 1, n) ** (p - below)
         return float(min(mean * size**p, 1e300))
 
 
