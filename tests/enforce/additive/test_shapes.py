@@ -26,7 +26,16 @@ def evaluate(model, x):
 
 def test_between_knots_a_line_and_outside_what_stands_at_the_ends():
     model = on_grid(np.zeros(1), [Shape(0, np.array([0.0, 2.0, 4.0]), np.array([[0.0, 1.0, 0.5]]), None)])
-    assert evaluate(model, [-1e308, 0.0, 1.0, 2.0, 3.0, 4.0, 1e308]).tolist() == [0, 0, 0.5, 1, 0.75, 0.5, 0.5]
+    assert evaluate(model, [-1e308, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 1e308]).tolist() == [
+        0,
+        0,
+        0.5,
+        1,
+        0.75,
+        0.5,
+        0.5,
+        0.5,
+    ]
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
