@@ -66,8 +66,9 @@ class Bug:
 
 
 def read_list(part="bug"):
-    """The bugs, the controls (``"control"``) or the changes that change nothing (``"equivalent"``) of the list."""
-    entries = tomllib.loads(LIST.read_text(encoding="utf-8"))[part]
+    """The bugs, the controls (``"control"``), the changes that change nothing (``"equivalent"``) or the bugs that no test
+    catches yet (``"survivor"``) of the list."""
+    entries = tomllib.loads(LIST.read_text(encoding="utf-8")).get(part, [])
     return [Bug(**{**entry, "tests": tuple(entry.get("tests", ()))}) for entry in entries]
 
 

@@ -306,7 +306,7 @@ def test_values_off_a_declared_grid_are_refused_with_a_cure():
     model = SmoothedClassifier(DecisionTreeClassifier(), noise=noise, n_draws=100)
     model.fit(pd.DataFrame(X, columns=["age", "score"]), y)
     with pytest.raises(ValueError, match=r"step 1 .*'score'.*got .*2\.5.*Round it"):
-        model.predict_proba(pd.DataFrame([[1.0, 2.5]], columns=["age", "score"]))
+        model.predict_proba(pd.DataFrame([[1.0, 2.0], [1.0, 2.5]], columns=["age", "score"]))  # one of them is enough
     with pytest.raises(ValueError, match=r"'age'.*got .*0\.5"):
         model.fit(pd.DataFrame(X + 0.5, columns=["age", "score"]), y)
     loose = SmoothedClassifier(
