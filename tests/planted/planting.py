@@ -66,8 +66,7 @@ class Bug:
 
 
 def read_list(part="bug"):
-    """The bugs, the controls (``"control"``), the changes that change nothing (``"equivalent"``) or the bugs that no test
-    catches yet (``"survivor"``) of the list."""
+    """The bugs, or another part of the list: "control", "equivalent" (they change nothing), "survivor" (not caught)."""
     entries = tomllib.loads(LIST.read_text(encoding="utf-8")).get(part, [])
     return [Bug(**{**entry, "tests": tuple(entry.get("tests", ()))}) for entry in entries]
 
