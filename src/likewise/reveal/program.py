@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError
 from likewise.pairs.cuts import LiveProgram, PairProgram
 from likewise.pairs.means import mean_powers
 from likewise.pairs.points import CODE, Points
@@ -33,7 +34,14 @@ class MinimalWeights(PairProgram):
         # Any positive costs give a minimal metric; beyond this range, met for large p only, the solver loses digits.
         cost = np.clip(cost / cost[cost > 0].min(), 1.0, 1e8)
         self.weights = low.copy()
-        lower, upper = low * self.scale**p, high * self.scale**p
+        with np.errstate(over="ignore", under="ignore"):
+            power = self.scale**p
+        if not ((power > 0) & (power < np.inf)).all():
+            raise InvalidInputError(
+                f"p must be smaller for columns of this size: their powers leave the floating point; got {p:g}. Use "
+                "p below 50, or other units."
+            )
+        lower, upper = low * power, high * power
         upper[~varies] = lower[~varies]  # nothing to explain
         self._program = LiveProgram(cost, lower, upper, tolerance=1e-10)
         self._u = lower
