@@ -28,34 +28,33 @@ _PLACE = re.compile(r"(<!-- begin: fuzz -->\n).*?(<!-- end: fuzz -->)", re.DOTAL
 
 def one_round(number):
     """Run every target on its share of a round of cases."""
-    rows = []
-    for target in targets.ALL:
-        counts, findings, start = Counter(), [], time.process_time()
+    return [tried(target, number) for target in targets.ALL]
 
-        @seed(number)
-        @settings(
-            max_examples=round(ROUND * target.share),
-            database=None,
-            deadline=None,
-            phases=[Phase.generate],
-            suppress_health_check=targets.UNHURRIED,
-        )
-        @given(target.strategy)
-        def run(drawn, target=target, counts=counts, findings=findings):
-            try:
-                counts[target.case(drawn)] += 1
-            except Exception as error:
-                findings.append(f"{target.name}, seed {number}: {type(error).__name__}: {error}\n  {drawn!r}")
 
-        run()
-        refused = counts.total() - counts["result"]
-        spent = round(time.process_time() - start, 2)
-        rows.append(
-            dict(zip(FIELDS, [number, target.name, counts["result"], refused, len(findings), spent], strict=True))
-        )
-        for finding in findings[:3]:
-            print(finding, flush=True)
-    return rows
+def tried(target, number):
+    """Counts of one target in a round; findings are printed."""
+    counts, findings, start = Counter(), [], time.process_time()
+
+    @seed(number)
+    @settings(
+        max_examples=round(ROUND * target.share),
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=targets.UNHURRIED,
+    )
+    @given(target.strategy)
+    def run(drawn):
+        try:
+            counts[target.case(drawn)] += 1
+        except Exception as error:
+            findings.append(f"{target.name}, seed {number}: {type(error).__name__}: {error}\n  {drawn!r}")
+
+    run()
+    for finding in findings[:3]:
+        print(finding, flush=True)
+    refused, spent = counts.total() - counts["result"], round(time.process_time() - start, 2)
+    return dict(zip(FIELDS, [number, target.name, counts["result"], refused, len(findings), spent], strict=True))
 
 
 def main():
