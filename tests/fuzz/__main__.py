@@ -62,7 +62,7 @@ def main():
     parser.add_argument("--cases", type=int, default=1_000_000)
     parser.add_argument("--jobs", type=int, default=2)
     wanted = parser.parse_args()
-    done = list(csv.DictReader(COUNTS.open())) if COUNTS.exists() else []
+    done = _rows()
     first = 1 + max((int(row["seed"]) for row in done), default=0)
     rounds = range(first, first + -(-wanted.cases // ROUND))
     COUNTS.parent.mkdir(exist_ok=True)
@@ -81,10 +81,15 @@ def main():
     sys.exit(1 if findings else 0)
 
 
+def _rows():
+    text = COUNTS.read_text(encoding="utf-8") if COUNTS.exists() else ""
+    return list(csv.DictReader(text.splitlines()))
+
+
 def read_counts():
     """Counts of all rounds so far, by target: results, refused, findings, seconds of processor time."""
     sums = {target.name: [0, 0, 0, 0.0] for target in targets.ALL}
-    for row in csv.DictReader(COUNTS.open()) if COUNTS.exists() else ():
+    for row in _rows():
         if row["target"] in sums:
             for i, field in enumerate(FIELDS[2:]):
                 sums[row["target"]][i] += float(row[field])
