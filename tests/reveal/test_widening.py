@@ -11,8 +11,9 @@ from sklearn.ensemble import RandomForestClassifier
 from likewise import WeightedLp, audit, estimate_minimal_metric
 from likewise.pairs.means import mean_powers
 from likewise.pairs.points import Points
+from likewise.pairs.population import Population
 from likewise.reveal import program, widening
-from likewise.reveal.widening import ROUNDING
+from likewise.reveal.crowds import ROUNDING, Present
 
 
 def weights(metric):
@@ -99,8 +100,9 @@ def test_pairs_left_out_are_found_missing():
 
     class Forgetful(widening.WideningSearch):
         def look(self, scales, ratios):
-            pairs = super().look(scales, ratios)
-            return pairs[: len(pairs) // 2]
+            cuts = super().look(scales, ratios)
+            half = len(cuts.pairs) // 2
+            return cuts._replace(pairs=cuts.pairs[:half], gaps=cuts.gaps[:half], differences=cuts.differences[:half])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(program, "WideningSearch", Forgetful)
@@ -121,14 +123,14 @@ def some_search(monkeypatch, room):
     monkeypatch.setattr(widening, "LEAST_ROOM", room)
     X, scores = make_people(np.random.default_rng(0), 400)
     points = Points.of(WeightedLp(np.ones(4)).people(X))
-    return widening.WideningSearch(points, scores[:, None], 1.0)
+    return widening.WideningSearch(Present(Population(points, scores[:, None], 1.0), np.arange(400)), 1.0)
 
 
 def test_only_a_search_of_everyone_covers_and_only_what_is_as_large(monkeypatch):
     search = some_search(monkeypatch, 64)
     scales = np.array([0.3, 0.03, 1.5, 0.12])
     looks = 0
-    while search._size < 400:
+    while search._share < 1:
         assert not search.covers(np.full(4, 1e9))  # some people were not looked at
         search.look(scales if looks else np.zeros(4), np.full(1, np.inf))
         looks += 1
@@ -140,8 +142,8 @@ def test_only_a_search_of_everyone_covers_and_only_what_is_as_large(monkeypatch)
 
 def test_a_search_without_room_for_all_pairs_covers_nothing(monkeypatch):
     search = some_search(monkeypatch, 2)
-    search._size = 400
-    search._gather(np.full(4, 1e-9))  # nearly all pairs are unexplained
+    search._share = 1.0
+    search._search(np.full(4, 1e-9))  # nearly all pairs are unexplained
     assert not search.covers(np.full(4, 1e9))
-    search._gather(np.full(4, 10.0))  # the control: none is
+    search._search(np.full(4, 10.0))  # the control: none is
     assert search.covers(np.full(4, 10.0))

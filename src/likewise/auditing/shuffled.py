@@ -8,8 +8,8 @@ two buckets, whatever the size of the table. Importing this module imports numba
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,18 +20,19 @@ from likewise._typing import FloatArray, IntArray
 from likewise.auditing.violations import Audit, check_tolerance, sampled_pairs, tabulate
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
-from likewise.pairs.arranged import SOME, Arranged, Bearings, arrange, ends_of, take_bearings
-from likewise.pairs.buckets import Splits, choose_splits
-from likewise.pairs.crossing import Outline, crossing_pairs
-from likewise.pairs.interviews import Interview, survey
+from likewise.pairs.arranged import SOME, Bearings, arrange, ends_of, take_bearings
+from likewise.pairs.buckets import choose_splits
+from likewise.pairs.crossing import Outline, crossing_pairs, outline_of
+from likewise.pairs.interviews import Interview, check_named, columns_under, take_stock
 from likewise.pairs.points import groups_of
-from likewise.pairs.population import unit_for
 from likewise.pairs.search import Aim, Box, Found, first_guess, merge, search_between, search_within, settle
-from likewise.partitions.parquet import Partition, StoredTable
-from likewise.partitions.scratch import working_room, write_whole
+from likewise.pairs.shelves import shelve, take_down
+from likewise.pairs.shuffling import BUCKET, Sent, read_bucket, shuffle, slices_of, unit_of
+from likewise.partitions.parquet import StoredTable
+from likewise.partitions.scratch import working_room
+from likewise.partitions.surveying import fetch
 from likewise.partitions.workforce import Workforce, workers_of
 
-BUCKET = 2**17  # people, about: two buckets in boxes are some 50 MB
 _SAMPLE_PER_BUCKET = 128
 _PAIRS_AT_ONCE = 8
 
@@ -51,31 +52,36 @@ def audit_partitions(
     n = len(people)
     if n < 2:
         raise InvalidInputError(f"{people.path} must hold at least two people, since pairs are compared; it has {n}.")
-    interview = Interview.of(model, people, metric, predictions, output_range)
+    check_named(predictions)
+    names = columns_under(people, metric, aside=predictions)
+    interview = Interview.of(model, people, names, predictions, output_range)
     with workers_of(cluster) as work, working_room(people.path, scratch) as room:
         n_buckets = -(-n // BUCKET)
-        known, some, said = survey(interview, people, max(SOME, _SAMPLE_PER_BUCKET * n_buckets), work)
-        interview = replace(interview, known=known)
+        size = max(SOME, _SAMPLE_PER_BUCKET * n_buckets)
+        interview, some, said = take_stock(interview, metric, people, size, work)
+        known = interview.known
+        assert known is not None
         weights = metric.weights_of(known.coding)
         points = known.points(some)
         scales = points.scales(weights)
         splits = choose_splits(points.X, said, scales, points.kinds, n_buckets)
-        shuffled = _shuffle(interview, people, splits, sampled_pairs(n), room, work)
-        unit = shuffled.unit
+        pairs = sampled_pairs(n)
+        sent = shuffle(interview, people, splits, np.stack(pairs), room, work)
+        unit = unit_of(sent)
         tolerance = check_tolerance(tolerance, unit)
         chosen = slice(None, None, -(-len(said) // SOME))
         ends = ends_of(known.points(known.table).X)
         bearings = take_bearings(points.X[chosen], said[chosen] / unit, ends, scales / unit, metric.p, points.kinds)
-        found, n_distinct = _search(shuffled, bearings, tolerance / unit, n_worst, room, work)
+        found, n_distinct = _search(sent, unit, bearings, tolerance / unit, n_worst, room, work)
         violations = _tabulate(interview, people, found, unit, scales, work)
-    a, b = shuffled.sample_rows
+    sample = _Sample(sent, pairs, unit)
     return Audit(
         n_pairs=n * (n - 1) // 2,
         n_violations=found.n_violations,
         max_excess=unit * float(found.differences[0] - found.distances[0]) if found.n_violations else 0.0,
         max_ratio=found.max_ratio,
         violations=violations,
-        sample=pd.DataFrame({"difference": shuffled.sample_differences, "distance": weights.distances(a, b)}),
+        sample=pd.DataFrame({"difference": sample.differences, "distance": weights.distances(*sample.rows)}),
         n_samples=n,
         n_distinct=n_distinct,
         n_compared=found.n_compared,
@@ -84,81 +90,28 @@ def audit_partitions(
     )
 
 
-# -- to the buckets --------------------------------------------------------------------------------------------------
-
-
-class _Sent(NamedTuple):
-    """What is left of a partition in memory: where its file is, and where each bucket's people stand in it."""
-
-    file: str
-    n_columns: int
-    starts: IntArray
-    ends: tuple[float, float]
-    probable: bool
-    rows: FloatArray
-    outputs: FloatArray
-
-
 @dataclass(frozen=True, eq=False)
-class _Shuffled:
-    sent: list[_Sent]
-    sample: tuple[IntArray, IntArray]
+class _Sample:
+    """Some pairs, for a picture of all."""
 
-    @property
-    def unit(self) -> float:
-        if self.sent[0].probable:
-            return 1.0
-        return unit_for(max(part.ends[1] for part in self.sent) - min(part.ends[0] for part in self.sent))
+    sent: list[Sent]
+    pairs: tuple[IntArray, IntArray]
+    unit: float
 
     @cached_property
     def _places(self) -> tuple[IntArray, IntArray]:
-        _, places = np.unique(np.stack(self.sample), return_inverse=True)
+        _, places = np.unique(np.stack(self.pairs), return_inverse=True)
         return places.reshape(2, -1)[0], places.reshape(2, -1)[1]
 
     @property
-    def sample_rows(self) -> tuple[FloatArray, FloatArray]:
+    def rows(self) -> tuple[FloatArray, FloatArray]:
         rows, (a, b) = np.concatenate([part.rows for part in self.sent]), self._places
         return rows[a], rows[b]
 
     @property
-    def sample_differences(self) -> FloatArray:
+    def differences(self) -> FloatArray:
         outputs, (a, b) = np.concatenate([part.outputs for part in self.sent]) / self.unit, self._places
         return np.asarray(self.unit * np.abs(outputs[a] - outputs[b]).sum(axis=1))
-
-
-def _shuffle(
-    interview: Interview,
-    people: StoredTable,
-    splits: Splits,
-    sample: tuple[IntArray, IntArray],
-    room: Path,
-    work: Workforce,
-) -> _Shuffled:
-    shares = people.shares(np.stack(sample))
-    return _Shuffled(list(work.map(partial(_send, interview, splits, room), shares)), sample)
-
-
-def _send(interview: Interview, splits: Splits, room: Path, task: tuple[Partition, IntArray]) -> _Sent:
-    """Write the people of a partition in the order of their buckets, equal ones of a batch once."""
-    part, wanted = task
-    blocks, buckets, rows, kept, lowest, highest = [], [], [], [], np.inf, -np.inf
-    for start, frame in part.batches(interview.columns):
-        X, outputs, probable = interview.read(frame)
-        lowest, highest = min(lowest, float(outputs.min())), max(highest, float(outputs.max()))
-        here = wanted[(wanted >= start) & (wanted < start + len(frame))] - start
-        rows.append(X[here, : len(interview.names)])
-        kept.append(outputs[here])
-        groups = groups_of(np.column_stack([np.nan_to_num(X, nan=np.inf), outputs]))
-        whole = np.stack([groups.count, groups.first + start], axis=1)
-        blocks.append(np.column_stack([X[groups.first], outputs[groups.first], whole.view(np.float64)]))
-        buckets.append(splits.place(X[groups.first], outputs[groups.first]))
-    bucket = np.concatenate(buckets)
-    order = np.argsort(bucket, kind="stable")
-    file = room / f"people-{part.start}.npy"
-    write_whole(file, np.concatenate(blocks)[order])
-    starts = np.searchsorted(bucket[order], np.arange(splits.n_buckets + 1))
-    ends = (lowest, highest)
-    return _Sent(str(file), X.shape[1], starts, ends, probable, np.concatenate(rows), np.concatenate(kept))
 
 
 # -- the search ------------------------------------------------------------------------------------------------------
@@ -174,18 +127,12 @@ class _Parcel(NamedTuple):
 
 
 def _search(
-    shuffled: _Shuffled, bearings: Bearings, tolerance: float, n_worst: int, room: Path, work: Workforce
+    sent: list[Sent], unit: float, bearings: Bearings, tolerance: float, n_worst: int, room: Path, work: Workforce
 ) -> tuple[Found, int]:
-    put = partial(_box, shuffled.sent[0].n_columns, shuffled.unit, bearings, tolerance, n_worst, room)
-    slices = np.stack([np.stack([part.starts[:-1], part.starts[1:]], axis=1) for part in shuffled.sent], axis=1)
-    files = [part.file for part in shuffled.sent]
-    tasks = [
-        (bucket, [(file, int(a), int(b)) for file, (a, b) in zip(files, some, strict=True) if b > a])
-        for bucket, some in enumerate(slices)
-    ]
-    boxed = list(work.map(put, [task for task in tasks if task[1]]))
-    for file in files:
-        os.unlink(file)
+    put = partial(_box, sent[0].n_columns, unit, bearings, tolerance, n_worst, room)
+    boxed = list(work.map(put, slices_of(sent)))
+    for part in sent:
+        os.unlink(part.file)
     aim = Aim(tolerance, n_worst, *settle([box.guess for box in boxed], tolerance, n_worst))
     pairs = crossing_pairs([box.outline for box in boxed], bearings, tolerance)
     chunks = (
@@ -209,21 +156,16 @@ def _box(
     task: tuple[int, list[tuple[str, int, int]]],
 ) -> _Parcel:
     """Collapse the equal people of a bucket, and put them in boxes; people keep the positions of their first rows."""
-    bucket, slices = task
-    rows = np.concatenate([np.load(file, mmap_mode="r")[a:b] for file, a, b in slices])
-    first = rows[:, -1].copy().view(np.int64)
-    rows = rows[np.argsort(first, kind="stable")]
-    count, first = rows[:, -2].copy().view(np.int64), rows[:, -1].copy().view(np.int64)
-    groups = groups_of(np.nan_to_num(rows[:, :-2], nan=np.inf))
+    number, slices = task
+    bucket = read_bucket(slices, n_columns)
+    groups = groups_of(np.column_stack([np.nan_to_num(bucket.X, nan=np.inf), bucket.outputs]))
     total = np.zeros(len(groups.first), dtype=np.int64)
-    np.add.at(total, groups.of_row, count)
-    people, outputs = rows[groups.first, :n_columns], rows[groups.first, n_columns:-2] / unit
-    tree = arrange(people, outputs, bearings)
-    box = Box(tree._replace(order=first[groups.first][tree.order]), total[tree.order])
-    file = room / f"bucket-{bucket}.npz"
-    write_whole(file, {name: getattr(box.tree, name) for name in _VARYING} | {"weight": box.weight})
-    top = {name: getattr(tree, name)[0] for name in Outline._fields}
-    return _Parcel(str(file), len(total), first_guess(box, tolerance, n_worst), Outline(**top))
+    np.add.at(total, groups.of_row, bucket.count)
+    tree = arrange(bucket.X[groups.first], bucket.outputs[groups.first] / unit, bearings)
+    box = Box(tree._replace(order=bucket.first[groups.first][tree.order]), total[tree.order])
+    file = room / f"bucket-{number}.npz"
+    shelve(file, box.tree, weight=box.weight)
+    return _Parcel(str(file), len(total), first_guess(box, tolerance, n_worst), outline_of(tree))
 
 
 def _cross(bearings: Bearings, aim: Aim, n_jobs: int | None, task: tuple[str, list[str]]) -> Found:
@@ -238,20 +180,9 @@ def _cross(bearings: Bearings, aim: Aim, n_jobs: int | None, task: tuple[str, li
     return merge(found, aim.n_worst)
 
 
-_SHARED = ("kinds", "n_numbers", "scales", "p", "slopes", "steepness", "slack")
-_VARYING = [name for name in Arranged._fields if name not in _SHARED]
-
-
 def _load(file: str, bearings: Bearings) -> Box:
-    arrays = dict(_arrays(file))
-    weight, arrays["stack_size"] = arrays.pop("weight"), int(arrays["stack_size"])
-    return Box(Arranged(**arrays, **{name: getattr(bearings, name) for name in _SHARED}), weight)
-
-
-@lru_cache(maxsize=2)
-def _arrays(file: str) -> dict[str, Any]:
-    with np.load(file) as stored:
-        return {name: stored[name] for name in stored.files}
+    tree, beside = take_down(file, bearings)
+    return Box(tree, beside["weight"])
 
 
 # -- the result ------------------------------------------------------------------------------------------------------
@@ -262,16 +193,7 @@ def _tabulate(
 ) -> pd.DataFrame:
     assert interview.known is not None
     positions, places = np.unique(found.pairs, return_inverse=True)
-    frames = list(
-        work.map(
-            partial(_fetch, interview.names), [(part, here) for part, here in people.shares(positions) if len(here)]
-        )
-    )
-    table = pd.concat(frames, ignore_index=True) if frames else people.head(interview.names)
+    table = fetch(people, interview.names, positions, work)
     points = interview.known.points(table)
     out = tabulate(points, places.reshape(-1, 2), found, unit, scales)
     return out.assign(row_a=found.pairs[:, 0], row_b=found.pairs[:, 1])
-
-
-def _fetch(names: list[str], task: tuple[Partition, IntArray]) -> pd.DataFrame:
-    return task[0].rows(names, task[1])

@@ -11,7 +11,7 @@ import numpy as np
 
 from likewise._compiling import njit
 from likewise._typing import FloatArray, IntArray
-from likewise.pairs.arranged import Bearings, bound
+from likewise.pairs.arranged import Arranged, Bearings, bound
 
 
 class Outline(NamedTuple):
@@ -23,6 +23,11 @@ class Outline(NamedTuple):
     answer_high: FloatArray
     rest_low: FloatArray
     rest_high: FloatArray
+
+
+def outline_of(tree: Arranged) -> Outline:
+    """The ranges at the root."""
+    return Outline(**{name: getattr(tree, name)[0] for name in Outline._fields})
 
 
 def crossing_pairs(outlines: list[Outline], bearings: Bearings, tolerance: float) -> list[IntArray]:

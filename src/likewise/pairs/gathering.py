@@ -1,4 +1,4 @@
-"""All pairs of people that a metric does not explain, gathered without looking at every pair.
+"""All pairs of people who exceed a metric, gathered without looking at every pair.
 
 Importing this module imports numba; callers do so inside functions.
 """
@@ -11,9 +11,24 @@ import numpy as np
 
 from likewise._compiling import njit
 from likewise._typing import FloatArray, IntArray
-from likewise.pairs.arranged import LEAF, arrange, bound, own_bearings, push_parts, share_out, tasks_within
+from likewise.pairs.arranged import (
+    LEAF,
+    Arranged,
+    arrange,
+    bound,
+    own_bearings,
+    push_parts,
+    share_out,
+    side_by_side,
+    tasks_between,
+    tasks_within,
+)
 from likewise.pairs.points import Kinds
 from likewise.pairs.scans import fill_differences, fill_distances
+from likewise.pairs.search import search
+
+WORST = 2**14
+"""How many pairs are given if there is no room for all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +39,7 @@ class Gathered:
     ----------
     pairs : ndarray of shape (n, 2)
     complete : bool
-        Whether these are all; otherwise there was no more room, and they are some.
+        Whether these are all; otherwise there was no room for them, and they are the worst.
     """
 
     pairs: IntArray
@@ -38,11 +53,10 @@ def gather(
     p: float,
     *,
     tolerance: float,
-    shortfall: float,
     most: int,
     kinds: Kinds | None = None,
 ) -> Gathered:
-    """Gather pairs with ``D < (1 - shortfall) (difference - tolerance)``.
+    """Gather pairs with ``difference - D > tolerance``.
 
     Parameters
     ----------
@@ -50,25 +64,46 @@ def gather(
     outputs : ndarray of shape (n_people, n_outputs)
         The difference of two people is the sum of their absolute differences.
     most : int
-        Room for pairs. Which ones are given if there are more does not depend on the number of threads.
+        Room for pairs.
     kinds : ndarray of shape (n_features,), optional
         As in `likewise.pairs.points`; numbers if not given.
     """
     tree = arrange(X, outputs, own_bearings(X, outputs, scales, p, kinds))
-    each = -(-most // 8)  # pairs are often near each other, and so in few of the lanes
-    lanes = share_out(tasks_within(tree.child), lambda tasks: _gather(tree, tolerance, 1 - shortfall, tasks, each))
-    pairs = np.concatenate([pairs for pairs, _ in lanes])
-    complete = len(pairs) <= most and all(complete for _, complete in lanes)
-    return Gathered(pairs[:: -(-len(pairs) // most)] if len(pairs) else pairs, complete)
+    pairs = gather_within(tree, tolerance, most)
+    if pairs is not None:
+        return Gathered(pairs, True)
+    count = np.ones(len(X), dtype=np.int64)
+    return Gathered(search(X, outputs, count, scales, p, tolerance, min(most, WORST), kinds=kinds).pairs, False)
+
+
+def gather_within(tree: Arranged, tolerance: float, most: int, n_jobs: int | None = None) -> IntArray | None:
+    """Pairs of people of one tree, as `order` names them, shape (n, 2); None if there are more than `most`."""
+    return _run(tree, tasks_within(tree.child), tolerance, most, n_jobs)
+
+
+def gather_between(
+    one: Arranged, other: Arranged, tolerance: float, most: int, n_jobs: int | None = None
+) -> IntArray | None:
+    """The same for pairs of a person of one tree and a person of another, with the same bearings."""
+    both = side_by_side(one, other)
+    return _run(both, tasks_between(both.child, len(one.child)), tolerance, most, n_jobs)
+
+
+def _run(tree: Arranged, tasks: IntArray, tolerance: float, most: int, n_jobs: int | None) -> IntArray | None:
+    count = np.zeros(
+        1, dtype=np.int64
+    )  # of all lanes: threads may lose each other's additions, so it is never too high
+    lanes = share_out(tasks, lambda some: _gather(tree, tolerance, some, most, count), n_jobs)
+    return np.concatenate(lanes) if sum(map(len, lanes)) <= most else None
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _gather(tree, tolerance, share, tasks, most):
+def _gather(tree, tolerance, tasks, most, count):
     (
         columns, answers, rest, order, kinds, n_numbers, scales, p, slopes, steepness, slack, start, stop, child,
         low, high, answer_low, answer_high, rest_low, rest_high, stack_size,
     ) = tree  # fmt: skip
-    pairs = np.empty((min(most, 256), 2), np.int64)
+    pairs = np.empty((256, 2), np.int64)
     stack = np.empty((stack_size, 2), np.int64)
     gap, person = np.empty(len(scales)), np.empty(len(scales))
     answer, remainder = np.empty(len(answers)), np.empty(len(slopes))
@@ -99,15 +134,17 @@ def _gather(tree, tolerance, share, tasks, most):
                 first = i + 1 if a == b else start[b]
                 fill_differences(answers, i, first, stop[b], differences)
                 fill_distances(columns, kinds, scales, p, i, first, stop[b], differences, distances)
+                before = size
                 for j in range(stop[b] - first):
-                    if distances[j] < share * (differences[j] - tolerance):
+                    if differences[j] - distances[j] > tolerance:
                         if size == len(pairs):
-                            if size == most:
-                                return pairs, False
-                            more = np.empty((min(most, 2 * size), 2), np.int64)
+                            more = np.empty((2 * size, 2), np.int64)
                             more[:size] = pairs
                             pairs = more
                         m, o = order[i], order[first + j]
                         pairs[size, 0], pairs[size, 1] = min(m, o), max(m, o)
                         size += 1
-    return pairs[:size].copy(), True
+                count[0] += size - before
+                if count[0] > most:
+                    return pairs[:size].copy()
+    return pairs[:size].copy()

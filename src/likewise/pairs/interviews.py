@@ -5,9 +5,9 @@ A worker sees one partition. What must be known of all of them, such as categori
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,29 +17,42 @@ from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding
+from likewise.metrics.people import People
 from likewise.pairs.points import Points
 from likewise.pairs.population import asked, given
-from likewise.partitions.parquet import Partition, StoredTable
-from likewise.partitions.surveying import digest, digest_all, fixed_sample
+from likewise.partitions.parquet import BATCH, StoredTable
+from likewise.partitions.surveying import fixed_sample, survey
 from likewise.partitions.workforce import Workforce
 
 
 @dataclass(frozen=True, eq=False)
 class Known(Frozen):
-    """How people of a whole table become points: a coding, and a small table that stands for the whole."""
+    """How people of a whole table become points.
 
-    metric: Metric
+    Attributes
+    ----------
+    coding : Coding
+    table : DataFrame
+        A digest, which stands for the whole.
+    metric : Metric, optional
+        Raises where it says nothing of people.
+    """
+
     coding: Coding
     table: pd.DataFrame
+    metric: Metric | None = None
 
     @cached_property
     def gappy(self) -> IntArray:
         """Columns in which numbers are missing for someone."""
-        return np.array(self.metric.people(self.table, self.coding).missing(), dtype=np.int64)
+        return np.array(self._read(self.table).missing(), dtype=np.int64)
 
     def points(self, table: pd.DataFrame) -> Points:
         """Some people as points."""
-        return Points.among(self.metric.people(table, self.coding), self.gappy)
+        return Points.among(self._read(table), self.gappy)
+
+    def _read(self, table: pd.DataFrame) -> People:
+        return People.read(table, self.coding) if self.metric is None else self.metric.people(table, self.coding)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,39 +62,36 @@ class Interview(Frozen):
     Attributes
     ----------
     model : object with predict_proba or predict, or callable, or None
-    metric : Metric
     names : list of str
-        Columns of the metric, in the order of the table.
+        Columns that distances are about, in the order of the table.
     asked : list of str
         Columns that the model is given.
     scores : str or None
         Column with predictions, in place of a model.
     output_range : tuple of float, or None
+    tables : bool
+        Whether a model that names no columns is given tables; otherwise it is given numbers.
     known : Known, or None
         How people become points, once it is known.
     """
 
     model: Any
-    metric: Metric
     names: list[str]
     asked: list[str]
     scores: str | None
     output_range: tuple[float, float] | None
+    tables: bool = True
     known: Known | None = None
 
     @classmethod
-    def of(cls, model: Any, people: StoredTable, metric: Metric, predictions: Any, output_range: Any) -> Interview:
+    def of(
+        cls, model: Any, people: StoredTable, names: list[str], predictions: str | None, output_range: Any
+    ) -> Interview:
         """Find out which columns are needed, and whether they are there."""
-        if predictions is not None and not isinstance(predictions, str):
-            raise InvalidTypeError(
-                "predictions must name a column of the table, if X is a path; got "
-                f"{type(predictions).__name__}. Write them into the table first."
-            )
-        names = columns_under(people, metric, aside=predictions)
         taken = list(getattr(model, "feature_names_in_", names)) if predictions is None else []
         people.check_columns(taken, "which the model needs")
         people.check_columns([] if predictions is None else [predictions], "the predictions")
-        return cls(model, metric, names, taken, predictions, output_range)
+        return cls(model, names, taken, predictions, output_range)
 
     @property
     def columns(self) -> list[str]:
@@ -93,7 +103,7 @@ class Interview(Frozen):
         if self.scores is not None:
             return given(table[self.scores], len(table), self.output_range)
         rows: Any = table[self.asked]
-        if not self.metric.takes_tables and not hasattr(self.model, "feature_names_in_"):
+        if not self.tables and not hasattr(self.model, "feature_names_in_"):
             rows = rows.to_numpy(dtype=np.float64)
         classes = getattr(self.model, "classes_", None)
         if classes is None:
@@ -105,6 +115,15 @@ class Interview(Frozen):
         assert self.known is not None
         outputs, probable = self.outputs(table)
         return self.known.points(table[self.names]).X, outputs, probable
+
+
+def check_named(predictions: Any) -> None:
+    """Raise unless predictions are a column of a table in files."""
+    if predictions is not None and not isinstance(predictions, str):
+        raise InvalidTypeError(
+            "predictions must name a column of the table, if X is a path; got "
+            f"{type(predictions).__name__}. Write them into the table first."
+        )
 
 
 def columns_under(people: StoredTable, metric: Metric, aside: str | None) -> list[str]:
@@ -126,33 +145,14 @@ class _NoClasses:
         )
 
 
-def survey(
-    interview: Interview, people: StoredTable, size: int, work: Workforce
-) -> tuple[Known, pd.DataFrame, FloatArray]:
-    """How people become points; some people (the same always), and what is said about them."""
-    metric, head = interview.metric, people.head(interview.names)
-    numbers = metric.coding(head).is_number
+def take_stock(
+    interview: Interview, metric: Metric, people: StoredTable, size: int, work: Workforce
+) -> tuple[Interview, pd.DataFrame, FloatArray]:
+    """The interview with what must be known of all people; some people (the same always), and what is said of them."""
+    numbers = metric.coding(people.head(interview.names)).is_number
     categories = [name for name, number in zip(interview.names, numbers, strict=True) if not number]
-    shares = people.shares(fixed_sample(len(people), size))
-    seen = list(work.map(partial(_look, interview, categories), shares))
-    table = digest_all((look.table for look in seen), categories)
-    some = pd.concat([look.some for look in seen if len(look.some)], ignore_index=True)
-    return Known(metric, metric.coding(table), table), some, np.concatenate([x.outputs for x in seen if len(x.some)])
-
-
-class _Glance(NamedTuple):
-    table: pd.DataFrame
-    some: pd.DataFrame
-    outputs: FloatArray
-
-
-def _look(interview: Interview, categories: list[str], task: tuple[Partition, IntArray]) -> _Glance:
-    part, chosen = task
-    tables, some = [], []
-    for start, frame in part.batches(interview.columns):
-        tables.append(digest(frame[interview.names], categories))
-        here = chosen[(chosen >= start) & (chosen < start + len(frame))] - start
-        some.append(frame.iloc[here])
-    rows = pd.concat(some, ignore_index=True)
-    outputs = interview.outputs(rows)[0] if len(rows) else np.empty((0, 0))
-    return _Glance(digest_all(tables, categories), rows[interview.names], outputs)
+    chosen = fixed_sample(len(people), size)
+    table, some = survey(people, interview.names, categories, chosen, work, beside=interview.columns)
+    informed = replace(interview, tables=metric.takes_tables, known=Known(metric.coding(table), table, metric))
+    parts = [informed.outputs(some[i : i + BATCH])[0] for i in range(0, len(some), BATCH)]
+    return informed, some[interview.names], np.concatenate(parts)

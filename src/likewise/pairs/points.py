@@ -70,10 +70,7 @@ class Points:
 
     def gaps(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences per column between the people a and b; 1 for different codes."""
-        gap = np.abs(self.X[a] - self.X[b])
-        codes = self.kinds == CODE
-        gap[:, codes] = gap[:, codes] != 0
-        return np.nan_to_num(gap)
+        return gaps_between(self.X[a], self.X[b], self.kinds)
 
     def groups(self, extra: FloatArray | None = None, *, among: BoolArray | None = None) -> Groups:
         """Collapse people with equal rows (in the columns `among`), and equal rows of `extra`."""
@@ -106,6 +103,14 @@ class Points:
         if pd.isna(value):
             return "missing"
         return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def gaps_between(A: FloatArray, B: FloatArray, kinds: Kinds) -> FloatArray:
+    """Differences per column between the people of two arrays, row by row; 1 for different codes."""
+    gap = np.abs(A - B)
+    codes = kinds == CODE
+    gap[:, codes] = gap[:, codes] != 0
+    return np.nan_to_num(gap)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,45 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import IntArray
+from likewise.partitions.parquet import Partition, StoredTable
+from likewise.partitions.workforce import Workforce
+
+
+def survey(
+    people: StoredTable,
+    columns: Sequence[str],
+    categories: Collection[str],
+    chosen: IntArray,
+    work: Workforce,
+    *,
+    beside: Sequence[str] = (),
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A digest of some columns, and those columns and others `beside` them of the people at the positions `chosen`."""
+    seen = list(work.map(partial(_look, columns, categories, beside), people.shares(chosen)))
+    table = digest_all((table for table, _ in seen), categories)
+    return table, pd.concat([some for _, some in seen if len(some)], ignore_index=True)
+
+
+def fetch(people: StoredTable, columns: Sequence[str], positions: IntArray, work: Workforce) -> pd.DataFrame:
+    """The people at some positions, increasing and distinct."""
+    shares = [(part, here) for part, here in people.shares(positions) if len(here)]
+    frames = list(work.map(partial(_rows, columns), shares))
+    return pd.concat(frames, ignore_index=True) if frames else people.head(columns).iloc[:0]
+
+
+def _rows(columns: Sequence[str], task: tuple[Partition, IntArray]) -> pd.DataFrame:
+    return task[0].rows(columns, task[1])
+
+
+def _look(
+    columns: Sequence[str], categories: Collection[str], beside: Sequence[str], task: tuple[Partition, IntArray]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    part, chosen = task
+    tables, some = [], []
+    for start, frame in part.batches(list(dict.fromkeys([*columns, *beside]))):
+        tables.append(digest(frame[list(columns)], categories))
+        some.append(frame.iloc[chosen[(chosen >= start) & (chosen < start + len(frame))] - start])
+    return digest_all(tables, categories), pd.concat(some, ignore_index=True)
 
 
 def digest(table: pd.DataFrame, categories: Collection[str]) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from likewise.metrics.people import People
 from likewise.metrics.tabular import TableMetric
 from likewise.pairs.points import CODE, GAPPY, Points
 from likewise.pairs.population import Population
-from likewise.reveal.feasibility import check_feasible
+from likewise.reveal.crowds import Crowd, Present
 from likewise.reveal.program import MinimalWeights
 
 _MOST_ROUNDS = 200
@@ -138,19 +138,19 @@ def estimate_minimal_metric(
     population = Population.of(model, X, everyone, predictions, output_range)
     distinct = everyone.groups()
     _check_distinct(population, distinct.first, distinct.of_row)
-    points = Points.of(everyone.people.take(distinct.first))
-    outputs = population.outputs[distinct.first]
-    # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
-    low, high = _bounds(upper, fixed, population, p)
-    check_feasible(population, distinct.first, points, outputs, high, p)
+    return _estimate(Present(population, distinct.first), everyone, p, upper, fixed)
 
-    program = MinimalWeights(points, outputs, low, high, p)
+
+def _estimate(crowd: Crowd, template: Points, p: float, upper: Any, fixed: Any) -> MetricEstimate:
+    """Find the weights; `template` has the columns of the crowd and their ends."""
+    # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
+    program = MinimalWeights(crowd, *_bounds(upper, fixed, template, crowd.unit**p), p)
     n_rounds = program.solve_with_cuts(_MOST_ROUNDS, _CURE)
-    metric = _metric(everyone, program.weights * population.unit**p, p)
-    n = len(points)
+    metric = _metric(template, program.weights * crowd.unit**p, p)
+    n = crowd.n_people
     return MetricEstimate(
         metric=metric,
-        active_pairs=_describe(population, distinct.first[program.active()], metric),
+        active_pairs=_describe(crowd, *program.active(), metric),
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
         n_constraints=program.n_constraints,
@@ -214,21 +214,20 @@ def _metric(points: Points, weights: FloatArray, p: float) -> Metric:
     )
 
 
-def _describe(population: Population, pairs: IntArray, metric: Metric) -> pd.DataFrame:
-    points = population.points
-    a, b = pairs.T
+def _describe(crowd: Crowd, pairs: IntArray, differences: FloatArray, metric: Metric) -> pd.DataFrame:
+    rows, places = np.unique(pairs, return_inverse=True)
+    points, (a, b) = crowd.points_at(rows), places.reshape(-1, 2).T
     weights = metric.weights_of(points.people.coding)
     forced = [
         ", ".join(dict.fromkeys(points.name(int(i)) for i in np.flatnonzero(part)))
         for part in points.gaps(a, b) * points.scales(weights)
     ]
-    rows = points.people.rows
     frame = pd.DataFrame(
         {
-            "row_a": a,
-            "row_b": b,
-            "difference": population.differences(a, b),
-            "distance": weights.distances(rows[a], rows[b]),
+            "row_a": pairs[:, 0],
+            "row_b": pairs[:, 1],
+            "difference": crowd.unit * differences,
+            "distance": weights.distances(points.people.rows[a], points.people.rows[b]),
             "forces": pd.Series(forced, dtype=object),
         }
     )
@@ -259,9 +258,8 @@ def _check_distinct(population: Population, first: IntArray, of_row: IntArray) -
         )
 
 
-def _bounds(upper: Any, fixed: Any, population: Population, p: float) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper limits of the weights, for outputs in units."""
-    points, unit = population.points, population.unit**p
+def _bounds(upper: Any, fixed: Any, points: Points, unit: float) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper limits of the weights, in units."""
     codes = points.kinds == CODE
     low, high = np.zeros(len(codes)), np.where(codes, 1.0 / unit, np.inf)
     named: set[int] = set()

@@ -4,67 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from likewise._typing import FloatArray, IntArray
+from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError
-from likewise.pairs.points import CODE, GAPPY, Points, groups_of
-from likewise.pairs.population import Population
-from likewise.reveal.widening import ROUNDING, SHORTFALL
+from likewise.pairs.points import CODE
+from likewise.reveal.crowds import ROUNDING, SHORTFALL, Crowd, Cuts
 
 
-def check_feasible(
-    population: Population, first: IntArray, points: Points, outputs: FloatArray, high: FloatArray, p: float
-) -> None:
+def check_possible(crowd: Crowd, cuts: Cuts, high: FloatArray, p: float) -> None:
     """Raise if some pair exceeds even the largest weights allowed.
 
-    Every weight only helps, so the program is feasible if and only if the upper limits themselves are: the pairs left
-    are those that differ in bounded features alone. `points` and `outputs` are of the distinct people, who stand in
-    the rows `first` of the population; outputs differ by at most 1.
+    Every weight only helps, so there is a metric if and only if the upper limits themselves explain every pair: those
+    that they do not explain differ in bounded features alone.
     """
-    from likewise.pairs.gathering import gather
-
-    free, codes = np.isinf(high), points.kinds == CODE
-    if (free | (codes & (high >= 1))).all():  # distinct people differ somewhere, and each difference explains all
-        return
-    X, kinds, scales = [points.X[:, ~free]], [points.kinds[~free]], [high[~free] ** (1 / p)]
-    # Any difference in a free feature explains all. Those without gaps together are one code.
-    plain = free & (points.kinds != GAPPY)
-    if plain.any():
-        X.append(groups_of(points.X[:, plain]).of_row[:, None].astype(np.float64))
-        kinds.append(np.array([CODE], dtype=np.int8))
-        scales.append(np.ones(1))
-    for i in np.flatnonzero(free & ~plain):
-        values = np.unique(points.X[~np.isnan(points.X[:, i]), i])
-        X.append(points.X[:, [i]])
-        kinds.append(points.kinds[[i]])
-        scales.append(np.array([1 / np.diff(values).min() if len(values) > 1 else 1.0]))
-    found = gather(
-        np.column_stack(X),
-        outputs,
-        np.concatenate(scales),
-        p,
-        tolerance=ROUNDING,
-        shortfall=SHORTFALL,
-        most=10_000,
-        kinds=np.concatenate(kinds),
-    )
-    if len(found.pairs):
-        pairs = np.sort(first[found.pairs], axis=1)
-        raise InvalidInputError(_impossible(population, pairs, found.complete))
+    bounded = ~np.isinf(high)
+    scaled = high[bounded] ** (1 / p) * cuts.gaps[:, bounded]
+    largest = scaled.max(axis=1, initial=1e-300)
+    farthest = largest * ((scaled / largest[:, None]) ** p).sum(axis=1) ** (1 / p)
+    short = farthest < (1 - SHORTFALL) * (cuts.differences - ROUNDING)
+    worst = np.flatnonzero(short & ~(cuts.gaps[:, ~bounded] > 0).any(axis=1))
+    if len(worst):
+        rank = np.lexsort((*cuts.pairs[worst].T[::-1], -cuts.differences[worst]))
+        raise InvalidInputError(_impossible(crowd, cuts.pairs[worst[rank]], cuts.differences[worst[rank]]))
 
 
-def _impossible(population: Population, pairs: IntArray, complete: bool) -> str:
-    points, (a, b) = population.points, pairs.T
-    gap = population.differences(a, b)
-    order = np.arange(len(points.kinds))
+def _impossible(crowd: Crowd, pairs: FloatArray, differences: FloatArray) -> str:
+    shown = pairs[:3]
+    points = crowd.points_at(np.unique(shown))
+    order, places = np.arange(len(points.kinds)), np.searchsorted(np.unique(shown), shown)
     lines = [
-        f"rows {a[k]} and {b[k]} (outputs differ by {gap[k]:.4g}; {points.differing(a[k], b[k], order)})"
-        for k in np.lexsort((b, a, -gap))[:3]
+        f"rows {a} and {b} (outputs differ by {crowd.unit * gap:.4g}; {points.differing(i, j, order)})"
+        for (a, b), (i, j), gap in zip(shown, places, differences, strict=False)
     ]
     cure = "Raise these weights, or audit the model against the metric you have in mind."
-    if (points.kinds == CODE).any() and population.unit > 1:
+    if (crowd.kinds == CODE).any() and crowd.unit > 1:
         cure = "Weights of categories are at most 1: give output_range=(lowest, highest) to have shares of its width."
-    count = f"{len(pairs):,}" if complete else f"more than {len(pairs):,}"
     return (
         "fixed and upper leave no metric: some pairs differ only in bounded features, and these weights do not explain "
-        f"the difference of outputs. Worst of those found ({count}): {'; '.join(lines)}. {cure}"
+        f"the difference of outputs. Worst of those found ({len(pairs):,}): {'; '.join(lines)}. {cure}"
     )

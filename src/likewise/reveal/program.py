@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
-from likewise.errors import InvalidInputError
+from likewise.errors import InvalidInputError, UnsolvedError
 from likewise.pairs.cuts import LiveProgram, PairProgram
 from likewise.pairs.means import mean_powers
-from likewise.pairs.points import CODE, Points
-from likewise.reveal.widening import ROUNDING, SHORTFALL, WideningSearch
+from likewise.pairs.points import CODE
+from likewise.reveal.crowds import ROUNDING, SHORTFALL, Crowd, Cuts
+from likewise.reveal.feasibility import check_possible
+from likewise.reveal.widening import WideningSearch
 
 _PER_ROUND = 500
+_WEIGHED = 2**17  # people whose pairs say what a weight costs
 
 
 class MinimalWeights(PairProgram):
@@ -22,17 +25,16 @@ class MinimalWeights(PairProgram):
     pool that the present weights do not explain enter the program.
     """
 
-    def __init__(self, points: Points, outputs: FloatArray, low: FloatArray, high: FloatArray, p: float) -> None:
-        self.points, self.outputs, self.p, self.low, self.high = points, outputs, p, low, high
-        self.search = WideningSearch(points, outputs, p)
-        columns = np.ascontiguousarray(points.X.T)
-        present = [column[~np.isnan(column)] for column in columns]
-        varies = np.array([len(values) > 0 and np.ptp(values) > 0 for values in present])
-        apart = varies & (points.kinds != CODE)
-        self.scale = np.array([values.std() if own else 1.0 for values, own in zip(present, apart, strict=True)])
-        cost = mean_powers(columns / self.scale[:, None], p, points.kinds)
+    def __init__(self, crowd: Crowd, low: FloatArray, high: FloatArray, p: float) -> None:
+        self.crowd, self.p, self.low, self.high = crowd, p, low, high
+        self.search = WideningSearch(crowd, p)
+        columns = np.ascontiguousarray(crowd.some(min(1.0, _WEIGHED / crowd.n_people)).X.T)
+        self.scale = np.array(
+            [1.0 if kind == CODE else _spread(x) for x, kind in zip(columns, crowd.kinds, strict=True)]
+        )
+        cost = mean_powers(columns / self.scale[:, None], p, crowd.kinds)
         # Any positive costs give a minimal metric; beyond this range, met for large p only, the solver loses digits.
-        cost = np.clip(cost / cost[cost > 0].min(), 1.0, 1e8)
+        cost = np.clip(cost / cost[cost > 0].min(initial=np.inf), 1.0, 1e8)
         self.weights = low.copy()
         with np.errstate(over="ignore", under="ignore"):
             power = self.scale**p
@@ -42,14 +44,14 @@ class MinimalWeights(PairProgram):
                 "p below 50, or other units."
             )
         lower, upper = low * power, high * power
-        upper[~varies] = lower[~varies]  # nothing to explain
+        upper[~crowd.varies] = lower[~crowd.varies]  # nothing to explain
         self._program = LiveProgram(cost, lower, upper, tolerance=1e-10)
         self._u = lower
         self._rows: list[int] = []  # positions in the pool
         self._holders: list[int] = []  # those that stopped the lowering of a weight
         self._pool: IntArray = np.empty((0, 2), dtype=np.int64)
         self._values = np.empty((0, len(cost)))
-        self._needed = np.empty(0)
+        self._differences = np.empty(0)
 
     @property
     def n_constraints(self) -> int:
@@ -62,31 +64,38 @@ class MinimalWeights(PairProgram):
             ratios = (self._values @ self._u) ** (1 / self.p)
             short = np.flatnonzero(ratios < 1 - SHORTFALL)
             if len(short):
-                excess = (1 - ratios[short]) * self._needed[short]
+                excess = (1 - ratios[short]) * self._differences[short]
                 return np.union1d(self._worst(short, -excess), self._worst(short, ratios[short]))
             self._lower()
             scales = self.weights ** (1 / self.p)
             if self.search.covers(scales):
                 return short
-            self._extend(self.search.look(scales, ratios))
+            known = len(self._pool)
+            cuts = self.search.look(scales, ratios)
+            self._extend(cuts)
+            if len(self._pool) == known and not cuts.complete:
+                raise UnsolvedError(
+                    "pairs that are not explained by less than can be computed leave no room for others"
+                )
 
     def _worst(self, positions: IntArray, order_by: FloatArray) -> IntArray:
         ranked = positions[np.argsort(order_by, kind="stable")]
         once = np.unique(self._pool[ranked, 0], return_index=True)[1]
         return ranked[np.sort(once)[:_PER_ROUND]]
 
-    def _extend(self, pairs: IntArray) -> None:
+    def _extend(self, cuts: Cuts) -> None:
         """Put new pairs in the pool."""
-        n = len(self.points)
-        keys, first = np.unique(pairs[:, 0] * n + pairs[:, 1], return_index=True)
-        known = np.isin(keys, self._pool[:, 0] * n + self._pool[:, 1])
-        a, b = pairs[first[~known]].T
-        needed = np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1) - ROUNDING
+        base = 1 + max(cuts.pairs.max(initial=0), self._pool.max(initial=0))
+        keys, first = np.unique(cuts.pairs @ [base, 1], return_index=True)
+        new = first[~np.isin(keys, self._pool @ [base, 1])]
+        cuts = Cuts(cuts.pairs[new], cuts.gaps[new], cuts.differences[new], cuts.complete)
+        check_possible(self.crowd, cuts, self.high, self.p)
+        needed = cuts.differences - ROUNDING
         with np.errstate(over="ignore", under="ignore"):
-            values = np.minimum((self.points.gaps(a, b) / self.scale / needed[:, None]) ** self.p, 1e200)
-        self._pool = np.concatenate([self._pool, np.stack([a, b], axis=1)])
+            values = np.minimum((cuts.gaps / self.scale / needed[:, None]) ** self.p, 1e200)
+        self._pool = np.concatenate([self._pool, cuts.pairs])
         self._values = np.concatenate([self._values, values])
-        self._needed = np.concatenate([self._needed, needed])
+        self._differences = np.concatenate([self._differences, cuts.differences])
 
     def add(self, positions: IntArray) -> int:
         """Add those pairs that are not yet in the program; return how many."""
@@ -126,9 +135,15 @@ class MinimalWeights(PairProgram):
         if self._holders:
             self._set(u)
 
-    def active(self) -> IntArray:
-        """Pairs whose constraints define the solution; shape (n, 2)."""
+    def active(self) -> tuple[IntArray, FloatArray]:
+        """Pairs whose constraints define the solution, as rows of the population, and their differences in units."""
         rows = np.array(self._rows, dtype=np.int64)[self._program.binding()]
         rows = np.union1d(rows, np.array(self._holders, dtype=np.int64))
         tight: IntArray = rows[self._values[rows] @ self._u < (1 + 1e-6) ** self.p]
-        return self._pool[tight]
+        return self._pool[tight], self._differences[tight]
+
+
+def _spread(values: FloatArray) -> float:
+    """The standard deviation of a column, or 1 where it does not vary."""
+    values = values[~np.isnan(values)]
+    return float(values.std()) if len(values) and np.ptp(values) > 0 else 1.0

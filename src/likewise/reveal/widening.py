@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
-from likewise.pairs.points import Points
-
-ROUNDING = 1e-11
-"""As a share of the range of outputs. Below it lie differences of rounding, which no metric should have to explain."""
-
-SHORTFALL = 2e-10
-"""A pair counts as explained at this relative shortfall, a little above what the solver leaves."""
+from likewise.reveal.crowds import ROUNDING, SHORTFALL, Crowd, Cuts, described
 
 LEAST_ROOM = 2**16
 _GROWTH = 8
@@ -21,42 +15,43 @@ _MOST_LOWER = 0.25
 class WideningSearch:
     """All pairs that a metric a little smaller than the present one does not explain, among more and more people.
 
-    People come in a fixed random order. First all pairs of a few are given, then those pairs of eight times as many
-    that the weights found for the few do not explain, and so on (`docs/theory.md` §8). Searching with a metric that is
-    a little smaller than those weights, the `reference`, gives more pairs than needed; in return every metric that is
-    at least as large as the reference is known to explain all other pairs, and often one search of everyone is enough.
+    First all pairs of a few people are given, chosen by what is known of them as if at random; then those pairs of
+    eight times as many that the weights found for the few do not explain, and so on (`docs/theory.md` §8). Searching
+    with a metric that is a little smaller than those weights, the `reference`, gives more pairs than needed; in return
+    every metric that is at least as large as the reference is known to explain all other pairs, and often one search of
+    everyone is enough.
     """
 
-    def __init__(self, points: Points, outputs: FloatArray, p: float) -> None:
-        self.points, self.outputs, self.p = points, outputs, p
-        self._order = np.random.default_rng(0).permutation(len(points))  # a fixed seed: the same people, the same pairs
-        wanted = np.clip(len(points) // 4, LEAST_ROOM, 4 * LEAST_ROOM)
-        self._room = max(1, min(int(wanted), 2**23 // len(points.kinds)))  # pairs wanted from one search
-        self._size, self._sizes = 0, [len(points)]  # people searched, and to be searched
-        while self._sizes[-1] ** 2 > 2 * self._room and self._sizes[-1] > 2 * _GROWTH:
-            self._sizes.append(self._sizes[-1] // _GROWTH)
+    def __init__(self, crowd: Crowd, p: float) -> None:
+        self.crowd, self.p = crowd, p
+        n, n_columns = crowd.n_people, len(crowd.kinds)
+        wanted = np.clip(n // 4, LEAST_ROOM, 4 * LEAST_ROOM)
+        self._room = max(1, min(int(wanted), 2**23 // n_columns))  # pairs wanted from one search
+        self._share, self._shares = 0.0, [1.0]  # of the people: searched, and to be searched
+        while (n * self._shares[-1]) ** 2 > 2 * self._room and n * self._shares[-1] > 2 * _GROWTH:
+            self._shares.append(self._shares[-1] / _GROWTH)
         self._reference: FloatArray | None = None  # None: some pairs are not explained and were not given
 
     def covers(self, scales: FloatArray) -> bool:
         """Whether every pair that these scales do not explain has been given."""
-        everyone = self._size == len(self._order)
+        everyone = self._share == 1
         return everyone and self._reference is not None and bool((scales >= self._reference).all())
 
-    def look(self, scales: FloatArray, ratios: FloatArray) -> IntArray:
-        """Give the next pairs, near these scales; shape (n, 2).
+    def look(self, scales: FloatArray, ratios: FloatArray) -> Cuts:
+        """Give the next pairs, near these scales.
 
         `ratios` are ``D / difference`` of the pairs given so far: how many of them are just above 1 tells how much
         smaller the reference may be.
         """
-        before = self._size
+        before = self._share
         if before == 0:
-            self._size = self._sizes.pop()
-            return self._gather(np.zeros_like(scales))
-        if self._reference is not None and self._sizes:
-            self._size = self._sizes.pop()
-        lower = self._lower(ratios, (self._size / before) ** 2)
-        pairs = self._gather((1 - lower) * scales)
-        return self._gather(scales) if lower and self._reference is None else pairs
+            self._share = self._shares.pop()
+            return self._search(np.zeros_like(scales))
+        if self._reference is not None and self._shares:
+            self._share = self._shares.pop()
+        lower = self._lower(ratios, (self._share / before) ** 2)
+        cuts = self._search((1 - lower) * scales)
+        return self._search(scales) if lower and not cuts.complete else cuts
 
     def _lower(self, ratios: FloatArray, growth: float) -> float:
         """By how much the reference may be smaller for as many pairs as there is room for."""
@@ -66,30 +61,18 @@ class WideningSearch:
         lower = 1 - 1 / max(1.0, float(np.partition(ratios, rank)[rank]))
         return min(lower, _MOST_LOWER) if lower > 1e-6 else 0.0
 
-    def _gather(self, reference: FloatArray) -> IntArray:
-        from likewise.pairs.gathering import gather
-
-        people = self._order[: self._size]
-        found = gather(
-            self.points.X[people],
-            self.outputs[people],
-            reference,
-            self.p,
-            tolerance=ROUNDING,
-            shortfall=SHORTFALL,
-            most=4 * self._room,
-            kinds=self.points.kinds,
-        )
-        self._reference = reference if found.complete else None
-        return np.sort(people[found.pairs], axis=1)
+    def _search(self, reference: FloatArray) -> Cuts:
+        cuts = self.crowd.unexplained(self._share, reference, self.p, 4 * self._room)
+        self._reference = reference if cuts.complete else None
+        return cuts
 
 
 class EveryPair:
     """Looks at every pair in every round: what `WideningSearch` is tested and measured against."""
 
-    def __init__(self, points: Points, outputs: FloatArray, p: float) -> None:
-        self.kinds, self.p = points.kinds, p
-        self._columns, self._answers = np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T)
+    def __init__(self, crowd: Crowd, p: float) -> None:
+        self.people, self.kinds, self.p = crowd.some(1.0), crowd.kinds, p
+        self._columns, self._answers = (np.ascontiguousarray(lines.T) for lines in self.people[:2])
         self._pairs: IntArray = np.empty((0, 2), dtype=np.int64)
 
     def covers(self, scales: FloatArray) -> bool:
@@ -102,6 +85,6 @@ class EveryPair:
         # Weights are lowered until a pair is at the shortfall; rounding must not put it beyond.
         return bool(ratio.min() >= 1 - 1.001 * SHORTFALL)
 
-    def look(self, scales: FloatArray, ratios: FloatArray) -> IntArray:
+    def look(self, scales: FloatArray, ratios: FloatArray) -> Cuts:
         """Give for each person the partner who exceeds the distance most, by excess and by ratio."""
-        return self._pairs
+        return described(self.people, self._pairs, self.kinds, complete=False)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._rules import check_rules
-from likewise._typing import FloatArray, IntArray
+from likewise._typing import FloatArray
 from likewise.enforce.additive.assembling import Plan, Wishes
 from likewise.enforce.additive.bins import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
 from likewise.enforce.additive.on_disk import FiledObjective, Ground, write_block
@@ -25,7 +25,7 @@ from likewise.metrics.people import People, spread
 from likewise.pairs.interviews import columns_under
 from likewise.partitions.parquet import Partition, StoredTable
 from likewise.partitions.scratch import working_room
-from likewise.partitions.surveying import digest, digest_all
+from likewise.partitions.surveying import survey
 from likewise.partitions.workforce import Workforce, workers_of
 
 _SHOWN = 5000
@@ -97,11 +97,6 @@ class FitsPartitions:
         return self
 
 
-class _Look(NamedTuple):
-    table: pd.DataFrame
-    some: pd.DataFrame
-
-
 def _survey(
     model: Any, people: StoredTable, metric: Any, names: list[str], target: str, work: Workforce
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -109,19 +104,8 @@ def _survey(
     numbers = metric.coding(people.head(names)).is_number
     categories = [name for name, number in zip(names, numbers, strict=True) if not number]
     categories += [target] if model._classify else []
-    shares = people.shares(knot_sample(len(people)))
-    seen = list(work.map(partial(_look, names, target, categories), shares))
-    table = digest_all((look.table for look in seen), categories)
-    return table, pd.concat([look.some for look in seen if len(look.some)], ignore_index=True)
-
-
-def _look(names: list[str], target: str, categories: list[str], task: tuple[Partition, IntArray]) -> _Look:
-    part, chosen = task
-    tables, some = [], []
-    for start, frame in part.batches([*names, target]):
-        tables.append(digest(frame, categories))
-        some.append(frame.iloc[chosen[(chosen >= start) & (chosen < start + len(frame))] - start][names])
-    return _Look(digest_all(tables, categories), pd.concat(some, ignore_index=True))
+    table, some = survey(people, [*names, target], categories, knot_sample(len(people)), work)
+    return table, some[names]
 
 
 def _parts(plan: Plan, some: FloatArray, telling: FloatArray, n_people: int, max_knots: int) -> list[Part]:

@@ -10,6 +10,7 @@ import numpy as np
 from likewise._typing import FloatArray, IntArray
 from likewise.enforce.additive.blocks import solve_any
 from likewise.enforce.additive.fitting import Objective
+from likewise.pairs.marks import content_marks
 
 PENALTIES = tuple(10.0**-k for k in range(1, 6))
 _N_FOLDS = 5
@@ -58,20 +59,7 @@ def content_folds(rows: FloatArray, target: FloatArray, seed: int) -> IntArray:
     target : ndarray of shape (n_functions, n_samples)
     seed : int
     """
-    mixed = np.full(len(rows), seed % 2**64, dtype=np.uint64)
-    for column in (*rows.T, *target):
-        # One pattern of bits for 0 and one for a missing number.
-        bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64)
-        mixed = _mix(mixed ^ bits)
-    return (mixed % np.uint64(_N_FOLDS)).astype(np.int64)
-
-
-def _mix(z: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """The finaliser of splitmix64: every bit of the result depends on every bit."""
-    z = z + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    return (content_marks((*rows.T, *target), seed) % np.uint64(_N_FOLDS)).astype(np.int64)
 
 
 def _can_learn(problem: Objective) -> bool:
