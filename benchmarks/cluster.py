@@ -1,4 +1,4 @@
-"""Audits and fits of tables in partitions on a local Dask cluster of two workers, up to ten million people."""
+"""Audits, minimal metrics and fits of tables in partitions on a local Dask cluster, up to ten million people."""
 
 import math
 import os
@@ -13,7 +13,7 @@ PER_FILE = 250_000
 
 def run() -> str:
     rows, last = [], {}
-    for what in ("audit", "fit"):
+    for what in ("audit", "estimate", "fit"):
         for n in PEOPLE:
             wall, cpu, *memory = _measure(what, n)
             growth = f"n^{math.log(cpu / last[what][1]) / math.log(n / last[what][0]):.2f}" if what in last else ""
@@ -23,8 +23,8 @@ def run() -> str:
     return (
         "## Tables in partitions, on a cluster\n\n"
         "A local Dask cluster of two worker processes with one thread and a limit of 1 GB each; people as for `audit` "
-        f"above, in Parquet files of {PER_FILE:,} people. `fit` is `AdditiveClassifier.fit_partitions` with a given "
-        "penalty. Processor time is that of both workers, and memory the most that each process ever held. Allowed at "
+        f"above, in Parquet files of {PER_FILE:,} people. `estimate` is `estimate_minimal_metric` with "
+        "p = 1, `fit` is `AdditiveClassifier.fit_partitions` with a given penalty. Processor time is that of both workers, and memory the most that each process ever held. Allowed at "
         "ten million: 1 GB per worker.\n\n"
         "| work | people | time | processor time | growth | each worker held | the client held |\n"
         "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n"
@@ -64,7 +64,7 @@ def measure(what: str, n: int) -> None:
     import distributed
     import numpy as np
 
-    from likewise import AdditiveClassifier, WeightedLp, audit
+    from likewise import AdditiveClassifier, WeightedLp, audit, estimate_minimal_metric
 
     metric = WeightedLp(dict(zip("abcde", 1.5 * np.abs([1.0, -0.5, 0.3, 0.2, 0.7]) / 4, strict=True)))
     with tempfile.TemporaryDirectory() as place:
@@ -87,6 +87,11 @@ def measure(what: str, n: int) -> None:
             if what == "audit":
                 found = audit(None, people, metric, predictions="score", cluster=client)
                 print(found.coverage, file=sys.stderr)
+            elif what == "estimate":
+                found = estimate_minimal_metric(
+                    None, people, predictions="score", columns=list("abcde"), cluster=client
+                )
+                print(found.metric, found.n_rounds, file=sys.stderr)
             else:
                 model = AdditiveClassifier(metric, penalty=1e-3)
                 model.fit_partitions(people, "outcome", cluster=client)

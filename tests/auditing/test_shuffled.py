@@ -16,6 +16,7 @@ from sklearn.svm import LinearSVC
 
 from likewise import AdditiveRegressor, FileError, InvalidInputError, InvalidTypeError, TableMetric, WeightedLp, audit
 from likewise.auditing import shuffled
+from likewise.pairs import shelves
 from likewise.pairs.buckets import choose_splits
 
 
@@ -139,8 +140,8 @@ def test_control_a_pair_of_buckets_that_is_not_searched_is_missed(tmp_path, monk
     metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
     monkeypatch.setattr(shuffled, "BUCKET", 50)
     whole = audit(None, place, metric, predictions="score")
-    original = shuffled.crossing_pairs
-    monkeypatch.setattr(shuffled, "crossing_pairs", lambda *given: [x[:1] for x in original(*given)])
+    original = shelves.crossing_pairs
+    monkeypatch.setattr(shelves, "crossing_pairs", lambda *given: [x[:1] for x in original(*given)])
     assert audit(None, place, metric, predictions="score").n_violations < whole.n_violations
 
 
@@ -151,13 +152,13 @@ def test_bounds_leave_out_pairs_of_buckets(tmp_path, monkeypatch):
     place = write(people, tmp_path / "people", [1000, 1000])
     monkeypatch.setattr(shuffled, "BUCKET", 100)
     searched = []
-    original = shuffled.crossing_pairs
+    original = shelves.crossing_pairs
 
     def counted(*given):
         searched.extend(original(*given))
         return searched
 
-    monkeypatch.setattr(shuffled, "crossing_pairs", counted)
+    monkeypatch.setattr(shelves, "crossing_pairs", counted)
     assert audit(None, place, WeightedLp({"a": 1.0}), predictions="score").n_violations == 0
     n_buckets = len(searched)
     assert n_buckets > 15

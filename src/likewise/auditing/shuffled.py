@@ -22,19 +22,18 @@ from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
 from likewise.pairs.arranged import SOME, Bearings, arrange, ends_of, take_bearings
 from likewise.pairs.buckets import choose_splits
-from likewise.pairs.crossing import Outline, crossing_pairs, outline_of
+from likewise.pairs.crossing import Outline, outline_of
 from likewise.pairs.interviews import Interview, check_named, columns_under, take_stock
 from likewise.pairs.points import groups_of
-from likewise.pairs.search import Aim, Box, Found, first_guess, merge, search_between, search_within, settle
-from likewise.pairs.shelves import shelve, take_down
-from likewise.pairs.shuffling import BUCKET, Sent, read_bucket, shuffle, slices_of, unit_of
+from likewise.pairs.search import Aim, Box, Found, first_guess, merge, settle
+from likewise.pairs.sending import BUCKET, Sent, read_bucket, shuffle, slices_of, unit_of
+from likewise.pairs.shelves import search_shelves, shelve, tasks_among
 from likewise.partitions.parquet import StoredTable
 from likewise.partitions.scratch import working_room
 from likewise.partitions.surveying import fetch
 from likewise.partitions.workforce import Workforce, workers_of
 
 _SAMPLE_PER_BUCKET = 128
-_PAIRS_AT_ONCE = 8
 
 
 def audit_partitions(
@@ -134,14 +133,10 @@ def _search(
     for part in sent:
         os.unlink(part.file)
     aim = Aim(tolerance, n_worst, *settle([box.guess for box in boxed], tolerance, n_worst))
-    pairs = crossing_pairs([box.outline for box in boxed], bearings, tolerance)
-    chunks = (
-        (boxed[a].file, [boxed[b].file for b in others[i : i + _PAIRS_AT_ONCE]])
-        for a, others in enumerate(pairs)
-        for i in range(0, len(others), _PAIRS_AT_ONCE)
-    )
+    files, outlines = [box.file for box in boxed], [box.outline for box in boxed]
+    tasks = tasks_among(files, outlines, bearings, tolerance)
     parts: list[Found] = []
-    for found in work.map(partial(_cross, bearings, aim, work.n_jobs), chunks):
+    for found in work.map(partial(search_shelves, bearings, aim, work.n_jobs), tasks):
         parts = [merge([*parts, found], n_worst)]
     return parts[0], sum(box.n_people for box in boxed)
 
@@ -160,29 +155,11 @@ def _box(
     bucket = read_bucket(slices, n_columns)
     groups = groups_of(np.column_stack([np.nan_to_num(bucket.X, nan=np.inf), bucket.outputs]))
     total = np.zeros(len(groups.first), dtype=np.int64)
-    np.add.at(total, groups.of_row, bucket.count)
+    np.add.at(total, groups.of_row, bucket.times)
     tree = arrange(bucket.X[groups.first], bucket.outputs[groups.first] / unit, bearings)
     box = Box(tree._replace(order=bucket.first[groups.first][tree.order]), total[tree.order])
-    file = room / f"bucket-{number}.npz"
-    shelve(file, box.tree, weight=box.weight)
-    return _Parcel(str(file), len(total), first_guess(box, tolerance, n_worst), outline_of(tree))
-
-
-def _cross(bearings: Bearings, aim: Aim, n_jobs: int | None, task: tuple[str, list[str]]) -> Found:
-    """Search one bucket against others, or itself."""
-    one = _load(task[0], bearings)
-    found = [
-        search_within(one, aim, n_jobs=n_jobs)
-        if other == task[0]
-        else search_between(one, _load(other, bearings), aim, n_jobs=n_jobs)
-        for other in task[1]
-    ]
-    return merge(found, aim.n_worst)
-
-
-def _load(file: str, bearings: Bearings) -> Box:
-    tree, beside = take_down(file, bearings)
-    return Box(tree, beside["weight"])
+    file = shelve(room / f"bucket-{number}.npz", box)
+    return _Parcel(file, len(total), first_guess(box, tolerance, n_worst), outline_of(tree))
 
 
 # -- the result ------------------------------------------------------------------------------------------------------

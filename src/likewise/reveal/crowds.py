@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,20 @@ ROUNDING = 1e-11
 """As a share of the range of outputs. Below it lie differences of rounding, which no metric should have to explain."""
 
 
+TOLERANCE = (1 - SHORTFALL) * ROUNDING
+"""By how much differences of `lowered` outputs may exceed the distance."""
+
+
 class Some(NamedTuple):
     """Some people, in the order of their rows in the population."""
 
     X: FloatArray
     outputs: FloatArray
     rows: IntArray
+
+    def take(self, kept: Any) -> Some:
+        """Some of these."""
+        return Some(self.X[kept], self.outputs[kept], self.rows[kept])
 
 
 class Cuts(NamedTuple):
@@ -102,8 +110,7 @@ def chosen(people: Some, marks: Marks, share: float) -> Some:
     """Those people whose marks are in the lowest share of all marks."""
     if share >= 1:
         return people
-    kept = marks < np.uint64(int(share * 2**64))
-    return Some(*(lines[kept] for lines in people))
+    return people.take(marks < np.uint64(int(share * 2**64)))
 
 
 def cuts_among(people: Some, scales: FloatArray, p: float, kinds: Kinds, most: int) -> Cuts:
@@ -114,9 +121,6 @@ def cuts_among(people: Some, scales: FloatArray, p: float, kinds: Kinds, most: i
         return described(people, np.empty((0, 2), dtype=np.int64), kinds, complete=True)
     found = gather(people.X, lowered(people.outputs), scales, p, tolerance=TOLERANCE, most=most, kinds=kinds)
     return described(people, found.pairs, kinds, complete=found.complete)
-
-
-TOLERANCE = (1 - SHORTFALL) * ROUNDING
 
 
 def lowered(outputs: FloatArray) -> FloatArray:

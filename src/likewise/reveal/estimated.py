@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray, IntArray
-from likewise.errors import InvalidInputError, InvalidTypeError
+from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
-from likewise.metrics.coding import ArrayCoding, TableCoding, as_frame, is_table
+from likewise.metrics.coding import ArrayCoding
 from likewise.metrics.lp import WeightedLp
-from likewise.metrics.people import People
 from likewise.metrics.tabular import TableMetric
 from likewise.pairs.points import CODE, GAPPY, Points
 from likewise.pairs.population import Population
+from likewise.partitions.parquet import StoredTable
+from likewise.partitions.scratch import working_room
+from likewise.partitions.workforce import workers_of
 from likewise.reveal.crowds import Crowd, Present
+from likewise.reveal.intake import read_people
 from likewise.reveal.program import MinimalWeights
 
 _MOST_ROUNDS = 200
@@ -64,14 +69,18 @@ def estimate_minimal_metric(
     output_range: tuple[float, float] | None = None,
     upper: Mapping[Any, float] | None = None,
     fixed: Mapping[Any, float] | None = None,
+    columns: Sequence[str] | None = None,
+    cluster: Any = None,
+    scratch: Any = None,
 ) -> MetricEstimate:
     """Smallest weighted Lp metric under which a model treats the people in `X` alike.
 
     Solves ``min c.w`` under ``sum_i w_i |x_ai - x_bi|^p >= difference(a, b)^p`` for all pairs (a, b) of people,
-    where ``c_i`` is the mean of ``|x_ai - x_bi|^p``: of all metrics that no pair in `X` exceeds and whose weights
-    cannot be lowered, the one with the smallest mean ``D^p`` (nearly so for p that is not whole, or above 16). Pairs
-    enter the program as a search finds them violated, which looks at few (`docs/theory.md` §8). In a table,
-    ``|x_ai - x_bi|`` is 1 for different categories, and their weight at most 1.
+    where ``c_i`` is the mean of ``|x_ai - x_bi|^p`` (among more than 131,072 people, that of about as many): of all
+    metrics that no pair in `X` exceeds and whose weights cannot be lowered, the one with the smallest mean ``D^p``
+    (nearly so for p that is not whole, or above 16). Pairs enter the program as a search finds them violated, which
+    looks at few (`docs/theory.md` §8). In a table, ``|x_ai - x_bi|`` is 1 for different categories, and their weight at
+    most 1.
 
     Parameters
     ----------
@@ -82,6 +91,9 @@ def estimate_minimal_metric(
         Or a table (pandas, polars or pyarrow) with categories, which the model is given as a pandas DataFrame. A
         missing number is a category of its own: what its absence weighs is in ``metric.missing``, and
         where no number is missing in `X` the metric refuses people with one missing.
+        Or the path of a Parquet file, or of a directory of them, of any size: people are then put in buckets on disk,
+        and pairs of buckets are searched one after the other, or by many machines. The result is that of a table in
+        memory, to the last bit.
     p : float, default=1
         Any finite number >= 1; 1 for tables with categories. Above 7 the linear program may be too badly scaled to be
         solved, which is then said.
@@ -89,7 +101,7 @@ def estimate_minimal_metric(
         Columns whose values are equal or not. None takes those of text, categories and truth values.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Probabilities to use in place of the model's answers, or numbers within `output_range`; `model` may then be
-        None.
+        None. For a path, the name of the column that holds them.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
         `audit` take them; otherwise they are in the unit of the output.
@@ -98,6 +110,14 @@ def estimate_minimal_metric(
     fixed : mapping from feature name or position to weight, optional
         Weights are these: ``fixed={"race": 0}`` asks what the metric would be if race must not matter. A number
         that is the name of a column is taken as such.
+    columns : sequence of str, optional
+        For a path: the columns that distances are about. None takes those that the model has learned from, or all but
+        the predictions.
+    cluster : str or distributed.Client, optional
+        For a path: a Dask cluster, or the address of its scheduler, whose workers do the search. None is this process.
+    scratch : path-like, optional
+        For a path: directory for the buckets, which takes about five times the size of the numbers and is
+        empty at the end; every worker must be able to write there. None is the directory in which the table is.
 
     Returns
     -------
@@ -128,17 +148,47 @@ def estimate_minimal_metric(
     TableMetric(numeric: age=0.02; mismatch: region=0.3; p=1)
     """
     p = _check_finite_p(p)
-    everyone = Points.of(_people(X, categorical))
-    if p != 1 and (everyone.kinds == CODE).any():
+    if isinstance(X, (str, PathLike)):
+        asked = (model, columns, categorical, predictions, output_range)
+        return _estimate_partitions(StoredTable(Path(X)), p, asked, upper, fixed, cluster, scratch)
+    if columns is not None or cluster is not None or scratch is not None:
+        raise InvalidInputError(
+            "columns, cluster and scratch are for a table in Parquet files, given by its path; X is in memory. Write "
+            "it with X.to_parquet, or leave them out."
+        )
+    everyone = Points.of(read_people(X, categorical))
+    _check_power(p, everyone)
+    population = Population.of(model, X, everyone, predictions, output_range)
+    distinct = everyone.groups()
+    gap = population.differences(np.arange(len(everyone)), distinct.first[distinct.of_row])
+    worst = int(gap.argmax())
+    crowd = Present(population, distinct.first)
+    _check_distinct(crowd, float(gap[worst]), (int(distinct.first[distinct.of_row[worst]]), worst), len(everyone))
+    return _estimate(crowd, everyone, p, upper, fixed)
+
+
+def _estimate_partitions(
+    people: StoredTable, p: float, asked: tuple[Any, ...], upper: Any, fixed: Any, cluster: Any, scratch: Any
+) -> MetricEstimate:
+    from likewise.reveal.dispersed import disperse
+
+    if len(people) < 2:
+        raise InvalidInputError(f"{people.path} must hold at least two people; it has {len(people)}.")
+    with workers_of(cluster) as work, working_room(people.path, scratch) as room:
+        crowd = disperse(people, *asked, room=room, work=work)
+        _check_power(p, crowd.template)
+        worst = max(crowd.buckets, key=lambda bucket: (bucket.largest_gap, -bucket.equal_rows[1]))
+        _check_distinct(crowd, crowd.unit * worst.largest_gap, worst.equal_rows, len(people))
+        return _estimate(crowd, crowd.template, p, upper, fixed)
+
+
+def _check_power(p: float, points: Points) -> None:
+    if p != 1 and (points.kinds == CODE).any():
         raise InvalidInputError(
             f"p must be 1 for a table with categories or missing numbers; got {p:g}. Their weights are added outside "
             "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, that a pair is explained is not a "
             "linear constraint on the weights, and there is no linear program to solve."
         )
-    population = Population.of(model, X, everyone, predictions, output_range)
-    distinct = everyone.groups()
-    _check_distinct(population, distinct.first, distinct.of_row)
-    return _estimate(Present(population, distinct.first), everyone, p, upper, fixed)
 
 
 def _estimate(crowd: Crowd, template: Points, p: float, upper: Any, fixed: Any) -> MetricEstimate:
@@ -154,42 +204,6 @@ def _estimate(crowd: Crowd, template: Points, p: float, upper: Any, fixed: Any) 
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
         n_constraints=program.n_constraints,
-    )
-
-
-def _people(X: Any, categorical: Sequence[Any] | None) -> People:
-    """A matrix of numbers where that says all; otherwise a table, whose columns are told apart by type."""
-    if not is_table(X):
-        if categorical is not None:
-            raise InvalidTypeError(f"categorical names columns, so X must be a table; got {type(X).__name__}.")
-        return _numbers(X, None)
-    frame = as_frame(X)
-    names = list(frame.columns)
-    if categorical is None:
-        chosen = [name for name in names if _is_categorical(frame[name])]
-        if not chosen and not frame.isna().any(axis=None):
-            return _numbers(frame, tuple(names))
-    else:
-        chosen = list(categorical)
-        if isinstance(categorical, str) or not all(name in names for name in chosen):
-            raise InvalidInputError(f"categorical must list columns of X, {names}; got {categorical!r}.")
-    return People.read(frame, TableCoding.learn(frame, [name for name in names if name not in chosen], chosen))
-
-
-def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
-    shape = np.shape(X)
-    if len(shape) != 2 or shape[1] == 0:
-        raise InvalidInputError(f"X must be a table of people and features, (n_samples, n_features); got {shape}.")
-    return People.read(X, ArrayCoding(shape[1], names))
-
-
-def _is_categorical(column: pd.Series[Any]) -> bool:
-    kind = column.dtype
-    return bool(
-        isinstance(kind, pd.CategoricalDtype)
-        or pd.api.types.is_bool_dtype(kind)
-        or pd.api.types.is_object_dtype(kind)
-        or pd.api.types.is_string_dtype(kind)
     )
 
 
@@ -245,15 +259,14 @@ def _check_finite_p(p: Any) -> float:
     return float(p)
 
 
-def _check_distinct(population: Population, first: IntArray, of_row: IntArray) -> None:
-    if len(first) < 2:
-        raise InvalidInputError(f"X must hold at least two distinct rows; all {len(of_row)} rows are equal.")
-    gap = population.differences(np.arange(len(of_row)), first[of_row])
-    worst = int(gap.argmax())
-    if gap[worst] > 1e-9 * population.unit:  # rows of one batch may be rounded differently
+def _check_distinct(crowd: Crowd, gap: float, rows: tuple[int, int], n_people: int) -> None:
+    """Raise if all people are equal, or if equal ones, in these rows, have outputs that differ by this gap."""
+    if crowd.n_people < 2:
+        raise InvalidInputError(f"X must hold at least two distinct rows; all {n_people} rows are equal.")
+    if gap > 1e-9 * crowd.unit:  # rows of one batch may be rounded differently
         raise InvalidInputError(
-            f"Equal people must have equal outputs, or no metric exists; rows {first[of_row[worst]]} and {worst} of X "
-            f"are equal and their outputs differ by {gap[worst]:.3g}. Use a deterministic model, or add "
+            f"Equal people must have equal outputs, or no metric exists; rows {rows[0]} and {rows[1]} of X "
+            f"are equal and their outputs differ by {gap:.3g}. Use a deterministic model, or add "
             "the feature that tells these people apart."
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
 from likewise.pairs.points import CODE
 from likewise.reveal.crowds import ROUNDING, SHORTFALL, Crowd, Cuts
@@ -27,7 +27,7 @@ def check_possible(crowd: Crowd, cuts: Cuts, high: FloatArray, p: float) -> None
         raise InvalidInputError(_impossible(crowd, cuts.pairs[worst[rank]], cuts.differences[worst[rank]]))
 
 
-def _impossible(crowd: Crowd, pairs: FloatArray, differences: FloatArray) -> str:
+def _impossible(crowd: Crowd, pairs: IntArray, differences: FloatArray) -> str:
     shown = pairs[:3]
     points = crowd.points_at(np.unique(shown))
     order, places = np.arange(len(points.kinds)), np.searchsorted(np.unique(shown), shown)

@@ -37,11 +37,11 @@ class Sent(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """People in the order of their positions; each stands for `count` equal ones, of whom it is the first."""
+    """People in the order of their positions; each stands for `times` equal ones, of whom it is the first."""
 
     X: FloatArray
     outputs: FloatArray
-    count: IntArray
+    times: IntArray
     first: IntArray
 
 
