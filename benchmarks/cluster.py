@@ -23,9 +23,9 @@ def run() -> str:
     return (
         "## Tables in partitions, on a cluster\n\n"
         "A local Dask cluster of two worker processes with one thread and a limit of 1 GB each; people as for `audit` "
-        f"above, in Parquet files of {PER_FILE:,} people. `estimate` is `estimate_minimal_metric` with "
-        "p = 1, `fit` is `AdditiveClassifier.fit_partitions` with a given penalty. Processor time is that of both workers, and memory the most that each process ever held. Allowed at "
-        "ten million: 1 GB per worker.\n\n"
+        f"above, in Parquet files of {PER_FILE:,} people. `estimate` is `estimate_minimal_metric` with p = 1, `fit` is "
+        "`AdditiveClassifier.fit_partitions` with a given penalty. Processor time is that of both workers, and memory "
+        "the most that each process ever held. Allowed at ten million: 1 GB per worker.\n\n"
         "| work | people | time | processor time | growth | each worker held | the client held |\n"
         "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n"
     )
