@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from likewise import SmoothedClassifier, TableMetric
 from likewise.app.files import save_model
-from likewise.app.scale import Order, score_file
+from likewise.app.scale import Order, score_file, uniform_from
 from likewise.errors import FileError
 from likewise.models.pipelines import table_model
 
@@ -26,6 +26,13 @@ PEOPLE = pd.DataFrame(
         "race": RNG.choice(["x", "y"], N),
     }
 )
+
+
+def test_no_digest_stands_for_1_which_would_draw_an_outcome_of_probability_0(model):
+    highest = uniform_from(b"\xff" * 8)
+    assert highest == 1 - 2.0**-53
+    assert model.outcomes_at(np.array([[1.0, 0.0]]), highest) == [model.classes_[0]]
+    assert model.outcomes_at(np.array([[1.0, 0.0]]), np.ones(1)) == [model.classes_[1]]  # the control
 
 
 @pytest.fixture(scope="module")

@@ -87,8 +87,18 @@ def keyed_decisions(model: Any, people: pd.DataFrame, probabilities: FloatArray,
     """
     seen = np.ascontiguousarray(model.visible_rows(people))
     digests = [hmac.new(key, row.tobytes(), hashlib.blake2b).digest()[:8] for row in seen]
-    uniform = np.frombuffer(b"".join(digests), dtype="<u8") / 2.0**64
-    return model.outcomes_at(probabilities, uniform)  # type: ignore[no-any-return]
+    return model.outcomes_at(probabilities, uniform_from(b"".join(digests)))  # type: ignore[no-any-return]
+
+
+def uniform_from(digests: bytes) -> FloatArray:
+    """Numbers from 0 to below 1, of 53 bits each, from 8 bytes each: 64 bits would be rounded to 1 now and then.
+
+    Examples
+    --------
+    >>> uniform_from(bytes(7) + bytes([128]) + bytes(8))
+    array([0.5, 0. ])
+    """
+    return (np.frombuffer(digests, dtype="<u8") >> np.uint64(11)) / 2.0**53
 
 
 def score_file(
