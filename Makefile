@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs wheel bench attack planted fuzz clean
+.PHONY: demo test lint docs wheel lowest bench attack planted fuzz clean
 
 demo: $(READY)
 	$(BIN)/likewise demo
@@ -29,6 +29,11 @@ wheel: $(READY)
 	$(BIN)/python -m build --outdir dist .
 	PYTHON=$(PYTHON) .ci/wheel dist
 
+# The tests with the lowest versions that pyproject.toml allows, in an environment of their own that needs Python 3.11.
+# LOWEST_TESTS="tests/app -x" runs some of them.
+lowest:
+	PYTHON=$(or $(OLDEST),python3.11) .ci/lowest $(LOWEST_TESTS)
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
@@ -46,7 +51,7 @@ fuzz: $(READY)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
 
 clean:
-	rm -rf $(VENV) dist site docs/reference/generated
+	rm -rf $(VENV) .venv-lowest dist site docs/reference/generated
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -52,6 +52,30 @@ def test_smooth_says_what_is_promised_and_what_next(work):
     assert "likewise score other.skops" in done.output
 
 
+def test_no_command_asks_for_columns_that_must_not_matter(work, tmp_path):
+    for name in ("metric.toml", "model.skops"):
+        (tmp_path / name).write_bytes((work / name).read_bytes())
+    blind = LOANS.drop(columns=["race", "constant"])
+    blind.assign(score=0.5).to_csv(tmp_path / "blind.csv", index=False)
+    (tmp_path / "parts").mkdir()
+    blind.to_parquet(tmp_path / "parts" / "0.parquet")
+    enforce = "--target approved --metric metric.toml --by additive"
+    for command in (
+        "score model.skops blind.csv --out scores.csv",
+        "audit blind.csv --model model.skops",
+        "audit parts --model model.skops",
+        "audit blind.csv --metric metric.toml --scores score",
+        "report model.skops blind.csv --target approved",
+        "compare blind.csv --target approved --metric metric.toml --way additive --folds 2",
+        "price blind.csv --target approved --metric metric.toml --scale 1 --folds 2",
+        f"enforce blind.csv {enforce} --out card.skops",
+        f"enforce parts {enforce} --out partitioned.skops",
+        "report card.skops blind.csv --target approved --out card.html",
+    ):
+        done = run(tmp_path, command)
+        assert (done.exit_code, command) == (0, command), done.output
+
+
 def test_score_audit_and_report(work):
     assert run(work, "score model.skops loans.csv --keep id --out scores.parquet").exit_code == 0
     scores = pd.read_parquet(work / "scores.parquet")

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from likewise import AdditiveRegressor, FileError, InvalidInputError, InvalidTypeError, TableMetric, WeightedLp, audit
+from likewise import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    FileError,
+    InvalidInputError,
+    InvalidTypeError,
+    TableMetric,
+    WeightedLp,
+    audit,
+)
 from likewise.auditing import shuffled
 from likewise.pairs import shelves
 from likewise.pairs.buckets import choose_splits
@@ -116,6 +125,20 @@ def test_models_of_every_kind_are_asked_by_partition(tmp_path, monkeypatch, p):
         found = audit(model, place, metric)
         assert_same(audit(model, X, metric), found, but=["n_compared"])
         assert found.n_violations > 100
+
+
+def test_columns_that_must_not_matter_need_not_be_in_the_files(tmp_path):
+    X = mixed(300, 3).drop(columns="score")
+    metric = TableMetric({"income": 0.05, "age": 0.0}, {"region": 0.05, "kind": 0}, missing={"income": 0.2})
+    model = AdditiveClassifier(metric, penalty=1e-3).fit(X, X["kind"] > 1)
+    blind = X.drop(columns=["age", "kind"])
+    found = audit(model, write(blind, tmp_path / "blind", [150, 150]), metric)
+    assert_same(audit(model, blind, metric), found, but=["n_compared"])
+    whole = audit(model, write(X, tmp_path / "whole", [300]), metric)
+    assert_same(whole, found, but=["n_compared", "n_distinct"])
+    place = write(X.drop(columns="region"), tmp_path / "useless", [300])
+    with pytest.raises(FileError, match="has no column 'region', which the metric names"):
+        audit(model, place, metric)
 
 
 def test_nothing_depends_on_how_the_table_is_cut(tmp_path, monkeypatch):

@@ -222,6 +222,33 @@ def test_people_of_a_long_table_keep_their_numbers_and_names():
     assert named.name(2) == "id 14"
 
 
+def test_columns_that_must_not_matter_may_be_absent():
+    X, y = applicants(120)
+    blind = X.drop(columns="sex")
+    model = AdditiveClassifier(METRIC, penalty=1e-3).fit(X, y)
+    data, whole = build_report(model, blind, y, cv=2), build_report(model, X, y, cv=2)
+    np.testing.assert_array_equal(data.after, whole.after)
+    assert data.audit_after.n_violations == 0
+    assert data.cost is not None
+    assert {group.column for group in data.groups} == {"region"}  # categories that are there
+    assert {group.column for group in whole.groups} == {"sex"}
+    assert "Not measured" not in render(data)
+    with pytest.raises(ValueError, match="X must have the column 'age', which the model needs; it has "):
+        build_report(model, X.drop(columns="age"), y)
+
+
+def test_a_model_inside_that_was_trained_on_an_absent_column_is_not_trained_anew():
+    X, y = applicants(120)
+    encode = make_column_transformer((OneHotEncoder(), ["region", "sex"]), remainder="passthrough")
+    inner = make_pipeline(encode, LogisticRegression(max_iter=5000))
+    model = ProjectedClassifier(inner, metric=METRIC, random_state=0).fit(X, y)
+    data = build_report(model, X.drop(columns="sex"), y)
+    assert (data.cost, data.before, data.groups, data.missed) == (None, None, (), ("sex",))
+    np.testing.assert_array_equal(data.after, model.predict_proba(X))
+    assert data.audit_after.n_violations == 0
+    assert "The model inside was trained on sex as well, and this table does not have it" in render(data)
+
+
 def test_numbers_that_must_not_matter_are_groups_in_bands():
     metric = TableMetric({"income": 1e-4, "age": 0.0}, {"sex": 0.0}, units={"age": "years"})
     X, y = applicants(200)

@@ -131,6 +131,7 @@ _OWN = ("likewise.enforce.", "likewise.guarantees.", "likewise.metrics.", "likew
 _FOREIGN = frozenset(
     {
         "numpy.dtype",
+        "sklearn.compose._column_transformer._RemainderColsList",  # a list of numbers, in scikit-learn 1.6
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
         "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",

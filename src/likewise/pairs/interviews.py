@@ -88,8 +88,7 @@ class Interview(Frozen):
         cls, model: Any, people: StoredTable, names: list[str], predictions: str | None, output_range: Any
     ) -> Interview:
         """Find out which columns are needed, and whether they are there."""
-        taken = list(getattr(model, "feature_names_in_", names)) if predictions is None else []
-        people.check_columns(taken, "which the model needs")
+        taken = [] if predictions is not None else columns_for(model, people, names)
         people.check_columns([] if predictions is None else [predictions], "the predictions")
         return cls(model, names, taken, predictions, output_range)
 
@@ -126,10 +125,18 @@ def check_named(predictions: Any) -> None:
         )
 
 
+def columns_for(model: Any, people: StoredTable, names: list[str]) -> list[str]:
+    """Columns of a table that a model is given; one of ours does without those that must not matter."""
+    taken = list(getattr(model, "feature_names_in_", names))
+    people.check_columns(getattr(model, "needed_columns_", taken), "which the model needs")
+    return [name for name in taken if name in people.columns]
+
+
 def columns_under(people: StoredTable, metric: Metric, aside: str | None) -> list[str]:
     """Columns of a table that a metric is about; all but the one `aside`, if the metric names none."""
     known = list(getattr(metric, "columns", None) or getattr(metric, "feature_names", None) or ())
-    people.check_columns(known, "which the metric names")
+    hidden = getattr(metric, "hidden", ())
+    people.check_columns([name for name in known if name not in hidden], "which the metric names")
     if metric.takes_tables:
         return [name for name in people.columns if name in known]
     return known or [name for name in people.columns if name != aside]

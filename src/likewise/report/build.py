@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 
 from likewise._typing import FloatArray
@@ -20,6 +21,7 @@ from likewise.auditing.violations import Audit, audit
 from likewise.auditing.ways import REFERENCE
 from likewise.enforce.additive.panels import panels_of
 from likewise.enforce.additive.reading import Readable
+from likewise.enforce.base import Enforced
 from likewise.errors import InvalidInputError
 from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
@@ -57,6 +59,9 @@ def build_report(
     models of its kind that are trained anew on folds of these people: so it does not matter whether the model has
     learned from them. Large tables are sampled evenly; the report says how many people each part is about.
 
+    Columns of weight 0 may be absent. If the model wraps another one that was trained on them, it cannot be trained
+    anew without them: then nothing is measured, and the report says so.
+
     Parameters
     ----------
     model : classifier or regressor of likewise
@@ -85,17 +90,22 @@ def build_report(
     if classes is not None and not np.isin(labels, classes).all():
         unknown = labels[~np.isin(labels, classes)].tolist()[0]
         raise InvalidInputError(f"y must hold classes of the model, {_listed(classes)}; got {unknown!r}.")
-    table = as_frame(X)[list(model.feature_names_in_)]
+    given = as_frame(X)
+    absent = [column for column in model.feature_names_in_ if column not in given.columns]
+    needed = [column for column in absent if column in model.needed_columns_]
+    if needed:
+        raise InvalidInputError(f"X must have the column {needed[0]!r}, which the model needs; it has {list(given)}.")
+    table = given[[column for column in model.feature_names_in_ if column not in absent]]
     if not all(isinstance(label, str) for label in table.index):
         table = table.set_axis(range(len(table)))
     learned = np.arange(len(table)) if comparison is not None else spread(len(table), _LEARNED)
+    missed = absent if _wraps_another(model) else []
+    costing: Any = {"comparison": comparison, "prices": prices, "cv": cv, "verbose": verbose}
     with warnings.catch_warnings():  # the loosest of these promises may well be empty
         warnings.simplefilter("ignore", VacuousGuaranteeWarning)
-        cost = cost_of(
-            model, table.iloc[learned], labels[learned], comparison=comparison, prices=prices, cv=cv, verbose=verbose
-        )
+        cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], **costing)
     people = metric.people(table.iloc[spread(len(table), _searchable(guarantee.n_draws))])
-    plain, what = _without_promise(model, table.iloc[learned], labels[learned], cost)
+    plain, what = (None, "") if missed else _without_promise(model, table.iloc[learned], labels[learned], cost)
     before = None if plain is None else _ask(plain, people, classes, guarantee.output_range)
     after = _ask(model, people, classes, guarantee.output_range)
     favourable = None if classes is None else classes[shown]
@@ -113,6 +123,7 @@ def build_report(
         audit_before=None if before is None else _audit(people, before, guarantee),
         audit_after=_audit(people, after, guarantee),
         cost=cost,
+        missed=tuple(map(str, missed)),
         groups=_groups(table.iloc[learned], labels[learned], metric, cost, classes, shown),
         groups_of="" if cost is None else f"{_n_measured(cost):,} people, each held out once",
         panels=tuple(panels_of(model, favourable)) if isinstance(model, Readable) else (),
@@ -137,6 +148,14 @@ def _outcome(classes: npt.NDArray[Any], asked: Any) -> tuple[int, str]:
 
 def _listed(classes: npt.NDArray[Any]) -> str:
     return ", ".join(str(label) for label in classes)
+
+
+def _wraps_another(model: Any) -> bool:
+    """Whether there is a model inside that is not one of ours, and may read whatever it was trained on."""
+    inner = getattr(model, "estimator", None)
+    while isinstance(inner, FrozenEstimator):
+        inner = inner.estimator
+    return _wraps_another(inner) if isinstance(inner, Enforced) else inner is not None
 
 
 def _searchable(n_draws: int) -> int:

@@ -131,6 +131,8 @@ class ReportData:
     closest : DataFrame, optional
         Pairs of `people` that use most of what they may: ``row_a``, ``row_b``, ``difference``, ``distance``.
     cost : Cost, optional
+    missed : tuple of str
+        Columns for want of which nothing was measured.
     groups : tuple of GroupScores
     groups_of : str
         On whom they were measured.
@@ -164,6 +166,7 @@ class ReportData:
     audit_after: Audit | None = None
     closest: pd.DataFrame | None = None
     cost: Cost | None = None
+    missed: tuple[str, ...] = ()
     groups: tuple[GroupScores, ...] = ()
     groups_of: str = ""
     panels: tuple[Panel, ...] = ()

@@ -26,7 +26,7 @@ def groups_of(
     classes: npt.NDArray[Any] | None,
     shown: int,
 ) -> tuple[GroupScores, ...]:
-    """Figures of groups, for columns that must not matter; where there is none, for all columns of categories.
+    """Figures of groups, for columns that must not matter; if the table has none, for all columns of categories.
 
     Parameters
     ----------
@@ -38,6 +38,7 @@ def groups_of(
         Position of the outcome among the classes.
     """
     rates = metric.describe()
+    rates = rates[rates["column"].isin(table.columns)]
     hidden = rates["column"][rates["weight"] == 0]
     shown_columns = hidden if len(hidden) else rates["column"][rates["kind"] == "categorical"]
     numeric = set(rates["column"][rates["kind"] == "numeric"])

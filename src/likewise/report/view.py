@@ -27,7 +27,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         ("shapes", "The model", bool(data.panels)),
         ("compare", "Two people", True),
         ("search", "Pairs", bool(data.audits)),
-        ("cost", "What it costs", data.cost is not None),
+        ("cost", "What it costs", data.cost is not None or bool(data.missed)),
         ("groups", "Groups", bool(data.groups)),
         ("limits", "Not promised", True),
     ]

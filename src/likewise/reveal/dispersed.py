@@ -125,9 +125,9 @@ def disperse(
 ) -> Dispersed:
     """Ask the model about everyone, and put the distinct people in buckets."""
     check_named(predictions)
+    people.check_columns(columns or (), "which are the columns to look at")
     if columns is None:
         columns = list(getattr(model, "feature_names_in_", people.columns))
-    people.check_columns(columns, "which are the columns to look at")
     names = [name for name in people.columns if name in columns and name != predictions]
     interview = Interview.of(model, people, names, predictions, output_range)
     n_buckets = -(-len(people) // BUCKET)
