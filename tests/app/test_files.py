@@ -1,4 +1,6 @@
+import io
 import pickle
+import zipfile
 from importlib.metadata import version
 
 import numpy as np
@@ -8,8 +10,8 @@ import skops.io
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
-from likewise import SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp
-from likewise.app.files import _allowed, atomic_write, load_model, save_model
+from likewise import AdditiveClassifier, SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp
+from likewise.app.files import _allowed, atomic_write, load_model, save_model, sealed
 from likewise.app.metric_files import format_metric, read_metric, write_metric
 from likewise.app.tables import read_table
 from likewise.errors import FileError
@@ -146,12 +148,44 @@ def test_a_model_of_another_format_or_minor_version_is_refused(tmp_path):
         ),
     ]
     for document, message in documents:
-        skops.io.dump(document, tmp_path / "model.skops")
+        (tmp_path / "model.skops").write_bytes(sealed(skops.io.dumps(document)))
         if message is None:  # the control
             assert load_model(tmp_path / "model.skops").predict([[1]]).shape == (1,)
             continue
         with pytest.raises(FileError, match=message):
             load_model(tmp_path / "model.skops")
+
+
+def repacked(content, change=lambda name, part: part, comment=None, **options):
+    """An archive written anew, with the sums of its parts that fit."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(packed, "w", **options) as new:
+        for name in reversed(old.namelist()):
+            new.writestr(name, change(name, old.read(name)))
+        new.comment = old.comment if comment is None else comment
+    return packed.getvalue()
+
+
+def test_a_model_in_which_a_number_was_changed_is_refused(tmp_path):
+    X = PEOPLE[["age", "income"]].to_numpy()
+    model = AdditiveClassifier(WeightedLp([0.01, 0.01])).fit(X, OUTCOME)
+    path = tmp_path / "model.skops"
+    save_model(model, path)
+    good = path.read_bytes()
+
+    def steeper(name, part):
+        return part.replace(b"0.01", b"0.09") if name == "schema.json" else part
+
+    assert repacked(good, steeper) != repacked(good)
+    path.write_bytes(repacked(good, steeper))
+    with pytest.raises(FileError, match=r"model.skops was changed after it was saved"):
+        load_model(path)
+    path.write_bytes(repacked(good, comment=b""))
+    with pytest.raises(FileError, match=r"model.skops was changed after it was saved"):
+        load_model(path)
+    # The control: packed in another way, it is the same model.
+    path.write_bytes(repacked(good, compression=zipfile.ZIP_DEFLATED))
+    np.testing.assert_array_equal(load_model(path).predict_proba(X), model.predict_proba(X))
 
 
 def test_of_our_own_only_data_may_stand_in_a_file():

@@ -230,7 +230,7 @@ def cases():
         ProjectedClassifier(tree, metric=FunctionMetric(angle), n_anchors=100, **seeded), numbers)  # fmt: skip
     add("projection", "function of tables", "all kinds", "2 classes",
         ProjectedClassifier(checkered_table, metric=FunctionMetric(unlike, takes_tables=True), n_anchors=50, **seeded),
-        applicants, thinned=10)  # fmt: skip
+        applicants, thinned=200)  # fmt: skip
 
     def smooth(metric, columns, outputs, inner, data, outcome="classes", regress=False, **options):
         kind = SmoothedRegressor if regress else SmoothedClassifier

@@ -41,7 +41,7 @@ def test_no_pair_exceeds_the_promise(case):
         pytest.importorskip("torch")
     model, people = case.make()
     metric = model.guarantee_.metric
-    found = attack(model, metric, people, n=PAIRS // case.thinned, tolerance=ROUNDING, random_state=0)
+    found = attack(model, metric, people, n=max(1000, PAIRS // case.thinned), tolerance=ROUNDING, random_state=0)
     assert found.n_violations == 0, found.coverage
     assert found.n_pairs * case.thinned >= 2**20 / len(CASES)
     # The worst pair is what it is said to be, through the front door.
@@ -182,7 +182,7 @@ def test_boosting_has_worse_pairs_than_those_among_the_people_of_an_audit():
         missing="category",
     )
     among_people = audit(model, X, metric).max_excess
-    found = attack(model, metric, X, n=60_000, random_state=0)
+    found = attack(model, metric, X, random_state=0)
     assert found.excess > among_people + 0.05
     answers = model.predict_proba(found.pair)
     assert np.abs(answers[0] - answers[1]).sum() / 2 == pytest.approx(found.difference)

@@ -44,6 +44,19 @@ def test_numbers_are_those_of_all_pairs(p, n_classes):
     assert result.n_violations > 100
 
 
+def test_close_to_p_1_the_dual_norm_does_not_overflow():
+    """Its exponent is a billion there; slopes above 1 to that power leave the floating point."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    outputs = np.clip(0.5 + X @ [0.2, 0.1, 0.05] + 0.01 * rng.normal(size=300), 0, 1)
+    metric = WeightedLp([0.15, 0.1, 0.05], 1 + 1e-9)
+    found = audit(None, X, metric, predictions=outputs)
+    differences, distances = np.abs(outputs[:, None] - outputs), metric.pairwise(X)
+    expected = (differences - distances > found.tolerance)[np.triu_indices(300, 1)].sum()
+    assert found.n_violations == expected > 0
+    assert found.max_excess == pytest.approx((differences - distances).max())
+
+
 def test_the_exact_metric_of_a_model_has_no_violation_and_a_smaller_one_has():
     model = LogisticRegression().fit(X, Y > 0)
     metric = minimal_metric(model)

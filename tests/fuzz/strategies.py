@@ -74,24 +74,24 @@ KINDS = {
 }
 PLAIN = ["numbers", "normal", "counts", "words", "blanks", "booleans", "ordered", "unordered", "nullable"]
 AS_NUMBER = {"numbers", "normal", "counts", "blanks", "ordered", "nullable", "extreme", "halves", "constant", "large"}
+GAPPY = {"blanks", "ordered", "nullable"}
 
-_names = st.sampled_from(
-    ["age", "income", "job", "race", "p", "", " ", "a.b", "x\ny", "ü", "=1", "nan", "numeric", 0, 1, (1, 2), None]
-)
-_rows = st.one_of(st.integers(4, 12), st.sampled_from([0, 1, 2, 3, 30]))
-_good_weights = st.sampled_from([0.1, 0.5, 0.0, 1.0, 0.01])
-_bad_weights = st.sampled_from(
-    [-1.0, np.nan, np.inf, 1e308, 1e-308, 5e-324, "x", None, True, 2, 1e-12, [1], np.float32(0.1)]
-)
+# What is wrong with a case, if anything is: names, kinds of columns, weights, and so on that are not usual.
+ODD_NAMES = ["", " ", "x\ny", "=1", "nan", "numeric", 0, 1, (1, 2), None]
+ODD_WEIGHTS = [-1.0, np.nan, np.inf, 1e308, 1e-308, 5e-324, "x", None, True, 2, 1e-12, [1], np.float32(0.1)]
+ODD_EXPONENTS = [0.5, 0, np.nan, "2", 1e6, -np.inf, None, 30, 1 + 1e-9]
+ODD_MISSING = ["x", None, {"age": 2}, {"no": 0.1}, 1, "refuse", {}]
+ODD_OUTCOMES = ["odd", "numbers", "three", "one"]
+FLAWS = ["name", "kind", "kind", "weight", "side", "p", "missing", "rows", "outcome"]
+
+_names = st.sampled_from(["age", "income", "job", "race", "p", "a.b", "ü"])
+_weights = st.sampled_from([0.1, 0.5, 0.0, 1.0, 0.01])
+_flaw = st.tuples(st.sampled_from(FLAWS), st.integers(0, 3), st.integers(0, 25))
+_flaws = st.one_of(st.just([]), st.lists(_flaw, min_size=1, max_size=2))
+_rows = st.sampled_from([*range(4, 13), 30])
+_missing = st.sampled_from(["category", "category", "shares", "refuse"])
 _seeds = st.integers(0, 2**32 - 1)
-
-
-def rarely(usual, unusual, odds=12):
-    """The usual strategy, and once in a while the other one."""
-    return st.sampled_from(range(odds)).flatmap(lambda i: usual if i else unusual)
-
-
-_kinds = rarely(st.sampled_from(PLAIN), st.sampled_from(sorted(KINDS)), 8)
+_OTHERS = 6  # people of another table
 
 
 @dataclass
@@ -105,63 +105,86 @@ class Drawn:
     kinds: dict
 
 
-@st.composite
-def tables(draw, outcomes=("two", "two", "three", "numbers", "words", "odd")):
-    """Draw a table, one more of the same columns, outcomes, and the parameters of a metric."""
-    names = draw(st.lists(_names, min_size=1, max_size=4, unique_by=lambda name: (str(name), name)))
-    kinds = {name: draw(_kinds) for name in names}
-    n, seed = draw(_rows), draw(_seeds)
+def tables(outcomes=("two", "two", "three", "numbers", "words"), exponents=(1, 1, 2, np.inf, 1.5), kinds=PLAIN):
+    """Draw a table, one more of the same columns, outcomes, and a metric; half of them with one or two flaws."""
+    column = st.tuples(_names, st.sampled_from(kinds), _weights)
+    columns = st.lists(column, min_size=1, max_size=4, unique_by=lambda column: column[0])
+    return st.tuples(
+        columns, _flaws, _rows, st.sampled_from(exponents), _missing, st.sampled_from(outcomes), _seeds
+    ).map(_drawn)
+
+
+def _drawn(parts):
+    columns, flaws, n, p, missing, outcome, seed = parts
+    columns, wrong = [list(column) for column in columns], set()
+    if not any(weight for _, _, weight in columns):
+        columns[0][2] = 0.1
+    numeric = [name for name, kind, _ in columns if kind in AS_NUMBER]
+    if missing == "shares":
+        missing = dict.fromkeys(numeric, 0.2)
+    elif missing == "refuse" and GAPPY & {kind for _, kind, _ in columns}:
+        missing = "category"
+    for what, where, which in flaws:
+        column = columns[where % len(columns)]
+        if what in ("name", "kind", "weight"):
+            place, pool = {"name": (0, ODD_NAMES), "kind": (1, list(KINDS)), "weight": (2, ODD_WEIGHTS)}[what]
+            column[place] = pool[which % len(pool)]
+        elif what == "side":
+            wrong.add(where % len(columns))
+        elif what == "p":
+            p = ODD_EXPONENTS[which % len(ODD_EXPONENTS)]
+        elif what == "missing":
+            missing = ODD_MISSING[which % len(ODD_MISSING)]
+        elif what == "rows":
+            n = which % 4
+        else:
+            outcome = ODD_OUTCOMES[which % len(ODD_OUTCOMES)]
     rng = np.random.default_rng(seed)
+    metric = {"numeric": {}, "categorical": {}, "p": p, "missing": missing}
+    for i, (name, kind, weight) in enumerate(columns):
+        metric["numeric" if (kind in AS_NUMBER) != (i in wrong) else "categorical"][name] = weight
+    table = _table(columns, n + _OTHERS, rng)
+    X, others = table[:n], table[n:].reset_index(drop=True)
+    return Drawn(X, others, _outcomes(outcome, n, rng), metric, {name: kind for name, kind, _ in columns})
 
-    def table(rows):
-        made = pd.concat([KINDS[kind](rows, rng).rename(None) for kind in kinds.values()], axis=1)
-        made.columns = pd.Index(names, dtype=object)
-        return made
 
-    X, others = table(n), table(6)
-    numeric, categorical = {}, {}
-    for name, kind in kinds.items():
-        weight = draw(rarely(_good_weights, _bad_weights, 20))
-        wrong_side = draw(rarely(st.just(False), st.just(True), 20))
-        (numeric if (kind in AS_NUMBER) != wrong_side else categorical)[name] = weight
-    metric = {
-        "numeric": numeric,
-        "categorical": categorical,
-        "p": draw(
-            rarely(st.sampled_from([1, 1, 2, np.inf, 1.5]), st.sampled_from([0.5, 0, np.nan, "2", 1e6, -np.inf, None]))
-        ),
-    }
-    metric["missing"] = draw(
-        rarely(
-            st.sampled_from(["category", "category", "refuse", {}]),
-            st.sampled_from(["x", None, {"age": 2}, {"no": 0.1}, 1]),
-        )
-    )
-    kind = draw(st.sampled_from(outcomes))
-    y = {
-        "two": lambda: rng.integers(0, 2, n),
-        "three": lambda: rng.integers(0, 3, n),
+def _table(columns, n, rng):
+    made = pd.DataFrame(dict(enumerate(KINDS[kind](n, rng) for _, kind, _ in columns)), index=pd.RangeIndex(n))
+    made.columns = pd.Index([name for name, _, _ in columns], dtype=object, tupleize_cols=False)
+    return made
+
+
+def _outcomes(kind, n, rng):
+    order = rng.permutation(n)
+    return {
+        "two": lambda: order % 2,
+        "three": lambda: order % 3,
+        "one": lambda: order % 1,
         "numbers": lambda: rng.normal(size=n),
-        "words": lambda: _pick(["yes", "no"], n, rng),
+        "words": lambda: np.array(["yes", "no"], dtype=object)[order % 2],
         "odd": lambda: _pick(MIXED, n, rng),
     }[kind]()
-    return Drawn(X, others, y, metric, kinds)
+
+
+def rarely(usual, unusual, odds=12):
+    """The usual strategy, and once in a while the other one."""
+    return st.sampled_from([*[usual] * (odds - 1), unusual]).flatmap(lambda chosen: chosen)
 
 
 _METRIC = [
-    "p = 1",
-    "[numeric]",
-    "age = 0.1",
-    '"a b" = 0.2',
-    "[categorical]",
-    "job = 0.5",
-    "[missing]",
-    "age = 0.3",
-    "[units]",
-    "age = 'years'",
+    ["p = 1", "p = 2", "p = inf", "p = 1.5", "# p is 1", "p = 1 # 1 point = $3"],
+    ["[numeric]"],
+    ["age = 0.1", "age = 1e-3", "age = 1", "age = 0", "age = 0.1_0", "age = 0.1 # words", "'age' = 0.1"],
+    ['"a b" = 0.2', "'ü' = 0.1", "'x.y' = 0.1", "", "'=1' = 0.3", "'[numeric]' = 1", "'#' = 2e-5"],
+    ["[categorical]", "[categorical] # words", "\t[categorical]"],
+    ["job = 0.5", "job = 1", "job = 0", "race = 0.25 # not more"],
+    ["[missing]"],
+    ["age = 0.3", "age = 1", "age = 0.25", "#"],
+    ["[units]", "[ units ]"],
+    ["age = 'years'", 'age = "years"', "# none", "age = ''"],
 ]
 _LINES = [
-    *_METRIC,
+    *(line for lines in _METRIC for line in lines),
     "p = 2",
     "p = inf",
     "p = nan",
@@ -194,17 +217,23 @@ _LINES = [
 ]
 
 
-@st.composite
-def _metric_texts(draw):
-    lines = list(_METRIC)
-    for place, line, gone in draw(
-        st.lists(st.tuples(st.integers(0, 10), st.sampled_from(_LINES), st.booleans()), max_size=4)
-    ):
-        lines[place : place + gone] = [] if gone and place % 2 else [line]
+def _changed(parts):
+    """Lines of a good file, some of them replaced, left out or put in."""
+    lines, changes = list(parts[0]), parts[1]
+    for place, line, how in changes:
+        lines[place : place + (how != "more")] = [] if how == "gone" else [line]
     return "\n".join(lines)
 
 
-texts = rarely(_metric_texts(), st.text(max_size=40), 6)
+_changes = st.lists(
+    st.tuples(st.integers(0, 10), st.sampled_from(_LINES), st.sampled_from(["instead", "more", "gone"])),
+    min_size=1,
+    max_size=2,
+)
+_metric_texts = st.tuples(
+    st.tuples(*(st.sampled_from(lines) for lines in _METRIC)), st.one_of(st.just([]), _changes)
+).map(_changed)
+texts = rarely(_metric_texts, st.text(max_size=40))
 """Texts that may be metric files."""
 
 csv_files = st.one_of(

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
 from fuzz import cases
-from fuzz.strategies import csv_files, tables, texts
+from fuzz.strategies import PLAIN, csv_files, rarely, tables, texts
 
 UNHURRIED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
@@ -23,7 +23,6 @@ class Target:
     share: float
 
 
-_byte_changes = st.tuples(st.booleans(), st.integers(0, 10**6), st.integers(0, 255))
 _WORDS = [
     "loans.csv",
     "metric.toml",
@@ -86,23 +85,48 @@ _COMMANDS = (
     "audit loans.csv --metric metric.toml --scores score",
     "audit loans.csv --model model.skops",
 )
+_OPTIONS = {
+    "metric": ["--zero job", "--drop id", "--scale 0.{}", "--seed {}", "--json", "--normalize", "--model logistic"],
+    "enforce": ["--holdout 0.{}", "--json", "--force", "--seed {}", "--task classification"],
+    "score": ["--id id", "--intervals", "--keep age", "--force", "--decide --id id --key-file key", "--batch {}"],
+    "audit": ["--worst {}", "--id id", "--json", "--max-excess 0.{}", "--out out.csv", "--force"],
+}
 _words = st.lists(st.sampled_from(["", *_WORDS]), max_size=8)
 _names = st.sampled_from(["metric", "enforce", "score", "audit", "compare", "price", "report", "no"])
-_sentences = st.one_of(
-    st.tuples(_names, _words).map(lambda pair: [pair[0], *pair[1]]),
-    st.tuples(st.sampled_from(_COMMANDS), _words).map(lambda pair: [*pair[0].split(), *pair[1][:2]]),
-)
+
+
+def _sentence(parts):
+    """A usual command with some options; one word of it is another, if there is one."""
+    line, options, number, place, word = parts
+    own = _OPTIONS[line.split()[0]]
+    chosen = dict.fromkeys(own[i % len(own)] for i in options)
+    words = " ".join([line, *chosen]).replace("{}", str(number)).split()
+    return words if word is None else [*words[:place], word, *words[place + 1 :]]
+
+
+_commands = st.tuples(
+    st.sampled_from(_COMMANDS),
+    st.lists(st.integers(0, 29), max_size=3),
+    st.integers(1, 50),
+    st.integers(1, 12),
+    st.sampled_from([*[None] * len(_WORDS), "", *_WORDS]),
+).map(_sentence)
+_sentences = rarely(_commands, st.tuples(_names, _words).map(lambda pair: [pair[0], *pair[1]]), 5)
+
+_byte_changes = st.tuples(st.sampled_from(["packed", "part", "archive"]), st.integers(0, 10**6), st.integers(0, 255))
+
+_FOR_MODELS = [kind for kind in PLAIN if kind != "ordered"]  # a model of numbers takes no words for them
 
 ALL = [
-    Target("distances", cases.distances, tables(), 0.3),
+    Target("distances", cases.distances, tables(), 0.32),
     Target("audit", cases.audited, tables(), 0.12),
-    Target("additive models", cases.additive, tables(), 0.16),
-    Target("projection", cases.projected, tables(), 0.03),
-    Target("smoothing", cases.smoothed, tables(), 0.01),
-    Target("minimal metrics", cases.revealed, tables(), 0.05),
-    Target("ceilings", cases.ceilings, tables(), 0.05),
-    Target("metric files", cases.metric_file, texts, 0.14),
-    Target("CSV files", cases.csv_file, csv_files, 0.08),
+    Target("additive models", cases.additive, tables(), 0.06),
+    Target("projection", cases.projected, tables(("two", "words")), 0.03),
+    Target("smoothing", cases.smoothed, tables(("two", "words", "three"), kinds=_FOR_MODELS), 0.01),
+    Target("minimal metrics", cases.revealed, tables(exponents=(1, 1, 1, 1, 1, 1, 2, 1.5)), 0.05),
+    Target("ceilings", cases.ceilings, tables(("two", "words", "three")), 0.05),
+    Target("metric files", cases.metric_file, texts, 0.18),
+    Target("CSV files", cases.csv_file, csv_files, 0.12),
     Target("model files", cases.model_file, _byte_changes, 0.04),
     Target("command lines", cases.command_line, _sentences, 0.02),
 ]

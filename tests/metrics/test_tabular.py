@@ -1,3 +1,4 @@
+import itertools
 import pickle
 
 import numpy as np
@@ -6,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from likewise import TableMetric
+from likewise import TableMetric, audit
 from likewise.metrics.coding import TableCoding
 from likewise.metrics.columns import UNSEEN
 
@@ -59,6 +60,8 @@ def test_a_column_that_must_not_matter_may_be_missing():
     for missing in ("category", {"income": 0.3}):  # not even where a weight is given for its absence
         again = TableMetric(numeric={"age": 0.1, "income": 0}, missing=missing)
         assert again.pairwise(rows).tolist() == [[0, 0], [0, 0]]
+        assert again.weights_of(again.coding(rows)).missing[1] == 0  # what models and audits go by
+        assert audit(None, rows, again, predictions=[0.2, 0.9]).max_excess == pytest.approx(0.7)
 
 
 def test_missing_categories_are_equal_to_each_other_only():
@@ -196,8 +199,9 @@ def test_unseen_categories_have_one_code_and_unseen_steps_are_refused():
 
 
 def test_codes_do_not_depend_on_the_order_of_people():
-    shuffled = TableCoding.learn(PEOPLE.iloc[::-1], ["age", "income", "grade"], ["region", "citizen"])
-    np.testing.assert_array_equal(shuffled.encode(PEOPLE), CODING.encode(PEOPLE))
+    for order in itertools.permutations(range(len(PEOPLE))):
+        shuffled = TableCoding.learn(PEOPLE.iloc[list(order)], ["age", "income", "grade"], ["region", "citizen"])
+        np.testing.assert_array_equal(shuffled.encode(PEOPLE), CODING.encode(PEOPLE))
 
 
 def test_the_columns_of_later_tables_are_checked():

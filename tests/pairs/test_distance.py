@@ -7,7 +7,7 @@ import pytest
 from likewise import TableMetric, WeightedLp
 from likewise.pairs.boxes import norm
 from likewise.pairs.points import CODE, Points
-from likewise.pairs.scans import fill_distances
+from likewise.pairs.scans import fill_distances, within_groups
 
 POWERS = [1, 1.5, 2, 3, 7, 40, np.inf]
 ROUNDING = 1e-12  # relative
@@ -82,3 +82,23 @@ def test_rows_and_tables_of_distances_agree(p):
 def test_large_powers_neither_overflow_nor_vanish():
     X = pd.DataFrame({"income": [0.0, 1e9, 1e-9]})
     np.testing.assert_allclose(TableMetric({"income": 1.0}, p=40).pairwise(X)[0], [0, 1e9, 1e-9], rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("p", POWERS)
+def test_pairs_within_groups_are_those_of_numpy(p):
+    m = 12
+    for X, metric in cases(p):
+        points = Points.of(metric.people(X))
+        weights = metric.weights_of(points.people.coding)
+        outputs = np.random.default_rng(1).random((len(points), 3))
+        differences, distances = within_groups(
+            np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T), points.kinds, points.scales(weights),
+            float(p), m,
+        )  # fmt: skip
+        assert differences.shape == distances.shape == (len(points) // m, m * (m - 1) // 2)
+        first, second = np.triu_indices(m, 1)
+        for k in range(len(points) // m):
+            a, b = k * m + first, k * m + second
+            rows = points.people.rows
+            np.testing.assert_allclose(distances[k], weights.distances(rows[a], rows[b]), rtol=ROUNDING, atol=0)
+            np.testing.assert_allclose(differences[k], np.abs(outputs[a] - outputs[b]).sum(axis=1), rtol=ROUNDING)

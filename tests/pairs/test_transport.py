@@ -75,10 +75,11 @@ def test_two_people_nearly_a_whole_apart():
     assert ceiling([[0.0], [1.0]], [0, 1], metric).value == pytest.approx((1 + 0.995) / 2, abs=1e-12)
 
 
-def test_pairs_that_were_not_in_the_program_are_within_the_distance(monkeypatch):
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e-5], ids=["far", "near", "nearer"])
+def test_pairs_that_were_not_in_the_program_are_within_the_distance(unit, monkeypatch):
     monkeypatch.setattr(transport, "_NEAR", 1)  # nearly all pairs are looked for only after a solution
     rng = np.random.default_rng(0)
-    X, mass, scales = rng.normal(size=(60, 2)), rng.choice([-1.0, 1.0], size=60), np.array([0.1, 0.05])
+    X, mass, scales = rng.normal(size=(60, 2)), rng.choice([-1.0, 1.0], size=60), np.array([0.1, 0.05]) * unit
     h = potentials(X, mass, scales, 1.0, np.zeros(2, dtype=np.int8)).h
     between = np.ix_(mass > 0, mass < 0)
     D = WeightedLp(scales).pairwise(X)

@@ -13,11 +13,13 @@ from planting import Workshop, of_the_day, read_list, today
 def main():
     options = _options()
     bugs, controls = read_list(), read_list("control")
-    if options.today or options.words:
+    if options.today or options.words or options.new:
         controls = controls[:1]
-    if options.today:
-        known = read_results()  # those that were caught: what is new is tried by hand first
-        bugs = of_the_day([bug for bug in bugs if known.get(bug.name, {}).get("outcome") == "caught"], today())
+    known = {name for name, result in read_results().items() if result["outcome"] == "caught"}
+    if options.new:
+        bugs = [bug for bug in bugs if bug.name not in known]
+    if options.today:  # those that were caught: what is new is tried by hand first
+        bugs = of_the_day([bug for bug in bugs if bug.name in known], today())
     if options.words:
         bugs = [bug for bug in bugs if any(word in f"{bug.name} {bug.file}" for word in options.words)]
     started, verdicts, wrong = time.monotonic(), [], []
@@ -54,6 +56,7 @@ def main():
 def _options():
     parser = argparse.ArgumentParser(prog="planted", description=__doc__)
     parser.add_argument("words", nargs="*", help="only bugs whose name or file contains one of these")
+    parser.add_argument("--new", action="store_true", help="only bugs that were not caught yet")
     parser.add_argument("--today", action="store_true", help="ten of them, chosen by date")
     parser.add_argument("--seconds", type=float, help="plant no more after this time")
     parser.add_argument("--write", action="store_true", help="keep the results, and fill docs/trust.md with them")

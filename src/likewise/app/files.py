@@ -7,10 +7,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass
+from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 from sklearn.base import BaseEstimator
 
@@ -67,7 +70,7 @@ def save_model(model: Any, path: str | Path) -> None:
             "Use models of scikit-learn and likewise."
         )
     with atomic_write(path) as temporary:
-        temporary.write_bytes(data)
+        temporary.write_bytes(sealed(data))
 
 
 def load_model(path: str | Path) -> Any:
@@ -122,7 +125,27 @@ def model_from_bytes(data: bytes, name: str) -> Any:
                 f"{name} was saved with {package} {saved}; here is {version(package)}, with which its scores could "
                 f"differ. Install {package}=={saved}, or make the model again."
             )
+    with ZipFile(BytesIO(data)) as archive:
+        if archive.comment != _sum_of(archive):
+            raise FileError(
+                f"{name} was changed after it was saved, so that its promise may no longer hold. Make the model again."
+            )
     return document["model"]
+
+
+def sealed(data: bytes) -> bytes:
+    """The same archive, with a sum over its contents: a number that is changed in a file would void its promise."""
+    content = BytesIO(data)
+    with ZipFile(content, "a") as archive:
+        archive.comment = _sum_of(archive)
+    return content.getvalue()
+
+
+def _sum_of(archive: ZipFile) -> bytes:
+    total = sha256()
+    for name in sorted(archive.namelist()):
+        total.update(sha256(name.encode()).digest() + sha256(archive.read(name)).digest())
+    return b"sha256:" + total.hexdigest().encode()
 
 
 # What a model file may hold beyond what skops trusts: our own classes, and the parts of models that hold nothing but

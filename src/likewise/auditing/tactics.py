@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from math import ceil, log, sqrt
 
 import numpy as np
 
@@ -11,10 +12,11 @@ from likewise.auditing.terrain import Terrain
 from likewise.auditing.verdicts import Judge
 from likewise.enforce.additive.shapes import dual
 
-MEMBERS = 8  # of a group
-PAIRS = MEMBERS * (MEMBERS - 1) // 2
-_GROUPS_AT_ONCE = 1024
-_ZOOMS = 8  # times that a line is cut to the part where the outputs move most
+_FEWEST, _MOST = 8, 64  # members of a group
+_PLACES = 2000  # groups, before they grow: as long as pairs are few, more places say more than more people in each
+_MOST_CLIMBING = 16  # members: who climbs needs many steps more than many proposals for each
+_PEOPLE_AT_ONCE = 8192
+_FINEST = 2e-7  # share of a line to which it is cut, again and again, where the outputs move most
 _CLIMBERS = 128
 
 Tactic = Callable[[Judge, np.random.Generator, int], None]
@@ -23,31 +25,34 @@ Tactic = Callable[[Judge, np.random.Generator, int], None]
 def random_pairs(judge: Judge, rng: np.random.Generator, n: int) -> None:
     """People around one, at a distance of any order of magnitude, different in one, some or all columns."""
     terrain = judge.terrain
-    for size in _sizes(n, PAIRS):
-        groups = np.repeat(terrain.draw(rng, size)[:, None], MEMBERS, axis=1)
-        lengths = np.repeat(terrain.lengths(rng, size), MEMBERS - 1, axis=0)
+    for m, size in _groups(n):
+        groups = np.repeat(terrain.draw(rng, size)[:, None], m, axis=1)
+        lengths = np.repeat(terrain.lengths(rng, size), m - 1, axis=0)
         others = groups[:, 1:].reshape(-1, groups.shape[2])
-        groups[:, 1:] = terrain.moved(rng, others, lengths).reshape(size, MEMBERS - 1, -1)
+        groups[:, 1:] = terrain.moved(rng, others, lengths).reshape(size, m - 1, -1)
         judge.compare(groups, "random")
 
 
 def straddling(judge: Judge, rng: np.random.Generator, n: int) -> None:
-    """People on, just below and just above a value at which the model may turn, and at its neighbours."""
+    """People on a value at which the model may turn, just below and above, at all scales, and at its neighbours."""
     terrain = judge.terrain
     columns = np.array([i for i in np.flatnonzero(terrain.free) if len(terrain.landmarks[i])])
-    for size in _sizes(n, PAIRS):
-        groups = np.repeat(terrain.draw(rng, size)[:, None], MEMBERS, axis=1)
+    for m, size in _groups(n):
+        groups = np.repeat(terrain.draw(rng, size)[:, None], m, axis=1)
         lengths = terrain.lengths(rng, size)
+        further = terrain.lengths(rng, size * (m - 8)).reshape(size, m - 8, groups.shape[2])
+        further *= rng.choice([-1.0, 1.0], (size, m - 8, 1))
         own = rng.choice(columns, size)
         for i in np.unique(own):
             here, marks = np.flatnonzero(own == i), terrain.landmarks[i]
             k = rng.integers(len(marks), size=len(here))
             mark, after = marks[k], marks[np.minimum(k + 1, len(marks) - 1)]
             off = lengths[here, i]
-            groups[here, :, i] = np.stack(
+            groups[here, :8, i] = np.stack(
                 [mark, np.nextafter(mark, -np.inf), np.nextafter(mark, np.inf), mark - off, mark + off,
                  (mark + after) / 2, after, marks[np.maximum(k - 1, 0)]], axis=1,
             )  # fmt: skip
+            groups[here, 8:, i] = mark[:, None] + further[here, :, i]
         judge.compare(groups, "borders")
 
 
@@ -55,22 +60,22 @@ def exchanging(judge: Judge, rng: np.random.Generator, n: int) -> None:
     """People who are the same but for categories, what is missing, and columns that must not matter."""
     terrain = judge.terrain
     d, columns = len(terrain.scales), np.flatnonzero(terrain.exchangeable)
-    for size in _sizes(n, PAIRS):
-        groups = np.repeat(terrain.draw(rng, size)[:, None], MEMBERS, axis=1).reshape(-1, d)
+    for m, size in _groups(n):
+        groups = np.repeat(terrain.draw(rng, size)[:, None], m, axis=1).reshape(-1, d)
         where = terrain.exchangeable & (rng.random(groups.shape) < rng.choice([0.0, 0.3, 1.0], (len(groups), 1)))
         where[np.arange(len(where)), rng.choice(columns, len(where))] = True
-        where[::MEMBERS] = False
+        where[::m] = False
         groups = terrain.exchanged(rng, groups, where)
         others = terrain.draw(rng, len(groups))
         groups = np.where(where & terrain.hidden, others, groups)
-        judge.compare(groups.reshape(size, MEMBERS, d), "categories")
+        judge.compare(groups.reshape(size, m, d), "categories")
 
 
 def along_lines(judge: Judge, rng: np.random.Generator, n: int) -> None:
     """Points between two people, or along one column; again and again on the part where the outputs move most."""
     terrain = judge.terrain
-    steps = np.linspace(0.0, 1.0, MEMBERS)[:, None]
-    for size in _sizes(n, PAIRS * _ZOOMS):
+    for m, size in _groups(n, cost=lambda m: pairs_of(m) * _zooms(m)):
+        steps = np.linspace(0.0, 1.0, m)[:, None]
         start = terrain.draw(rng, size)
         end = rng.permutation(terrain.draw(rng, size))
         single = (rng.random((size, 1)) < 0.5) & (
@@ -78,7 +83,7 @@ def along_lines(judge: Judge, rng: np.random.Generator, n: int) -> None:
         )
         fixed = single | ~terrain.free | np.isnan(start) | np.isnan(end)
         ends = np.stack([start, np.where(fixed, start, end)], axis=1)
-        for _ in range(_ZOOMS):
+        for _ in range(_zooms(m)):
             groups = ends[:, :1] + steps * (ends[:, 1:] - ends[:, :1])
             groups[:, -1] = ends[:, 1]
             ends = judge.compare(groups, "lines")
@@ -92,7 +97,7 @@ def along_slopes(judge: Judge, rng: np.random.Generator, n: int) -> None:
     terrain = judge.terrain
     columns = np.flatnonzero(terrain.free & ~terrain.hidden)
     k, unit, q = len(columns), terrain.unit[columns], dual(terrain.p)
-    for size in _sizes(n, PAIRS + k * (k + 1) // 2):
+    for m, size in _groups(n, cost=lambda m: pairs_of(m) + pairs_of(k + 1)):
         a = terrain.draw(rng, size)
         step = 10.0 ** rng.uniform(-7, -1, (size, 1))
         ahead = np.repeat(a[:, None], k + 1, axis=1)
@@ -104,8 +109,8 @@ def along_slopes(judge: Judge, rng: np.random.Generator, n: int) -> None:
         g = (chosen[:, 1:] - chosen[:, :1]) / step
         steep = np.abs(g) / np.maximum(np.abs(g).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         way = np.sign(g) * (steep == 1 if np.isinf(q) else steep ** (q - 1))
-        groups = np.repeat(a[:, None], MEMBERS, axis=1)
-        sizes = 10.0 ** rng.uniform(-6, 0.5, (size, MEMBERS - 1, 1)) * rng.choice([-1.0, 1.0], (size, MEMBERS - 1, 1))
+        groups = np.repeat(a[:, None], m, axis=1)
+        sizes = 10.0 ** rng.uniform(-6, 0.5, (size, m - 1, 1)) * rng.choice([-1.0, 1.0], (size, m - 1, 1))
         groups[:, 1:, columns] += sizes * (way * unit)[:, None]
         judge.compare(groups, "slopes")
 
@@ -116,27 +121,44 @@ def climbing(judge: Judge, rng: np.random.Generator, n: int) -> None:
     Moved together, apart, towards and away from each other; first by the share of the bound that they use, which finds
     where the model is steepest, then by the excess, which finds how far that goes.
     """
-    terrain = judge.terrain
-    size = min(_CLIMBERS, 8 + n // (32 * PAIRS))
-    rounds = max(1, n // (PAIRS * size))
+    terrain, m = judge.terrain, min(most_members(n // 8), _MOST_CLIMBING) // 2 * 2
+    size = min(_CLIMBERS, 8 + n // (32 * pairs_of(m)))
+    rounds = max(1, n // (pairs_of(m) * size))
     pairs = judge.prospects(size)
     d = pairs.shape[2]
     for i in range(rounds):
-        lengths = terrain.lengths(rng, size)
-        both = np.repeat(pairs[:, None], MEMBERS // 2, axis=1)  # (size, 4, 2, d)
-        together = _shift(terrain, rng, lengths)
-        both[:, 1] += together[:, None]
-        moved = terrain.moved(rng, pairs.reshape(-1, d), np.repeat(lengths, 2, axis=0))
-        both[:, 2] = moved.reshape(size, 2, d)
-        # What makes no difference to the outputs should make none to the distance.
-        alike = rng.random((size, d)) < rng.choice([0.0, 1 / d, 0.4], (size, 1))
-        both[:, 2, 1] = np.where(alike, both[:, 2, 0], both[:, 2, 1])
-        # Further apart or closer to one another, on the line through both.
-        stretch = rng.uniform(-0.9, 1.0, (size, 1)) * 10.0 ** rng.uniform(-4, 0, (size, 1))
-        gap = np.where(terrain.free, pairs[:, 1] - pairs[:, 0], 0.0)
-        gap = np.nan_to_num(gap) * stretch
-        both[:, 3] += np.stack([-gap, gap], axis=1)
-        pairs = judge.compare(both.reshape(size, MEMBERS, d), "climbing", by="share" if i < rounds // 2 else "excess")
+        both = np.repeat(pairs[:, None], m // 2, axis=1)  # the first stays as it is
+        for k in range(1, m // 2):
+            both[:, k] = _MOVES[(k - 1) % len(_MOVES)](terrain, rng, pairs, terrain.lengths(rng, size))
+        pairs = judge.compare(both.reshape(size, m, d), "climbing", by="share" if i < rounds // 2 else "excess")
+
+
+def _together(terrain: Terrain, rng: np.random.Generator, pairs: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Both moved alike."""
+    n, d = lengths.shape
+    chosen = rng.random((n, d)) < rng.choice([1 / d, 0.4], (n, 1))
+    return pairs + np.where(chosen & terrain.free, rng.uniform(-1, 1, (n, d)) * lengths, 0.0)[:, None]
+
+
+def _apart(terrain: Terrain, rng: np.random.Generator, pairs: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Each moved on its own; some columns made alike: what makes no difference should make none to the distance."""
+    n, d = lengths.shape
+    lengths = np.repeat(lengths, 2, axis=0)
+    moved = terrain.moved(rng, pairs.reshape(-1, d), lengths).reshape(n, 2, d)
+    alike = rng.random((n, d)) < rng.choice([0.0, 1 / d, 0.4], (n, 1))
+    moved[:, 1] = np.where(alike, moved[:, 0], moved[:, 1])
+    return moved
+
+
+def _stretched(terrain: Terrain, rng: np.random.Generator, pairs: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Further apart or closer to one another, on the line through both."""
+    n = len(lengths)
+    stretch = rng.uniform(-0.9, 1.0, (n, 1)) * 10.0 ** rng.uniform(-4, 0, (n, 1))
+    gap = np.nan_to_num(np.where(terrain.free, pairs[:, 1] - pairs[:, 0], 0.0)) * stretch
+    return pairs + np.stack([-gap, gap], axis=1)
+
+
+_MOVES = (_together, _apart, _stretched)
 
 
 def tactics_for(terrain: Terrain) -> dict[Tactic, float]:
@@ -155,14 +177,38 @@ def tactics_for(terrain: Terrain) -> dict[Tactic, float]:
     return {tactic: shares[tactic] / total for tactic in order if tactic in shares}
 
 
-def _shift(terrain: Terrain, rng: np.random.Generator, lengths: FloatArray) -> FloatArray:
-    """A move of numbers, in one column or several."""
-    n, d = lengths.shape
-    chosen = rng.random((n, d)) < rng.choice([1 / d, 0.4], (n, 1))
-    return np.where(chosen & terrain.free, rng.uniform(-1, 1, (n, d)) * lengths, 0.0)
+def most_members(n: int) -> int:
+    """Members of the largest groups, for `n` pairs: they grow once there are `_PLACES` of them.
+
+    Examples
+    --------
+    >>> most_members(10_000), most_members(1_000_000), most_members(100_000_000)
+    (8, 31, 64)
+    """
+    return int(min(max(sqrt(2 * n / _PLACES), _FEWEST), _MOST))
 
 
-def _sizes(n: int, cost: int) -> list[int]:
-    """Groups at a time, for about `n` pairs at `cost` pairs a group."""
-    groups = max(1, n // cost)
-    return [min(_GROUPS_AT_ONCE, groups - start) for start in range(0, groups, _GROUPS_AT_ONCE)]
+def pairs_of(m: int) -> int:
+    """Pairs among `m` people."""
+    return m * (m - 1) // 2
+
+
+def _zooms(m: int) -> int:
+    """How often a line of `m` points is cut to the part between two of them."""
+    return ceil(log(_FINEST) / log(1 / (m - 1)))
+
+
+def _groups(n: int, cost: Callable[[int], int] = pairs_of) -> Iterator[tuple[int, int]]:
+    """Members of a group and number of groups, as many as are made at a time, for `n` pairs at `cost` pairs a group.
+
+    A pair in a large group is cheap, since each member is asked about once for all; but pairs around one place are no
+    independent draws, and what shows in one place alone takes many places to find. So about half of all people are in
+    small groups, and half in large ones.
+    """
+    most = most_members(n)
+    small = (_FEWEST - 1) / (most + _FEWEST - 2)  # of all pairs; m people have m - 1 pairs for every two of them
+    for m, share in ((_FEWEST, small), (most, 1 - small)):
+        left, at_once = max(1, int(n * share) // cost(m)), max(1, _PEOPLE_AT_ONCE // m)
+        while left > 0:
+            yield m, min(left, at_once)
+            left -= at_once

@@ -13,8 +13,9 @@ from likewise._typing import FloatArray, IntArray
 from likewise.auditing.terrain import Terrain
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
+from likewise.pairs.points import Points
 
-_CELLS_AT_ONCE = 2**21  # numbers in the rows of pairs that are held at a time
+_PAIRS_AT_ONCE = 2**15
 _ROUNDING = 1e-9  # of the outputs' unit: shares of a smaller bound say more about rounding than about the model
 _KEPT_PER_BATCH, _KEPT = 16, 128
 
@@ -79,8 +80,17 @@ class Judge:
         """
         n, m, d = groups.shape
         first, second = np.triu_indices(m, 1)
-        at_once = max(1, _CELLS_AT_ONCE // (len(first) * d))
-        parts = [self._compare(groups[i : i + at_once], first, second, tactic, by) for i in range(0, n, at_once)]
+        people = self.terrain.people(groups.reshape(-1, d))
+        outputs = self.outputs(people)
+        parts, at_once = [], max(1, _PAIRS_AT_ONCE // len(first))
+        for start in range(0, n, at_once):
+            here = slice(start * m, (start + at_once) * m)
+            if self.metric.has_weights:  # rows say all; to pick people from a table would take longer than all the rest
+                found = self._by_weights(People(people.rows[here], people.coding, None), outputs[here], m)
+            else:
+                found = self._by_function(people.take(here), outputs[here], first, second)
+            parts.append(self._judged(groups[start : start + at_once], *found, by))
+        self.tried[tactic] += n * len(first)
         return np.concatenate(parts)
 
     def prospects(self, n: int) -> FloatArray:
@@ -91,22 +101,18 @@ class Judge:
         self._prospects = []
         return pairs[np.arange(n) % len(pairs)]
 
-    def _compare(self, groups: FloatArray, first: IntArray, second: IntArray, tactic: str, by: str) -> FloatArray:
-        n, m, d = groups.shape
-        people = self.terrain.people(groups.reshape(-1, d))
-        outputs = self.outputs(people).reshape(n, m, -1)
-        difference = np.abs(outputs[:, first] - outputs[:, second]).sum(axis=2)
-        distance = self._distances(people, n, first, second)
+    def _judged(self, groups: FloatArray, difference: FloatArray, distance: FloatArray, by: str) -> FloatArray:
+        """The worst pair of each group; the worst of all, and the most promising, are kept."""
+        first, second = np.triu_indices(groups.shape[1], 1)
         bound = self.bound(distance)
         # Equal people say nothing: their excess is 0, which would look worse than that of all others.
         excess = np.where((difference > 0) | (bound > 0), difference - bound, -np.inf)
         share = (difference - _ROUNDING * self.unit) / (bound + _ROUNDING * self.unit)
-        self.tried[tactic] += n * len(first)
         self.n_violations += int((excess > self.tolerance).sum())
         large = bound > 1e3 * _ROUNDING * self.unit
         if large.any():
             self.largest_share = max(self.largest_share, float((difference[large] / bound[large]).max()))
-        every = np.arange(n)
+        every = np.arange(len(groups))
         worst = excess.argmax(axis=1)
         at = int(excess[every, worst].argmax())
         if self.worst is None or excess[at, worst[at]] > self.worst.excess:
@@ -118,14 +124,26 @@ class Judge:
         self._remember(found, share[every, chosen], excess[every, chosen])
         return np.asarray(found)
 
-    def _distances(self, people: People, n: int, first: IntArray, second: IntArray) -> FloatArray:
-        """Between the first and the second of each pair in each of `n` groups."""
-        groups = people.rows.reshape(n, -1, people.rows.shape[1])
-        if self.metric.has_weights:  # rows say all; to pick people from a table would take longer than all the rest
-            return self.metric.weights_of(people.coding).distances(groups[:, first], groups[:, second])
-        members = np.arange(len(people)).reshape(n, -1)
-        a, b = (people.take(members[:, which].ravel()) for which in (first, second))
-        return self.metric.between(a, b).reshape(n, -1)
+    def _by_weights(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
+        """Differences and distances of all pairs in each group of `m`; shape (n_groups, n_pairs) each."""
+        from likewise.pairs.scans import within_groups
+
+        weights = self.metric.weights_of(people.coding)
+        points = Points.among(people, np.array(people.missing(), dtype=np.int64))
+        return within_groups(
+            np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T), points.kinds,
+            np.nan_to_num(points.scales(weights)), weights.p, m,
+        )  # fmt: skip
+
+    def _by_function(
+        self, people: People, outputs: FloatArray, first: IntArray, second: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The same for a metric that has no weights: its function is asked about every pair."""
+        members = np.arange(len(people)).reshape(-1, second[-1] + 1)
+        a, b = (members[:, which].ravel() for which in (first, second))
+        difference = np.abs(outputs[a] - outputs[b]).sum(axis=1)
+        distance = self.metric.between(people.take(a), people.take(b))
+        return difference.reshape(len(members), -1), distance.reshape(len(members), -1)
 
     def _remember(self, pairs: FloatArray, share: FloatArray, excess: FloatArray) -> None:
         for values in (share, excess):

@@ -14,6 +14,7 @@ import numpy as np
 from likewise._compiling import njit
 from likewise._threads import n_threads
 from likewise._typing import FloatArray, IntArray
+from likewise.metrics.distance import lp_norm
 from likewise.metrics.people import spread
 from likewise.pairs.boxes import MARGIN, build, least_gaps, most_difference, most_excess, norm, ranges
 from likewise.pairs.points import CODE, GAPPY, NUMBER, Kinds
@@ -238,7 +239,7 @@ def _slopes(
     if p == 1:
         return np.clip(steps, -1.0, 1.0) * scales, np.abs(steps).max(axis=1)
     conjugate = 1.0 if np.isinf(p) else p / (p - 1)
-    steepness = np.linalg.norm(steps, ord=conjugate, axis=1) * (1 + MARGIN)
+    steepness = lp_norm(steps, conjugate) * (1 + MARGIN)
     shrink = np.maximum(steepness, 1.0)
     return steps / shrink[:, None] * scales, steepness / shrink
 

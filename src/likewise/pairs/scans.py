@@ -141,6 +141,43 @@ def worst_partners(
     return result  # type: ignore[no-any-return]
 
 
+@njit(cache=True, error_model="numpy")
+def _within_groups(X, outputs, kinds, scales, p, m, differences, distances):
+    every = np.full(m, np.inf)  # no distance is put where a bound of it would do
+    for g in range(len(differences)):
+        k = 0
+        for i in range(g * m, (g + 1) * m - 1):
+            stop = (g + 1) * m
+            here = slice(k, k + stop - i - 1)
+            fill_differences(outputs, i, i + 1, stop, differences[g, here])
+            fill_distances(X, kinds, scales, p, i, i + 1, stop, every, distances[g, here])
+            k += stop - i - 1
+
+
+def within_groups(
+    X: FloatArray, outputs: FloatArray, kinds: Kinds, scales: FloatArray, p: float, m: int
+) -> tuple[FloatArray, FloatArray]:
+    """Differences and distances of all pairs within each group of `m` people, who stand one after the other.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_features, n_groups * m)
+    outputs : ndarray of shape (n_outputs, n_groups * m)
+    kinds : ndarray of shape (n_features,)
+    m : int
+        People per group.
+
+    Returns
+    -------
+    differences, distances : ndarray of shape (n_groups, m * (m - 1) // 2)
+        In the order of ``np.triu_indices(m, 1)``.
+    """
+    shape = (X.shape[1] // m, m * (m - 1) // 2)
+    differences, distances = np.empty(shape), np.empty(shape)
+    _within_groups(X, outputs, kinds, scales, p, m, differences, distances)
+    return differences, distances
+
+
 def all_numbers(columns: FloatArray) -> Kinds:
     """Return the kinds of columns (the rows here) that hold numbers only."""
     return np.zeros(len(columns), dtype=np.int8)

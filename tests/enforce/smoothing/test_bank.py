@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from chance import too_few, too_many
 from likewise import Gaussian, TableMetric, WeightedLp
 from likewise.enforce.smoothing.bank import CHUNK, Bank
 from likewise.enforce.smoothing.mixed import Mixed
@@ -21,6 +22,27 @@ def test_no_draw_comes_twice():
     again = np.concatenate([part.t for _, part in bank().parts([3 * CHUNK])])
     np.testing.assert_array_equal(draws, again)
     assert (np.concatenate([part.t for _, part in bank(1).parts([CHUNK])])[:, 0] != draws[:CHUNK, 0]).all()
+
+
+def implausible_rows(drawn):
+    """Training rows whose hidden value occurs too often or too seldom among draws that should be from all alike."""
+    n = len(drawn)
+    counts = [(drawn[:, 1] == value).sum() for value in ROWS[:, 1]]
+    assert sum(counts) == n  # nothing else was drawn
+    return [k for k, count in enumerate(counts) if too_many(count, n, 1 / 9) or too_few(count, n, 1 / 9)]
+
+
+@pytest.mark.parametrize("how", ["shared", "own"])
+def test_what_replaces_a_hidden_column_is_drawn_from_all_training_rows_alike(how):
+    if how == "shared":
+        drawn = np.concatenate([part.t for _, part in bank().parts([2 * CHUNK])])
+    else:
+        drawn = bank().perturb(np.full((2 * CHUNK, 2), 7.0), np.random.default_rng(0))
+    assert implausible_rows(drawn) == []
+    # The control: a quarter of the draws of the first row go to the second.
+    first = np.flatnonzero(drawn[:, 1] == ROWS[0, 1])
+    drawn[first[: len(first) // 4], 1] = ROWS[1, 1]
+    assert implausible_rows(drawn) == [0, 1]
 
 
 @pytest.mark.parametrize("numbers", [False, True])

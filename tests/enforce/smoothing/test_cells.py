@@ -357,6 +357,17 @@ def test_values_between_points_of_a_found_grid_keep_the_promise(scale, loose):
     assert largest_excess(cells, X, weights) <= 1e-9
 
 
+@pytest.mark.parametrize("scale", [1.0, 1 / 3], ids=["whole", "fractional"])
+def test_on_both_sides_of_the_middle_between_two_points_people_differ_by_their_distance(scale):
+    cells = cells_for(np.tile(np.arange(12.0), 3)[:, None] * scale, [0.125 / scale], n_draws=16)
+    for a, b in ((3.4, 3.6), (3.49, 3.51), (2.5, 3.5)):
+        excess = largest_excess(cells, np.array([[a], [b]]) * scale, [0.125 / scale])
+        if scale == 1:
+            assert excess == pytest.approx(0, abs=1e-12)
+        else:  # cells are wider by what the tolerance of a fractional grid may cost
+            assert -0.125 * (b - a) < excess <= 0
+
+
 def test_far_from_the_origin_fractions_keep_their_digits():
     """10 million steps from the origin, people 5e-9 apart may differ by that, and not by what rounding leaves."""
     grid = 1e7 + np.arange(40.0)[:, None]

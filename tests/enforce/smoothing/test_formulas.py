@@ -121,6 +121,12 @@ def test_a_sum_that_clipping_could_change_is_not_called_exact():
     for estimator in (GradientBoostingRegressor(random_state=0), RandomForestRegressor(10, random_state=0)):
         model = SmoothedRegressor(estimator, metric=METRIC, noise="uniform", output_range=(-10, 10), epsilon=0.2)
         assert model.fit(A, b).guarantee_.level == "sampled"
+    # One side is enough: the other limit is far beyond any sum.
+    for limits in ((-10, 1e6), (-1e6, 10)):
+        model = SmoothedRegressor(
+            RandomForestRegressor(10, random_state=0), metric=METRIC, noise="uniform", output_range=limits, epsilon=0.2
+        )
+        assert model.fit(A, b).guarantee_.level == "sampled"
     # A single tree is clipped leaf by leaf.
     tree = DecisionTreeRegressor(max_depth=5, random_state=0)
     options = {"metric": METRIC, "noise": "uniform", "output_range": (-10, 10), "random_state": 0}
@@ -144,27 +150,46 @@ def test_one_split_in_closed_form():
         np.testing.assert_allclose(model.predict_proba(x[:, None])[:, 1], value, atol=1e-6)  # 1.5 is rounded to float32
 
 
+def products_over_boxes(tree, noise, people):
+    """Every leaf's probability as a product over features, from the tree's own structure, times its shares."""
+    F, t, d = noise.cumulative, tree.tree_, people.shape[1]
+    expected = np.zeros((len(people), 2))
+    stack = [(0, np.full(d, -np.inf), np.full(d, np.inf))]
+    while stack:
+        node, low, high = stack.pop()
+        if t.children_left[node] < 0:
+            for k, x in enumerate(people):
+                inside = np.prod(F((high - x) / noise.widths) - F((low - x) / noise.widths))
+                expected[k] += inside * t.value[node, 0] / t.value[node, 0].sum()
+            continue
+        i, cut = t.feature[node], t.threshold[node]
+        left_high, right_low = high.copy(), low.copy()
+        left_high[i] = right_low[i] = cut
+        stack += [(t.children_left[node], low, left_high), (t.children_right[node], right_low, high)]
+    return expected
+
+
 def test_leaf_boxes_against_brute_force_products():
-    """Every leaf's probability as a product over features, from the tree's own structure."""
     tree = DecisionTreeClassifier(max_depth=7, random_state=1).fit(X, Y)
     for name, kind in NOISES.items():
         noise = kind.for_metric(WeightedLp(np.linspace(0.5, 1.5, 5)))
         votes = LeafVotes.from_model(tree, Bank.from_training_data(noise, X, 0))
-        F, expected = noise.cumulative, np.zeros((5, 2))
-        stack = [(0, np.full(5, -np.inf), np.full(5, np.inf))]
-        while stack:
-            node, low, high = stack.pop()
-            t = tree.tree_
-            if t.children_left[node] < 0:
-                for k, x in enumerate(X[:5]):
-                    inside = np.prod(F((high - x) / noise.widths) - F((low - x) / noise.widths))
-                    expected[k] += inside * t.value[node, 0] / t.value[node, 0].sum()
-                continue
-            i, cut = t.feature[node], t.threshold[node]
-            left_high, right_low = high.copy(), low.copy()
-            left_high[i] = right_low[i] = cut
-            stack += [(t.children_left[node], low, left_high), (t.children_right[node], right_low, high)]
+        expected = products_over_boxes(tree, noise, X[:5])
         np.testing.assert_allclose(votes.mean_votes(X[:5]), expected, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0], ids=["above, below, between", "below, above, between"])
+def test_a_split_between_two_others_of_the_same_feature_knows_both(side):
+    """The last of the three needs the bound from two splits further up."""
+    counts = [40, 8, 9, 50]
+    values, y = np.repeat([-1.0, 0.5, 1.5, 3.0], counts)[:, None] * side, np.repeat([0, 1, 0, 1], counts)
+    tree = DecisionTreeClassifier(random_state=0).fit(values, y)
+    inner = tree.tree_.feature >= 0
+    assert (side * tree.tree_.threshold[inner]).tolist() == [2.25, -0.25, 1.0]  # from the root down
+    people = np.linspace(-1, 4, 11)[:, None] * side
+    noise = Laplace.for_metric(WeightedLp([0.5]))
+    votes = LeafVotes.from_model(tree, Bank.from_training_data(noise, values, 0))
+    np.testing.assert_allclose(votes.mean_votes(people), products_over_boxes(tree, noise, people), atol=1e-6)
 
 
 def test_a_threshold_between_two_float32_is_where_rounding_puts_it():
