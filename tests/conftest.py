@@ -12,7 +12,7 @@ import pytest
 @pytest.fixture
 def cluster(tmp_path):
     """A scheduler and two workers, each a process of its own on loopback; yields the address and the workers."""
-    pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed")
     info = tmp_path / "scheduler.json"
     environment = {**os.environ, "DASK_DISTRIBUTED__DASHBOARD__LINK": ""}
     run = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
@@ -36,6 +36,8 @@ def cluster(tmp_path):
             for _ in range(2)
         ]
         processes += workers
+        with distributed.Client(address, timeout="60s") as client:
+            client.wait_for_workers(2, timeout=60)
         yield address, workers
     finally:
         for process in processes:

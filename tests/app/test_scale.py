@@ -1,15 +1,13 @@
 """Scoring in batches, on several processes and on a real cluster of two worker processes."""
 
 import os
-import signal
-import threading
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from killing import killed
 from likewise import SmoothedClassifier, TableMetric
 from likewise.app.files import save_model
 from likewise.app.scale import Order, score_file, uniform_from
@@ -180,30 +178,13 @@ def test_bad_tables_are_one_clear_error(place):
 
 
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, cluster):
-    import distributed
-
     address, workers = cluster
     score_file(order(place), place / "people.parquet", place / "here.parquet", keep=("id",), batch_rows=3)
-    with distributed.Client(address, timeout="60s") as client:
-        client.wait_for_workers(2, timeout=60)
-
-    stopped = []
-
-    def kill_when_under_way():
-        parts = place / "there.parquet.parts"
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and len(list(parts.glob("*.parquet"))) < 5:
-            time.sleep(0.02)
-        stopped.append(len(list(parts.glob("*.parquet"))))
-        os.kill(workers[0].pid, signal.SIGKILL)
-
-    thread = threading.Thread(target=kill_when_under_way)
-    thread.start()
-    n = score_file(
-        order(place), place / "people.parquet", place / "there.parquet", keep=("id",), batch_rows=3, cluster=address
-    )
-    thread.join(timeout=60)
-    assert 5 <= stopped[0] < N / 3, "the worker must die while there is work left"
+    with killed(workers[0], place / "there.parquet.parts", "*.parquet", 5) as left:
+        n = score_file(
+            order(place), place / "people.parquet", place / "there.parquet", keep=("id",), batch_rows=3, cluster=address
+        )
+    assert 5 <= left[0] < N / 3, "the worker must die while there is work left"
     assert n == N
     pd.testing.assert_frame_equal(pd.read_parquet(place / "there.parquet"), pd.read_parquet(place / "here.parquet"))
 

@@ -1,9 +1,5 @@
 """Audits of tables in partitions: to the last bit those of the table in memory, here and on a real cluster."""
 
-import os
-import signal
-import threading
-import time
 from dataclasses import fields
 
 import numpy as np
@@ -14,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from killing import killed
 from likewise import (
     AdditiveClassifier,
     AdditiveRegressor,
@@ -230,8 +227,6 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path):
 
 
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, monkeypatch, cluster):
-    import distributed
-
     address, workers = cluster
     people = mixed(3000, 6)
     place = write(people, tmp_path / "people", halves(people, 60))
@@ -240,22 +235,9 @@ def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, mo
     metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
     monkeypatch.setattr(shuffled, "BUCKET", 100)
     here = audit(None, place, metric, predictions="score")
-    with distributed.Client(address, timeout="60s") as client:
-        client.wait_for_workers(2, timeout=60)
-    stopped = []
-
-    def kill_when_under_way():
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and len(list(scratch.glob("*/people-*"))) < 10:
-            time.sleep(0.005)
-        os.kill(workers[0].pid, signal.SIGKILL)
-        stopped.append(list(scratch.glob("*/*")))
-
-    thread = threading.Thread(target=kill_when_under_way)
-    thread.start()
-    there = audit(None, place, metric, predictions="score", cluster=address, scratch=scratch)
-    thread.join(timeout=120)
-    assert stopped[0], "the worker must die while there is work left"
+    with killed(workers[0], scratch, "*/people-*", 10) as left:
+        there = audit(None, place, metric, predictions="score", cluster=address, scratch=scratch)
+    assert left[0], "the worker must die while there is work left"
     assert_same(here, there)
     assert there.n_violations > 1000
     assert not list(scratch.iterdir())

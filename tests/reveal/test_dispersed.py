@@ -1,10 +1,5 @@
 """Minimal metrics of tables in partitions: to the last bit those of the table in memory, here and on a real cluster."""
 
-import os
-import signal
-import threading
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+from killing import killed
 from likewise import FileError, InvalidInputError, InvalidTypeError, audit, estimate_minimal_metric
 from likewise.pairs import gathering
 from likewise.reveal import dispersed, program, widening
@@ -174,8 +170,6 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path, small):
 
 
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, small, cluster):
-    import distributed
-
     address, workers = cluster
     people = people_of("table", 3000, 6)
     place = write(people, tmp_path / "people", 60)
@@ -183,21 +177,8 @@ def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, sm
     scratch.mkdir()
     small(bucket=100, room=2000)
     here = estimate_minimal_metric(None, place, predictions="score")
-    with distributed.Client(address, timeout="60s") as client:
-        client.wait_for_workers(2, timeout=60)
-    stopped = []
-
-    def kill_when_under_way():
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and len(list(scratch.glob("*/people-*"))) < 10:
-            time.sleep(0.005)
-        os.kill(workers[0].pid, signal.SIGKILL)
-        stopped.append(list(scratch.glob("*/*")))
-
-    thread = threading.Thread(target=kill_when_under_way)
-    thread.start()
-    there = estimate_minimal_metric(None, place, predictions="score", cluster=address, scratch=scratch)
-    thread.join(timeout=120)
-    assert stopped[0], "the worker must die while there is work left"
+    with killed(workers[0], scratch, "*/people-*", 10) as left:
+        there = estimate_minimal_metric(None, place, predictions="score", cluster=address, scratch=scratch)
+    assert left[0], "the worker must die while there is work left"
     assert_same(here, there)
     assert not list(scratch.iterdir())

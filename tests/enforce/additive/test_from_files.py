@@ -1,14 +1,10 @@
 """Fits to tables in partitions: to the last bit those of the table in memory, here and on a real cluster."""
 
-import os
-import signal
-import threading
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from killing import killed
 from likewise import AdditiveClassifier, AdditiveRegressor, FileError, InvalidInputError, TableMetric, WeightedLp
 from likewise.enforce.additive import bins, blocks
 from likewise.enforce.additive.fitting import slot_sums
@@ -128,28 +124,13 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path):
 
 
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, monkeypatch, cluster):
-    import distributed
-
     monkeypatch.setattr(bins, "BLOCK", 20)
     address, workers = cluster
     place, scratch = write(tmp_path / "people"), tmp_path / "scratch"
     scratch.mkdir()
     here = AdditiveClassifier(METRIC).fit(X, OUTCOMES["binary"])
-    with distributed.Client(address, timeout="60s") as client:
-        client.wait_for_workers(2, timeout=60)
-    stopped = []
-
-    def kill_when_under_way():
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and len(list(scratch.glob("*/block-*"))) < 10:
-            time.sleep(0.005)
-        os.kill(workers[0].pid, signal.SIGKILL)
-        stopped.append(list(scratch.glob("*/block-*")))
-
-    thread = threading.Thread(target=kill_when_under_way)
-    thread.start()
-    there = AdditiveClassifier(METRIC).fit_partitions(place, "binary", cluster=address, scratch=scratch)
-    thread.join(timeout=120)
-    assert stopped[0], "the worker must die while there is work left"
+    with killed(workers[0], scratch, "*/block-*", 10) as left:
+        there = AdditiveClassifier(METRIC).fit_partitions(place, "binary", cluster=address, scratch=scratch)
+    assert left[0], "the worker must die while there is work left"
     assert_same(here, there)
     assert not list(scratch.iterdir())
