@@ -36,6 +36,9 @@ autosummary_filename_map = {f"likewise.{name}": f"likewise.{name}-function" for 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+# A session of Python ends with an empty line in the source, which nobody needs to see.
+highlight_options = {name: {"stripnl": True} for name in ("python", "pycon")}
+
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
@@ -56,7 +59,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "tutorial/*": []}  # one page has no section to show
 copyright = "The likewise developers, BSD-3 licence"
 
 

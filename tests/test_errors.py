@@ -3,10 +3,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import likewise
 from likewise import AdditiveClassifier, LikewiseError, SmoothedClassifier, TableMetric, WeightedLp, audit, errors
+from likewise.datasets import make_ssl_like
 
 BUILT_IN = {"ValueError", "TypeError", "RuntimeError", "ImportError", "KeyError", "OSError", "FileNotFoundError"}
 
@@ -57,8 +59,23 @@ METRIC = WeightedLp([0.1, 0.2])
         lambda: AdditiveClassifier(METRIC).fit(X, [0.1, 0.2, 0.3, 0.4]),
         lambda: SmoothedClassifier(LogisticRegression, metric=METRIC).fit(X, y),
         lambda: audit(None, X, METRIC, predictions=[2, 0, 0, 0]),
+        lambda: AdditiveClassifier(METRIC).predict_proba(X),
+        lambda: AdditiveClassifier(METRIC).guarantee_,
+        lambda: SmoothedClassifier(LogisticRegression(), metric=METRIC).noise_,
+        lambda: AdditiveClassifier(METRIC, penalty=0.1).fit(X, y).decide(X, random_state="seed"),
     ],
 )
 def test_bad_input_is_a_likewise_error(wrong):
     with pytest.raises(LikewiseError):
         wrong()
+
+
+def test_an_estimator_that_is_not_fitted_says_so_as_scikit_learn_does():
+    with pytest.raises(NotFittedError, match="This AdditiveClassifier instance is not fitted yet"):
+        AdditiveClassifier(METRIC).predict_proba(X)
+    assert not hasattr(AdditiveClassifier(METRIC), "guarantee_")
+
+
+def test_a_seed_that_is_none_is_refused_with_the_rule():
+    with pytest.raises(ValueError, match=r"random_state must be a whole number .* or None; got 'seed'"):
+        make_ssl_like(10, random_state="seed")

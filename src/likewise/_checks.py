@@ -82,6 +82,19 @@ def checking() -> Iterator[None]:
         raise InvalidTypeError(str(error)) from error
 
 
+def check_random(random_state: Any) -> np.random.RandomState:
+    """Where random numbers come from; raise if it is no seed."""
+    from sklearn.utils import check_random_state
+
+    try:
+        return check_random_state(random_state)  # type: ignore[no-any-return]
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"random_state must be a whole number from 0 to 2^32 - 1, a RandomState or None; got {random_state!r}. "
+            "None draws afresh."
+        ) from None
+
+
 def check_labels(y: npt.NDArray[Any]) -> None:
     """Raise if these cannot be the labels of classes: numbers with fractions, or values without an order."""
     from sklearn.utils.multiclass import check_classification_targets

@@ -11,7 +11,8 @@ LikewiseError
 ├── DownloadError (ConnectionError)       a data set that could not be downloaded
 └── UnsolvedError (RuntimeError)          a problem that the solver gave up
 ```
-Each is also the built-in error in brackets, so code that catches that one goes on working.
+Each is also the built-in error in brackets, so code that catches that one goes on working. What an estimator raises
+that was not fitted is scikit-learn's `NotFittedError`, and a `LikewiseError` too.
 """
 
 

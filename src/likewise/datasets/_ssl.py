@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
-from likewise._checks import check_count
+from likewise._checks import check_count, check_random
 from likewise.datasets._bunch import make_bunch
 from likewise.datasets._sources import Source, find, table
 from likewise.errors import InvalidInputError
@@ -119,7 +119,7 @@ def make_ssl_like(n_samples: int = 10_000, *, random_state: Any = None) -> Bunch
     """
     n = check_count("n_samples", n_samples, least=2)
     # A NumPy Generator from scikit-learn's kind of seed.
-    rng = np.random.default_rng(check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32))
+    rng = np.random.default_rng(check_random(random_state).randint(0, 2**32, size=4, dtype=np.uint32))
     official = _synthetic(n, rng)
     return _bunch(
         _numbers(official),

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -21,11 +21,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from likewise._checks import check_labels, check_size, checking
+from likewise._checks import check_labels, check_random, check_size, checking
 from likewise._frozen import Frozen
 from likewise._rules import LIMITS, NOTHING, Rule, check_rules
 from likewise._typing import FloatArray
-from likewise.errors import InvalidInputError, InvalidTypeError
+from likewise.errors import InvalidInputError, InvalidTypeError, LikewiseError
 from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.promise import Guarantee
 from likewise.guarantees.vacuity import warn_if_vacuous
@@ -136,7 +136,7 @@ class Enforced(BaseEstimator, ABC):
     @property
     def guarantee_(self) -> Guarantee:
         """What is promised, at which level, and why."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self.scorer_.guarantee
 
     def set_params(self, **params: Any) -> Self:
@@ -342,9 +342,21 @@ class EnforcedRegressor(RegressorMixin, Enforced):
         return votes[:, 0]
 
 
+class UnfittedError(LikewiseError, NotFittedError):
+    """An estimator that is asked before `fit`: scikit-learn's own error, and one of ours."""
+
+
+def check_fitted(estimator: Any) -> None:
+    """Raise if an estimator has not been fitted."""
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError as error:
+        raise UnfittedError(str(error)) from None
+
+
 def seed_from(random_state: Any) -> int:
     """128 random bits: too many to be found by trying."""
-    words = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
+    words = check_random(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
     return int.from_bytes(words.astype("<u4").tobytes(), "little")
 
 

@@ -14,6 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from contract import run_check
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
 
 
@@ -22,7 +23,7 @@ from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, Weighte
     [AdditiveClassifier(max_knots=8), AdditiveRegressor(max_knots=8), AdditiveClassifier(penalty=0.01, link="probit")]
 )
 def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+    run_check(estimator, check)
 
 
 def additive_people(n, seed=0):

@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from climbing import Climb
+from contract import run_check
 from likewise import (
     FunctionMetric,
     ProjectedClassifier,
@@ -46,7 +47,7 @@ EXPONENTS = (1, 2, 3.5, np.inf)
     ]
 )
 def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+    run_check(estimator, check)
 
 
 @pytest.fixture(scope="module")

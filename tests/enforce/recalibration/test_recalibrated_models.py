@@ -11,6 +11,7 @@ from sklearn.metrics import brier_score_loss
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from contract import run_check
 from likewise import (
     AdditiveClassifier,
     AdditiveRegressor,
@@ -31,7 +32,7 @@ from likewise.app.files import load_model, save_model
     ]
 )
 def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+    run_check(estimator, check)
 
 
 def two_kinds(n, seed=0):

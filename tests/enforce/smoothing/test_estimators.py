@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from chance import PER_CHECK, too_few, too_many
+from contract import run_check
 from likewise import (
     Gaussian,
     Laplace,
@@ -47,7 +48,7 @@ NOISES = {"gaussian": Gaussian, "laplace": Laplace, "uniform": Uniform}
     ]
 )
 def test_scikit_learn_contract(estimator, check):
-    check(estimator)
+    run_check(estimator, check)
 
 
 @pytest.fixture(scope="module")

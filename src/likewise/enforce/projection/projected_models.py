@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 
+from likewise._checks import check_random
 from likewise._rules import FOLDS, SEED, TRUTH, Rule, one_of, whole
 from likewise._typing import FloatArray, IntArray
 from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor, seed_from
@@ -61,7 +62,7 @@ class Projecting(Wrapping):
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> Extension:
         """Score people out of fold, move the scores of the anchors into the metric, and extend them to everybody."""
-        state = check_random_state(self.random_state)
+        state = check_random(self.random_state)
         rng = np.random.default_rng(seed_from(state))
         metric.check_axioms(people)
         anchors = Anchors.choose(people, weights, metric, self.n_anchors, rng)

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
 
+from likewise._checks import check_random
 from likewise._rules import FOLDS, SEED, Rule, one_of
 from likewise._typing import FloatArray
 from likewise.enforce.base import METRIC, Enforced, EnforcedClassifier, Scorer
@@ -200,7 +200,7 @@ class RecalibratedClassifier(Wrapping, EnforcedClassifier):
             if labels is not None and known is not None and labels != known and not metric.takes_tables:
                 raise InvalidInputError(f"X must have the columns of the estimator, {list(known)}; got {list(labels)}.")
             return inner, self._scores(inner, people)
-        state = check_random_state(self.random_state)
+        state = check_random(self.random_state)
         inner = inner.with_metric(metric)
         if self.random_state is not None:
             seed_inner(inner, state)

@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
+from likewise._checks import check_random
 from likewise._rules import SEED, THREADS, TRUTH, Rule, one_of, positive, whole
 from likewise._typing import FloatArray
-from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor, seed_from
+from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor, check_fitted, seed_from
 from likewise.enforce.smoothing.augmenting import fit_inner
 from likewise.enforce.smoothing.ballot import Ballot
 from likewise.enforce.smoothing.choice import (
@@ -69,13 +68,13 @@ class Smoothing(Wrapping):
     @property
     def estimator_(self) -> Any:
         """The fitted inner model."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self.scorer_.model
 
     @property
     def noise_(self) -> Noise | None:
         """The noise on the numbers; None if no number matters."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self.scorer_.perturbation.noise
 
     @property
@@ -96,7 +95,7 @@ class Smoothing(Wrapping):
         """Choose the noise, draw the seed of the bank, and fit the inner model."""
         n_draws = None if self.n_draws == "auto" else int(self.n_draws)
         epsilon, delta = float(self.epsilon), float(self.delta)
-        state = check_random_state(self.random_state)
+        state = check_random(self.random_state)
         seed, columns, ballot = seed_from(state), metric.weights_of(people.coding), self._ballot()
 
         counted = counted_people(people, weights)
