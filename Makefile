@@ -42,7 +42,8 @@ attack: $(READY)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attacked
 
 # Bugs planted on purpose, each of which the tests must catch. `make planted PLANTED="cells noises.py"` takes those with one
-# of these words in their name or file, --today ten by date, --write keeps the results and fills docs/trust.md.
+# of these words in their name or file, --today ten by date, --new those not caught yet; --write keeps the results and
+# fills docs/trust.md.
 planted: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/planted $(PLANTED)
 

@@ -5,13 +5,23 @@ import os
 import subprocess
 import sys
 import time
+from subprocess import Popen
+from typing import NamedTuple
 
 import pytest
 
 
+class Processes(NamedTuple):
+    """A Dask cluster, each part of which can be killed."""
+
+    address: str
+    workers: list[Popen]
+    scheduler: Popen
+
+
 @pytest.fixture
 def cluster(tmp_path):
-    """A scheduler and two workers, each a process of its own on loopback; yields the address and the workers."""
+    """A scheduler and two workers, each a process of its own on loopback."""
     distributed = pytest.importorskip("distributed")
     info = tmp_path / "scheduler.json"
     environment = {**os.environ, "DASK_DISTRIBUTED__DASHBOARD__LINK": ""}
@@ -38,7 +48,7 @@ def cluster(tmp_path):
         processes += workers
         with distributed.Client(address, timeout="60s") as client:
             client.wait_for_workers(2, timeout=60)
-        yield address, workers
+        yield Processes(address, workers, processes[0])
     finally:
         for process in processes:
             process.kill()

@@ -10,7 +10,9 @@ import json
 import os
 import resource
 import shutil
+import signal
 import sys
+import time
 from pathlib import Path
 
 OPERATIONS = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "shutil.rmtree", "os.chmod", "os.truncate")
@@ -72,38 +74,68 @@ def leftovers(place, known):
     return sorted(found - set(known))
 
 
-def everywhere(work, place, result, most=2_000):
-    """Crash at every moment in turn; then run again without a crash, and compare with the undisturbed result."""
-    inputs = set(leftovers(place, ()))
-    assert attempt(work, place) == 0
-    expected = result(place)
-    made = set(leftovers(place, inputs))
-    wrong, moment, ended = [], 0, 137
-    while ended == 137 and moment < most:
-        moment += 1
-        _clear(place, inputs)
-        ended = attempt(work, place, moment=moment)
-        if ended not in (0, 137):
-            wrong.append(f"moment {moment}: ended with {ended}")
-        found = result(place)
-        if found is not None and found != expected:
-            wrong.append(f"moment {moment}: half a result was left")
-        again = attempt(work, place)
-        if again != 0 or result(place) != expected:
-            wrong.append(f"moment {moment}: the next run ended with {again}")
+class Trial:
+    """A piece of work that is ended before its end, and what must be true afterwards."""
+
+    def __init__(self, work, place, result):
+        self.work, self.place, self.result, self.wrong = work, place, result, []
+        self.inputs = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        self.names = set(leftovers(place, ()))
+        self.before = result(place)
+        start = time.monotonic()
+        assert attempt(work, place) == 0
+        self.seconds = time.monotonic() - start
+        self.expected = result(place)
+        self.made = set(leftovers(place, self.names))
+
+    def ended(self, when, killed, **how):
+        """End the work at some moment, let it run again, and compare with the undisturbed result."""
+        self._clear()
+        ended = attempt(self.work, self.place, **how)
+        if ended not in (0, killed):
+            self.wrong.append(f"{when}: ended with {ended}")
+        if self.result(self.place) not in (self.before, self.expected):
+            self.wrong.append(f"{when}: half a result was left")
+        again = attempt(self.work, self.place)
+        if again != 0 or self.result(self.place) != self.expected:
+            self.wrong.append(f"{when}: the next run ended with {again}")
         # A temporary file that nobody could remove may stay; nothing may take it for a result.
-        if extra := [name for name in leftovers(place, inputs | made) if not Path(name).name.startswith(".")]:
-            wrong.append(f"moment {moment}: {extra} stayed")
-    return {"moments": moment - 1, "wrong": wrong[:10]}
+        extra = leftovers(self.place, self.names | self.made)
+        if extra := [name for name in extra if not Path(name).name.startswith(".")]:
+            self.wrong.append(f"{when}: {extra} stayed")
+        return ended == killed
+
+    def _clear(self):
+        for name in leftovers(self.place, self.names):
+            path = self.place / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        for path, content in self.inputs.items():
+            path.write_bytes(content)
 
 
-def _clear(place, inputs):
-    for name in leftovers(place, inputs):
-        path = place / name
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+def everywhere(trial, most=2_000):
+    """Crash at every operation on files in turn."""
+    moment = 1
+    while moment < most and trial.ended(f"moment {moment}", 137, moment=moment):
+        moment += 1
+    return {"moments": moment - 1, "wrong": trial.wrong[:10]}
+
+
+def at_any_time(trial, n=10):
+    """Kill at times spread over what the work takes, whatever it is doing then."""
+    killed = 0
+    for k in range(n):
+        seconds = max(1e-4, trial.seconds * k / n)
+        killed += trial.ended(f"after {seconds:.3f} s", -signal.SIGALRM, before=lambda t=seconds: _alarm(t))
+    return {"killed": killed, "wrong": trial.wrong[:10]}
+
+
+def _alarm(seconds):
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # by which a process ends at once
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _content(name):
@@ -118,6 +150,10 @@ def score(place):
 
 def metric(place):
     _command(place, "metric people.csv --target approved --out metric.toml --force")
+
+
+def metric_over_another(place):
+    _command(place, "metric people.csv --target approved --out older.toml --force")
 
 
 def enforce(place):
@@ -149,6 +185,7 @@ def _scores_of_model(place):
 WORK = {
     "score": (score, _content("scores.csv")),
     "metric": (metric, _content("metric.toml")),
+    "metric over another": (metric_over_another, _content("older.toml")),
     "enforce": (enforce, _scores_of_model),
 }
 
@@ -160,8 +197,9 @@ def no_space(limit):
 
 def main(name, place, trouble):
     work, result = WORK[name]
-    if trouble == "crash":
-        return everywhere(work, place, result)
+    if trouble in ("crash", "time"):
+        trial = Trial(work, place, result)
+        return everywhere(trial) if trouble == "crash" else at_any_time(trial)
     inputs = set(leftovers(place, ()))
     if trouble == "full":
         ended = [attempt(work, place, before=no_space(limit)) for limit in (0, 10, 200)]
@@ -172,6 +210,15 @@ def main(name, place, trouble):
 
 
 if __name__ == "__main__":
-    import likewise.app.scale  # noqa: F401  # before forking, so that each attempt starts at once
+    # Before forking, so that each attempt starts at once: the work takes a hundredth of what its imports do.
+    import numba  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+    import rich.progress  # noqa: F401
+    import skops.io  # noqa: F401
+
+    import likewise.app.cli
+    import likewise.app.making
+    import likewise.app.scale
+    import likewise.enforce.additive.additive_models  # noqa: F401
 
     print(json.dumps(main(sys.argv[1], Path(sys.argv[2]).resolve(), sys.argv[3])))

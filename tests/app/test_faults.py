@@ -51,6 +51,14 @@ def test_killed_at_every_file_operation_nothing_is_lost_doubled_or_half_written(
     assert found["wrong"] == []
 
 
+@pytest.mark.parametrize("name", ["score", "metric", "metric over another", "enforce"])
+def test_killed_at_any_time_nothing_is_lost_doubled_or_half_written(place, name):
+    (place / "older.toml").write_text("# an older file\n")
+    found = crashes(name, place, "time")
+    assert found["killed"] >= 3, "too few were killed for this to be a test"
+    assert found["wrong"] == []
+
+
 @pytest.mark.parametrize("name", ["score", "metric", "enforce"])
 def test_a_full_disk_is_one_clear_error_and_leaves_nothing(place, name):
     found = crashes(name, place, "full")
@@ -119,6 +127,39 @@ def test_two_runs_on_one_output_do_not_mix(place):
         first.communicate(timeout=60)
     # With its process, the hold of the first run is gone: the next one goes on from there.
     assert score_file(order(place), place / "people.csv", place / "scores.csv", batch_rows=4) == 30
+
+
+def test_a_killed_scheduler_is_one_clear_line_and_the_next_run_completes_what_is_there(place, cluster):
+    """From the command line; not even the log of the client is to be seen."""
+    pd.concat([pd.read_csv(place / "people.csv")] * 20).to_csv(place / "many.csv", index=False)
+    score_file(order(place), place / "many.csv", place / "whole.csv", batch_rows=3)
+    command = f"score model.skops many.csv --out scores.csv --batch 3 --cluster {cluster.address}".split()
+    environment = os.environ | {"PYTHONPATH": str(Path(likewise.__file__).parents[1])}
+    run = subprocess.Popen(
+        [sys.executable, "-m", "likewise", *command],
+        cwd=place,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        deadline, parts = time.monotonic() + 120, place / "scores.csv.parts"
+        while time.monotonic() < deadline and len(list(parts.glob("0*.parquet"))) < 5 and run.poll() is None:
+            time.sleep(0.01)
+        cluster.scheduler.kill()
+        said, _ = run.communicate(timeout=240)
+    finally:
+        run.kill()
+        run.communicate(timeout=60)
+    assert run.returncode == 2
+    assert said.startswith("Error: The Dask scheduler at tcp://127.0.0.1")
+    assert len(said.strip().splitlines()) == 1
+    done = len(list(parts.glob("0*.parquet")))
+    assert 5 <= done < 200, "the scheduler must die while there is work left"
+    assert not (place / "scores.csv").exists()
+    assert score_file(order(place), place / "many.csv", place / "scores.csv", batch_rows=3) == 600
+    assert (place / "scores.csv").read_text() == (place / "whole.csv").read_text()
 
 
 def test_a_clock_that_jumps_changes_nothing(place, monkeypatch):

@@ -178,7 +178,7 @@ def test_bad_tables_are_one_clear_error(place):
 
 
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, cluster):
-    address, workers = cluster
+    address, workers, _ = cluster
     score_file(order(place), place / "people.parquet", place / "here.parquet", keep=("id",), batch_rows=3)
     with killed(workers[0], place / "there.parquet.parts", "*.parquet", 5) as left:
         n = score_file(

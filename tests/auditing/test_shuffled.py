@@ -1,5 +1,6 @@
 """Audits of tables in partitions: to the last bit those of the table in memory, here and on a real cluster."""
 
+import time
 from dataclasses import fields
 
 import numpy as np
@@ -227,7 +228,7 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path):
 
 
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, monkeypatch, cluster):
-    address, workers = cluster
+    address, workers, _ = cluster
     people = mixed(3000, 6)
     place = write(people, tmp_path / "people", halves(people, 60))
     scratch = tmp_path / "scratch"
@@ -241,6 +242,30 @@ def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, mo
     assert_same(here, there)
     assert there.n_violations > 1000
     assert not list(scratch.iterdir())
+
+
+def test_a_killed_scheduler_is_one_clear_error_and_the_next_audit_is_whole(tmp_path, monkeypatch, cluster):
+    people = mixed(3000, 6)
+    place = write(people, tmp_path / "people", halves(people, 60))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
+    monkeypatch.setattr(shuffled, "BUCKET", 100)
+    start = time.monotonic()
+    with (
+        killed(cluster.scheduler, scratch, "*/people-*", 10) as left,
+        pytest.raises(FileError, match=r"scheduler at tcp://.* does not answer any more .* start a scheduler"),
+    ):
+        audit(None, place, metric, predictions="score", cluster=cluster.address, scratch=scratch)
+    assert left[0], "the scheduler must die while there is work left"
+    assert time.monotonic() - start < 240  # it does not wait for what will not come
+    for worker in cluster.workers:  # who else could still be writing
+        worker.kill()
+        worker.wait(timeout=60)
+    assert_same(
+        audit(None, place, metric, predictions="score"),
+        audit(None, place, metric, predictions="score", scratch=scratch),
+    )
 
 
 def test_an_unreachable_cluster_is_one_clear_error(tmp_path):

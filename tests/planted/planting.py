@@ -66,7 +66,7 @@ class Bug:
 
 
 def read_list(part="bug"):
-    """The bugs, or another part of the list: "control", "equivalent" (they change nothing), "survivor" (not caught)."""
+    """The bugs, or another part of the list: "control" and "equivalent", which change nothing."""
     entries = tomllib.loads(LIST.read_text(encoding="utf-8")).get(part, [])
     return [Bug(**{**entry, "tests": tuple(entry.get("tests", ()))}) for entry in entries]
 

@@ -170,7 +170,7 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path, small):
 
 
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, small, cluster):
-    address, workers = cluster
+    address, workers, _ = cluster
     people = people_of("table", 3000, 6)
     place = write(people, tmp_path / "people", 60)
     scratch = tmp_path / "scratch"

@@ -32,7 +32,7 @@ from likewise.app.files import atomic_write, model_from_bytes
 from likewise.app.tables import Dialect, Note, kind_of, no_note
 from likewise.errors import FileError, InvalidInputError
 from likewise.metrics.columns import NumericColumn
-from likewise.partitions.workforce import connect
+from likewise.partitions.workforce import connected
 
 BATCH_ROWS = 20_000
 _PLAN = "plan.json"
@@ -219,7 +219,7 @@ def _compute(
 def _on_cluster(
     order: Order, work: Iterator[tuple[Path, pd.DataFrame]], address: str
 ) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
-    with connect(address) as client:
+    with connected(address) as client:
         import distributed
 
         workers = max(1, len(client.scheduler_info()["workers"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -53,17 +54,21 @@ class Cluster(Workforce):
             while waiting:
                 yield waiting.popleft().result()
         finally:
-            if waiting:
+            if waiting and self.client.status == "running":
                 self.client.cancel(list(waiting))
 
 
-def connect(address: str) -> Any:
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
     """A Dask client for a scheduler's address."""
     distributed = need("distributed", "A cluster")
-    try:
-        return distributed.Client(address, timeout="10s")
-    except (OSError, TimeoutError, ValueError) as error:
-        raise FileError(f"Cannot reach a Dask scheduler at {address} ({error}).") from None
+    with _without_its_log():
+        try:
+            client = distributed.Client(address, timeout="10s")
+        except (OSError, TimeoutError, ValueError) as error:
+            raise FileError(f"Cannot reach a Dask scheduler at {address} ({error}).") from None
+        with client, _one_error(client, address):
+            yield client
 
 
 @contextmanager
@@ -72,7 +77,34 @@ def workers_of(cluster: Any) -> Iterator[Workforce]:
     if cluster is None:
         yield Workforce()
     elif isinstance(cluster, str):
-        with connect(cluster) as client:
+        with connected(cluster) as client:
             yield Cluster(client)
     else:
-        yield Cluster(cluster)
+        with _one_error(cluster, "the address of this client"):
+            yield Cluster(cluster)
+
+
+@contextmanager
+def _one_error(client: Any, address: str) -> Iterator[None]:
+    """One error in a sentence, whatever Dask makes of a scheduler that is gone: futures cancelled, streams closed."""
+    try:
+        yield
+    except Exception as error:
+        if client.status == "running" and type(error).__name__ != "CommClosedError":
+            raise
+        raise FileError(
+            f"The Dask scheduler at {address} does not answer any more ({type(error).__name__}). Nothing is "
+            "half-written: start a scheduler, and the same command again."
+        ) from None
+
+
+@contextmanager
+def _without_its_log() -> Iterator[None]:
+    """A client that looks for its scheduler writes tracebacks to the log, beside the error that it raises."""
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)

@@ -125,7 +125,7 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path):
 
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, monkeypatch, cluster):
     monkeypatch.setattr(bins, "BLOCK", 20)
-    address, workers = cluster
+    address, workers, _ = cluster
     place, scratch = write(tmp_path / "people"), tmp_path / "scratch"
     scratch.mkdir()
     here = AdditiveClassifier(METRIC).fit(X, OUTCOMES["binary"])
