@@ -1,11 +1,10 @@
 """The search for violating pairs against the scan of every pair, from ten thousand people to a million."""
 
 import os
-import resource
 import subprocess
 import sys
 
-from benchmarks.common import growth, seconds
+from benchmarks.common import growth, peak, seconds
 
 PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
 SCANNED = 50_000
@@ -71,7 +70,7 @@ def measure(what: str, n: int) -> None:
         return
     results = []
     spent = seconds(lambda: results.append(audit(None, X, metric, predictions=scores)))
-    print(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2, results[0].n_compared)
+    print(spent, peak(), results[0].n_compared)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.common import peak
+
 PEOPLE = (1_000_000, 3_000_000, 10_000_000)
 PER_FILE = 250_000
 
@@ -52,12 +54,6 @@ def write_people(place: Path, n: int) -> None:
         score = 0.98 / (1 + np.exp(-X @ beta)) + 0.01 + 0.01 * np.sin(X[:, 0])
         table = pd.DataFrame(X, columns=list("abcde")).assign(score=score, outcome=rng.random(size) < score)
         table.to_parquet(place / f"{i:05d}.parquet", index=False)
-
-
-def peak() -> float:
-    """The most memory that this process ever held, in GB."""
-    status = Path("/proc/self/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024**2
 
 
 def measure(what: str, n: int) -> None:

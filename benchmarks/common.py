@@ -75,6 +75,12 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def peak() -> float:
+    """The most memory that this process ever held, in GB; `getrusage` begins with what its parent held."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024**2
+
+
 def growth(before, after) -> str:
     """The exponent between two measurements of people and time."""
     return "" if before is None else f"n^{math.log(after[1] / before[1]) / math.log(after[0] / before[0]):.2f}"

@@ -1,12 +1,11 @@
 """Reading a metric off any model: the search against the scan of every pair, from a thousand people to a million."""
 
 import os
-import resource
 import subprocess
 import sys
 
 from benchmarks.audit import people
-from benchmarks.common import growth, seconds, section
+from benchmarks.common import growth, peak, seconds, section
 
 PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
 SCANNED, JUDGED = 30_000, 100_000
@@ -66,6 +65,7 @@ def scan_per_program():
     import numpy as np
     from numba import njit, prange
 
+    from likewise.reveal.crowds import Cuts
     from likewise.reveal.widening import EveryPair
 
     @njit(parallel=True, error_model="numpy")
@@ -82,18 +82,16 @@ def scan_per_program():
         return totals
 
     class ScanPerProgram(EveryPair):
-        def __init__(self, points, outputs, p):
-            super().__init__(points, outputs, p)
-            self.points, self.outputs = points, outputs
+        def __init__(self, crowd, p):
+            super().__init__(crowd, p)
             mean_gaps(self._columns)
 
         def look(self, scales, ratios):
-            pairs = super().look(scales, ratios)
-            a, b = pairs.T
-            distance = self.points.gaps(a, b) @ scales  # p is 1
-            difference = np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1)
-            worst = np.argsort(distance - difference)[:500], np.argsort(distance / difference)[:500]
-            return pairs[np.union1d(*worst)]
+            cuts = super().look(scales, ratios)
+            distance = cuts.gaps @ scales  # p is 1
+            by_excess = np.argsort(distance - cuts.differences)[:500]
+            worst = np.union1d(by_excess, np.argsort(distance / cuts.differences)[:500])
+            return Cuts(cuts.pairs[worst], cuts.gaps[worst], cuts.differences[worst], cuts.complete)
 
     return ScanPerProgram
 
@@ -137,7 +135,7 @@ def measure(what: str, n: int, kind: str = "numbers", p: float = 1.0) -> None:
     estimate(1000)  # compiled, or read from the cache
     spent = seconds(lambda: estimate(n))
     if what == "search":
-        print(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2, found[-1].n_rounds)
+        print(spent, peak(), found[-1].n_rounds)
         return
     full = widening.EveryPair if what == "exact" else scan_per_program()
     scan(1000)

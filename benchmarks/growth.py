@@ -1,10 +1,9 @@
 """Time and memory from a thousand to a million people, for scores and for fits."""
 
-import resource
 import subprocess
 import sys
 
-from benchmarks.common import growth, seconds, section
+from benchmarks.common import growth, peak, seconds, section
 
 PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
 WAYS = ("formula", "splitting", "additive score", "additive fit")
@@ -50,10 +49,10 @@ def measure(way: str, n: int) -> tuple[float, float]:
         model, people = additive_scores(n)
     else:
         model, people = smoothed(way, n)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     results = []
     taken = min(seconds(lambda: results.append(model.predict_proba(people))) for _ in range(turns))
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    grown = 1024 * (peak() - before)
     return taken, max(0.0, grown - sum(result.nbytes for result in results) / 2**20)
 
 
