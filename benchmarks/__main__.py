@@ -1,4 +1,4 @@
-"""Run every benchmark, one after the other, and write `docs/performance.md`.
+"""Run every benchmark, one after the other; write `docs/performance.md`, and the table in `docs/scale.md`.
 
 What is finished is kept in ``.benched/``; ``--go-on`` continues a run that was stopped.
 """
@@ -8,13 +8,14 @@ import importlib
 import os
 import pkgutil
 import platform
+import re
 import shutil
 import time
 from pathlib import Path
 
 import benchmarks
 
-KEPT, PAGE = Path(".benched"), Path("docs/performance.md")
+KEPT, PAGE, SCALE = Path(".benched"), Path("docs/performance.md"), Path("docs/scale.md")
 HEAD = """# Performance
 
 Written by `make bench`. Ratios are of times measured in one run on one machine, one right after the other; absolute
@@ -42,7 +43,15 @@ def main() -> None:
             print(f"{time.perf_counter() - start:.0f} s", flush=True)
         sections.append(kept.read_text(encoding="utf-8"))
     PAGE.write_text("\n".join(sections), encoding="utf-8")
-    print(f"Wrote {PAGE}")
+    body = (KEPT / "cluster.md").read_text(encoding="utf-8").split("\n", 2)[2]
+    page = re.sub(
+        r"(<!-- begin: cluster -->\n).*?(<!-- end: cluster -->)",
+        lambda marks: marks[1] + body + marks[2],
+        SCALE.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    SCALE.write_text(page, encoding="utf-8")
+    print(f"Wrote {PAGE} and the table in {SCALE}")
 
 
 if __name__ == "__main__":

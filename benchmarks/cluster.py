@@ -11,17 +11,23 @@ from benchmarks.common import peak
 
 PEOPLE = (1_000_000, 3_000_000, 10_000_000)
 PER_FILE = 250_000
+MANY = 1_000_000_000
 
 
 def run() -> str:
-    rows, last = [], {}
-    for what in ("audit", "estimate", "fit"):
-        for n in PEOPLE:
-            wall, cpu, *memory = _measure(what, n)
-            growth = f"n^{math.log(cpu / last[what][1]) / math.log(n / last[what][0]):.2f}" if what in last else ""
-            held = " and ".join(f"{each:.2f}" for each in memory[:2])
-            rows.append(f"| {what} | {n:,} | {wall:.0f} s | {cpu:.0f} s | {growth} | {held} GB | {memory[2]:.2f} GB |")
-            last[what] = (n, cpu)
+    return told({(what, n): _measure(what, n) for what in ("audit", "estimate", "fit") for n in PEOPLE})
+
+
+def told(measured: dict[tuple[str, int], list[float]]) -> str:
+    """The section, from wall and processor time and memory by work and number of people."""
+    rows, last, ahead = [], {}, {}
+    for (what, n), (wall, cpu, *memory) in measured.items():
+        power = math.log(cpu / last[what][1]) / math.log(n / last[what][0]) if what in last else math.nan
+        growth = "" if math.isnan(power) else f"n^{power:.2f}"
+        held = " and ".join(f"{each:.2f}" for each in memory[:2])
+        rows.append(f"| {what} | {n:,} | {wall:.0f} s | {cpu:.0f} s | {growth} | {held} GB | {memory[2]:.2f} GB |")
+        last[what], ahead[what] = (n, cpu), cpu * (MANY / n) ** max(1.0, power) / 3600
+    hours = ", ".join(f"{what} {spent:.1f}" for what, spent in ahead.items())
     return (
         "## Tables in partitions, on a cluster\n\n"
         "A local Dask cluster of two worker processes with one thread and a limit of 1 GB each; people as for `audit` "
@@ -29,7 +35,9 @@ def run() -> str:
         "`AdditiveClassifier.fit_partitions` with a given penalty. Processor time is that of both workers, and memory "
         "the most that each process ever held. Allowed at ten million: 1 GB per worker.\n\n"
         "| work | people | time | processor time | growth | each worker held | the client held |\n"
-        "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n"
+        "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n\n"
+        f"By the growth from one line to the next, or by that of the people if it is more, {MANY:,} people would take "
+        f"these hours of one core: {hours}. That is an extrapolation, not a measurement.\n"
     )
 
 
