@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from sklearn.ensemble import RandomForestClassifier
 
 from likewise import WeightedLp, audit, estimate_minimal_metric
+from likewise.errors import UnsolvedError
 from likewise.pairs.means import mean_powers
 from likewise.pairs.points import Points
 from likewise.pairs.population import Population
@@ -108,6 +109,22 @@ def test_pairs_left_out_are_found_missing():
         patch.setattr(program, "WideningSearch", Forgetful)
         found = estimate_minimal_metric(None, X, predictions=scores)
     assert audit(None, X, found.metric, predictions=scores).n_violations > 0
+
+
+def test_a_search_that_gives_nothing_new_ends_in_one_clear_error():
+    X, scores = make_people(np.random.default_rng(0), 300)
+
+    class Stuck(widening.WideningSearch):
+        def look(self, scales, ratios):
+            cuts = super().look(scales, ratios)
+            return cuts._replace(
+                pairs=cuts.pairs[:0], gaps=cuts.gaps[:0], differences=cuts.differences[:0], complete=False
+            )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(program, "WideningSearch", Stuck)
+        with pytest.raises(UnsolvedError, match=r"did not converge.*Round the predictions"):
+            estimate_minimal_metric(None, X, predictions=scores)
 
 
 @pytest.mark.parametrize("p", [1, 2])

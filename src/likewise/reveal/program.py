@@ -75,7 +75,8 @@ class MinimalWeights(PairProgram):
             self._extend(cuts)
             if len(self._pool) == known and not cuts.complete:
                 raise UnsolvedError(
-                    "pairs that are not explained by less than can be computed leave no room for others"
+                    "The search for pairs did not converge: what is left unexplained is rounding. Round the "
+                    "predictions, or rescale features whose values are extremely large."
                 )
 
     def _worst(self, positions: IntArray, order_by: FloatArray) -> IntArray:
