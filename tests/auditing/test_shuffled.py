@@ -42,14 +42,17 @@ def halves(table, n_parts):
     return [len(part) for part in np.array_split(np.arange(len(table)), n_parts)]
 
 
-def assert_same(one, other, *, but=()):
-    """Equal to the last bit."""
+def assert_same(one, other, *, but=(), rounding=0.0):
+    """Equal to the last bit, or up to a rounding."""
     for field in fields(one):
         a, b = getattr(one, field.name), getattr(other, field.name)
         if field.name in but:
             continue
         if isinstance(a, pd.DataFrame):
-            pd.testing.assert_frame_equal(a, b, check_exact=True)
+            exactly = {"rtol": rounding, "atol": rounding} if rounding else {"check_exact": True}
+            pd.testing.assert_frame_equal(a, b, **exactly)
+        elif rounding and isinstance(a, float):
+            assert a == pytest.approx(b, rel=rounding, nan_ok=True), field.name
         else:
             assert a == b or (a != a and b != b), field.name
 
@@ -121,7 +124,9 @@ def test_models_of_every_kind_are_asked_by_partition(tmp_path, monkeypatch, p):
     )
     for model in models:
         found = audit(model, place, metric)
-        assert_same(audit(model, X, metric), found, but=["n_compared"])
+        # In batches, and laid out by column, others may round differently: with NumPy 2.0 a logistic regression does.
+        rounding = 1e-12 if isinstance(model, LogisticRegression) else 0.0
+        assert_same(audit(model, X, metric), found, but=["n_compared"], rounding=rounding)
         assert found.n_violations > 100
 
 

@@ -84,7 +84,7 @@ def best_smoothed(scores: Measured, measure: str, data: Data, p: str) -> Model:
 
 def _on_costs(results: pd.DataFrame) -> Statement:
     """How much cheaper one evaluation is than draws as needed, in the least favourable of all comparisons."""
-    cost = summarise(results).set_index(["dataset", "split", "p", "model"])["microseconds"]
+    cost = summarise(results).set_index(["dataset", "split", "p", "model"])["microseconds"].sort_index()
     ratios = {
         f"{data_name(dataset, split)} {metric_name(p)}": (
             cost[dataset, split, p, SMOOTHED].min() / cost[dataset, split, p, HINGE_LIPSCHITZ].max()

@@ -173,7 +173,7 @@ def _drawn(model: SmoothedClassifier, problem: Problem) -> dict[str, Any]:
     distinct, where = np.unique(problem.X_test, axis=0, return_inverse=True)
     model._estimate(distinct[:1])  # compiled, or read from the cache
     estimate, took = clocked(lambda: model._estimate(distinct))
-    h = estimate.mean[where]
+    h = estimate.mean[where.ravel()]  # a column in NumPy 2.0.0
     return {
         **scores_of(h, problem.y_test),
         "evaluations": float(estimate.n_draws.mean()),
