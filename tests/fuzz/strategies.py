@@ -84,14 +84,26 @@ ODD_MISSING = ["x", None, {"age": 2}, {"no": 0.1}, 1, "refuse", {}]
 ODD_OUTCOMES = ["odd", "numbers", "three", "one"]
 FLAWS = ["name", "kind", "kind", "weight", "side", "p", "missing", "rows", "outcome"]
 
-_names = st.sampled_from(["age", "income", "job", "race", "p", "a.b", "ü"])
-_weights = st.sampled_from([0.1, 0.5, 0.0, 1.0, 0.01])
-_flaw = st.tuples(st.sampled_from(FLAWS), st.integers(0, 3), st.integers(0, 25))
-_flaws = st.one_of(st.just([]), st.lists(_flaw, min_size=1, max_size=2))
-_rows = st.sampled_from([*range(4, 13), 30])
-_missing = st.sampled_from(["category", "category", "shares", "refuse"])
-_seeds = st.integers(0, 2**32 - 1)
+NAMES = ["age", "income", "job", "race", "p", "a.b", "ü"]
+WEIGHTS = [0.1, 0.5, 0.0, 1.0, 0.01]
+ROWS = [*range(4, 13), 30]
+MISSING = ["category", "category", "shares", "refuse"]
 _OTHERS = 6  # people of another table
+
+
+class Dice:
+    """Choices by bytes that Hypothesis draws all at once: one by one, choosing would take longer than the case."""
+
+    def __init__(self, data):
+        self.bytes = iter(data)
+
+    def of(self, pool):
+        """One of a pool; the first for a byte of 0, to which Hypothesis shrinks."""
+        return pool[next(self.bytes) % len(pool)]
+
+    def seed(self):
+        """A number of four bytes."""
+        return int.from_bytes([next(self.bytes) for _ in range(4)])
 
 
 @dataclass
@@ -107,16 +119,13 @@ class Drawn:
 
 def tables(outcomes=("two", "two", "three", "numbers", "words"), exponents=(1, 1, 2, np.inf, 1.5), kinds=PLAIN):
     """Draw a table, one more of the same columns, outcomes, and a metric; half of them with one or two flaws."""
-    column = st.tuples(_names, st.sampled_from(kinds), _weights)
-    columns = st.lists(column, min_size=1, max_size=4, unique_by=lambda column: column[0])
-    return st.tuples(
-        columns, _flaws, _rows, st.sampled_from(exponents), _missing, st.sampled_from(outcomes), _seeds
-    ).map(_drawn)
+    return st.binary(min_size=30, max_size=30).map(lambda data: _drawn(Dice(data), outcomes, exponents, kinds))
 
 
-def _drawn(parts):
-    columns, flaws, n, p, missing, outcome, seed = parts
-    columns, wrong = [list(column) for column in columns], set()
+def _drawn(dice, outcomes, exponents, kinds):
+    drawn = {dice.of(NAMES): (dice.of(kinds), dice.of(WEIGHTS)) for _ in range(dice.of([1, 2, 3, 4]))}
+    columns, wrong = [[name, *rest] for name, rest in drawn.items()], set()
+    n, p, missing, outcome = dice.of(ROWS), dice.of(exponents), dice.of(MISSING), dice.of(outcomes)
     if not any(weight for _, _, weight in columns):
         columns[0][2] = 0.1
     numeric = [name for name, kind, _ in columns if kind in AS_NUMBER]
@@ -124,6 +133,7 @@ def _drawn(parts):
         missing = dict.fromkeys(numeric, 0.2)
     elif missing == "refuse" and GAPPY & {kind for _, kind, _ in columns}:
         missing = "category"
+    flaws = [(dice.of(FLAWS), dice.of(range(4)), dice.of(range(256))) for _ in range(dice.of([0, 0, 1, 2]))]
     for what, where, which in flaws:
         column = columns[where % len(columns)]
         if what in ("name", "kind", "weight"):
@@ -139,7 +149,7 @@ def _drawn(parts):
             n = which % 4
         else:
             outcome = ODD_OUTCOMES[which % len(ODD_OUTCOMES)]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(dice.seed())
     metric = {"numeric": {}, "categorical": {}, "p": p, "missing": missing}
     for i, (name, kind, weight) in enumerate(columns):
         metric["numeric" if (kind in AS_NUMBER) != (i in wrong) else "categorical"][name] = weight
@@ -217,22 +227,17 @@ _LINES = [
 ]
 
 
-def _changed(parts):
-    """Lines of a good file, some of them replaced, left out or put in."""
-    lines, changes = list(parts[0]), parts[1]
-    for place, line, how in changes:
+def _metric_text(data):
+    """Lines of a good file; in half of the files one or two are replaced, left out or put in."""
+    dice = Dice(data)
+    lines = [dice.of(choices) for choices in _METRIC]
+    for _ in range(dice.of([0, 0, 1, 2])):
+        place, line, how = dice.of(range(11)), dice.of(_LINES), dice.of(["instead", "more", "gone"])
         lines[place : place + (how != "more")] = [] if how == "gone" else [line]
     return "\n".join(lines)
 
 
-_changes = st.lists(
-    st.tuples(st.integers(0, 10), st.sampled_from(_LINES), st.sampled_from(["instead", "more", "gone"])),
-    min_size=1,
-    max_size=2,
-)
-_metric_texts = st.tuples(
-    st.tuples(*(st.sampled_from(lines) for lines in _METRIC)), st.one_of(st.just([]), _changes)
-).map(_changed)
+_metric_texts = st.binary(min_size=17, max_size=17).map(_metric_text)
 texts = rarely(_metric_texts, st.text(max_size=40))
 """Texts that may be metric files."""
 
