@@ -338,7 +338,7 @@ def test_largest_excess_finds_the_pair_that_breaks_the_promise():
 @pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEWISE_DATA names no directory with the data")
 @pytest.mark.parametrize("name", [name for name in DATASETS if name != "ssl"])
 def test_real_data_run_with_few_rows(monkeypatch, tmp_path, name):
-    monkeypatch.setattr(trials, "QUICK", Settings(n_test=20, n_train=300, n_epochs=2, epsilon=0.2))
+    monkeypatch.setattr(trials, "QUICK", Settings(n_test=20, n_train=300, n_epochs=2, n_steps=20, epsilon=0.2))
     results = reproduce([name], quick=True, rows=15, out=tmp_path)
     assert set(results["dataset"]) == {name}
     assert set(results["split"]) == ({"rows", "recordings"} if name == "seizure" else {"rows"})
