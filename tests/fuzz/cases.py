@@ -3,7 +3,6 @@
 Each function returns "result", or the kind of error with which the case was refused; anything else is a finding.
 """
 
-import atexit
 import io
 import os
 import shutil
@@ -12,6 +11,7 @@ import warnings
 import zipfile
 import zlib
 from functools import cache
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 import numpy as np
@@ -172,7 +172,7 @@ def _place():
     # In memory, where there is such a place: thousands of small files would wait for the disk.
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     place = Path(tempfile.mkdtemp(prefix="likewise-fuzz-", dir=memory))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    Finalize(None, shutil.rmtree, (place, True), exitpriority=0)  # at the end of a worker too, unlike atexit
     return place
 
 

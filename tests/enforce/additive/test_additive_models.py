@@ -303,3 +303,14 @@ def test_other_bad_input(data):
     frame, _ = table(data)
     with pytest.raises(ValueError, match="the categories of 'region' have no order"):
         AdditiveClassifier(TABLE_METRIC, monotone={"region": 1}).fit(frame, y)
+
+
+def test_close_to_p_1_the_promise_holds_without_a_warning():
+    """The dual exponent is a billion there: a slope above what is allowed, to that power, leaves the floating point."""
+    X = pd.DataFrame({"tenure": [np.nan, 1.0, 2.0, np.nan, 1.0], "age": [3, 1, 1, -1, 2]})
+    for weights in ({"tenure": 0.0, "age": 0.01}, {"tenure": 0.1, "age": 0.5}):
+        metric = TableMetric(weights, p=1 + 1e-9, missing="category")
+        model = AdditiveClassifier(metric, penalty=0.1, max_knots=4).fit(X, [0, 0, 0, 1, 1])
+        scores = model.predict_proba(X)[:, 1]
+        assert (np.abs(scores[:, None] - scores) <= metric.pairwise(X) + 1e-12).all()
+        assert np.ptp(scores) > 0

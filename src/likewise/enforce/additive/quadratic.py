@@ -41,7 +41,8 @@ class Limits:
 
     def values(self, x: FloatArray) -> FloatArray:
         """All limits at `x`; inside, all are negative."""
-        balls = [(x[ball] ** self.q).sum() - 1 if (x[ball] > 0).all() else np.inf for ball in self.balls]
+        with np.errstate(over="ignore"):  # close to p = 1, where q is large, infinity says all: it is outside
+            balls = [(x[ball] ** self.q).sum() - 1 if (x[ball] > 0).all() else np.inf for ball in self.balls]
         return np.concatenate([self.rows @ x - self.highest, balls])
 
     def gradients(self, x: FloatArray) -> csr_array:
