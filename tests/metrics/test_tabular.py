@@ -1,5 +1,6 @@
 import itertools
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -7,9 +8,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from likewise import TableMetric, audit
+from likewise import SmoothedClassifier, TableMetric, audit
 from likewise.metrics.coding import TableCoding
 from likewise.metrics.columns import UNSEEN
+from likewise.models.pipelines import table_model
 
 PEOPLE = pd.DataFrame(
     {
@@ -221,3 +223,18 @@ def test_equal_weights_are_equal_whatever_the_order_of_keys_and_the_words_for_un
     assert metric == other
     assert hash(metric) == hash(other)
     assert metric != TableMetric({"a": 1, "b": 2}, {"c": 0.5, "d": 0}, missing={"a": 0.1, "b": 0.3})
+
+
+@pytest.mark.parametrize("make", [Decimal, lambda value: 10**25 + int(value), str])
+def test_numbers_that_pandas_holds_as_objects_are_numbers_to_the_model_too(make):
+    """A model that took them as categories at fit could not be asked about noisy ones."""
+    values = [make(value) for value in range(30)]
+    X = pd.DataFrame({"a": pd.Series(values, dtype=object), "b": np.arange(30.0), "c": ["x", "y", None] * 10})
+    metric = TableMetric({"a": 1e-25, "b": 0.1}, {"c": 0.1})
+    people = metric.people(X)
+    assert people.table.dtypes["a"] == np.float64
+    np.testing.assert_array_equal(people.table["a"], [float(value) for value in values])
+    assert X.dtypes["a"] == np.dtype(object)  # what was given is left as it was
+    y = np.arange(30) % 2
+    model = SmoothedClassifier(table_model(X, "logistic"), metric=metric, n_draws=20, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()

@@ -193,17 +193,30 @@ class TableCoding(Coding):
     @property
     def is_plain(self) -> bool:
         """Whether all columns are numbers."""
-        return all(isinstance(column, NumericColumn) and column.categories is None for column in self.columns)
+        return all(_is_amount(column) for column in self.columns)
 
     def as_table(self, X: Any, name: str = "X") -> pd.DataFrame:
-        """Any kind of table, as pandas has it, without what must not matter and was not there when this was learned."""
+        """Any kind of table, as pandas has it, without what must not matter and was not there when this was learned.
+
+        Numbers that pandas holds as objects, such as decimals, become floating point, as they are after noise.
+        """
+        frame = self._without_surplus(X, name)
+        kinds: dict[Any, Any] = dict(zip(frame.columns, frame.dtypes.array, strict=True))
+        boxed = [column for column in self.columns if _is_amount(column) and kinds.get(column.name) == np.dtype(object)]
+        if boxed:
+            frame = frame.copy(deep=False)
+            for column in boxed:
+                frame[column.name] = column.encode(frame[column.name])
+        return frame
+
+    def _without_surplus(self, X: Any, name: str) -> pd.DataFrame:
         frame = as_frame(X, name)
         surplus = [column for column in frame.columns if column in self.optional and column not in self.names]
         return frame.drop(columns=surplus) if surplus else frame
 
     def encode(self, X: Any, name: str = "X") -> FloatArray:
         """People as numbers: NaN for missing ones, `UNSEEN` for unseen categories."""
-        frame = self.as_table(X, name)
+        frame = self._without_surplus(X, name)
         values = dict(frame.items())  # looking columns up one by one takes as long as the rest of a single answer
         given = list(values)
         if given != self.names:
@@ -227,6 +240,11 @@ class TableCoding(Coding):
         return pd.DataFrame(
             {column.name: column.decode(rows[:, i]) for i, column in enumerate(self.columns)}, copy=False
         )
+
+
+def _is_amount(column: NumericColumn | CategoricalColumn) -> bool:
+    """Whether a column holds numbers, rather than categories with or without an order."""
+    return isinstance(column, NumericColumn) and column.categories is None
 
 
 def _check_names(given: list[Any], expected: list[Any], name: str = "X") -> None:
