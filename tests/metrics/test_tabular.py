@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from likewise import SmoothedClassifier, TableMetric, audit
+from likewise import InvalidInputError, SmoothedClassifier, TableMetric, audit
 from likewise.metrics.coding import TableCoding
 from likewise.metrics.columns import UNSEEN
 from likewise.models.pipelines import table_model
@@ -238,3 +238,11 @@ def test_numbers_that_pandas_holds_as_objects_are_numbers_to_the_model_too(make)
     y = np.arange(30) % 2
     model = SmoothedClassifier(table_model(X, "logistic"), metric=metric, n_draws=20, random_state=0).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_complex_numbers_among_others_are_refused():
+    metric = TableMetric({"a": 1.0})
+    for values in ([1 + 2j, 2 + 0j], [1 + 2j, None, 3], [1, 2j, False]):
+        with pytest.raises(InvalidInputError, match="Column 'a' holds complex numbers. Take their real part"):
+            metric.people(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
+    assert len(metric.people(pd.DataFrame({"a": pd.Series([1, None, 2.5], dtype=object).astype(float).fillna(0)}))) == 3

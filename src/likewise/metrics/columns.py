@@ -39,8 +39,7 @@ class NumericColumn:
             raise InvalidInputError(
                 f"Column {name!r} is boolean: list it under categorical, where its two values can differ."
             )
-        if pd.api.types.is_complex_dtype(kind):
-            raise InvalidInputError(f"Column {name!r} holds complex numbers. Take their real part or their size first.")
+        _refuse_complex(kind, name)
         if isinstance(kind, pd.CategoricalDtype):
             if not kind.ordered:
                 raise InvalidInputError(f"Column {name!r} has categories without an order: list it under categorical.")
@@ -63,7 +62,11 @@ class NumericColumn:
             if plain:
                 numbers = column.to_numpy(dtype=np.float64)
             else:
-                numbers = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+                parsed = pd.to_numeric(column)
+                _refuse_complex(parsed.dtype, self.name)
+                numbers = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
+        except InvalidInputError:
+            raise
         except (TypeError, ValueError) as error:
             raise InvalidInputError(
                 f"Column {self.name!r} must hold numbers ({error}). List it under categorical, or clean it first."
@@ -146,6 +149,11 @@ class CategoricalColumn(Frozen):
         if self.categories is not None:
             return pd.Categorical(values, categories=list(self.categories)).take(codes.astype(np.intp))
         return pd.Series(values, dtype=self.kind).array.take(codes.astype(np.intp))
+
+
+def _refuse_complex(kind: Any, name: Hashable) -> None:
+    if pd.api.types.is_complex_dtype(kind):
+        raise InvalidInputError(f"Column {name!r} holds complex numbers. Take their real part or their size first.")
 
 
 def _refuse_times(column: pd.Series[Any], cure: str) -> None:
