@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from likewise import SmoothedClassifier, TableMetric, audit
+from likewise import SmoothedClassifier, TableMetric, audit, estimate_minimal_metric
 from likewise.datasets import fetch_adult, fetch_compas, load_mortgages
 
 needs_data = pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="set LIKEWISE_DATA to run on real data")
@@ -66,3 +66,20 @@ def test_no_pair_exceeds_its_bound_and_nobody_sees_race_or_sex(load):
     scores = model.predict_proba(pd.concat([some, *changed], ignore_index=True))
     np.testing.assert_array_equal(scores, np.tile(scores[: len(some)], (len(values) + 1, 1)))
     assert np.ptp(scores) > 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("values", "others", "p"),
+    [([-0.0, -1.0, 5e-324, 1e16, 2.0], "vvvvv", 1.5), ([-0.0, 5e-324], "ab", 1.5), ([0.0, 5e-324, 1.0], "aba", 1)],
+)
+def test_numbers_that_are_hardly_0_are_audited_and_revealed_without_a_warning(values, others, p):
+    X = pd.DataFrame({"number": values, "word": list(others)})
+    scores = np.linspace(0.1, 0.9, len(X))
+    metric = TableMetric({"number": 0.5}, {"word": 0.25}, p)
+    found = audit(None, X, metric, predictions=scores)
+    i, j = np.triu_indices(len(X), 1)
+    assert found.n_violations == (np.abs(scores[i] - scores[j]) - metric.pairwise(X)[i, j] > 1e-9).sum()
+    if others == "ab":  # elsewhere no finite weight tells 0 from 5e-324
+        revealed = estimate_minimal_metric(None, X, predictions=scores).metric
+        assert audit(None, X, revealed, predictions=scores).n_violations == 0

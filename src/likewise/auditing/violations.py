@@ -247,7 +247,7 @@ def tabulate(points: Points, pairs: IntArray, found: Found, unit: float, scales:
     differences, distances = unit * found.differences, unit * found.distances
     contribution = scales * points.gaps(a, b)
     orders = np.argsort(-contribution, axis=1, kind="stable")
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         ratios = differences / distances
     return pd.DataFrame(
         {

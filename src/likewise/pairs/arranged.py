@@ -234,7 +234,8 @@ def _slopes(
     scores well. The first is 0.
     """
     X = centred.T * np.where(kinds == NUMBER, scales, 0.0)
-    fit = np.linalg.lstsq(X - X.mean(axis=0), answers - answers.mean(), rcond=None)[0] * (kinds == NUMBER)
+    fit = np.linalg.lstsq(X - X.mean(axis=0), answers - answers.mean(), rcond=None)[0]
+    fit = np.clip(np.nan_to_num(fit), -1e6, 1e6) * (kinds == NUMBER)  # it is infinite for people who hardly differ
     steps = np.array([0.0, 0.5, 1.0, 1.5, 2.0])[:, None] * fit
     if p == 1:
         return np.clip(steps, -1.0, 1.0) * scales, np.abs(steps).max(axis=1)

@@ -34,10 +34,10 @@ class MinimalWeights(PairProgram):
         )
         cost = mean_powers(columns / self.scale[:, None], p, crowd.kinds)
         # Any positive costs give a minimal metric; beyond this range, met for large p only, the solver loses digits.
-        cost = np.clip(cost / cost[cost > 0].min(initial=np.inf), 1.0, 1e8)
-        self.weights = low.copy()
         with np.errstate(over="ignore", under="ignore"):
+            cost = np.clip(cost / cost[cost > 0].min(initial=np.inf), 1.0, 1e8)
             power = self.scale**p
+        self.weights = low.copy()
         if not ((power > 0) & (power < np.inf)).all():
             raise InvalidInputError(
                 f"p must be smaller for columns of this size: their powers leave the floating point; got {p:g}. Use "
@@ -145,6 +145,7 @@ class MinimalWeights(PairProgram):
 
 
 def _spread(values: FloatArray) -> float:
-    """The standard deviation of a column, or 1 where it does not vary."""
+    """The standard deviation of a column, or 1 where it does not vary, or by less than can be computed with."""
     values = values[~np.isnan(values)]
-    return float(values.std()) if len(values) and np.ptp(values) > 0 else 1.0
+    spread = float(values.std()) if len(values) and np.ptp(values) > 0 else 1.0
+    return spread if spread > 1e-200 else 1.0
