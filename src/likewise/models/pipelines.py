@@ -20,6 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from likewise.errors import InvalidInputError
+from likewise.metrics.coding import as_frame
 
 Task = Literal["classes", "numbers"]
 
@@ -77,6 +78,7 @@ def table_model(
     models = _MODELS if task == "classes" else _MODELS_OF_NUMBERS
     if kind not in models:
         raise InvalidInputError(f"model must be one of {', '.join(models)}; got {kind!r}.")
+    X = as_frame(X)
     read = X if columns is None else X[list(columns)]
     categorical = categorical_columns(read)
     numeric = [name for name in read.columns if name not in categorical]
