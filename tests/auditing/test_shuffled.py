@@ -124,8 +124,9 @@ def test_models_of_every_kind_are_asked_by_partition(tmp_path, monkeypatch, p):
     )
     for model in models:
         found = audit(model, place, metric)
-        # In batches, and laid out by column, others may round differently: with NumPy 2.0 a logistic regression does.
-        rounding = 1e-12 if isinstance(model, LogisticRegression) else 0.0
+        # With NumPy 2.0, scikit-learn's own answers depend on whether a batch is laid out by row or by column.
+        layout_matters = np.__version__.startswith("2.0.") and isinstance(model, LogisticRegression)
+        rounding = 1e-12 if layout_matters else 0.0
         assert_same(audit(model, X, metric), found, but=["n_compared"], rounding=rounding)
         assert found.n_violations > 100
 
@@ -232,14 +233,21 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path):
         audit(None, place, metric, predictions="score")
 
 
-def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, monkeypatch, cluster):
-    address, workers, _ = cluster
+@pytest.fixture
+def many_tasks(tmp_path, monkeypatch):
+    """A table whose audit has many tasks, a metric, and a directory to work in."""
     people = mixed(3000, 6)
     place = write(people, tmp_path / "people", halves(people, 60))
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
     monkeypatch.setattr(shuffled, "BUCKET", 100)
+    return place, metric, scratch
+
+
+def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(many_tasks, cluster):
+    address, workers, _ = cluster
+    place, metric, scratch = many_tasks
     here = audit(None, place, metric, predictions="score")
     with killed(workers[0], scratch, "*/people-*", 10) as left:
         there = audit(None, place, metric, predictions="score", cluster=address, scratch=scratch)
@@ -249,13 +257,8 @@ def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, mo
     assert not list(scratch.iterdir())
 
 
-def test_a_killed_scheduler_is_one_clear_error_and_the_next_audit_is_whole(tmp_path, monkeypatch, cluster):
-    people = mixed(3000, 6)
-    place = write(people, tmp_path / "people", halves(people, 60))
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
-    monkeypatch.setattr(shuffled, "BUCKET", 100)
+def test_a_killed_scheduler_is_one_clear_error_and_the_next_audit_is_whole(many_tasks, cluster):
+    place, metric, scratch = many_tasks
     start = time.monotonic()
     with (
         killed(cluster.scheduler, scratch, "*/people-*", 10) as left,

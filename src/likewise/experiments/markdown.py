@@ -25,24 +25,22 @@ def statement_table(found: Iterable[Statement], by: str) -> str:
 
 def score_table(results: pd.DataFrame) -> str:
     """Mean accuracy, confidence and Brier score of every model on every data set."""
-    found = _Means(results)
     forms = {"accuracy": "{:.1%}", "confidence": "{:.1%}", "brier": "{:.4f}"}
-    return _grid(
-        "accuracy / mean confidence / Brier score",
-        found.data,
-        {model_name(*model): partial(found.words, forms, model) for model in found.models},
-    )
+    return _model_table("accuracy / mean confidence / Brier score", results, forms)
 
 
 def cost_table(results: pd.DataFrame) -> str:
     """What one person costs in every model, and what training does."""
-    found = _Means(results[results["model"] != CEILING])
     forms = {"evaluations": "{:,.0f}", "microseconds": "{:,.1f}", "train_cpu_seconds": "{:,.0f}"}
-    return _grid(
-        "evaluations / µs per person / training, s",
-        found.data,
-        {model_name(*model): partial(found.words, forms, model) for model in found.models},
-    )
+    return _model_table("evaluations / µs per person / training, s", results[results["model"] != CEILING], forms)
+
+
+def _model_table(title: str, results: pd.DataFrame, forms: dict[str, str]) -> str:
+    found = _Means(results)
+    rows: dict[str, Callable[[Data], str]] = {
+        model_name(*model): partial(found.words, forms, model) for model in found.models
+    }
+    return _grid(title, found.data, rows)
 
 
 def way_table(results: pd.DataFrame) -> str:
