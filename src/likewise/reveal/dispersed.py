@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.coding import ArrayCoding
 from likewise.pairs.arranged import SOME, Bearings, arrange, ends_of, take_bearings
 from likewise.pairs.buckets import choose_splits
@@ -125,10 +126,17 @@ def disperse(
 ) -> Dispersed:
     """Ask the model about everyone, and put the distinct people in buckets."""
     check_named(predictions)
-    people.check_columns(columns or (), "which are the columns to look at")
+    if isinstance(columns, str):
+        raise InvalidTypeError(f"columns must be a list of names; got {columns!r}. Use [{columns!r}].")
+    people.check_columns(columns or (), "which columns= names")
     if columns is None:
         columns = list(getattr(model, "feature_names_in_", people.columns))
     names = [name for name in people.columns if name in columns and name != predictions]
+    if not names:
+        raise InvalidInputError(
+            f"columns must name at least one column besides the predictions; got {list(columns)}. {people.path} has "
+            f"{people.columns}."
+        )
     interview = Interview.of(model, people, names, predictions, output_range)
     n_buckets = -(-len(people) // BUCKET)
     sample = fixed_sample(len(people), max(SOME, _SAMPLE_PER_BUCKET * n_buckets))
