@@ -14,7 +14,8 @@ ROOT = Path(likewise.__file__).parent
 # Each floor may import from the floors below it and from its own room, nothing else.
 FLOORS = (
     {"errors"},
-    {"_checks", "_compiling", "_extras", "_frozen", "_html", "_progress", "_rules", "_threads", "_typing"},
+    {"_rules"},
+    {"_checks", "_compiling", "_extras", "_frozen", "_html", "_progress", "_threads", "_typing", "_writing"},
     {"metrics"},
     {"guarantees"},
     {"models", "partitions"},

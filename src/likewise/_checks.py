@@ -4,49 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from likewise._rules import LARGEST, LIMITS, in_a_line, positive, whole
 from likewise.errors import InvalidInputError, InvalidTypeError, LikewiseError
 
 
 def check_count(name: str, value: Any, *, least: int = 1, cure: str = "") -> int:
     """Return `value` as an int if it is a whole number >= `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InvalidInputError(_message(name, f"a whole number >= {least}", value, cure))
+    whole(least, cure).check(name, value)
     return int(value)
 
 
-def check_positive(name: str, value: Any, *, cure: str = "") -> float:
-    """Return `value` as a float if it is a positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise InvalidInputError(_message(name, "a positive finite number", value, cure))
+def check_positive(name: str, value: Any, *, below: float = np.inf, cure: str = "") -> float:
+    """Return `value` as a float if it is a positive number below a limit."""
+    positive(cure, below=below).check(name, value)
     return float(value)
 
 
-def check_probability(name: str, value: Any, *, cure: str = "") -> float:
-    """Return `value` as a float if it is strictly between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise InvalidInputError(_message(name, "a number strictly between 0 and 1", value, cure))
-    return float(value)
+def check_numbers(name: str, values: Any, cure: str = "") -> npt.NDArray[np.float64]:
+    """Return `values` as an array of numbers."""
+    try:
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers have no order")
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"{name} must hold numbers only ({error})." + (f" {cure}" if cure else "")) from None
+
+
+def check_names(name: str, values: Any, known: Sequence[Any]) -> list[Any]:
+    """Return `values` as a list if all of them are names of columns."""
+    try:
+        names = [] if isinstance(values, str) else list(values)
+        if isinstance(values, str) or not set(names) <= set(known):
+            raise TypeError
+    except TypeError:  # no list, or of what cannot be names
+        raise InvalidInputError(f"{name} must list columns of X, {list(known)}; got {in_a_line(values)}.") from None
+    return names
 
 
 def check_output_range(output_range: Any) -> tuple[float, float]:
     """Return the limits if they are two finite numbers, the lowest first."""
-    try:
-        low, high = (float(limit) for limit in output_range)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"output_range must be two numbers (lowest, highest); got {output_range!r}.") from None
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise InvalidInputError(f"output_range must be finite, the lowest first; got {output_range!r}.")
+    LIMITS.check("output_range", output_range)
+    low, high = (float(limit) for limit in output_range)
     return low, high
-
-
-LARGEST, SMALLEST = 1e100, 1e-100
-"""Numbers of people and weights beyond these sizes are refused: their squares and quotients are no numbers any more."""
 
 
 def check_size(rows: npt.NDArray[np.float64], names: Sequence[Any]) -> None:
@@ -64,15 +68,25 @@ def check_size(rows: npt.NDArray[np.float64], names: Sequence[Any]) -> None:
 def checking() -> Iterator[None]:
     """What scikit-learn's validation raises is raised as ours, with a clearer word on text."""
     try:
-        yield
+        with np.errstate(invalid="ignore"):  # both infinities at once; they are refused
+            yield
     except LikewiseError:
         raise
     except ValueError as error:
-        if "could not convert string to float" in str(error):
+        words = " ".join(str(error).split())
+        if "inconsistent numbers of samples" in words:
+            raise InvalidInputError(
+                f"X and y must have as many rows as each other; got {words.split(':')[-1].strip()}."
+            ) from None
+        if "at least one array or dtype is required" in words:  # of a table without columns
+            raise InvalidInputError("X must have at least one column; got a table without any.") from None
+        if "could not convert string to float" in words:
             raise InvalidInputError(
                 f"X must hold numbers only ({error}). Encode text columns first, or give a table with a TableMetric."
             ) from None
-        raise InvalidInputError(str(error)) from error
+        raise InvalidInputError(words if words.endswith((".", ")")) else f"{words}.") from error
+    except OverflowError as error:
+        raise InvalidInputError(f"Numbers must be within +-{LARGEST:g} ({error}).") from None
     except TypeError as error:
         if "float() argument" in str(error):  # dates, periods and other objects
             raise InvalidTypeError(
@@ -90,8 +104,8 @@ def check_random(random_state: Any) -> np.random.RandomState:
         return check_random_state(random_state)  # type: ignore[no-any-return]
     except (TypeError, ValueError):
         raise InvalidInputError(
-            f"random_state must be a whole number from 0 to 2^32 - 1, a RandomState or None; got {random_state!r}. "
-            "None draws afresh."
+            "random_state must be a whole number from 0 to 2^32 - 1, a RandomState or None; got "
+            f"{in_a_line(random_state)}. None draws afresh."
         ) from None
 
 
@@ -107,9 +121,10 @@ def check_labels(y: npt.NDArray[Any]) -> None:
             f"y must hold labels of one kind, such as text or whole numbers; got {kinds}. Convert them first, with "
             "astype(str), say."
         ) from None
+    if y.dtype.kind == "f" and not (np.abs(y) <= 2.0**53).all():  # NaN fails every comparison
+        wrong = y[~(np.abs(y) <= 2.0**53)][0]
+        raise InvalidInputError(
+            f"y must hold labels, such as text or whole numbers; got {wrong:g}. Convert them first."
+        )
     with checking():
         check_classification_targets(y)
-
-
-def _message(name: str, rule: str, value: Any, cure: str) -> str:
-    return f"{name} must be {rule}; got {value!r}." + (f" {cure}" if cure else "")

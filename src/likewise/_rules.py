@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from likewise.errors import InvalidInputError, InvalidTypeError
+
+LARGEST, SMALLEST = 1e100, 1e-100
+"""Numbers of people and weights beyond these sizes are refused: their squares and quotients are no numbers any more."""
+
+MOST = 10**15
+"""So many of anything would never end."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,19 @@ class Rule:
     def check(self, name: str, value: Any) -> None:
         """Raise if the parameter `name` may not have this value."""
         if not self.holds(value):
-            raise self.error(f"{name} must be {self.words}; got {value!r}." + (f" {self.cure}" if self.cure else ""))
+            cure = f" {self.cure}" if self.cure else ""
+            raise self.error(f"{name} must be {self.words}; got {in_a_line(value)}.{cure}")
+        if _is(Real, value) and value != 0:
+            size = abs(value) if _is(Integral, value) else abs(float(value))
+            least, most = (1, MOST) if _is(Integral, value) else (SMALLEST, LARGEST)
+            if not least <= size <= most:
+                raise self.error(f"{name} must be between {least:g} and {most:g} in size; got {value!r}.")
+
+
+def in_a_line(value: Any, most: int = 200) -> str:
+    """The value as it would be typed, in one line that is not too long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else text[:most] + "..."
 
 
 def check_rules(rules: Mapping[str, Rule], owner: Any) -> None:
@@ -60,15 +79,16 @@ def one_of(*labels: str) -> Rule:
     return Rule(words, lambda value: isinstance(value, str) and value in labels)
 
 
-def whole(least: int, cure: str = "") -> Rule:
-    """A whole number that is not too small."""
-    return Rule(f"a whole number >= {least}", lambda value: _is(Integral, value) and value >= least, cure)
+def whole(least: int, cure: str = "", *, most: int | None = None) -> Rule:
+    """A whole number that is not too small, nor too large."""
+    words = f"a whole number >= {least}" if most is None else f"a whole number from {least} to {most}"
+    return Rule(words, lambda value: _is(Integral, value) and least <= value <= (most or value), cure)
 
 
 def positive(cure: str = "", *, below: float = np.inf) -> Rule:
     """A positive number."""
     words = "a positive finite number" if below == np.inf else f"a positive number below {below:g}"
-    return Rule(words, lambda value: _is(Real, value) and 0 < float(value) < below, cure)
+    return Rule(words, lambda value: _is(Real, value) and 0 < value < below, cure)
 
 
 def _is(kind: Any, value: Any) -> bool:
@@ -79,6 +99,12 @@ def _gives_folds(value: Any) -> bool:
     return hasattr(value, "split") or hasattr(value, "__iter__")
 
 
+NOT_NEGATIVE = Rule("a non-negative finite number", lambda value: _is(Real, value) and 0 <= value < np.inf)
+PATH = Rule(
+    "the name of a file or directory",
+    lambda value: isinstance(value, (str, PathLike)) and "\0" not in str(value),
+    error=InvalidTypeError,
+)
 NOTHING = Rule("None", lambda value: value is None)
 TRUTH = Rule("True or False", lambda value: isinstance(value, (bool, np.bool_, Integral)))  # 1 is true
 THREADS = NOTHING | Rule(
@@ -86,22 +112,23 @@ THREADS = NOTHING | Rule(
     lambda value: _is(Integral, value) and value != 0,
     "None and -1 use every core, -2 all but one.",
 )
-SEED = NOTHING | Rule(
-    "a whole number from 0 to 4294967295, or a RandomState",
-    lambda value: (_is(Integral, value) and 0 <= value < 2**32) or isinstance(value, np.random.RandomState),
-    "None draws a seed.",
+WHOLE_SEED = whole(0, most=2**32 - 1)
+SEED = (
+    NOTHING
+    | WHOLE_SEED
+    | Rule("a RandomState", lambda value: isinstance(value, np.random.RandomState), "None draws a seed.")
 )
 FOLDS = NOTHING | Rule(
     "a number of folds >= 2, a splitter or pairs of (train, test)",
     lambda value: value >= 2 if _is(Integral, value) else not isinstance(value, str) and _gives_folds(value),
     "None takes 5 folds, shuffled.",
 )
-LIMITS = NOTHING | Rule(
+LIMITS = Rule(
     "two finite numbers, the lowest first",
     lambda value: (
         isinstance(value, (tuple, list, np.ndarray))
-        and len(value) == 2
-        and all(_is(Real, limit) for limit in value)
-        and -np.inf < value[0] < value[1] < np.inf
+        and len(np.atleast_1d(np.asarray(value, dtype=object))) == 2
+        and all(_is(Real, limit) and abs(limit) <= LARGEST for limit in value)
+        and value[0] < value[1]
     ),
 )

@@ -223,7 +223,7 @@ def mistakes(work):
         ("audit loans.csv --metric metric.toml --scores income --id name", "has no column 'name'"),
         ("audit loans.csv --metric metric.toml --scores nothing", "has no column 'nothing'"),
         ("audit loans.csv --metric metric.toml --scores income", "must be probabilities within"),
-        ("audit loans.csv --metric metric.toml --scores approved", "predictions must be numbers"),
+        ("audit loans.csv --metric metric.toml --scores approved", "predictions must hold numbers only"),
         ("audit one.csv --metric metric.toml --model model.skops", "at least two people"),
         ("report model.skops loans.csv --target approved --outcome maybe", "must be one of no, yes"),
         ("report model.skops loans.csv --target approved --id name", "has no column 'name'"),

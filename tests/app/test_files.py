@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from likewise import AdditiveClassifier, SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp
-from likewise.app.files import _allowed, atomic_write, load_model, save_model, sealed
+from likewise._writing import atomic_write
+from likewise.app.files import _allowed, load_model, save_model, sealed
 from likewise.app.metric_files import format_metric, read_metric, write_metric
 from likewise.app.tables import read_table
 from likewise.errors import FileError
@@ -46,7 +47,7 @@ def test_a_metric_file_explains_each_weight():
     ("old", "new", "line", "message"),
     [
         ("age = 0.004", "age = -0.004", 8, "non-negative and finite; got -0.004 for 'age'"),
-        ("age = 0.004", "age = 'much'", 8, "weights must be numbers"),
+        ("age = 0.004", "age = 'much'", 8, "weights must hold numbers only"),
         ("race = 0", "race = 3", 13, "must be between 0 and 1 .* got 3 for 'race'"),
         ("[units]", "[unit]", 22, "unknown entry 'unit'"),
         ("p = 1", "p = 0.5", 3, "p must be a number >= 1"),

@@ -262,7 +262,7 @@ def test_numbers_are_promised_in_units_of_one_range_for_all_folds():
     [
         ({"metric": [1, 2]}, TypeError, "metric must be a Metric"),
         ({"metric": WeightedLp([1.0])}, ValueError, "X must have 1 columns, one per weight"),
-        ({"y": Y[:-1]}, ValueError, "inconsistent numbers of samples"),
+        ({"y": Y[:-1]}, ValueError, "X and y must have as many rows as each other; got"),
         ({"y": np.where(Y, np.nan, 0.0)}, ValueError, "y must be known for everyone"),
         ({"y": np.zeros(90, int)}, ValueError, "y must hold at least two classes; got only"),
         ({"y": np.eye(90)[0].astype(int)}, ValueError, r"number of people of class .* \(1\); got 5"),
@@ -281,7 +281,7 @@ def test_numbers_are_promised_in_units_of_one_range_for_all_folds():
         ({"cv": 1}, ValueError, "cv must be a whole number >= 2; got 1"),
         ({"n_people": 1}, ValueError, "n_people must be a whole number >= 2; got 1"),
         ({"n_draws": 0}, ValueError, "n_draws must be a whole number >= 1; got 0"),
-        ({"random_state": -1}, ValueError, "random_state must be a whole number >= 0; got -1"),
+        ({"random_state": -1}, ValueError, "random_state must be a whole number from 0 to 4294967295; got -1"),
     ],
 )
 def test_bad_input_is_refused_with_one_clear_error(options, error, message):

@@ -3,27 +3,39 @@
 Each function returns "result", or the kind of error with which the case was refused; anything else is a finding.
 """
 
+import contextlib
 import io
-import os
+import json
 import shutil
-import tempfile
+import sqlite3
 import warnings
 import zipfile
 import zlib
 from functools import cache
-from multiprocessing.util import Finalize
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pytest
 from click.testing import CliRunner
 from sklearn.base import clone
 
 import likewise
-from likewise import AdditiveClassifier, AdditiveRegressor, LikewiseError, TableMetric, VacuousGuaranteeWarning, audit
+from fuzz.parameters import calls
+from fuzz.places import place
+from likewise import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    LikewiseError,
+    TableMetric,
+    VacuousGuaranteeWarning,
+    WeightedLp,
+    audit,
+)
 from likewise.errors import FileError, InvalidInputError
 
 ROUNDING = 1e-12
+OF_SCIKIT_LEARN = ("X has feature names, but", "The number of unique classes", "A column-vector y was passed")
 TRACES = ("Traceback", "numba", "site-packages", "object at")
 
 
@@ -43,11 +55,14 @@ def refusable(case):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", VacuousGuaranteeWarning)
+            for words in OF_SCIKIT_LEARN:
+                warnings.filterwarnings("ignore", words)
             try:
                 case(*drawn)
             except LikewiseError as error:
                 words = str(error)
                 check(len(words) > 10 and words.rstrip().endswith((".", ")", "?", "!", "`")), f"no sentence: {words!r}")
+                check(len(words) < 1500 and words.count("\n") < 3, f"too many words: {words[:1500]!r}")
                 check(not any(trace in words for trace in TRACES), f"internals are shown: {words!r}")
                 return type(error).__name__
         return "result"
@@ -167,20 +182,116 @@ def ceilings(drawn):
     check(0 <= found.value <= 1 + 1e-9, "a share of the people")
 
 
-@cache
-def _place():
-    # In memory, where there is such a place: thousands of small files would wait for the disk.
-    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    place = Path(tempfile.mkdtemp(prefix="likewise-fuzz-", dir=memory))
-    Finalize(None, shutil.rmtree, (place, True), exitpriority=0)  # at the end of a worker too, unlike atexit
-    return place
+@refusable
+def parameter(chosen):
+    """Call something with an odd value of one parameter; what it writes goes to a place of its own."""
+    written = place() / "written"
+    written.mkdir(exist_ok=True)
+    with contextlib.chdir(written), contextlib.redirect_stderr(io.StringIO()):
+        calls()[chosen.call].with_one(chosen.parameter, chosen.value)
+
+
+@refusable
+def array(drawn):
+    """An array is taken as it is, or refused: no names, no kinds of columns."""
+    rows, others = drawn.X.to_numpy(), drawn.others.to_numpy()
+    weights = [*drawn.metric["numeric"].values(), *drawn.metric["categorical"].values()]
+    metric = WeightedLp(weights, p=drawn.metric["p"])
+    scores = np.random.default_rng(len(rows)).random(len(rows))
+    found = audit(None, rows, metric, predictions=scores)
+    excess = (_differences(scores) - metric.pairwise(rows))[np.triu_indices(len(scores), 1)]
+    check(found.n_violations == (excess > found.tolerance).sum(), "as many violations as by brute force")
+    model = likewise.SmoothedRegressor(_row_sums, metric=metric, output_range=(0, 1), noise="splitting", n_draws=20)
+    model.fit(rows, scores)
+    _keeps_promise(model, metric, rows)
+    _keeps_promise(model, metric, others)
+
+
+def _row_sums(rows):
+    return np.abs(rows.sum(axis=1)) % 1
+
+
+@refusable
+def strangers(pair):
+    """A model of one table is asked about people of another, whose columns have the same names and other kinds."""
+    drawn, other = pair
+    metric = TableMetric(**drawn.metric)
+    if len(drawn.X) % 2:
+        model = AdditiveClassifier(metric, penalty=0.1, max_knots=4)
+    else:
+        model = likewise.ProjectedClassifier(_by_row, metric=metric, base=0.5, random_state=0)
+    model.fit(drawn.X, drawn.y)
+    columns = [other.X.iloc[:, i % other.X.shape[1]] for i in range(drawn.X.shape[1])]
+    mixed = pd.concat([drawn.X.iloc[:, i] if i % 2 else column for i, column in enumerate(columns)], axis=1)
+    _keeps_promise(model, metric, mixed.set_axis(drawn.X.columns, axis=1))
+
+
+@refusable
+def scorecard(drawn):
+    """What a database computes from a scorecard is what the model says."""
+    model = AdditiveClassifier(TableMetric(**drawn.metric), penalty=0.1, max_knots=4).fit(drawn.X, drawn.y)
+    json.loads(model.to_json()), model.reasons(drawn.others)
+    query = f"SELECT {model.to_sql()} FROM people ORDER BY place"
+    people = pd.concat([drawn.X, drawn.others], ignore_index=True)
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        try:
+            people.astype(object).assign(place=range(len(people))).to_sql("people", database, index=False)
+        except Exception as error:  # what a database does not hold, it cannot be asked about
+            raise InvalidInputError(f"The database refuses the table ({type(error).__name__}).") from None
+        found = np.array(database.execute(query).fetchall(), dtype=float)[:, 0]
+    apart = np.abs(found - model.predict_proba(people)[:, -1]).max()
+    check(apart <= ROUNDING, f"a database is {apart} away")
+
+
+@refusable
+def attacked(drawn):
+    metric = TableMetric(**drawn.metric)
+    if len(drawn.X) % 2:
+        model = AdditiveClassifier(metric, penalty=0.1, max_knots=4).fit(drawn.X, drawn.y)
+        found = likewise.attack(model, metric, drawn.X, n=1000, random_state=0)
+        check(found.n_violations == 0, f"the promise is broken: {found.pair}")
+    else:
+        found = likewise.attack(_by_row, metric, drawn.X, n=1000, random_state=0)
+        check(found.difference == pytest.approx(np.ptp(_by_row(found.pair)), abs=ROUNDING), "the pair differs by that")
+    distance = metric.pairwise(found.pair)[0, 1]
+    check(found.distance == pytest.approx(distance, rel=1e-9, abs=1e-300), "the pair is at that distance")
+
+
+@refusable
+def parquet(drawn):
+    """An audit of files is that of the table in memory."""
+    metric = TableMetric(**drawn.metric)
+    table = drawn.X.assign(score=np.random.default_rng(len(drawn.X)).random(len(drawn.X)))
+    stored = place() / "parquet"
+    shutil.rmtree(stored, ignore_errors=True)
+    stored.mkdir()
+    half = len(table) // 2
+    try:
+        table[:half].to_parquet(stored / "0.parquet")
+        table[half:].to_parquet(stored / "1.parquet")
+    except Exception as error:
+        raise InvalidInputError(f"The format refuses the table ({type(error).__name__}).") from None
+    whole = audit(None, drawn.X, metric, predictions=table["score"])
+    found = audit(None, stored, metric, predictions="score")
+    check((found.n_pairs, found.n_violations) == (whole.n_pairs, whole.n_violations), "the same in files")
+
+
+@refusable
+def reported(drawn):
+    from likewise.report.build import build_report
+    from likewise.report.render import render
+
+    numbers = np.asarray(drawn.y).dtype.kind == "f"
+    model = (AdditiveRegressor if numbers else AdditiveClassifier)(TableMetric(**drawn.metric), penalty=0.1)
+    page = render(build_report(model.fit(drawn.X, drawn.y), drawn.X, drawn.y, cv=2))
+    check(page.lower().startswith("<!doctype html>") and page.rstrip().endswith("</html>"), "a whole page")
 
 
 @refusable
 def metric_file(text):
     from likewise.app.metric_files import read_metric, read_words, write_metric
 
-    path = _place() / "metric.toml"
+    path = place() / "metric.toml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     metric = read_metric(path)
     words = read_words(path)
@@ -192,7 +303,7 @@ def metric_file(text):
 def csv_file(content):
     from likewise.app.tables import read_table, tidy
 
-    path = _place() / "table.csv"
+    path = place() / "table.csv"
     path.write_bytes(content)
     table = tidy(read_table(path))
     check(table.columns.is_unique, "columns have names of their own")
@@ -207,7 +318,7 @@ def _saved():
     X = pd.DataFrame({"age": rng.integers(20, 70, 40).astype(float), "job": rng.choice(["a", "b"], 40)})
     metric = TableMetric({"age": 0.01}, {"job": 0.1})
     model = AdditiveClassifier(metric, penalty=1e-2, max_knots=4).fit(X, rng.integers(0, 2, 40))
-    path = _place() / "saved.skops"
+    path = place() / "saved.skops"
     save_model(model, path)
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -251,44 +362,50 @@ def _with_byte(content, where, value):
 
 @cache
 def _folder():
-    place = _place() / "folder"
-    place.mkdir()
+    folder = place() / "folder"
+    folder.mkdir()
     _, _, X, metric = _saved()
     from likewise.app.metric_files import write_metric
 
     X = X.assign(approved=np.where(X["age"] > 40, "yes", "no"), score=0.5, id=range(len(X)))
-    X.to_csv(place / "loans.csv", index=False)
-    write_metric(metric, place / "metric.toml")
-    (place / "model.skops").write_bytes(_saved()[0])
-    (place / "key").write_bytes(b"0" * 32)
-    (place / "broken.csv").write_bytes(b'a,b\n"1,2')
-    (place / "empty.csv").write_bytes(b"")
-    return place
+    X.to_csv(folder / "loans.csv", index=False)
+    write_metric(metric, folder / "metric.toml")
+    (folder / "model.skops").write_bytes(_saved()[0])
+    (folder / "key").write_bytes(b"0" * 32)
+    (folder / "broken.csv").write_bytes(b'a,b\n"1,2')
+    (folder / "empty.csv").write_bytes(b"")
+    return folder
 
 
 def command_line(words):
-    """Run a command; what was there before is untouched, and nothing half-written is left."""
+    """Run a command; what was there before is untouched unless it is what to replace, and nothing is half-written."""
     from likewise.app.cli import main
 
-    place = _folder()
-    before = {path.name: path.read_bytes() for path in place.iterdir()}
-    here = os.getcwd()
-    os.chdir(place)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            done = CliRunner().invoke(main, words)
-    finally:
-        os.chdir(here)
+    folder = _folder()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with contextlib.chdir(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = CliRunner().invoke(main, words)
+    ended = done.exception is None or isinstance(done.exception, SystemExit)  # any other one is shown as a traceback
     check(
-        done.exit_code in (0, 1, 2), f"{words} ended with {done.exit_code}: {done.output[-600:]!r} {done.exception!r}"
+        ended and done.exit_code in (0, 1, 2),
+        f"{words} ended with {done.exit_code}: {done.output[-600:]!r} {done.exception!r}",
     )
     check("Traceback" not in done.output, f"{words}: {done.output[-600:]!r}")
-    after = {path.name: path for path in place.iterdir()}
+    after = {path.name: path for path in folder.iterdir()}
+    replaceable = {b for a, b in pairwise(words) if a == "--out" and "--force" in words} - {*_given(words)}
     for name, content in before.items():
-        check(name in after and after[name].read_bytes() == content, f"{words} changed {name}")
+        check(name in after, f"{words} removed {name}")
+        if name in replaceable:
+            after[name].write_bytes(content)
+        check(after[name].read_bytes() == content, f"{words} changed {name}")
     for name, path in after.items():
         if name not in before:
             check(not name.startswith(".") and done.exit_code in (0, 1), f"{words} left {name}, exit {done.exit_code}")
             path.unlink()
     return "result" if done.exit_code in (0, 1) else FileError.__name__
+
+
+def _given(words):
+    """Files that a command reads: whatever does not follow `--out`."""
+    return [word for before, word in pairwise(["", *words]) if before != "--out"]

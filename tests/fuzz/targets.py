@@ -8,6 +8,7 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
 from fuzz import cases
+from fuzz.parameters import chosen
 from fuzz.strategies import PLAIN, csv_files, rarely, tables, texts
 
 UNHURRIED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
@@ -15,12 +16,13 @@ UNHURRIED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large
 
 @dataclass(frozen=True)
 class Target:
-    """A part of the library, the cases for it, and its share of all cases."""
+    """A part of the library, the cases for it, its share of all cases, and how many must not be refused, at least."""
 
     name: str
     case: Callable[[Any], str]
     strategy: Any
     share: float
+    least: float = 0.25
 
 
 _WORDS = [
@@ -115,18 +117,28 @@ _sentences = rarely(_commands, st.tuples(_names, _words).map(lambda pair: [pair[
 
 _byte_changes = st.tuples(st.sampled_from(["packed", "part", "archive"]), st.integers(0, 10**6), st.integers(0, 255))
 
+_NUMBERS = ["numbers", "normal", "counts", "constant"]
 _FOR_MODELS = [kind for kind in PLAIN if kind != "ordered"]  # a model of numbers takes no words for them
 
+_CLASSES = ("two", "words", "three")
+
 ALL = [
-    Target("distances", cases.distances, tables(), 0.36),
-    Target("audit", cases.audited, tables(), 0.14),
+    Target("distances", cases.distances, tables(), 0.348),
+    Target("arrays", cases.array, tables(kinds=_NUMBERS), 0.02),
+    Target("audit", cases.audited, tables(), 0.11),
+    Target("Parquet files", cases.parquet, tables(), 0.002),
+    Target("attack", cases.attacked, tables(_CLASSES), 0.005),
     Target("additive models", cases.additive, tables(), 0.02),
+    Target("scorecards", cases.scorecard, tables(_CLASSES), 0.0075),
+    Target("strangers", cases.strangers, st.tuples(tables(_CLASSES), tables()), 0.015),
     Target("projection", cases.projected, tables(("two", "words")), 0.03),
-    Target("smoothing", cases.smoothed, tables(("two", "words", "three"), kinds=_FOR_MODELS), 0.01),
+    Target("smoothing", cases.smoothed, tables(_CLASSES, kinds=_FOR_MODELS), 0.01),
     Target("minimal metrics", cases.revealed, tables(exponents=(1, 1, 1, 1, 1, 1, 2, 1.5)), 0.04),
-    Target("ceilings", cases.ceilings, tables(("two", "words", "three")), 0.01),
-    Target("metric files", cases.metric_file, texts, 0.21),
-    Target("CSV files", cases.csv_file, csv_files, 0.13),
+    Target("ceilings", cases.ceilings, tables(_CLASSES), 0.01),
+    Target("reports", cases.reported, tables(), 0.0005),
+    Target("parameters", cases.parameter, chosen, 0.06, least=0.05),
+    Target("metric files", cases.metric_file, texts, 0.17),
+    Target("CSV files", cases.csv_file, csv_files, 0.102),
     Target("model files", cases.model_file, _byte_changes, 0.04),
     Target("command lines", cases.command_line, _sentences, 0.01),
 ]

@@ -87,7 +87,7 @@ def test_control_a_bound_that_is_too_small_is_caught():
         ({"epsilon": 0}, "epsilon must be a positive finite number; got 0. No finite number of draws"),
         ({"epsilon": -1}, "epsilon"),
         ({"epsilon": np.nan}, "epsilon"),
-        ({"delta": 0}, "delta must be a number strictly between 0 and 1; got 0"),
+        ({"delta": 0}, "delta must be a positive number below 1; got 0"),
         ({"delta": 1}, "delta"),
         ({"n_classes": 1}, "n_classes must be a whole number >= 2; got 1"),
         ({"n_classes": 2.5}, "n_classes"),

@@ -124,7 +124,7 @@ def test_the_callers_array_is_left_alone():
         ([1, np.nan], 1, "got nan for feature 1"),
         ([], 1, "one number per feature"),
         ([[1, 2]], 1, r"shape \(1, 2\)"),
-        (["a"], 1, "weights must be numbers"),
+        (["a"], 1, "weights must hold numbers only"),
         ([1], 0.5, r"p must be a number >= 1 or infinity; got 0.5"),
         ([1], np.nan, "p must be"),
         ([1], "2", "p must be"),

@@ -168,10 +168,10 @@ def test_equal_people_with_different_outputs_are_named():
         ({"predictions": [0.1, np.nan]}, r"within \[0, 1\]; got nan"),
         ({"predictions": [[0.1, 0.2], [0.5, 0.5]]}, "sum to 1"),
         ({"p": np.inf}, r"p must be finite; got inf. There D is a maximum over features"),
-        ({"p": 0.5}, "p must be a finite number >= 1; got 0.5"),
+        ({"p": 0.5}, "p must be a number >= 1 or infinity; got 0.5"),
         ({"fixed": {"age": 1.0}}, "fixed must name features of X, positions 0 to 1; got 'age'"),
-        ({"fixed": {0: -1.0}}, "fixed must hold non-negative finite weights; got -1.0 for 0"),
-        ({"upper": {0: np.inf}}, "upper must hold non-negative finite weights; got inf for 0"),
+        ({"fixed": {0: -1.0}}, r"fixed\[0\] must be a non-negative finite number; got -1.0"),
+        ({"upper": {0: np.inf}}, r"upper\[0\] must be a non-negative finite number; got inf"),
         ({"upper": {0: 1.0}, "fixed": {0: 1.0}}, "must not both name"),
     ],
 )

@@ -104,7 +104,7 @@ def price(X: Any, y: Any, metric: Any, by: str, scales: tuple[float, ...], **sha
 
 
 def _write(say: Say, table: pd.DataFrame, out: Path | None) -> None:
-    from likewise.app.files import atomic_write
+    from likewise._writing import atomic_write
 
     say.facts["table"] = table.reset_index().astype(object).where(table.reset_index().notna(), None).to_dict("records")
     if out is not None:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.frozen import FrozenEstimator
 
-from likewise.app.files import atomic_write, load_inner
+from likewise._writing import atomic_write
+from likewise.app.files import load_inner
 from likewise.app.held_out import PLAIN, PROMISED, hold_out, measure_models
 from likewise.app.metric_files import read_metric
 from likewise.app.tables import Dialect, Note, date_columns, named, no_note, read_table, tidy

@@ -1,11 +1,7 @@
-"""Files that are never half-written nor written over by mistake, and models in them."""
+"""Files that are not written over by mistake, and models in them."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import is_dataclass
 from hashlib import sha256
 from importlib import import_module
@@ -17,6 +13,7 @@ from zipfile import ZipFile
 
 from sklearn.base import BaseEstimator
 
+from likewise._writing import atomic_write
 from likewise.errors import FileError
 from likewise.guarantees.curves import Curve
 from likewise.metrics.abstract import Metric
@@ -35,26 +32,6 @@ def check_free(out: str | Path, *inputs: str | Path | None, force: bool = False)
         raise FileError(f"{out} is a directory. Give the name of a file as --out.")
     if path.exists() and not force:
         raise FileError(f"{out} is there already. Give another --out, or --force to replace it.")
-
-
-@contextmanager
-def atomic_write(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path in the same directory; it takes the place of `path` only if nothing fails."""
-    path = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    except OSError as error:
-        raise FileError(f"Cannot write {path}: {error.strerror}.") from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except OSError as error:
-        raise FileError(f"Cannot write {path}: {error.strerror or error}.") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def save_model(model: Any, path: str | Path) -> None:
@@ -117,10 +94,13 @@ def model_from_bytes(data: bytes, name: str) -> Any:
         ) from None
     if unknown:
         raise FileError(f"{name} holds objects of type {unknown[0]}, which likewise does not load.")
-    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+    if not isinstance(document, dict) or document.get("format") != _FORMAT or "model" not in document:
         raise FileError(f"{name} is not a model saved by likewise.")
-    for package, saved in document["versions"].items():
-        if _minor(saved) != _minor(version(package)):
+    versions = document.get("versions")
+    if not isinstance(versions, dict) or versions.keys() != {*_VERSIONED}:
+        raise FileError(f"{name} does not say with which versions it was saved, so it is damaged.")
+    for package, saved in versions.items():
+        if _minor(str(saved)) != _minor(version(package)):
             raise FileError(
                 f"{name} was saved with {package} {saved}; here is {version(package)}, with which its scores could "
                 f"differ. Install {package}=={saved}, or make the model again."
@@ -180,9 +160,3 @@ def _allowed(kind: str) -> bool:
 
 def _minor(text: str) -> tuple[str, ...]:
     return tuple(text.split(".")[:2])
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from likewise.app.files import atomic_write
+from likewise._writing import atomic_write
 from likewise.errors import FileError
 from likewise.metrics.tabular import TableMetric
 from likewise.metrics.units import Unit

@@ -27,8 +27,9 @@ import pyarrow.parquet as pq
 
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
+from likewise._writing import atomic_write
 from likewise.app.batches import Batches
-from likewise.app.files import atomic_write, model_from_bytes
+from likewise.app.files import model_from_bytes
 from likewise.app.tables import Dialect, Note, kind_of, no_note
 from likewise.errors import FileError, InvalidInputError
 from likewise.metrics.columns import NumericColumn

@@ -102,7 +102,7 @@ def score(
 @contextmanager
 def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
     """Files in place of standard input and output, where one of them is meant. Such a run cannot go on later."""
-    from likewise.app.files import atomic_write
+    from likewise._writing import atomic_write
     from likewise.app.tables import is_standard
 
     if not is_standard(table) and not is_standard(out):
@@ -167,7 +167,8 @@ def audit(
 
     Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 1
     """
-    from likewise.app.files import atomic_write, check_free, load_model
+    from likewise._writing import atomic_write
+    from likewise.app.files import check_free, load_model
     from likewise.app.large_tables import in_partitions
     from likewise.app.metric_files import read_metric
 

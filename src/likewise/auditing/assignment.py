@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from likewise._checks import check_count, check_output_range
+from likewise._checks import check_count, check_output_range, checking
+from likewise._rules import WHOLE_SEED, one_of
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
 from likewise.metrics.people import People
@@ -70,12 +71,13 @@ def read_assignment(
     """Check what is to be learned."""
     metric = check_metric(metric)
     people = metric.people(X)
-    outcomes: npt.NDArray[Any] = column_or_1d(np.asarray(y))
-    check_consistent_length(people.rows, outcomes)
+    WHOLE_SEED.check("random_state", random_state)
+    one_of("auto", "classes", "numbers").check("task", task)
+    with checking():
+        outcomes: npt.NDArray[Any] = column_or_1d(np.asarray(y))
+        check_consistent_length(people.rows, outcomes)
     if pd.isna(outcomes).any():
         raise InvalidInputError("y must be known for everyone; some of it is missing. Drop these people first.")
-    if task not in ("auto", "classes", "numbers"):
-        raise InvalidInputError(f"task must be 'auto', 'classes' or 'numbers'; got {task!r}.")
     found = _task_of(outcomes) if task == "auto" else task
     classes, limits = None, None
     if found == "classes":
@@ -96,7 +98,7 @@ def read_assignment(
         classes,
         limits,
         check_count("n_draws", n_draws),
-        check_count("random_state", random_state, least=0),
+        int(random_state),
     )
 
 

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._checks import check_count, check_output_range, check_positive
+from likewise._checks import check_count, check_output_range
 from likewise._progress import progress_bar
+from likewise._rules import TRUTH
 from likewise._threads import single_threaded_blas
 from likewise._typing import FloatArray
 from likewise.auditing.tactics import tactics_for
 from likewise.auditing.terrain import Terrain, survey
 from likewise.auditing.verdicts import Judge
+from likewise.auditing.violations import check_tolerance
 from likewise.enforce.base import Enforced, seed_from
 from likewise.errors import InvalidInputError
 from likewise.guarantees.promise import Guarantee
@@ -200,20 +202,17 @@ def attack(
     0
     """
     metric, n = check_metric(metric), check_count("n", n, least=_LEAST)
-    if tolerance is not None and tolerance != 0:
-        check_positive("tolerance", tolerance)
+    TRUTH.check("verbose", verbose)
     promised = getattr(model, "guarantee_", None)
     guarantee = promised if isinstance(promised, Guarantee) and promised.metric == metric else None
-    own_range = output_range or getattr(promised, "output_range", None)
+    own_range = getattr(promised, "output_range", None) if output_range is None else output_range
     limits = None if own_range is None else check_output_range(own_range)
     rng = np.random.default_rng(seed_from(random_state))
     with single_threaded_blas():  # last bits must not depend on the number of threads
         terrain, outputs = _scene(model, metric, X, limits)
         first = outputs(terrain.people(terrain.starts[:1024]))
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
-        judge = Judge(
-            terrain, outputs, metric, _limit(guarantee), unit, 1e-9 * unit if tolerance is None else tolerance
-        )
+        judge = Judge(terrain, outputs, metric, _limit(guarantee), unit, check_tolerance(tolerance, unit))
         with progress_bar("Searching", n, show=verbose) as advance:
             for start in range(0, n, _ROUND):
                 here = min(_ROUND, n - start)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise._checks import check_labels
+from likewise._checks import check_labels, checking
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
@@ -78,7 +78,8 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     metric = check_metric(metric)
     points = Points.of(metric.people(X))
     weights = metric.weights_of(points.people.coding)
-    labels = np.asarray(y)
+    with checking():
+        labels = np.asarray(y)
     if labels.shape != (len(points),):
         raise InvalidInputError(
             f"y must have one label per row of X ({len(points)}); got an array of shape {labels.shape}."

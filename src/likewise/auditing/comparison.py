@@ -9,6 +9,7 @@ import pandas as pd
 
 from likewise._frozen import Frozen
 from likewise._progress import progress_bar
+from likewise._rules import TRUTH
 from likewise.auditing.assignment import read_assignment
 from likewise.auditing.holdout import Fold, Showing, make_folds, show
 from likewise.auditing.recommending import Recommendation, recommend
@@ -147,6 +148,7 @@ def compare(
     >>> result.best().name
     'constant'
     """
+    TRUTH.check("verbose", verbose)
     given = read_assignment(X, y, metric, task, output_range, n_draws, random_state)
     chosen = ways_for(given, ways)
     folds = make_folds(given, cv, n_people)

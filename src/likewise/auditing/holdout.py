@@ -13,18 +13,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from likewise._checks import check_count
 from likewise._typing import FloatArray, IntArray
 from likewise.auditing.assignment import Assignment
 from likewise.auditing.measures import YARDSTICKS, figures_of, losses_of
 from likewise.auditing.violations import audit
-from likewise.auditing.ways import Way
-from likewise.errors import InvalidInputError
+from likewise.auditing.ways import WAYS, Way
+from likewise.errors import InvalidInputError, LikewiseError
 from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People, spread
+from likewise.models.folds import positions_by
 
 _ROUNDING = 1e-9
 _LEVELS = ("exact", "deterministic", "sampled")
@@ -54,10 +55,11 @@ def make_folds(given: Assignment, cv: Any, n_people: Any) -> tuple[Fold, ...]:
         kind = KFold if given.classes is None else StratifiedKFold
         _check_enough(given, cv)
         cv = kind(cv, shuffle=True, random_state=given.seed)
-    splitter = check_cv(cv, given.outcomes, classifier=given.classes is not None)
     folds = [
         Fold(trained, held_out, _even_sample(given.outcomes[held_out], n_people))
-        for trained, held_out in splitter.split(given.people.table, given.outcomes)
+        for trained, held_out in positions_by(
+            cv, given.people.table, given.outcomes, classify=given.classes is not None
+        )
     ]
     if len(folds) < 2:
         raise InvalidInputError(f"cv must give at least two folds, for standard errors; got {len(folds)}.")
@@ -128,7 +130,10 @@ def show(way: Way, given: Assignment, folds: tuple[Fold, ...], advance: Callable
                 parts.append(_measure(way, given, fold, losses, everyone))
         except (TypeError, ValueError) as error:
             if not way.may_fail:
-                raise
+                if isinstance(error, LikewiseError) or way.name not in WAYS:  # of a user's own model, as it is
+                    raise
+                words = " ".join(str(error).split())
+                raise InvalidInputError(f"The model {way.title!r} cannot take these people ({words}).") from error
             advance(len(folds) - i)
             return skipped(way, given, str(error))
         advance(1)

@@ -12,6 +12,7 @@ import pandas as pd
 from likewise._checks import check_positive
 from likewise._frozen import Frozen
 from likewise._progress import progress_bar
+from likewise._rules import TRUTH, in_a_line
 from likewise.auditing.assignment import Assignment, read_assignment
 from likewise.auditing.comparison import measured_on
 from likewise.auditing.holdout import Fold, Showing, make_folds, show
@@ -155,6 +156,7 @@ def price(
     >>> result.meets is None
     True
     """
+    TRUTH.check("verbose", verbose)
     given = read_assignment(X, y, metric, task, output_range, n_draws, random_state)
     factors = _check_scales(scales)
     ways = {factor: _way_under(given.under(metric.scaled(factor)), way) for factor in factors}
@@ -169,8 +171,9 @@ def price(
 
 
 def _check_scales(scales: Any) -> list[float]:
-    if isinstance(scales, str) or not isinstance(scales, (Sequence, np.ndarray)) or not len(scales):
-        raise InvalidInputError(f"scales must be a list of positive numbers; got {scales!r}.")
+    listed = isinstance(scales, (Sequence, np.ndarray)) and not isinstance(scales, str) and np.iterable(scales)
+    if not listed or not len(scales):
+        raise InvalidInputError(f"scales must be a list of positive numbers; got {in_a_line(scales)}.")
     return sorted({check_positive("scales", scale, cure="1 is the metric itself.") for scale in scales})
 
 
@@ -184,7 +187,7 @@ def _way_under(given: Assignment, asked: Any) -> Way:
         way = own_way(given, *asked)
     else:
         raise InvalidInputError(
-            f"way must be a name, what Comparison.best returned, or a pair (name, estimator); got {asked!r}."
+            f"way must be a name, what Comparison.best returned, or a pair (name, estimator); got {in_a_line(asked)}."
         )
     if way.name == CONSTANT:
         raise InvalidInputError("way must not be the constant: it costs the same under every metric.")

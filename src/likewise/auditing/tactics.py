@@ -7,7 +7,7 @@ from math import ceil, log, sqrt
 
 import numpy as np
 
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise.auditing.terrain import Terrain
 from likewise.auditing.verdicts import Judge
 from likewise.enforce.additive.shapes import dual
@@ -36,7 +36,7 @@ def random_pairs(judge: Judge, rng: np.random.Generator, n: int) -> None:
 def straddling(judge: Judge, rng: np.random.Generator, n: int) -> None:
     """People on a value at which the model may turn, just below and above, at all scales, and at its neighbours."""
     terrain = judge.terrain
-    columns = np.array([i for i in np.flatnonzero(terrain.free) if len(terrain.landmarks[i])])
+    columns = _with_landmarks(terrain)
     for m, size in _groups(n):
         groups = np.repeat(terrain.draw(rng, size)[:, None], m, axis=1)
         lengths = terrain.lengths(rng, size)
@@ -54,6 +54,10 @@ def straddling(judge: Judge, rng: np.random.Generator, n: int) -> None:
             )  # fmt: skip
             groups[here, 8:, i] = mark[:, None] + further[here, :, i]
         judge.compare(groups, "borders")
+
+
+def _with_landmarks(terrain: Terrain) -> IntArray:
+    return np.array([i for i in np.flatnonzero(terrain.free) if len(terrain.landmarks[i])], dtype=np.intp)
 
 
 def exchanging(judge: Judge, rng: np.random.Generator, n: int) -> None:
@@ -166,7 +170,7 @@ def tactics_for(terrain: Terrain) -> dict[Tactic, float]:
     shares: dict[Tactic, float] = {random_pairs: 0.25, climbing: 0.25}
     if terrain.free.any():
         shares |= {along_lines: 0.2}
-        if any(len(marks) for marks in terrain.landmarks):
+        if len(_with_landmarks(terrain)):
             shares |= {straddling: 0.2}
         if (terrain.free & ~terrain.hidden).any():
             shares |= {along_slopes: 0.1}

@@ -199,6 +199,8 @@ def survey(
     with_tables : bool
         Whether the model is asked about tables.
     """
+    if rows is not None and not len(rows):
+        raise InvalidInputError("X must hold at least one person to start from; got none.")
     numbers, d = coding.is_number, len(coding.names)
     weights = metric.weights_of(coding) if metric.has_weights else None
     choices = tuple(_listed(coding, i) for i in range(d))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import pandas as pd
 
 from likewise._checks import check_count
 from likewise._html import folded, grid, panel, words
+from likewise._rules import NOT_NEGATIVE
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
@@ -275,6 +275,5 @@ def check_tolerance(tolerance: Any, unit: float) -> float:
     """The excess that does not count; None for rounding only."""
     if tolerance is None:
         return 1e-9 * unit
-    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
-        raise InvalidInputError(f"tolerance must be a non-negative finite number; got {tolerance!r}.")
+    NOT_NEGATIVE.check("tolerance", tolerance)
     return float(tolerance)

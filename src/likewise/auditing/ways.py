@@ -10,6 +10,7 @@ from typing import Any
 
 from sklearn.base import is_classifier, is_regressor
 
+from likewise._rules import in_a_line
 from likewise.auditing.assignment import Assignment
 from likewise.enforce.base import Enforced
 from likewise.enforce.constant import ConstantClassifier, ConstantRegressor
@@ -146,7 +147,7 @@ def ways_for(given: Assignment, asked: Any = "auto") -> list[Way]:
     """
     if isinstance(asked, str):
         if asked != "auto":
-            raise InvalidInputError(f"ways must be 'auto' or a list; got {asked!r}. Use [{asked!r}].")
+            raise InvalidInputError(f"ways must be 'auto' or a list; got {in_a_line(asked)}. Use [{asked!r}].")
         asked = WAYS
     names, own = {CONSTANT, REFERENCE}, dict[str, Way]()
     for entry in _entries(asked):
@@ -171,7 +172,7 @@ def own_way(given: Assignment, name: str, estimator: Any) -> Way:
     right = is_classifier if given.task == "classes" else is_regressor
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not right(estimator):
         what = "a classifier" if given.task == "classes" else "a regressor"
-        raise InvalidTypeError(f"{name!r} must be {what}, not yet fitted; got {estimator!r}.")
+        raise InvalidTypeError(f"{name!r} must be {what}, not yet fitted; got {in_a_line(estimator)}.")
     if isinstance(estimator, Enforced):
         estimator = estimator.with_metric(given.metric)
         if given.output_range is not None:
@@ -180,7 +181,7 @@ def own_way(given: Assignment, name: str, estimator: Any) -> Way:
 
 
 def _entries(asked: Any) -> Sequence[Any]:
-    wrong = f"ways must be 'auto', or a list of names and of pairs (name, estimator); got {asked!r}."
+    wrong = f"ways must be 'auto', or a list of names and of pairs (name, estimator); got {in_a_line(asked)}."
     if not isinstance(asked, (list, tuple)) or not asked:
         raise InvalidInputError(wrong)
     for entry in asked:

@@ -308,7 +308,7 @@ class EnforcedRegressor(RegressorMixin, Enforced):
 
     _classify = False
 
-    rules: ClassVar[dict[str, Rule]] = {"output_range": LIMITS}
+    rules: ClassVar[dict[str, Rule]] = {"output_range": NOTHING | LIMITS}
 
     output_range: tuple[float, float] | None
     output_range_: tuple[float, float]
@@ -382,7 +382,8 @@ def check_outcomes(y: Any, *, numeric: bool) -> npt.NDArray[Any]:
         kind = np.float64 if numeric else None
         return column_or_1d(check_array(y, ensure_2d=False, dtype=kind, input_name="y"))  # type: ignore[no-any-return]
     except ValueError as error:
-        raise InvalidInputError(f"y must hold one {'number' if numeric else 'label'} per person ({error}).") from None
+        what, words = "number" if numeric else "label", " ".join(str(error).split())
+        raise InvalidInputError(f"y must hold one {what} per person ({words}).") from None
 
 
 def _check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from likewise._checks import check_numbers
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError
 
@@ -41,7 +42,7 @@ class Curve:
 
         Never above ``min(1, distance + excess)``; 0 at 0; rounded upwards.
         """
-        d = np.asarray(distance, dtype=np.float64)
+        d = check_numbers("distance", distance)
         if not (d >= 0).all():
             raise InvalidInputError("distance must be non-negative.")
         return np.where(d == 0, 0.0, np.minimum(round_up(self._curve(d)), np.minimum(d + self.excess, 1.0)))

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from likewise._checks import check_count, check_positive, check_probability
-from likewise.errors import InvalidInputError
+from likewise._checks import check_count, check_positive
+from likewise._rules import TRUTH, one_of
 
 
 def draws_needed(
@@ -48,7 +48,7 @@ def draws_needed(
     186315
     """
     check_positive("epsilon", epsilon, cure="No finite number of draws gives 0.")
-    delta = check_probability("delta", delta)
+    delta = check_positive("delta", delta, below=1)
     needed = min(
         (log_factor - np.log(delta)) / (rate * epsilon**2)
         for log_factor, rate in _bounds(n_classes, shared, n_people, method)
@@ -94,7 +94,7 @@ def error_margin(n_draws: int, delta: float, n_classes: int = 2, shared: bool = 
     0.01
     """
     n_draws = check_count("n_draws", n_draws)
-    delta = check_probability("delta", delta)
+    delta = check_positive("delta", delta, below=1)
     return min(
         1.0,
         *(
@@ -111,8 +111,8 @@ def _bounds(n_classes: Any, shared: bool, n_people: Any, method: str) -> list[tu
     """
     m = check_count("n_classes", n_classes, least=2)
     n = check_count("n_people", n_people, least=2)
-    if method not in ("sharpest", "paper"):
-        raise InvalidInputError(f"method must be 'sharpest' or 'paper'; got {method!r}.")
+    one_of("sharpest", "paper").check("method", method)
+    TRUTH.check("shared", shared)
     # One pair, by Hoeffding's inequality: with own draws an event is a sum of 2n independent terms of range
     # 1/n (rate 1); with shared draws, of n differences of range 2/n (rate 1/2).
     rate = 0.5 if shared else 1.0

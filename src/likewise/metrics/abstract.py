@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._html import grid, panel, words
+from likewise._rules import in_a_line
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.coding import Coding
@@ -158,7 +159,7 @@ def check_metric(metric: Any) -> Metric:
     """Return `metric` if it is one."""
     if not isinstance(metric, Metric):
         raise InvalidTypeError(
-            f"metric must be a Metric, such as WeightedLp or TableMetric; got {type(metric).__name__} ({metric!r}). "
-            "Wrap a function of people in FunctionMetric."
+            f"metric must be a Metric, such as WeightedLp or TableMetric; got {type(metric).__name__} "
+            f"({in_a_line(metric)}). Wrap a function of people in FunctionMetric."
         )
     return metric

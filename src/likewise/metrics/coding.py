@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._checks import check_size
+from likewise._checks import check_numbers, check_size
 from likewise._typing import BoolArray, FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
@@ -26,19 +26,21 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
     refuse_batch(X, name)
     if isinstance(X, pd.DataFrame):
         frame = X
-    elif is_table(X):
+    else:
         import narwhals.stable.v2 as nw
 
-        frame = nw.from_native(X, eager_only=True).to_pandas()
-    else:
-        raise InvalidTypeError(
-            f"{name} must be a table with named columns (pandas, polars or pyarrow); got {type(X).__name__}. "
-            f"Use pandas.DataFrame({name}, columns=[...])."
-        )
+        try:
+            frame = nw.from_native(X, eager_only=True).to_pandas()
+        except TypeError:
+            raise InvalidTypeError(
+                f"{name} must be a table with named columns (pandas, polars or pyarrow); got {type(X).__name__}. "
+                f"Use pandas.DataFrame({name}, columns=[...])."
+            ) from None
     if not frame.columns.is_unique:
         repeated = frame.columns[frame.columns.duplicated()]
         raise InvalidInputError(f"{name} must have distinct column names; {str(repeated[0])!r} stands twice.")
-    return frame
+    sparse = {column: dtype.subtype for column, dtype in frame.dtypes.items() if isinstance(dtype, pd.SparseDtype)}
+    return frame.astype(sparse) if sparse else frame
 
 
 def refuse_batch(X: Any, name: str = "X") -> None:
@@ -52,6 +54,8 @@ def refuse_batch(X: Any, name: str = "X") -> None:
 def labels_of(X: Any, name: str = "X") -> tuple[Any, ...] | None:
     """Names of the columns of a table, of whatever type they are; None for an array."""
     refuse_batch(X, name)
+    if isinstance(X, type):
+        raise InvalidTypeError(f"{name} must be a table or an array; got the class {X.__name__}.")
     labels = getattr(X, "column_names", None) or getattr(X, "columns", None)  # pyarrow; pandas and polars
     if labels is not None and len({*labels}) < len(labels):
         raise InvalidInputError(f"{name} must have distinct column names; got {list(labels)}.")
@@ -114,10 +118,7 @@ class ArrayCoding(Coding):
     def as_table(self, X: Any, name: str = "X") -> Any:
         """The numbers, if columns are in their order."""
         self.check_labels(X, name)
-        try:
-            return np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"{name} must hold numbers only ({error}). Encode text columns first.") from None
+        return check_numbers(name, X, "Encode text columns first.")
 
     def check_labels(self, X: Any, name: str = "X") -> None:
         """Raise if `X` is a table with other columns, or the same in another order."""

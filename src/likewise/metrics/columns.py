@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,14 +49,15 @@ class NumericColumn:
     def encode(self, column: pd.Series[Any]) -> FloatArray:
         """Numbers, NaN where missing."""
         if self.categories is not None:
-            codes = pd.Index(self.categories).get_indexer(pd.Index(column)).astype(np.float64)
-            unknown = (codes < 0) & column.notna().to_numpy()
+            places = {category: float(i) for i, category in enumerate(self.categories)}
+            codes = _coded(column, places, np.nan)
+            unknown = codes == UNSEEN
             if unknown.any():
                 raise InvalidInputError(
                     f"Column {self.name!r} has the value {column[unknown].iloc[0]!r}, which is not among its ordered "
                     f"categories {list(self.categories)}: it has no place in their order."
                 )
-            return np.where(codes < 0, np.nan, codes)
+            return codes
         try:
             plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
             if plain:
@@ -132,16 +133,7 @@ class CategoricalColumn(Frozen):
     def encode(self, column: pd.Series[Any]) -> FloatArray:
         """Positions among the known values; `UNSEEN` for others."""
         missing = float(len(self.levels)) if self.has_missing else UNSEEN
-        try:
-            if len(column) == 1:  # one person: counting categories would take longer than all the rest of an answer
-                value: Any = column.iat[0]
-                known_as = self._positions.get(value, UNSEEN)
-                return np.array([missing if known_as == UNSEEN and pd.isna(value) else known_as])
-            where, values = pd.factorize(column)  # -1 where missing
-        except TypeError:
-            raise InvalidInputError(f"Column {self.name!r} must hold plain values such as text or numbers.") from None
-        known = [self._positions.get(value, UNSEEN) for value in values.tolist()]
-        return np.array([*known, missing])[where]
+        return _coded(column, self._positions, missing)
 
     def decode(self, codes: FloatArray) -> Any:
         """Values of the column's own type."""
@@ -149,6 +141,20 @@ class CategoricalColumn(Frozen):
         if self.categories is not None:
             return pd.Categorical(values, categories=list(self.categories)).take(codes.astype(np.intp))
         return pd.Series(values, dtype=self.kind).array.take(codes.astype(np.intp))
+
+
+def _coded(column: pd.Series[Any], places: Mapping[Any, float], missing: float) -> FloatArray:
+    """The places of a column's values; `UNSEEN` for those without one."""
+    try:
+        if len(column) == 1:  # one person: counting categories would take longer than all the rest of an answer
+            value: Any = column.iat[0]
+            known_as = places.get(value, UNSEEN)
+            return np.array([missing if known_as == UNSEEN and pd.isna(value) else known_as])
+        where, values = pd.factorize(column)  # -1 where missing
+    except TypeError:
+        raise InvalidInputError(f"Column {column.name!r} must hold plain values such as text or numbers.") from None
+    known = [places.get(value, UNSEEN) for value in values.tolist()]
+    return np.array([*known, missing])[where]
 
 
 def _refuse_complex(kind: Any, name: Hashable) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._checks import check_positive
+from likewise._checks import check_positive, checking
+from likewise._rules import LARGEST, TRUTH
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
@@ -64,6 +65,8 @@ class FunctionMetric(Metric):
     ) -> None:
         if not callable(function):
             raise InvalidTypeError(f"function must be a function of two sets of people; got {type(function).__name__}.")
+        TRUTH.check("pairwise", pairwise)
+        TRUTH.check("takes_tables", takes_tables)
         self.function = function
         self.takes_tables = bool(takes_tables)
         self.scale = check_positive("scale", scale)
@@ -97,7 +100,11 @@ class FunctionMetric(Metric):
         """Rows of numbers as they are; of a table, what is no number is a category."""
         if not self.takes_tables:
             names = getattr(people[0], "columns", None)
-            return ArrayCoding(np.shape(people[0])[-1], None if names is None else tuple(names))
+            with checking():
+                shape = np.shape(people[0])
+            if len(shape) != 2:
+                raise InvalidInputError(f"People must be rows of numbers, (n_samples, n_features); got shape {shape}.")
+            return ArrayCoding(shape[1], None if names is None else tuple(names))
         frame = pd.concat([as_frame(table) for table in people], ignore_index=True)
         numeric = [
             name
@@ -213,11 +220,13 @@ class FunctionMetric(Metric):
         if distances.shape != shape:
             cure = "" if self._all_pairs else " Set pairwise=True if it compares all rows of A with all rows of B."
             raise self._error(f"return an array of shape {shape}", f"shape {distances.shape}", cure)
-        wrong = ~((distances >= 0) & (distances < np.inf))  # NaN fails every comparison
+        wrong = ~((distances >= 0) & (distances <= LARGEST))  # NaN fails every comparison
         if wrong.any():
             at = np.argwhere(wrong)[0]
             pair = [_words(who, int(at[min(k, len(at) - 1)])) for k, who in enumerate((a, b))]
-            raise self._error("be finite and not negative", f"{distances[tuple(at)]:g} between {pair[0]} and {pair[1]}")
+            raise self._error(
+                f"be between 0 and {LARGEST:g}", f"{distances[tuple(at)]:g} between {pair[0]} and {pair[1]}"
+            )
         return self.scale * distances
 
     def _error(self, rule: str, got: str, cure: str = " Correct the function.") -> InvalidInputError:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._checks import LARGEST, SMALLEST, check_positive
+from likewise._checks import check_numbers, check_positive
+from likewise._rules import LARGEST, SMALLEST, in_a_line
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
@@ -69,7 +70,7 @@ class WeightedLp(Metric):
                 raise InvalidInputError("feature_names must not be given when weights is a mapping: it has the names.")
             named = dict(weights)
             feature_names, weights = list(named), list(named.values())
-        self.p = _check_p(p)
+        self.p = check_exponent(p)
         self.weights = _check_weights(weights, feature_names, self.p)
         self.feature_names = None if feature_names is None else tuple(feature_names)
         self.scales = root(self.weights, self.p)
@@ -107,7 +108,14 @@ class WeightedLp(Metric):
         """Return the metric whose distances are `factor` times as large."""
         check_positive("factor", factor)
         power = 1.0 if np.isinf(self.p) else self.p
-        return WeightedLp(self.weights * factor**power, self.p, feature_names=self.feature_names)
+        with np.errstate(over="ignore", under="ignore"):
+            grown = np.float64(factor) ** power
+        if not SMALLEST <= grown <= LARGEST:
+            raise InvalidInputError(
+                f"factor must be within {SMALLEST:g} to {LARGEST:g} to the power p = {self.p:g}; got {factor!r}. "
+                "Use an infinite p."
+            )
+        return WeightedLp(self.weights * grown, self.p, feature_names=self.feature_names)
 
     def describe(self) -> pd.DataFrame:
         """Return the exchange rates: per feature its weight and the difference worth one percentage point."""
@@ -148,25 +156,31 @@ class WeightedLp(Metric):
         return f"WeightedLp({f'[{shown}]' if names is None else shown}, p={self.p:g})"
 
 
-def _check_p(p: float) -> float:
+def check_exponent(p: float) -> float:
+    """Return the exponent if it gives a metric."""
     if isinstance(p, bool) or not isinstance(p, (int, float, np.integer, np.floating)) or not p >= 1:
-        raise InvalidInputError(f"p must be a number >= 1 or infinity; got {p!r}. Below 1 it is not a metric.")
+        raise InvalidInputError(f"p must be a number >= 1 or infinity; got {in_a_line(p)}. Below 1 it is not a metric.")
+    if LARGEST < p < np.inf:
+        raise InvalidInputError(f"p must be at most {LARGEST:g}, or infinity; got {in_a_line(p)}. Use infinity.")
     return float(p)
 
 
 def _check_weights(weights: Any, names: Sequence[Any] | None, p: float) -> FloatArray:
-    try:
-        array = np.array(weights, dtype=np.float64)  # a copy: the caller's array stays the caller's
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"weights must be numbers, one per feature; got {weights!r}.") from None
+    array = check_numbers("weights", weights, "Give one per feature.").copy()  # the caller's stays the caller's
     if array.ndim != 1 or array.size == 0:
         raise InvalidInputError(
             f"weights must be a list with one number per feature; got an array of shape {array.shape}."
         )
     if names is not None:
-        if len(names) != len(array):
-            raise InvalidInputError(f"feature_names must have one name per weight ({len(array)}); got {len(names)}.")
-        if len(set(names)) != len(names):
+        if isinstance(names, str) or not np.iterable(names) or len(names) != len(array):
+            raise InvalidInputError(
+                f"feature_names must have one name per weight ({len(array)}); got {in_a_line(names)}."
+            )
+        try:
+            distinct = set(names)
+        except TypeError:
+            raise InvalidInputError(f"feature_names must be names, such as text; got {in_a_line(names)}.") from None
+        if len(distinct) != len(names):
             raise InvalidInputError(f"feature_names must be distinct; got {list(names)}.")
     with np.errstate(invalid="ignore"):
         scales = root(array, p)

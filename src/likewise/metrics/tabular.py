@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from likewise._checks import SMALLEST
+from likewise._rules import SMALLEST, in_a_line
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding, TableCoding, as_frame
@@ -211,7 +211,7 @@ class TableMetric(Metric):
         if isinstance(missing, str):
             if missing not in ("refuse", "category"):
                 raise InvalidInputError(
-                    f"missing must be 'refuse', 'category' or a mapping of weights; got {missing!r}."
+                    f"missing must be 'refuse', 'category' or a mapping of weights; got {in_a_line(missing)}."
                 )
             missing = {} if missing == "refuse" else dict.fromkeys(self.numeric, 1.0)
         return _mapping("missing", missing) | {name: 0.0 for name, weight in self.numeric.items() if weight == 0}

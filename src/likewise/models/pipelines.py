@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -19,6 +20,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
+from likewise._rules import in_a_line
 from likewise.errors import InvalidInputError
 from likewise.metrics.coding import as_frame
 
@@ -56,8 +58,8 @@ def table_model(
 ) -> Pipeline:
     """Return an unfitted pipeline of the given kind that takes tables like `X`.
 
-    Numbers are standardised (imputed first, where some are missing) and categories one-hot coded; boosting takes both
-    as they are.
+    Numbers are standardised (imputed first, where some are missing), ordered categories are numbers by their places,
+    and other categories are one-hot coded; boosting takes all as they are.
 
     Parameters
     ----------
@@ -77,22 +79,26 @@ def table_model(
     """
     models = _MODELS if task == "classes" else _MODELS_OF_NUMBERS
     if kind not in models:
-        raise InvalidInputError(f"model must be one of {', '.join(models)}; got {kind!r}.")
+        raise InvalidInputError(f"model must be one of {', '.join(models)}; got {in_a_line(kind)}.")
     X = as_frame(X)
     read = X if columns is None else X[list(columns)]
     categorical = categorical_columns(read)
-    numeric = [name for name in read.columns if name not in categorical]
+    ordered = [name for name in read.columns if getattr(X[name].dtype, "ordered", False)]
+    numeric = [name for name in read.columns if name not in [*categorical, *ordered]]
+    coder = {"handle_unknown": "use_encoded_value", "dtype": np.float64}
     if kind == "boosting":
-        encode: Any = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
-        scale: Any = "passthrough"
+        encode: Any = OrdinalEncoder(**coder, unknown_value=-1, encoded_missing_value=-1)
+        scale: Any = StandardScaler(with_mean=False, with_std=False)  # as they are, missing ones as NaN
     else:
         encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         scale = StandardScaler()
-        if X[numeric].isna().any(axis=None):
-            scale = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), scale)
-    if not categorical and len(read.columns) == len(X.columns) and scale != "passthrough":
+        if X[[*numeric, *ordered]].isna().any(axis=None):
+            scale = make_pipeline(SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), scale)
+    if len(numeric) == len(X.columns) and kind != "boosting":
         return make_pipeline(scale, models[kind]())  # a network behind a plain scaler has a fast forward pass
-    steps = [("categories", encode, categorical), ("numbers", scale, numeric)]
+    places = [list(X[name].cat.categories) for name in ordered]
+    rank = make_pipeline(OrdinalEncoder(categories=places, **coder, unknown_value=np.nan), scale)
+    steps = [("categories", encode, categorical), ("orders", rank, ordered), ("numbers", scale, numeric)]
     chosen = [(step, transform, _places(X, names)) for step, transform, names in steps if names]
     return make_pipeline(ColumnTransformer(chosen), models[kind]())
 

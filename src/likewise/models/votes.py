@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
+from likewise._checks import check_numbers
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.models.unwrapping import unwrap
@@ -42,7 +43,7 @@ def soft_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = No
     predict_proba = _method(model, "predict_proba", decode)
 
     def vote(rows: FloatArray) -> FloatArray:
-        answer = np.asarray(predict_proba(rows), dtype=np.float64)
+        answer = check_numbers("The estimator's probabilities", predict_proba(rows))
         answer = _two_columns(answer, classes) if answer.ndim == 2 else answer
         if answer.shape != (len(rows), len(classes)):
             raise InvalidInputError(
@@ -87,7 +88,7 @@ def clipped_predictions(model: Any, output_range: tuple[float, float], decode: D
     predict = _method(model, "predict", decode)
 
     def vote(rows: FloatArray) -> FloatArray:
-        answer = np.asarray(predict(rows), dtype=np.float64)
+        answer = check_numbers("The estimator's predictions", predict(rows))
         if answer.ndim == 2 and answer.shape[1] == 1:
             answer = answer[:, 0]
         _check_length(answer, rows)

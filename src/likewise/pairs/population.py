@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
-from likewise._checks import check_output_range
+from likewise._checks import check_numbers, check_output_range
 from likewise._typing import FloatArray, IntArray
-from likewise.errors import InvalidInputError, InvalidTypeError
+from likewise.errors import InvalidInputError
 from likewise.metrics.people import People
+from likewise.models.asking import is_plain_function
 from likewise.pairs.points import Points
 
 
@@ -77,32 +78,31 @@ def asked(
     Numbers are in units of the width of `output_range`, if there is one. Where a model answers with labels, `classes`
     are those that there can be; None takes those that occur.
     """
-    method = getattr(model, "predict_proba", None) or getattr(model, "predict", None)
-    if method is None and not callable(model):
-        raise InvalidTypeError(
-            "model must have predict_proba or predict, or be a function of rows; "
-            f"got {type(model).__name__}. Pass predictions= for a system that cannot be called."
+    cure = "Pass predictions= for a system that cannot be called."
+    if is_plain_function("model", model, ("predict_proba", "predict"), cure):
+        method = model
+    else:
+        method = getattr(model, "predict_proba", None) or model.predict
+    answer = np.asarray(method(rows))
+    if answer.ndim not in (1, 2) or len(answer) != len(rows):
+        raise InvalidInputError(
+            f"The model must answer once per row: {len(rows)} rows gave an array of shape {answer.shape}."
         )
-    answer = np.asarray(model(rows) if method is None else method(rows))
-    probable = hasattr(model, "predict_proba")
+    if answer.ndim == 2 and answer.shape[1] == 1:
+        answer = answer[:, 0]  # probabilities of one class, labels, or numbers
+    probable = hasattr(model, "predict_proba") or answer.ndim == 2
     if not probable and (is_classifier_like(model) or answer.dtype.kind not in "biuf"):
         labels = np.unique(answer) if classes is None else np.asarray(classes)
-        answer, probable = (answer[:, None] == labels).astype(np.float64), True
-    answers = np.asarray(answer, dtype=np.float64)
-    if answers.ndim == 2 and answers.shape[1] == 1:
-        answers = answers[:, 0]  # probabilities of one class, or numbers
-    probable = probable or answers.ndim == 2
-    if answers.ndim not in (1, 2) or len(answers) != len(rows):
-        raise InvalidInputError(
-            f"The model must answer once per row: {len(rows)} rows gave an array of shape {answers.shape}."
-        )
+        answer, probable = answer[:, None] == labels, True
+    answers = check_numbers("The model's answers", answer)
     if probable:
         _check_probabilities(answers, "The model's answers", "Let it return one number per row for other scores.")
         return probability_outputs(answers), True
     if not np.isfinite(answers).all():
         raise InvalidInputError("The model predicted NaN or infinity; its predictions must be finite numbers.")
     guarantee = getattr(model, "guarantee_", None)
-    return _shares(answers, output_range or getattr(guarantee, "output_range", None)), False
+    limits = getattr(guarantee, "output_range", None) if output_range is None else output_range
+    return _shares(answers, limits), False
 
 
 def is_classifier_like(model: Any) -> bool:
@@ -112,10 +112,7 @@ def is_classifier_like(model: Any) -> bool:
 
 def given(predictions: Any, n_samples: int, output_range: tuple[float, float] | None = None) -> tuple[FloatArray, bool]:
     """Predictions of an outside system in the same form."""
-    try:
-        answers = np.asarray(predictions, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"predictions must be numbers ({error}).") from None
+    answers = check_numbers("predictions", predictions)
     if answers.ndim == 2 and answers.shape[1] == 1:
         answers = answers[:, 0]
     if answers.ndim not in (1, 2) or len(answers) != n_samples:

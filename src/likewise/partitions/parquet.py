@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from likewise._frozen import Frozen
+from likewise._rules import PATH, in_a_line
 from likewise._typing import IntArray
 from likewise.errors import FileError
 
@@ -75,6 +76,7 @@ class StoredTable(Frozen):
     path: Path
 
     def __post_init__(self) -> None:
+        PATH.check("path", self.path)
         object.__setattr__(self, "path", Path(self.path).resolve())
 
     @cached_property
@@ -117,9 +119,9 @@ class StoredTable(Frozen):
 
     def check_columns(self, wanted: Sequence[str], why: str) -> None:
         """Raise if a column is not there."""
-        absent = [name for name in wanted if name not in self.columns]
+        absent = [name for name in wanted if not isinstance(name, str) or name not in self.columns]
         if absent:
-            raise FileError(f"{self.path} has no column {absent[0]!r}, {why}; it has {self.columns}.")
+            raise FileError(f"{self.path} has no column {in_a_line(absent[0])}, {why}; it has {self.columns}.")
 
     def __len__(self) -> int:
         return self.parts[-1].stop if self.parts else 0

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._rules import NOTHING, PATH
 from likewise.errors import FileError
 
 
@@ -27,6 +28,7 @@ def write_whole(file: Path, content: Any) -> None:
 @contextmanager
 def working_room(path: Path, scratch: Any) -> Iterator[Path]:
     """A directory to work in, beside the table unless another is given; it is gone at the end."""
+    (NOTHING | PATH).check("scratch", scratch)
     place = path.parent if scratch is None else Path(scratch).resolve()
     try:
         room = tempfile.TemporaryDirectory(prefix="likewise-", dir=place, ignore_cleanup_errors=True)

@@ -9,12 +9,17 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from likewise._extras import need
+from likewise._rules import NOTHING, Rule
 from likewise.errors import FileError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _RETRIES = 2  # of errors, such as a disk that is full; a task whose worker dies is not counted here
+CLUSTER = NOTHING | Rule(
+    "the address of a Dask scheduler, such as 'tcp://10.0.0.1:8786', or a client",
+    lambda value: ":" in value if isinstance(value, str) else hasattr(value, "scheduler_info"),
+)
 
 
 class Workforce:
@@ -74,6 +79,7 @@ def connected(address: str) -> Iterator[Any]:
 @contextmanager
 def workers_of(cluster: Any) -> Iterator[Workforce]:
     """Those of a cluster, given by the address of its scheduler or a Dask client; None for this process."""
+    CLUSTER.check("cluster", cluster)
     if cluster is None:
         yield Workforce()
     elif isinstance(cluster, str):

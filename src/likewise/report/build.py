@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 
+from likewise._rules import in_a_line
 from likewise._typing import FloatArray
 from likewise.auditing.comparison import Comparison
 from likewise.auditing.pricing import Price
@@ -141,7 +142,7 @@ def _outcome(classes: npt.NDArray[Any], asked: Any) -> tuple[int, str]:
     """Position and name of the class whose probability is shown."""
     names = [str(label) for label in classes]
     if asked is not None and str(asked) not in names:
-        raise InvalidInputError(f"outcome must be one of {_listed(classes)}; got {asked!r}.")
+        raise InvalidInputError(f"outcome must be one of {_listed(classes)}; got {in_a_line(asked)}.")
     shown = len(names) - 1 if asked is None else names.index(str(asked))
     return shown, names[shown]
 

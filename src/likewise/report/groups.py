@@ -83,9 +83,10 @@ def _split(values: pd.Series[Any], unit: str) -> Iterator[tuple[str, BoolArray]]
     numbers = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)
     if len(distinct) <= _MOST_GROUPS:
         for value in sorted(distinct) if numbers else sorted(distinct, key=str):
-            yield (Unit.of(unit).written(value) if numbers else str(value)), (values == value).to_numpy()
+            members = (values == value).to_numpy(dtype=np.bool_, na_value=False)
+            yield (Unit.of(unit).written(value) if numbers else str(value)), members
     elif numbers:
-        yield from _bands(values.to_numpy(dtype=np.float64), unit)
+        yield from _bands(values.to_numpy(dtype=np.float64, na_value=np.nan), unit)
     else:
         return
     if absent.any():

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from likewise._checks import check_names
 from likewise._typing import FloatArray, IntArray
-from likewise.errors import InvalidInputError, InvalidTypeError
+from likewise.errors import InvalidInputError
 from likewise.metrics.coding import ArrayCoding
 from likewise.pairs.arranged import SOME, Bearings, arrange, ends_of, take_bearings
 from likewise.pairs.buckets import choose_splits
@@ -126,11 +127,12 @@ def disperse(
 ) -> Dispersed:
     """Ask the model about everyone, and put the distinct people in buckets."""
     check_named(predictions)
-    if isinstance(columns, str):
-        raise InvalidTypeError(f"columns must be a list of names; got {columns!r}. Use [{columns!r}].")
-    people.check_columns(columns or (), "which columns= names")
     if columns is None:
         columns = list(getattr(model, "feature_names_in_", people.columns))
+    else:
+        columns = check_names("columns", columns, people.columns)
+    if categorical is not None:
+        categorical = check_names("categorical", categorical, people.columns)
     names = [name for name in people.columns if name in columns and name != predictions]
     if not names:
         raise InvalidInputError(

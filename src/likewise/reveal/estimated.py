@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._rules import NOT_NEGATIVE, in_a_line
 from likewise._typing import FloatArray, IntArray
-from likewise.errors import InvalidInputError
+from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import ArrayCoding
-from likewise.metrics.lp import WeightedLp
+from likewise.metrics.lp import WeightedLp, check_exponent
 from likewise.metrics.tabular import TableMetric
 from likewise.pairs.points import CODE, GAPPY, Points
 from likewise.pairs.population import Population
@@ -249,9 +250,7 @@ def _describe(crowd: Crowd, pairs: IntArray, differences: FloatArray, metric: Me
 
 
 def _check_finite_p(p: Any) -> float:
-    if isinstance(p, bool) or not isinstance(p, Real) or not float(p) >= 1:
-        raise InvalidInputError(f"p must be a finite number >= 1; got {p!r}.")
-    if np.isinf(float(p)):
+    if check_exponent(p) == np.inf:
         raise InvalidInputError(
             "p must be finite; got inf. There D is a maximum over features: that some feature explains each pair is "
             "not a linear constraint on the weights, and there is no single smallest metric. Use a finite p."
@@ -277,13 +276,15 @@ def _bounds(upper: Any, fixed: Any, points: Points, unit: float) -> tuple[FloatA
     low, high = np.zeros(len(codes)), np.where(codes, 1.0 / unit, np.inf)
     named: set[int] = set()
     for parameter, given in (("upper", upper), ("fixed", fixed)):
-        for key, weight in dict(given or {}).items():
+        if not (given is None or isinstance(given, Mapping)):
+            raise InvalidTypeError(
+                f"{parameter} must map features to weights, such as {{'age': 0.01}}; got {in_a_line(given)}. "
+                "None sets no limit."
+            )
+        for key, weight in (given or {}).items():
             i = _position(parameter, key, points)
             most = 1.0 if codes[i] else np.inf
-            if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
-                raise InvalidInputError(
-                    f"{parameter} must hold non-negative finite weights; got {weight!r} for {key!r}."
-                )
+            NOT_NEGATIVE.check(f"{parameter}[{key!r}]", weight)
             if float(weight) > most:
                 raise InvalidInputError(f"{parameter} must be at most 1 for categories; got {weight!r} for {key!r}.")
             if i in named:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._checks import check_names, checking
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.coding import ArrayCoding, TableCoding, as_frame, is_table
 from likewise.metrics.people import People
@@ -26,14 +27,13 @@ def read_people(X: Any, categorical: Sequence[Any] | None) -> People:
         if not chosen and not frame.isna().any(axis=None):
             return _numbers(frame, tuple(names))
     else:
-        chosen = list(categorical)
-        if isinstance(categorical, str) or not all(name in names for name in chosen):
-            raise InvalidInputError(f"categorical must list columns of X, {names}; got {categorical!r}.")
+        chosen = check_names("categorical", categorical, names)
     return People.read(frame, TableCoding.learn(frame, [name for name in names if name not in chosen], chosen))
 
 
 def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
-    shape = np.shape(X)
+    with checking():
+        shape = np.shape(X)
     if len(shape) != 2 or shape[1] == 0:
         raise InvalidInputError(f"X must be a table of people and features, (n_samples, n_features); got {shape}.")
     return People.read(X, ArrayCoding(shape[1], names))

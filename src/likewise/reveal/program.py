@@ -94,6 +94,11 @@ class MinimalWeights(PairProgram):
         needed = cuts.differences - ROUNDING
         with np.errstate(over="ignore", under="ignore"):
             values = np.minimum((cuts.gaps / self.scale / needed[:, None]) ** self.p, 1e200)
+        if not values.any(axis=1).all():
+            raise UnsolvedError(
+                "Two people differ by so little, beside the spread of their columns, that no weight explains their "
+                "predictions. Round the columns, or rescale those whose values are extremely large."
+            )
         self._pool = np.concatenate([self._pool, cuts.pairs])
         self._values = np.concatenate([self._values, values])
         self._differences = np.concatenate([self._differences, cuts.differences])

@@ -11,8 +11,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_X_y
 
+from likewise._checks import check_size, checking
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError
+from likewise.metrics.coding import labels_of
 from likewise.metrics.lp import WeightedLp
 
 
@@ -42,11 +44,18 @@ def linear_metric(X: Any, y: Any, p: float = 1) -> WeightedLp:
     >>> float(np.mean(metric.weights * np.std(X, axis=0)).round(9))
     1.0
     """
-    names = list(X.columns) if hasattr(X, "columns") else None
-    X, y = check_X_y(X, y, dtype=np.float64)
+    names = labels_of(X)
+    with checking():
+        X, y = check_X_y(X, y, dtype=np.float64)
+    check_size(X, names or range(X.shape[1]))
+    if len(np.unique(y)) < 2:
+        raise InvalidInputError(f"y must hold at least two different outcomes; got only {y[0]!r}.")
     shape = WeightedLp(np.ones(X.shape[1]), p, feature_names=names)  # checks p
     power = 1.0 if np.isinf(shape.p) else shape.p
-    weights = linear_weights(X, y, classify=type_of_target(y) != "continuous", power=power)
+    with np.errstate(
+        over="ignore", invalid="ignore", divide="ignore"
+    ):  # weights that are no numbers are refused by name
+        weights = linear_weights(X, y, classify=type_of_target(y) != "continuous", power=power)
     return WeightedLp(weights, shape.p, feature_names=names)
 
 

@@ -292,7 +292,7 @@ def test_other_bad_input(data):
         model.fit(X, y, sample_weight=y)
     with pytest.raises(ValueError, match="y must hold at least two classes"):
         model.fit(X, np.zeros(len(X)))
-    with pytest.raises(TypeError, match="teacher must be a fitted model with predict_proba"):
+    with pytest.raises(TypeError, match="teacher must have predict_proba, or be a function of rows; got LinearSVC"):
         clone(model).set_params(teacher=LinearSVC().fit(X, y)).fit(X, y)
     with pytest.raises(TypeError, match="monotone must be a mapping"):
         clone(model).set_params(monotone=["a"]).fit(X, y)

@@ -452,7 +452,7 @@ def test_bad_parameters(people, options, words):
     ("estimator", "words"),
     [
         (DecisionTreeClassifier, "instance, not a class"),
-        ("tree", "must have a predict method"),
+        ("tree", "must have predict, or be a function of rows; got str"),
         (StandardScaler(), "predict"),
     ],
 )
@@ -491,8 +491,8 @@ def test_model_files_hold_a_regressor(tmp_path):
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda A, B: np.full(len(A), np.nan), "finite and not negative; got nan"),
-        (lambda A, B: -np.abs(A - B).sum(axis=1), "finite and not negative; got -"),
+        (lambda A, B: np.full(len(A), np.nan), "between 0 and 1e.100; got nan"),
+        (lambda A, B: -np.abs(A - B).sum(axis=1), "between 0 and 1e.100; got -"),
         (lambda A, B: np.maximum(A - B, 0).sum(axis=1), "same in both directions"),
     ],
 )

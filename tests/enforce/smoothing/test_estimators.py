@@ -495,8 +495,8 @@ class NoPredict(BaseEstimator):
         ({"n_draws": 10.5}, "n_draws must be"),
         ({"n_draws": "many"}, "n_draws must be"),
         ({"augment": -1}, "augment must be a whole number >= 0"),
-        ({"estimator": NoPredict()}, "estimator must have a predict method or be a function"),
-        ({"estimator": "logistic"}, "estimator must have a predict method"),
+        ({"estimator": NoPredict()}, "estimator must have predict, or be a function of rows; got NoPredict"),
+        ({"estimator": "logistic"}, "estimator must have predict, or be a function of rows; got str"),
         ({"estimator": LogisticRegression}, "must be an instance, not a class"),
         ({"estimator": LinearSVC(), "vote": "soft"}, "must have predict_proba for vote='soft'; LinearSVC"),
         ({"estimator": half_space(0), "augment": 1}, "augment must be 0 for a plain function"),
@@ -519,7 +519,7 @@ def test_bad_parameters_are_refused_and_change_nothing(people, params, message):
         ([[1, "x"], [2, "y"]], [0, 1], "X must hold numbers only .*'x'.*Encode text columns"),
         ([[1, 2], [2, 3]], [1, 1], "at least two classes; got only one class"),
         ([[1, 2], [2, 3]], [0.5, 1.7], "continuous"),
-        ([[1, 2], [2, 3]], [0], "inconsistent numbers of samples"),
+        ([[1, 2], [2, 3]], [0], "X and y must have as many rows as each other; got"),
     ],
 )
 def test_bad_data_are_refused_and_change_nothing(people, X, y, message):

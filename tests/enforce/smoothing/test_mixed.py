@@ -328,7 +328,7 @@ def test_parameters_that_do_not_fit_tables_are_refused():
         SmoothedClassifier(tree_pipeline(X), metric=METRIC, noise=other).fit(X, Y)
     with pytest.raises(ValueError, match="at least two people"):
         SmoothedClassifier(tree_pipeline(X), metric=METRIC).fit(X[:1], Y[:1])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="X and y must have as many rows as each other; got"):
         SmoothedClassifier(tree_pipeline(X), metric=METRIC).fit(X, Y[:-1])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from likewise._progress import progress_bar
+from likewise._rules import in_a_line
 from likewise._typing import FloatArray
 from likewise.enforce.additive.bins import Part, bin_columns
 from likewise.enforce.additive.blocks import needs_blocks, settle_budgets, solve_any
@@ -146,7 +147,9 @@ def check_monotone(monotone: Any, coding: Coding, columns: ColumnWeights) -> dic
         if not columns.matters[i]:
             raise InvalidInputError(f"monotone must name columns that matter; the metric gives {name!r} the weight 0.")
         if not isinstance(sign, Integral) or sign not in (-1, 1):
-            raise InvalidInputError(f"monotone must be -1 (falling) or +1 (rising) for {name!r}; got {sign!r}.")
+            raise InvalidInputError(
+                f"monotone must be -1 (falling) or +1 (rising) for {name!r}; got {in_a_line(sign)}."
+            )
         out[i] = int(sign)
     return out
 

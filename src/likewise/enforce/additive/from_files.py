@@ -61,7 +61,7 @@ class FitsPartitions:
             raise InvalidInputError(
                 "metric must be given for a table in partitions; `linear_metric` makes one of a part."
             )
-        people = StoredTable(Path(path))
+        people = StoredTable(path)  # type: ignore[arg-type]  # it makes a Path of it
         people.check_columns([target], "the target")
         if len(people) < 2:
             raise InvalidInputError(f"{people.path} must hold at least two people; it has {len(people)}.")

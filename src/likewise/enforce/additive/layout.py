@@ -128,8 +128,9 @@ class Layout(Frozen):
             if part.knots is None:
                 R[here, here] = np.eye(part.n_slots)
                 continue
-            free = rises > _SMALLEST
-            slopes = np.diag(part.spread / np.diff(part.knots))[:, free]
+            free = np.flatnonzero(rises > _SMALLEST)
+            slopes = np.zeros((len(rises), len(free)))
+            slopes[free, np.arange(len(free))] = part.spread / np.diff(part.knots)[free]
             n = max(1, len(rises))
             lines = [np.sqrt(n) * np.diff(slopes, axis=0), np.sqrt(_STEEPNESS / n) * slopes]
             if self._has_level(part):

@@ -135,7 +135,8 @@ def _products(slopes: csr_array, weights: FloatArray) -> FloatArray:
 def _longest(values: FloatArray, change: FloatArray) -> float:
     """Largest step, at most 1, that keeps the values positive."""
     falls = change < 0
-    return min(1.0, float((-values[falls] / change[falls]).min(initial=1.0)))
+    with np.errstate(over="ignore"):
+        return min(1.0, float((-values[falls] / change[falls]).min(initial=1.0)))
 
 
 def _factor(system: FloatArray) -> Any:

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._rules import in_a_line
 from likewise._typing import FloatArray
+from likewise._writing import atomic_write
 from likewise.enforce.additive.card import card_of
 from likewise.enforce.additive.reasons import reasons_of
 from likewise.enforce.additive.scorers import AdditiveScorer
@@ -95,7 +97,9 @@ class Readable:
 
     def to_csv(self, path: str | Path, outcome: Any = None) -> None:
         """Write `scorecard` as a CSV file, with all digits."""
-        self.scorecard(outcome).to_csv(path, index=False)
+        card = self.scorecard(outcome)
+        with atomic_write(path) as temporary:
+            card.to_csv(temporary, index=False)
 
     def to_json(self, path: str | Path | None = None, outcome: Any = None) -> str:
         """The whole model as JSON text, with all digits; also written to `path` if given.
@@ -131,7 +135,8 @@ class Readable:
             indent=2,
         )
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            with atomic_write(path) as temporary:
+                temporary.write_text(text + "\n", encoding="utf-8")
         return text
 
     def to_sql(self, outcome: Any = None) -> str:
@@ -161,15 +166,19 @@ class Readable:
         labels = self._labels()
         if outcome is None:
             return labels[-1]
-        if outcome not in labels:
-            raise InvalidInputError(f"outcome must be one of the classes, {labels}; got {outcome!r}.")
+        try:
+            known = outcome in labels
+        except (TypeError, ValueError):  # arrays, and what is neither equal nor different
+            known = False
+        if not known:
+            raise InvalidInputError(f"outcome must be one of the classes, {labels}; got {in_a_line(outcome)}.")
         return outcome
 
     def _signs(self, outcome: Any) -> FloatArray:
         """Weights of the functions in the points for an outcome."""
         if self._scorer().guarantee.output_range:
             if outcome is not None:
-                raise InvalidInputError(f"outcome must be None for regression; got {outcome!r}.")
+                raise InvalidInputError(f"outcome must be None for regression; got {in_a_line(outcome)}.")
             return np.ones(1)
         position = self._labels().index(self._outcome(outcome))
         n_functions = len(self.scorer_.model.intercepts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,9 @@ def _points(shape: Shape, coding: Coding, function: int) -> str:
     other = None if shape.other is None else _number(shape.other[function])
     cases = []
     if shape.knots is None:
-        for level, value in zip(levels or [], values, strict=True):
-            test = f"{name} IS NULL" if level is None else f"{name} = {_literal(level)}"
-            cases.append(f"WHEN {test} THEN {_number(value)}")
+        tests = [f"{name} IS NULL" if level is None else f"{name} = {_literal(level)}" for level in levels or []]
+        _check_told_apart(coding.names[shape.column], levels or [], tests)
+        cases = [f"WHEN {test} THEN {_number(value)}" for test, value in zip(tests, values, strict=True)]
         return f"CASE {' '.join(cases)} ELSE {other} END"
     if other is not None:
         cases.append(f"WHEN {name} IS NULL THEN {other}")
@@ -85,8 +86,23 @@ def _number(value: float) -> str:
 
 
 def _literal(level: Any) -> str:
+    level = level.item() if isinstance(level, np.generic) else level
     if isinstance(level, bool):
         return "TRUE" if level else "FALSE"
-    if isinstance(level, (int, float)):
-        return repr(level)
+    if isinstance(level, (int, float, Decimal)):
+        return str(level)
+    if isinstance(level, (bytes, tuple, complex)) or "\0" in str(level):
+        raise InvalidInputError(
+            f"to_sql needs categories that are text, numbers, dates or truth values; {level!r} has no form in plain "
+            "SQL. Turn it into text before fitting."
+        )
     return "'" + str(level).replace("'", "''") + "'"
+
+
+def _check_told_apart(name: Any, levels: list[Any], tests: list[str]) -> None:
+    kinds = {isinstance(level, (bool, np.bool_)) for level in levels if not isinstance(level, (str, type(None)))}
+    if len({*tests}) < len(tests) or len(kinds) > 1:
+        raise InvalidInputError(
+            f"to_sql needs categories that a database tells apart; those of {name!r}, {levels}, mix numbers, truth "
+            "values and text that look the same. Turn them into text of one form before fitting."
+        )

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise._checks import check_numbers
 from likewise._typing import FloatArray
-from likewise.errors import InvalidInputError, InvalidTypeError
+from likewise.errors import InvalidInputError
 from likewise.metrics.people import People
+from likewise.models.asking import is_plain_function
 
 _SURE = 1e-6
 
@@ -47,15 +49,8 @@ def number_targets(y: npt.NDArray[Any], output_range: tuple[float, float], teach
 
 
 def _scores(teacher: Any, people: People, method: str) -> FloatArray:
-    answer = getattr(teacher, method, None)
-    if answer is None and callable(teacher) and not isinstance(teacher, type) and not hasattr(teacher, "predict"):
-        answer = teacher
-    if answer is None or isinstance(teacher, type):
-        raise InvalidTypeError(
-            f"teacher must be a fitted model with {method}, or a function of people that returns scores; "
-            f"got {teacher!r}."
-        )
-    scores = np.asarray(answer(people.table), dtype=np.float64)
+    ask = teacher if is_plain_function("teacher", teacher, (method,)) else getattr(teacher, method)
+    scores = check_numbers("The teacher's answers", ask(people.table))
     if not np.isfinite(scores).all():
         raise InvalidInputError("teacher must give finite scores; got NaN or infinity.")
     return scores

@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 
+from likewise._rules import in_a_line
 from likewise._typing import FloatArray
 from likewise.enforce.base import Enforced
 from likewise.errors import InvalidInputError, InvalidTypeError
@@ -43,10 +44,11 @@ def fitted_base(
     numbers.
     """
     if isinstance(base, Real) and not isinstance(base, bool):
+        number: Any = base
         low, high = limits
-        if not low <= float(base) <= high:
-            raise InvalidInputError(f"base must lie within the outputs, {low:g} to {high:g}; got {base!r}.")
-        return (float(base) - low) / (high - low)
+        if not low <= number <= high:
+            raise InvalidInputError(f"base must lie within the outputs, {low:g} to {high:g}; got {in_a_line(base)}.")
+        return (float(number) - low) / (high - low)
     if isinstance(base, FrozenEstimator):
         model: Any = base.estimator
     elif isinstance(base, Enforced):

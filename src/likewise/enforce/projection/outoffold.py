@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise.enforce.wrapping import fit_weighted
-from likewise.errors import InvalidInputError, InvalidTypeError
+from likewise.errors import InvalidInputError
 from likewise.metrics.people import People
+from likewise.models.asking import is_plain_function
+from likewise.models.folds import positions_by
 from likewise.models.votes import clipped_predictions, hard_votes, soft_votes
 
 _FOLDS = 5
@@ -72,15 +74,7 @@ def out_of_fold_scores(
 
 def is_trained_here(estimator: Any) -> bool:
     """Whether there is something to train: not for a frozen model, nor for a plain function."""
-    if isinstance(estimator, type):
-        raise InvalidTypeError(f"estimator must be an instance, not a class; use {estimator.__name__}().")
-    if hasattr(estimator, "predict"):
-        return not isinstance(estimator, FrozenEstimator)
-    if not callable(estimator) or hasattr(estimator, "fit"):
-        raise InvalidTypeError(
-            f"estimator must have a predict method or be a function of rows; got {type(estimator).__name__}."
-        )
-    return False
+    return not is_plain_function("estimator", estimator) and not isinstance(estimator, FrozenEstimator)
 
 
 def folds_for(
@@ -94,4 +88,4 @@ def folds_for(
                 "y must hold each class at least twice: a model is fitted without each person in turn."
             )
         cv = (KFold if classes is None else StratifiedKFold)(min(_FOLDS, least), shuffle=True, random_state=seed)
-    return list(check_cv(cv, y, classifier=classes is not None).split(people.rows, y))
+    return positions_by(cv, people.rows, y, classify=classes is not None)

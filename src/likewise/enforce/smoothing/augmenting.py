@@ -18,8 +18,9 @@ from likewise._typing import FloatArray
 from likewise.enforce.base import seed_from
 from likewise.enforce.smoothing.draws import Perturbation
 from likewise.enforce.wrapping import check_takes_weights, fit_weighted
-from likewise.errors import InvalidInputError, InvalidTypeError
+from likewise.errors import InvalidInputError
 from likewise.metrics.people import People
+from likewise.models.asking import is_plain_function
 
 # Noisy copies of each held-out person on which epochs are compared.
 _JUDGING_COPIES = 10
@@ -50,13 +51,7 @@ def fit_inner(
     state : RandomState or None
         Seeds every `random_state` inside the estimator that is None, unless it is None itself.
     """
-    if isinstance(given, type):
-        raise InvalidTypeError(f"estimator must be an instance, not a class; use {given.__name__}().")
-    if not hasattr(given, "predict"):
-        if not callable(given) or hasattr(given, "fit"):
-            raise InvalidTypeError(
-                f"estimator must have a predict method or be a function of rows; got {type(given).__name__}."
-            )
+    if is_plain_function("estimator", given):
         if n_copies:
             raise InvalidInputError(f"augment must be 0 for a plain function, which cannot be trained; got {n_copies}.")
         return given

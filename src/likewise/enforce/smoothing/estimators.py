@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 
 from likewise._checks import check_random
-from likewise._rules import SEED, THREADS, TRUTH, Rule, one_of, positive, whole
+from likewise._rules import SEED, THREADS, TRUTH, Rule, in_a_line, one_of, positive, whole
 from likewise._typing import FloatArray
 from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor, check_fitted, seed_from
 from likewise.enforce.smoothing.augmenting import fit_inner
@@ -149,7 +149,7 @@ class Smoothing(Wrapping):
         noise, metric = self.noise, super()._asked_metric()
         if isinstance(noise, Noise):
             if metric is not None and metric.takes_tables:
-                raise InvalidInputError(f"noise must be given by name for a metric of tables; got {noise!r}.")
+                raise InvalidInputError(f"noise must be given by name for a metric of tables; got {in_a_line(noise)}.")
             if metric is not None and metric != noise.metric:
                 raise InvalidInputError(
                     f"noise and metric must fit: noise was made for {noise.metric!r}, metric is {metric!r}. "

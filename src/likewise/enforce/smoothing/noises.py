@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erf, erfinv, ndtr, ndtri
 
+from likewise._rules import NOT_NEGATIVE, in_a_line
 from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.guarantees.curves import Curve, round_down, round_up
@@ -260,6 +261,7 @@ class Splitting(Noise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        NOT_NEGATIVE.check("excess", self.excess)
         if self.steps is not None and not (isinstance(self.steps, str) and self.steps == "auto"):
             object.__setattr__(self, "steps", _check_steps(self.steps, self.metric))
 
@@ -286,10 +288,12 @@ def _check_steps(steps: Any, metric: WeightedLp) -> tuple[float, ...]:
     try:
         values = tuple(float(step) for step in steps)
     except (TypeError, ValueError):
-        raise InvalidInputError(f"steps must be 'auto', None, or one number per feature; got {steps!r}.") from None
+        raise InvalidInputError(
+            f"steps must be 'auto', None, or one number per feature; got {in_a_line(steps)}."
+        ) from None
     if len(values) != metric.n_features or not all(0 <= step < np.inf for step in values):
         raise InvalidInputError(
-            f"steps must be one non-negative number for each of the {metric.n_features} features; got {steps!r}. "
-            "Use 0 for a feature without a grid."
+            f"steps must be one non-negative number for each of the {metric.n_features} features; got "
+            f"{in_a_line(steps)}. Use 0 for a feature without a grid."
         )
     return values
