@@ -143,6 +143,9 @@ def test_a_model_of_another_format_or_minor_version_is_refused(tmp_path):
         ({"format": 1, "versions": versions, "model": model}, None),
         ({"format": 2, "versions": versions, "model": model}, "is not a model saved by likewise"),
         ([model], "is not a model saved by likewise"),
+        ({"format": 1, "versions": versions}, "is not a model saved by likewise"),
+        ({"format": 1, "versions": {"nonsense": "1.0"}, "model": model}, "does not say with which versions"),
+        ({"format": 1, "versions": versions | {"numpy": 2}, "model": model}, "was saved with numpy 2"),
         (
             {"format": 1, "versions": versions | {"numpy": f"{major}.{int(minor) + 1}.0"}, "model": model},
             "was saved with numpy",

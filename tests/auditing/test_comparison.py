@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from likewise import FunctionMetric, SmoothedClassifier, TableMetric, WeightedLp, compare
+from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare
 from likewise.auditing.ways import WAYS
 from likewise.enforce.base import EnforcedClassifier, Scorer
 from likewise.enforce.constant import ConstantClassifier, ConstantRegressor
@@ -219,6 +219,30 @@ def test_tables_keep_their_columns_and_those_that_must_not_matter_are_left_out_o
     assert result.table.loc["linear", "title"] == "logistic without race"
     assert result.table.loc["boosting", "auc"] == 1.0  # the control: race says it all
     assert result.table.loc["linear", "auc"] < 1.0
+
+
+def test_ordered_nullable_sparse_and_empty_columns_are_for_every_way(recwarn):
+    order = pd.Categorical.from_codes(RNG.integers(-1, 3, 400), ["low", "mid", "high"], ordered=True)
+    people = pd.DataFrame(
+        {
+            "school": order,
+            "children": pd.Series(RNG.integers(0, 3, 400), dtype="Int64").mask(RNG.random(400) < 0.2),
+            "owner": pd.arrays.SparseArray(RNG.integers(0, 2, 400) * 1.0),
+            "unasked": np.nan,
+        }
+    )
+    metric = TableMetric(dict.fromkeys(people, 0.2), missing="category")
+    ways = ["additive", "projection", "smoothing", "linear"]
+    table = compare(people, order.codes == 2, metric, ways, cv=2, n_draws=20).table
+    assert not table["note"].str.contains("skipped").any()
+    assert (table["auc"].drop("constant") > 0.9).all()
+    assert not recwarn.list
+
+
+def test_a_model_of_ours_that_cannot_take_a_table_says_so():
+    people = pd.DataFrame({"age": X[:, 0], "code": X[:, 1] + 1j})
+    with pytest.raises(InvalidInputError, match="The model 'boosting' cannot take these people \\(Complex data"):
+        compare(people, Y, TableMetric({"age": 0.2}, {"code": 0.1}), ["constant"], cv=3)
 
 
 def test_ways_that_cannot_be_gone_are_listed_with_the_reason():

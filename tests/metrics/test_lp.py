@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from likewise import WeightedLp
+from likewise import InvalidInputError, WeightedLp
 
 EXPONENTS = [1, 1.5, 2, 3, np.inf]
 
@@ -57,6 +57,13 @@ def test_scaled_scales_distances_and_normalized_sets_the_mean_weight(p):
     np.testing.assert_allclose(metric.scaled(3)(x, y), 3 * metric(x, y))
     assert metric.normalized().weights.mean() == pytest.approx(1)
     np.testing.assert_allclose(metric.normalized(2.0).weights, [1, 0, 5])
+
+
+@pytest.mark.parametrize("factor", [2, 0.5])
+def test_a_factor_whose_power_is_no_number_is_refused(factor):
+    with pytest.raises(InvalidInputError, match=r"factor must be within 1e-100 to 1e.100 to the power p = 1e.06"):
+        WeightedLp([1.0], 1e6).scaled(factor)
+    assert WeightedLp([1.0], np.inf).scaled(factor).weights[0] == factor  # the control
 
 
 @pytest.mark.parametrize("p", [1.5, 3, 40])

@@ -78,6 +78,11 @@ def test_other_tables_are_accepted(convert):
     np.testing.assert_allclose(some.pairwise(convert(plain)), some.pairwise(plain))
 
 
+def test_sparse_columns_are_like_any_other():
+    sparse = PEOPLE.assign(age=pd.arrays.SparseArray(PEOPLE["age"].to_numpy(dtype=float)))
+    np.testing.assert_array_equal(metric().pairwise(sparse), metric().pairwise(PEOPLE))
+
+
 def test_scaled_scales_distances_up_to_mismatches_of_one():
     half = metric(2).scaled(0.5)
     np.testing.assert_allclose(half.pairwise(PEOPLE), metric(2).pairwise(PEOPLE) / 2)

@@ -268,6 +268,17 @@ def test_numbers_that_must_not_matter_are_groups_in_bands():
     assert ages[0].after.rate == pytest.approx((answers[young, 0] > 0.5).mean(), abs=0.02)
 
 
+@pytest.mark.parametrize("most", [3, 200])
+def test_missing_numbers_of_nullable_columns_are_a_group(most):
+    metric = TableMetric({"income": 1e-4, "children": 0.0}, missing="category")
+    X, y = applicants(200)
+    X["children"] = pd.Series(np.arange(200) % most, index=X.index, dtype="Int64").mask(np.arange(200) % 5 == 0)
+    answers = np.full((200, 2), 0.5)
+    found = groups_of(X, metric, y, {"before": None, "after": answers}, np.array(["no", "yes"]), 0)
+    assert [group.n for group in found if group.group == "missing"] == [40]
+    assert sum(group.n for group in found) == 200
+
+
 def test_what_cannot_be_reported_is_refused_with_the_cure():
     X, y = applicants(30)
     model = ShareClassifier(METRIC).fit(X, y)

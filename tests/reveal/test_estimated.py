@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from likewise import WeightedLp, audit, estimate_minimal_metric, minimal_metric
+from likewise import UnsolvedError, WeightedLp, audit, estimate_minimal_metric, minimal_metric
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)) * [1, 10, 0.1, 1] + [0, 50, 3, 0]
@@ -179,6 +179,15 @@ def test_bad_input_gives_one_clear_error(change, message):
     arguments = {"X": [[1.0, 2.0], [3.0, 4.0]], "predictions": [0.1, 0.2]} | change
     with pytest.raises(ValueError, match=message):
         estimate_minimal_metric(None, **arguments)
+
+
+def test_people_who_are_too_close_beside_the_others_are_refused_with_the_cure():
+    X = [[0.0], [5e-324], [1e16], [9e15], [2.0], [2004.0]]
+    with pytest.raises(UnsolvedError, match=r"differ by so little.*Round the columns"):
+        estimate_minimal_metric(None, X, predictions=[0.1, 0.9, 0.5, 0.2, 0.3, 0.4])
+    X[1] = [0.5]  # the control
+    found = estimate_minimal_metric(None, X, predictions=[0.1, 0.9, 0.5, 0.2, 0.3, 0.4])
+    assert found.metric.weights[0] == pytest.approx(1.6)
 
 
 def test_a_model_that_cannot_be_asked_is_refused():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -19,8 +20,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.utils import check_array
 
 from likewise._rules import in_a_line
+from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.coding import as_frame
 
@@ -88,7 +91,7 @@ def table_model(
     coder = {"handle_unknown": "use_encoded_value", "dtype": np.float64}
     if kind == "boosting":
         encode: Any = OrdinalEncoder(**coder, unknown_value=-1, encoded_missing_value=-1)
-        scale: Any = StandardScaler(with_mean=False, with_std=False)  # as they are, missing ones as NaN
+        scale: Any = AsNumbers()
     else:
         encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         scale = StandardScaler()
@@ -101,6 +104,25 @@ def table_model(
     steps = [("categories", encode, categorical), ("orders", rank, ordered), ("numbers", scale, numeric)]
     chosen = [(step, transform, _places(X, names)) for step, transform, names in steps if names]
     return make_pipeline(ColumnTransformer(chosen), models[kind]())
+
+
+class AsNumbers(TransformerMixin, BaseEstimator):
+    """Numbers as they are, whatever pandas holds them in: NaN for missing ones, and 0 in columns that were all missing.
+
+    A boosted tree asks where to split each column, and cannot answer for one without values.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """See which columns are empty."""
+        self.is_empty_ = np.isnan(self._numbers(X)).all(axis=0)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Numbers of the same columns."""
+        return np.where(self.is_empty_, 0.0, self._numbers(X))
+
+    def _numbers(self, X: Any) -> FloatArray:
+        return np.asarray(check_array(X, dtype=np.float64, ensure_all_finite="allow-nan"))
 
 
 def _places(X: pd.DataFrame, names: list[Any]) -> list[Any]:

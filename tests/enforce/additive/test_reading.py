@@ -1,7 +1,9 @@
 """What a scorecard says about itself, and its copies in other systems."""
 
+import contextlib
 import json
 import sqlite3
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -142,6 +144,38 @@ def test_a_database_computes_the_same_scores(database, kind, others):
             connection.close()
         scale = 1 if outcome is not None else np.ptp(fitted.output_range_)
         np.testing.assert_allclose(found / scale, values / scale, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("categories", "words"),
+    [
+        ([b"a", b"b"], "b'a' has no form in plain SQL"),
+        ([(1, 2), (3, 4)], "has no form in plain SQL"),
+        (["a", "b\0"], "has no form in plain SQL"),
+        ([True, 2], "to_sql needs categories that a database tells apart"),
+    ],
+)
+def test_categories_that_no_database_holds_are_refused_in_sql(categories, words):
+    values = np.empty(60, dtype=object)
+    values[:] = [categories[i % len(categories)] for i in range(60)]
+    X = pd.DataFrame({"code": pd.Series(values, dtype=object)})
+    model = AdditiveClassifier(TableMetric({}, {"code": 0.5}), penalty=0.1).fit(X, np.arange(60) % 2)
+    with pytest.raises(ValueError, match=words):
+        model.to_sql()
+
+
+@pytest.mark.parametrize("categories", [[Decimal(1), Decimal("2.5")], [np.int8(1), np.int8(2)], [0.0, 1.0]])
+def test_categories_that_are_numbers_are_numbers_in_sql(categories):
+    values = np.empty(60, dtype=object)
+    values[:] = [categories[i % 2] for i in range(60)]
+    X = pd.DataFrame({"code": pd.Series(values, dtype=object)})
+    model = AdditiveClassifier(TableMetric({}, {"code": 0.5}), penalty=0.1).fit(X, np.arange(60) % 2)
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        X.astype(float).assign(place=range(60)).to_sql("people", connection)
+        query = f"SELECT {model.to_sql()} FROM people ORDER BY place"
+        found = np.array(connection.execute(query).fetchall(), dtype=float)[:, 0]
+    np.testing.assert_allclose(found, model.predict_proba(X)[:, 1], rtol=0, atol=1e-12)
+    assert np.ptp(found) > 0.1
 
 
 def test_sql_without_a_normal_distribution_is_refused():
