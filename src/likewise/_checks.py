@@ -28,21 +28,23 @@ def check_positive(name: str, value: Any, *, below: float = np.inf, cure: str = 
 def check_numbers(name: str, values: Any, cure: str = "") -> npt.NDArray[np.float64]:
     """Return `values` as an array of numbers."""
     try:
-        if np.iscomplexobj(values):
-            raise TypeError("complex numbers have no order")
-        return np.asarray(values, dtype=np.float64)
+        if not np.iscomplexobj(values):
+            return np.asarray(values, dtype=np.float64)
+        why = "complex numbers have no order"
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInputError(f"{name} must hold numbers only ({error})." + (f" {cure}" if cure else "")) from None
+        why = str(error)
+    raise InvalidInputError(f"{name} must hold numbers only ({why})." + (f" {cure}" if cure else ""))
 
 
 def check_names(name: str, values: Any, known: Sequence[Any]) -> list[Any]:
     """Return `values` as a list if all of them are names of columns."""
     try:
-        names = [] if isinstance(values, str) else list(values)
-        if isinstance(values, str) or not set(names) <= set(known):
-            raise TypeError
+        names = list(values)
+        fit = not isinstance(values, str) and set(names) <= set(known)
     except TypeError:  # no list, or of what cannot be names
-        raise InvalidInputError(f"{name} must list columns of X, {list(known)}; got {in_a_line(values)}.") from None
+        fit = False
+    if not fit:
+        raise InvalidInputError(f"{name} must list columns of X, {list(known)}; got {in_a_line(values)}.")
     return names
 
 

@@ -14,6 +14,7 @@ from likewise._checks import check_count, check_output_range, checking
 from likewise._rules import WHOLE_SEED, one_of
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
+from likewise.metrics.coding import without_sparse
 from likewise.metrics.people import People
 from likewise.models.pipelines import Task
 
@@ -70,7 +71,7 @@ def read_assignment(
 ) -> Assignment:
     """Check what is to be learned."""
     metric = check_metric(metric)
-    people = metric.people(X)
+    people = metric.people(without_sparse(X))
     WHOLE_SEED.check("random_state", random_state)
     one_of("auto", "classes", "numbers").check("task", task)
     with checking():

@@ -39,8 +39,14 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
     if not frame.columns.is_unique:
         repeated = frame.columns[frame.columns.duplicated()]
         raise InvalidInputError(f"{name} must have distinct column names; {str(repeated[0])!r} stands twice.")
-    sparse = {column: dtype.subtype for column, dtype in frame.dtypes.items() if isinstance(dtype, pd.SparseDtype)}
-    return frame.astype(sparse) if sparse else frame
+    return frame
+
+
+def without_sparse(X: Any) -> Any:
+    """The same table with plain columns for sparse ones, of which scikit-learn warns; anything else as it is."""
+    kinds = X.dtypes.items() if isinstance(X, pd.DataFrame) and X.columns.is_unique else ()
+    sparse = {column: kind.subtype for column, kind in kinds if isinstance(kind, pd.SparseDtype)}
+    return X.astype(sparse) if sparse else X
 
 
 def refuse_batch(X: Any, name: str = "X") -> None:

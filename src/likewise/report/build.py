@@ -26,7 +26,7 @@ from likewise.enforce.base import Enforced
 from likewise.errors import InvalidInputError
 from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
 from likewise.metrics.abstract import Metric
-from likewise.metrics.coding import as_frame
+from likewise.metrics.coding import as_frame, without_sparse
 from likewise.metrics.people import People, spread
 from likewise.models.votes import hard_votes, soft_votes
 from likewise.report.closest import closest_pairs
@@ -91,7 +91,7 @@ def build_report(
     if classes is not None and not np.isin(labels, classes).all():
         unknown = labels[~np.isin(labels, classes)].tolist()[0]
         raise InvalidInputError(f"y must hold classes of the model, {_listed(classes)}; got {unknown!r}.")
-    given = as_frame(X)
+    given = without_sparse(as_frame(X))
     absent = [column for column in model.feature_names_in_ if column not in given.columns]
     needed = [column for column in absent if column in model.needed_columns_]
     if needed:
