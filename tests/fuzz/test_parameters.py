@@ -76,6 +76,12 @@ def test_a_value_that_makes_no_sense_is_refused_in_one_sentence(call, parameter,
     assert "\n" not in str(refused.value)
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """What is written is written where it is swept away."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize("name", calls())
 def test_control_what_is_given_works(name):
     call = calls()[name]
