@@ -8,6 +8,7 @@ import pytest
 
 from likewise import InvalidInputError, SmoothedClassifier, TableMetric
 from likewise.models.pipelines import MODELS, table_model
+from likewise.models.rowwise import is_rowwise
 
 ORDER = ["low", "mid", "high"]
 
@@ -35,6 +36,7 @@ def test_ordered_nullable_and_empty_columns_are_learned_from(kind):
         model = table_model(X, kind)
         model.set_params(**{f"{model.steps[-1][0]}__random_state": 0}).fit(X, y)
         assert (model.predict(X) == y).mean() > 0.9
+    assert is_rowwise(model) is (None if kind in ("logistic", "network") else True)
     other = X.assign(school=pd.Categorical(["unheard of"] * len(X), ["unheard of"], ordered=True))
     missing = X.assign(school=pd.Categorical([None] * len(X), ORDER, ordered=True))
     assert np.array_equal(model.predict(other), model.predict(missing))  # what is not known is missing

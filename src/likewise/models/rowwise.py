@@ -32,9 +32,11 @@ from sklearn.preprocessing import (
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
+from likewise.models.pipelines import AsNumbers
 from likewise.models.unwrapping import unwrap
 
 _ROWWISE = {
+    AsNumbers,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreeClassifier,
