@@ -47,7 +47,7 @@ attack: $(READY)
 planted: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/planted $(PLANTED)
 
-# Bad input, in fresh cases each time: a million take about two hours of one core. Counts of the same code add up over
+# Bad input, in fresh cases each time: a million take two to three hours of one core. Counts of the same code add up over
 # runs. FUZZ="--cases 20000" for fewer.
 fuzz: $(READY)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)

@@ -23,6 +23,12 @@ REFUSED = [
     ("TableMetric", "numeric", {"age": 1 + 2j}, "weights must hold numbers only"),
     ("TableMetric.pairwise", "A", X["age"], "must be a table with named columns"),
     ("WeightedLp.pairwise", "A", TableMetric, "must be a table or an array; got the class TableMetric"),
+    (
+        "FunctionMetric",
+        "function",
+        LogisticRegression,
+        "of two sets of people; got the class LogisticRegression",
+    ),
     ("FunctionMetric", "scale", 2**70, "scale must be between 1 and 1e\\+15 in size"),
     ("FunctionMetric", "pairwise", "x", "pairwise must be True or False; got 'x'"),
     ("Splitting", "excess", -1, "excess must be a non-negative finite number; got -1"),

@@ -63,8 +63,9 @@ class FunctionMetric(Metric):
         takes_tables: bool = False,
         scale: float = 1.0,
     ) -> None:
-        if not callable(function):
-            raise InvalidTypeError(f"function must be a function of two sets of people; got {type(function).__name__}.")
+        if isinstance(function, type) or not callable(function):
+            got = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__
+            raise InvalidTypeError(f"function must be a function of two sets of people; got {got}.")
         TRUTH.check("pairwise", pairwise)
         TRUTH.check("takes_tables", takes_tables)
         self.function = function
