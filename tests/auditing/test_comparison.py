@@ -289,7 +289,7 @@ def test_numbers_are_promised_in_units_of_one_range_for_all_folds():
         ({"y": Y[:-1]}, ValueError, "X and y must have as many rows as each other; got"),
         ({"y": np.where(Y, np.nan, 0.0)}, ValueError, "y must be known for everyone"),
         ({"y": np.zeros(90, int)}, ValueError, "y must hold at least two classes; got only"),
-        ({"y": np.eye(90)[0].astype(int)}, ValueError, r"number of people of class .* \(1\); got 5"),
+        ({"y": np.eye(90)[0].astype(int)}, ValueError, r"number of people of class 1 \(1\); got 5"),
         ({"y": np.array(["a", "b"] * 45), "task": "numbers"}, ValueError, "y must hold numbers for task='numbers'"),
         ({"y": np.where(Y, np.inf, 0.5)}, ValueError, "y must be finite"),
         ({"task": "ranks"}, ValueError, "task must be 'auto', 'classes' or 'numbers'; got 'ranks'"),

@@ -67,6 +67,7 @@ REFUSED = [
     ("error_margin", "delta", Decimal("0.1"), "delta must be a positive number below 1"),
     ("failure_probability", "shared", "x", "shared must be True or False; got 'x'"),
     ("attack", "X", X[:0], "X"),
+    ("attack", "model", "model.skops", "model must have predict_proba or predict, or be a function of rows; got str.$"),
     ("attack", "verbose", "x", "verbose must be True or False; got 'x'"),
     ("compare", "random_state", 2**70, "random_state must be a whole number from 0 to 4294967295"),
     ("compare", "cv", [None], "cv must be"),

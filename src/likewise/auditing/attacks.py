@@ -26,6 +26,7 @@ from likewise.guarantees.promise import Guarantee
 from likewise.metrics.abstract import Metric, check_metric
 from likewise.metrics.coding import labels_of
 from likewise.metrics.people import People
+from likewise.models.asking import is_plain_function
 from likewise.pairs.population import asked, probability_outputs, rows_for
 
 _ROUND = 20_000_000  # pairs after which the search starts over, with other people
@@ -203,6 +204,7 @@ def attack(
     """
     metric, n = check_metric(metric), check_count("n", n, least=_LEAST)
     TRUTH.check("verbose", verbose)
+    is_plain_function("model", model, ("predict_proba", "predict"))  # raises, if it is no model at all
     promised = getattr(model, "guarantee_", None)
     guarantee = promised if isinstance(promised, Guarantee) and promised.metric == metric else None
     own_range = getattr(promised, "output_range", None) if output_range is None else output_range

@@ -71,7 +71,7 @@ def _check_enough(given: Assignment, n_folds: int) -> None:
         fewest, who = len(given.outcomes), "people"
     else:
         labels, counts = np.unique(given.outcomes, return_counts=True)
-        fewest, who = int(counts.min()), f"people of class {labels[counts.argmin()]!r}"
+        fewest, who = int(counts.min()), f"people of class {labels.tolist()[counts.argmin()]!r}"
     if fewest < n_folds:
         raise InvalidInputError(f"cv must not be above the number of {who} ({fewest}); got {n_folds}. Use fewer folds.")
 
