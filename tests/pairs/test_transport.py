@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 
 from likewise import WeightedLp, ceiling
+from likewise.errors import UnsolvedError
 from likewise.pairs import transport
 from likewise.pairs.transport import potentials
 
@@ -84,3 +85,12 @@ def test_pairs_that_were_not_in_the_program_are_within_the_distance(unit, monkey
     between = np.ix_(mass > 0, mass < 0)
     D = WeightedLp(scales).pairwise(X)
     assert (np.subtract.outer(h, h) - D)[between].max() <= 1e-9
+
+
+def test_a_search_that_finds_nothing_new_ends_in_an_error(monkeypatch):
+    """Outputs that are never within the distance: pairs are asked for until all are known, and no longer."""
+    monkeypatch.setattr(transport, "cheapest_transport", lambda pairs, prices, amount, n, h: (np.arange(len(h)) < n) * 1.0)
+    rng = np.random.default_rng(0)
+    X, mass = rng.normal(size=(60, 2)), rng.choice([-1.0, 1.0], size=60)
+    with pytest.raises(UnsolvedError, match="did not converge"):
+        potentials(X, mass, np.array([0.1, 0.05]), 1.0, np.zeros(2, dtype=np.int8))

@@ -15,6 +15,7 @@ import numpy as np
 
 from likewise._compiling import njit, prange
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import UnsolvedError
 from likewise.pairs.flows import cheapest_transport
 from likewise.pairs.points import Kinds
 from likewise.pairs.scans import fill_distances
@@ -63,9 +64,16 @@ def potentials(X: FloatArray, mass: FloatArray, scales: FloatArray, p: float, ki
         arguments = (kinds, scales, p)
         h = _suggest(columns, np.ascontiguousarray(X[known].T), mass[known], h, *arguments)
         pairs, prices = _near(columns, n_sources, h, *arguments, _NEAR)
-        while True:
+        known_pairs = 0
+        while True:  # each round adds a pair, or it ends
             pairs, first = np.unique(pairs, axis=0, return_index=True)
             prices = prices[first]
+            if len(pairs) == known_pairs:
+                raise UnsolvedError(
+                    "The search for the best outputs did not converge: what is left is rounding. Rescale columns whose "
+                    "values are extremely large."
+                )
+            known_pairs = len(pairs)
             h = cheapest_transport(pairs, prices, amount, n_sources, h)
             n_rounds, n_constraints = n_rounds + 1, len(pairs)
             if size < len(X):

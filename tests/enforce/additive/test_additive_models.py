@@ -1,6 +1,7 @@
 """The estimators through their public interface."""
 
 import pickle
+import signal
 
 import numpy as np
 import pandas as pd
@@ -314,3 +315,40 @@ def test_close_to_p_1_the_promise_holds_without_a_warning():
         scores = model.predict_proba(X)[:, 1]
         assert (np.abs(scores[:, None] - scores) <= metric.pairwise(X) + 1e-12).all()
         assert np.ptp(scores) > 0
+
+
+@pytest.fixture
+def deadline():
+    """End a fit that does not end by itself."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(*_):
+        raise TimeoutError("The fit did not end.")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("missing", [1e-3, 1e-6, 1e-13])
+@pytest.mark.parametrize("offset", [2005.0, 1e9])
+@pytest.mark.parametrize("seed", [30, 36])
+@pytest.mark.filterwarnings("ignore::likewise.errors.IneffectiveWeightWarning")
+def test_a_fit_with_blanks_ends_within_the_metric(deadline, missing, offset, seed):
+    """Years from 1990 to 2020: beside an intercept of 2005 the grid is coarse, and a level may be rounded outwards."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.normal(50, 10, 300).round(), "b": rng.normal(size=300)})
+    X.loc[rng.random(300) < 0.03, "a"] = np.nan
+    years = (offset + np.clip(0.6 * (X["a"].fillna(50) - 50) + rng.normal(0, 3, 300), -15, 15)).round()
+    metric = TableMetric({"a": 0.02, "b": 0.01}, missing={"a": missing})
+    regressor = AdditiveRegressor(metric, penalty=1e-3, output_range=(offset - 15, offset + 15)).fit(X, years)
+    classifier = AdditiveClassifier(metric, penalty=1e-3).fit(X, years > offset)
+    for model in (regressor, classifier):
+        scorer = model.scorer_
+        assert scorer.model.used(metric.weights_of(model.coding_), scorer.unit).max() <= 1
+        known, blank = model.scorer_.model.shapes[0].values, model.scorer_.model.shapes[0].other
+        assert np.abs(known - blank).max() <= scorer.unit * missing

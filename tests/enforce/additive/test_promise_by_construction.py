@@ -126,7 +126,7 @@ def at_its_limits(rng, weights, unit):
     """A finished model that uses all that its metric allows, with a score of 0 where all shapes are steepest."""
     shapes = [s for s in random_shapes(rng, weights, 30 * unit, 1) if s.knots is not None and s.other is None]
     model = finish(np.zeros(1), shapes, weights, unit)
-    return centred(model.scaled(np.ones(1)), weights)
+    return centred(model, weights)
 
 
 def centred(model, weights):

@@ -4,9 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from likewise.enforce.additive.evaluation import points
-from likewise.enforce.additive.shapes import Shape, SumOfShapes, finish, on_grid
+from likewise.enforce.additive.shapes import Shape, SumOfShapes, _tamed, finish, on_grid
+from likewise.errors import UnsolvedError
 from likewise.metrics.distance import ColumnWeights
 
 
@@ -160,3 +163,107 @@ def test_the_value_farthest_from_a_missing_number_counts():
     shape = Shape(0, np.array([0.0, 1.0]), np.array([[0.0, 0.4]]), np.array([0.0]))
     assert on_grid(np.zeros(1), [shape]).used(numbers(1.0, missing=0.1), 4.0)[0] == pytest.approx(1, rel=1e-9)
     assert on_grid(np.zeros(1), [shape]).used(numbers(1.0, missing=0.05), 4.0)[0] == pytest.approx(2, rel=1e-9)
+
+
+# -- one pass, within the limits to the last bit -----------------------------------------------------------------------
+
+
+def exactly_used(model, weights, unit):
+    """The largest share of a limit that is used, in exact arithmetic; for p = 1, 2 and inf (squared for 2)."""
+    shares, most = [], Fraction(0)
+    for f in range(len(model.intercepts)):
+        slopes = []
+        for shape in model.shapes:
+            values = [Fraction(v) for v in shape.values[f]]
+            scale = Fraction(unit) * Fraction(weights.scales[shape.column])
+            other = None if shape.other is None else Fraction(shape.other[f])
+            if shape.knots is None:
+                levels = [*values, other]
+                most = max(most, share(max(levels) - min(levels), scale))
+                continue
+            knots = [Fraction(k) for k in shape.knots]
+            rises = [abs(b - a) for a, b in zip(values, values[1:], strict=False)]
+            gaps = [b - a for a, b in zip(knots, knots[1:], strict=False)]
+            slopes.append(max((share(r, scale * g) for r, g in zip(rises, gaps, strict=True)), default=Fraction(0)))
+            if other is not None:
+                limit = Fraction(unit) * Fraction(weights.missing[shape.column])
+                most = max(most, *(share(abs(v - other), limit) for v in values))
+        norms = {1.0: max, 2.0: lambda s: sum(x * x for x in s), np.inf: sum}
+        shares.append(norms[weights.p](slopes or [Fraction(0)]))
+    return max(most, *shares)
+
+
+def share(size, limit):
+    return Fraction(0) if not size else size / limit if limit else Fraction(2)
+
+
+@st.composite
+def cards(draw):
+    """Cards as no optimiser makes them: steep, far from missing numbers, on grids made coarse by a huge intercept."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    p, n_functions = draw(st.sampled_from([1.0, 2.0, np.inf])), draw(st.integers(1, 3))
+    n, sizes = draw(st.integers(1, 5)), st.sampled_from([1e-12, 1e-6, 1e-3, 1.0, 1e3])
+    unit = draw(st.sampled_from([1e-9, 1.0, 4.0, 30.0, 1e9]))
+    offset = draw(st.sampled_from([0.0, 1.0, 2005.0, 1e9, -3e15])) * unit ** draw(st.sampled_from([0, 1]))
+    numeric, scales, missing, shapes = rng.random(n) < 0.7, np.empty(n), np.full(n, np.nan), []
+    for i in range(n):
+        scales[i] = draw(sizes) * rng.random()
+        size = unit * scales[i] * draw(st.sampled_from([0.01, 1.0, 1.0000001, 50.0]))
+        if not numeric[i]:
+            levels = size * rng.uniform(-1, 1, (n_functions, rng.integers(2, 6)))
+            shapes.append(Shape(i, None, levels, levels.mean(axis=1)))
+            continue
+        knots = draw(st.sampled_from([0.0, 1990.0, 1e9])) + np.cumsum(0.001 + rng.random(rng.integers(1, 9)))
+        values = np.cumsum(size * rng.uniform(-1, 1, (n_functions, len(knots))), axis=1)
+        other = None
+        if draw(st.booleans()):
+            missing[i] = draw(st.sampled_from([0.0, 1e-13, 0.3, 0.5, 1.0, 100.0])) * scales[i]
+            other = values.mean(axis=1) + unit * missing[i] * rng.uniform(-2, 2, n_functions)
+        shapes.append(Shape(i, knots, values, other))
+    weights = ColumnWeights(np.where(numeric, scales**p if p == 2 else scales, scales), numeric, missing, p)
+    return offset + rng.normal(size=n_functions), shapes, weights, unit
+
+
+@settings(max_examples=400, deadline=2000, derandomize=True)
+@given(cards())
+def test_a_finished_card_is_within_its_limits_in_exact_arithmetic(card):
+    intercepts, shapes, weights, unit = card
+    model = finish(intercepts, shapes, weights, unit)
+    assert exactly_used(model, weights, unit) <= 1
+    assert (model.used(weights, unit) <= 1).all()
+    step = Fraction(2) ** -model.bits  # and on its grid, with sums that are exact
+    numbers = [*model.intercepts, *(v for shape in model.shapes for v in shape.all_values.ravel())]
+    assert all(Fraction(v) % step == 0 for v in numbers)
+    largest = max(abs(Fraction(v)) for v in model.intercepts)
+    largest += sum(max(abs(Fraction(v)) for v in shape.all_values.ravel()) for shape in model.shapes)
+    assert largest / step <= 2**53
+
+
+@settings(max_examples=100, deadline=2000, derandomize=True)
+@given(cards())
+def test_what_is_within_the_limits_stays_what_it_is(card):
+    """A second pass changes nothing: nothing is scaled down again and again."""
+    intercepts, shapes, weights, unit = card
+    model = finish(intercepts, shapes, weights, unit)
+    again = model.within(weights, unit)
+    assert all((a.all_values == b.all_values).all() for a, b in zip(model.shapes, again.shapes, strict=True))
+
+
+def test_control_the_nearest_step_is_beyond_the_limit():
+    """A year's card: the grid is so coarse that a level rounded to the nearest step is too far from the others."""
+    intercepts, weights = np.array([2005.0]), numbers(1e-9, missing=1e-12)
+    shape = Shape(0, np.array([0.0, 1.0]), np.array([[-4e-11, 4e-11]]), np.array([0.6 * 2**-39]))
+    nearest = on_grid(intercepts, [_tamed(shape, weights, 30.0)])
+    assert exactly_used(nearest, weights, 30.0) > 1
+    assert nearest.used(weights, 30.0)[0] > 1
+    finished = finish(intercepts, [shape], weights, 30.0)
+    assert exactly_used(finished, weights, 30.0) <= 1
+    assert np.ptp(finished.shapes[0].values) > 0  # and not for want of points
+
+
+def test_numbers_that_are_not_finite_end_in_an_error():
+    with pytest.raises(UnsolvedError, match="did not end in finite numbers"):
+        finish(np.array([np.nan]), [], numbers(1.0), 4.0)
+    shape = Shape(0, np.array([0.0, 1.0]), np.array([[0.0, np.inf]]), None)
+    with pytest.raises(UnsolvedError, match="did not end in finite numbers"):
+        finish(np.zeros(1), [shape], numbers(1.0), 4.0)

@@ -12,6 +12,7 @@ from likewise.enforce.links import LINKS
 from likewise.enforce.lipschitz.inputs import Entries, read_columns
 from likewise.enforce.lipschitz.layers import Layers, finish
 from likewise.enforce.lipschitz.lipschitz_models import LipschitzScorer
+from likewise.errors import UnsolvedError
 from likewise.guarantees.promise import Guarantee
 from likewise.metrics.people import People
 
@@ -287,3 +288,10 @@ def test_a_number_is_at_most_the_weight_of_absence_from_a_missing_one():
     mean = np.mean([-3.0, -0.1, 0.1, 3.0])
     expected = np.clip(np.array([-3.0, -0.1, 0.1, 3.0]) - mean, 0.05 - 0.25, 0.05 + 0.25)
     assert layers.scores(people.rows)[:, 0] == pytest.approx([*expected, 0.05])
+
+
+def test_weights_that_are_not_finite_end_in_an_error():
+    metric = WeightedLp([1.0, 1.0])
+    layers = network(metric, people_of(metric))
+    with pytest.raises(UnsolvedError, match="did not end in finite weights"):
+        finish(replace(layers, weights=(*layers.weights[:-1], np.full_like(layers.weights[-1], np.nan))))

@@ -13,6 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
 from likewise._typing import FloatArray, IntArray
+from likewise.errors import UnsolvedError
 
 _MOST_STEPS = 100
 
@@ -141,12 +142,13 @@ def _longest(values: FloatArray, change: FloatArray) -> float:
 
 def _factor(system: FloatArray) -> Any:
     """Cholesky factor; with rising weights on the diagonal where rounding made the system indefinite."""
-    lift = 0.0
-    while True:
+    for lift in (0.0, *(10.0**k for k in range(-14, 1))):
         try:
             lifted = system + lift * np.diag(np.diag(system)) if lift else system
             return cho_factor(lifted, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
-            lift = max(1e-14, 10 * lift)
-            if lift > 1:
-                raise
+            continue
+    raise UnsolvedError(
+        "The fit did not converge: its linear systems have no solution in floating point. Rescale columns whose values "
+        "are extremely large or small, or take a larger penalty."
+    )

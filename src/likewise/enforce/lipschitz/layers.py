@@ -10,6 +10,7 @@ from likewise._frozen import Frozen
 from likewise._threads import run_in_threads
 from likewise._typing import FloatArray, IntArray
 from likewise.enforce.lipschitz.inputs import CATEGORY, GAPPY, Inputs
+from likewise.errors import UnsolvedError
 from likewise.metrics.distance import lp_norm
 
 _UP = 1 + 2.0**-40  # more than the rounding errors of a sum over some thousand weights
@@ -87,7 +88,13 @@ def finish(layers: Layers) -> Layers:
         first[inputs.slots(i)] /= np.maximum(1.0, np.ptp(first[inputs.slots(i)], axis=0) / inputs.reach[i] * _UP)
     weights = tuple(W / np.maximum(1.0, np.abs(W).sum(axis=0) * _UP) for W in layers.weights)
     found = replace(layers, first=first, weights=weights)
-    while (slope := found.slope()) > 1:
+    if (slope := found.slope()) > 1:
+        # The slope is proportional to the last weights: one division by a little more than it is enough.
         divided = [part[-1] / (slope * _UP) for part in (found.weights, found.biases)]
         found = replace(found, weights=(*found.weights[:-1], divided[0]), biases=(*found.biases[:-1], divided[1]))
+    if not found.slope() <= 1:
+        raise UnsolvedError(
+            "Training did not end in finite weights. Rescale columns whose values are extremely large, or train for "
+            "fewer steps."
+        )
     return found
