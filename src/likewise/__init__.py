@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from likewise.guarantees.draw_counts import error_margin as error_margin
     from likewise.guarantees.draw_counts import failure_probability as failure_probability
     from likewise.guarantees.promise import Guarantee as Guarantee
+    from likewise.guarantees.promise import IneffectiveWeightWarning as IneffectiveWeightWarning
     from likewise.guarantees.promise import VacuousGuaranteeWarning as VacuousGuaranteeWarning
     from likewise.metrics.abstract import Metric as Metric
     from likewise.metrics.function import FunctionMetric as FunctionMetric
@@ -85,7 +86,7 @@ _ROOMS = {
     ),
     "likewise.guarantees.certificate": ("Certificate",),
     "likewise.guarantees.draw_counts": ("draws_needed", "error_margin", "failure_probability"),
-    "likewise.guarantees.promise": ("Guarantee", "VacuousGuaranteeWarning"),
+    "likewise.guarantees.promise": ("Guarantee", "IneffectiveWeightWarning", "VacuousGuaranteeWarning"),
     "likewise.metrics.abstract": ("Metric",),
     "likewise.metrics.function": ("FunctionMetric",),
     "likewise.metrics.lp": ("WeightedLp",),

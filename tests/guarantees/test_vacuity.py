@@ -4,10 +4,20 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from likewise import SmoothedClassifier, Splitting, VacuousGuaranteeWarning, WeightedLp
+from likewise import (
+    AdditiveClassifier,
+    IneffectiveWeightWarning,
+    ProjectedClassifier,
+    SmoothedClassifier,
+    Splitting,
+    TableMetric,
+    VacuousGuaranteeWarning,
+    WeightedLp,
+)
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(200, 3)), np.arange(200) % 2
@@ -56,3 +66,55 @@ def test_an_epsilon_that_allows_nearly_everything_is_named_with_a_cure():
     assert "more draws than 100" in message
     model.set_params(n_draws="auto")
     assert warned(model, wide) == []
+
+
+def people_with_blanks():
+    X = pd.DataFrame({"savings": np.linspace(0, 50, 200), "age": np.linspace(20, 60, 200)[::-1]})
+    X.loc[::50, "savings"] = np.nan
+    return X
+
+
+def ineffective(metric, model=None):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = AdditiveClassifier(metric, penalty=1e-2) if model is None else model
+        model.fit(people_with_blanks(), (np.arange(200) > 120).astype(int))
+    return [str(w.message) for w in caught if issubclass(w.category, IneffectiveWeightWarning)], model
+
+
+def test_a_weight_that_no_model_may_use_is_named_with_a_cure_that_works():
+    numeric = {"savings": 0.01, "age": 0.01}
+    (message,), model = ineffective(TableMetric(numeric, missing={"savings": 0.0}))
+    assert message.startswith("The metric gives 'savings' the weight 0.01, but a missing 'savings' only 0.")
+    assert "by the triangle inequality no model within the metric may use the column at all" in message
+    points = model.explain(people_with_blanks())["savings"]
+    assert np.ptp(points) == 0  # what it warns of
+    half = float(re.search(r"\(([\d.e-]+) times the range of the column\)", message)[1])
+    messages, cured = ineffective(TableMetric(numeric, missing={"savings": 50 * half}))
+    assert messages == []
+    assert np.ptp(cured.explain(people_with_blanks())["savings"]) > 0.5
+
+
+def test_a_weight_that_is_all_but_useless_is_named_too():
+    numeric = {"savings": 0.01, "age": 0.01}
+    (message,), _ = ineffective(TableMetric(numeric, missing={"savings": 1e-9}))
+    assert "may differ by at most 2e-09 because of it, less than 1% of what its weight allows" in message
+    assert ineffective(TableMetric(numeric, missing={"savings": 0.05}))[0] == []  # a fifth is left: the card shows it
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        TableMetric({"savings": 0.0, "age": 0.01}, missing={"savings": 0.0}),
+        TableMetric({"savings": 0.01, "age": 0.01}, missing={"savings": 1.0}),
+        TableMetric({"savings": 0.01, "age": 0.01}, missing="category"),
+    ],
+)
+def test_weights_that_can_be_used_and_weights_of_0_are_silent(metric):
+    assert ineffective(metric)[0] == []
+
+
+def test_every_way_to_enforce_a_metric_says_it():
+    metric = TableMetric({"savings": 0.01, "age": 0.01}, missing={"savings": 0.0})
+    model = ProjectedClassifier(lambda people: (people["age"] > 40).astype(float), metric=metric)
+    assert len(ineffective(metric, model)[0]) == 1

@@ -89,7 +89,9 @@ def test_pairs_that_were_not_in_the_program_are_within_the_distance(unit, monkey
 
 def test_a_search_that_finds_nothing_new_ends_in_an_error(monkeypatch):
     """Outputs that are never within the distance: pairs are asked for until all are known, and no longer."""
-    monkeypatch.setattr(transport, "cheapest_transport", lambda pairs, prices, amount, n, h: (np.arange(len(h)) < n) * 1.0)
+    monkeypatch.setattr(
+        transport, "cheapest_transport", lambda pairs, prices, amount, n, h: (np.arange(len(h)) < n) * 1.0
+    )
     rng = np.random.default_rng(0)
     X, mass = rng.normal(size=(60, 2)), rng.choice([-1.0, 1.0], size=60)
     with pytest.raises(UnsolvedError, match="did not converge"):

@@ -157,7 +157,7 @@ def test_an_additive_model_brings_its_shapes_and_reasons():
     model = AdditiveClassifier(METRIC, penalty=0.01).fit(X, y)
     data = build_report(model, X, y, outcome="no")
     assert {panel.column for panel in data.panels} == {"income", "age", "region"}
-    rows = model.reasons(X, n=3, outcome="no").iloc[0]
+    rows = model.reasons(X, n=3).drop(columns="outcome").iloc[0]
     assert [f"{reason} against the average person" for reason in data.reasons[0]] == [r for r in rows if r]
     page = render(data)
     assert page.count('<figure class="shape">') == 3

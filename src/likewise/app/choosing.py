@@ -104,10 +104,10 @@ def price(X: Any, y: Any, metric: Any, by: str, scales: tuple[float, ...], **sha
 
 
 def _write(say: Say, table: pd.DataFrame, out: Path | None) -> None:
-    from likewise._writing import atomic_write
+    from likewise._writing import atomic_write, write_csv
 
     say.facts["table"] = table.reset_index().astype(object).where(table.reset_index().notna(), None).to_dict("records")
     if out is not None:
         with atomic_write(out) as temporary:
-            table.to_csv(temporary)
+            write_csv(table, temporary)
         say(f"\nWrote {out}", table_file=str(out))

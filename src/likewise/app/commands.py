@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,7 +19,7 @@ from likewise.app.held_out import PLAIN, PROMISED, hold_out, measure_models
 from likewise.app.metric_files import read_metric
 from likewise.app.tables import Dialect, Note, date_columns, named, no_note, read_table, tidy
 from likewise.errors import FileError, InvalidInputError, UnprovableError
-from likewise.guarantees.promise import VacuousGuaranteeWarning
+from likewise.guarantees.vacuity import said_once
 from likewise.metrics.tabular import TableMetric
 from likewise.models.pipelines import MODELS, categorical_columns, table_model
 from likewise.reveal.estimated import estimate_minimal_metric
@@ -306,8 +305,7 @@ def learn_and_measure(estimator: Any, plain: Any, data: Learnable, *, share: flo
     if parts is not None:
         learn, measure = parts
         models = {PROMISED: clone(estimator), PLAIN: clone(plain)}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", VacuousGuaranteeWarning)  # it is said once, of the model that is saved
+        with said_once():
             for model in models.values():
                 model.fit(X.iloc[learn], y[learn])
         scores = measure_models(models, X.iloc[measure], y[measure], y[learn], classify=data.classify)

@@ -97,8 +97,8 @@ def _say_reasons(say: Any, model: Any, people: pd.DataFrame) -> None:
         return
     approved = model.predict_proba(people)[:, list(model.classes_).index("approved")]
     lowest = people.iloc[np.argsort(approved, kind="stable")[:3]]
-    say("\n8. What lowers the chances of the three people with the lowest scores most, against the average person:")
-    for name, row in model.reasons(lowest, n=3, outcome="approved").iterrows():
+    say("\n8. What speaks most against the three people with the lowest scores, beside the average person:")
+    for name, row in model.reasons(lowest, n=3, outcome="denied").drop(columns="outcome").iterrows():
         reasons = (reason.removesuffix(" against the average person") for reason in row if reason)
         say(f"   application {name}: {'; '.join(reasons)}")
 

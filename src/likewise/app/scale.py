@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._writing import atomic_write
+from likewise._writing import atomic_write, write_csv
 from likewise.app.batches import Batches
 from likewise.app.files import model_from_bytes
 from likewise.app.tables import Dialect, Note, kind_of, no_note
@@ -352,7 +352,7 @@ def _join(parts: list[Path], total: int, target: Path) -> None:
         packed = target.name.lower().endswith(".gz")
         with gzip.open(temporary, "wb") if packed else open(temporary, "wb") as file:
             for i, part in enumerate(parts):
-                pd.read_parquet(part).to_csv(file, index=False, header=i == 0)
+                write_csv(pd.read_parquet(part), file, index=False, header=i == 0)
 
 
 @lru_cache(maxsize=1)

@@ -167,7 +167,7 @@ def audit(
 
     Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 1
     """
-    from likewise._writing import atomic_write
+    from likewise._writing import atomic_write, write_csv
     from likewise.app.files import check_free, load_model
     from likewise.app.large_tables import in_partitions
     from likewise.app.metric_files import read_metric
@@ -210,7 +210,7 @@ def audit(
         say.table(pairs.drop(columns=["n_pairs"]), "worst")
     if out is not None:
         with atomic_write(out) as temporary:
-            pairs.to_csv(temporary, index=False)
+            write_csv(pairs, temporary, index=False)
         say(f"\nWrote {out}", worst_file=str(out))
     say.finish()
     if max_excess is not None and found.n_violations:

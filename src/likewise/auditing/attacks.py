@@ -112,9 +112,9 @@ class Attack:
     def coverage(self) -> str:
         """What was tried, what was found, and what that does not say."""
         ways = "; ".join(f"{count:,} {_WORDS[name]}" for name, count in self.tried.items())
-        limit = f"outputs may differ by D, where D is {self.metric!r}"
+        limit = f"outputs may differ by D, where D is {self.metric.definition}"
         if self.guarantee is not None:
-            limit = f"the model's own promise at distance D (guarantee_.bound), where D is {self.metric!r}"
+            limit = f"the model's own promise at distance D (guarantee_.bound), where D is {self.metric.definition}"
         if self.n_violations:
             found = (
                 f"{self.n_violations:,} of these pairs exceed it, the worst by {self.excess_over_bound:.3g}: outputs "

@@ -149,7 +149,7 @@ def _heard(empty: list[str]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", VacuousGuaranteeWarning)
         yield
-    for one in caught:
+    for one in {(one.category, str(one.message)): one for one in caught}.values():  # each once, not once per fold
         if issubclass(one.category, VacuousGuaranteeWarning):
             empty.append(str(one.message))
         else:

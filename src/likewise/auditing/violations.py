@@ -111,7 +111,8 @@ class Audit:
             f"Searched: all {self.n_pairs:,} pairs of the {self.n_samples:,} rows of X "
             f"({self.n_distinct:,} distinct), exactly; {self.n_compared / distinct_pairs:.2%} of the pairs of distinct "
             "people were compared one by one, and bounds decided the others. "
-            f"Limit: outputs may differ by D + {self.tolerance:.3g}, where D is {self.metric!r}. Found: {found} "
+            f"Limit: outputs may differ by D + {self.tolerance:.3g}, where D is {self.metric.definition}. "
+            f"Found: {found} "
             "Not searched: people who are not in X, features that the metric leaves out, other answers that the "
             "model may give to the same people, and whether the metric is the right one."
         )

@@ -28,7 +28,7 @@ from likewise._typing import FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError, LikewiseError
 from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.promise import Guarantee
-from likewise.guarantees.vacuity import warn_if_vacuous
+from likewise.guarantees.vacuity import warn_if_ineffective, warn_if_vacuous
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import ArrayCoding, as_frame, labels_of
 from likewise.metrics.lp import WeightedLp
@@ -131,6 +131,7 @@ class Enforced(BaseEstimator, ABC):
             self.scorer_ = self.learn(people, y, weights, metric)
             self.coding_ = people.coding
             warn_if_vacuous(self.guarantee_, people)
+            warn_if_ineffective(metric, people)
         return self
 
     @property

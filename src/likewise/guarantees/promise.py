@@ -20,6 +20,10 @@ class VacuousGuaranteeWarning(UserWarning):
     """A promise that holds, and says nothing about most people; the message has the cure."""
 
 
+class IneffectiveWeightWarning(UserWarning):
+    """A column with a positive weight that no model within the metric may use; the message has the cure."""
+
+
 @dataclass(frozen=True, repr=False)
 class Guarantee:
     """What is promised about a model.
@@ -102,7 +106,7 @@ class Guarantee:
             unit = f"times {high - low:g}, the width of the output range"
         return (
             f"For two people x and x', the {what} differ by at most {self._size} {unit}, "
-            f"where D is {self.metric!r}; guarantee_.bound has the sharper curve. {self.basis}\n"
+            f"where D is {self.metric.definition}; guarantee_.bound has the sharper curve. {self.basis}\n"
             f"Covered: {covered}; and decide, whose outcomes have exactly the model's law, without error of sampling. "
             f"Level: {self.level}.\n"
             f"Not covered: {argmax}information that is not among the features, differences between groups, "

@@ -1,18 +1,22 @@
-"""A promise that says nothing must say so."""
+"""A promise that says nothing must say so, and so must a weight that nothing can be made of."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
-from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
+from likewise.guarantees.promise import Guarantee, IneffectiveWeightWarning, VacuousGuaranteeWarning
+from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
 
 _MOST_EPSILON = 0.5
 _MOST_FAR = 0.99
 _PAIRS = 2000
+_LEAST_REACH = 0.01  # share of a column's own range that its missing weight must leave
 
 
 def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
@@ -36,6 +40,44 @@ def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
             VacuousGuaranteeWarning,
             stacklevel=_outside(),
         )
+
+
+def warn_if_ineffective(metric: Metric, people: People) -> None:
+    """Warn of each column of numbers with a positive weight that the weight of a missing one leaves no use for.
+
+    Someone without the number is at distance m from everybody who has it, so by the triangle inequality two people who
+    have it may differ by at most ``2 m`` because of it, whatever its own weight is.
+    """
+    if not metric.has_weights:
+        return
+    weights = metric.weights_of(people.coding)
+    for i in np.flatnonzero(weights.is_number & weights.matters & ~np.isnan(weights.missing)).tolist():
+        known = people.rows[:, i][~np.isnan(people.rows[:, i])]
+        scale, missing, name = float(weights.scales[i]), float(weights.missing[i]), people.coding.names[i]
+        if len(known) and 2 * missing < _LEAST_REACH * scale * float(np.ptp(known)):
+            effect = (
+                f"two people may differ by at most {2 * missing:.3g} because of it, less than {_LEAST_REACH:.0%} of "
+                "what its weight allows over its range"
+                if missing
+                else "no model within the metric may use the column at all"
+            )
+            warnings.warn(
+                f"The metric gives {name!r} the weight {scale:.3g}, but a missing {name!r} only {missing:.3g}. "
+                f"Everyone is that close to somebody without the number, so by the triangle inequality {effect}. "
+                f"Raise the missing weight of {name!r} to at least half of weight times range ({scale / 2:.3g} times "
+                "the range of the column), or set the weight to 0.",
+                IneffectiveWeightWarning,
+                stacklevel=_outside(),
+            )
+
+
+@contextmanager
+def said_once() -> Iterator[None]:
+    """Fit models inside another one, or for a measurement, without what the model that is kept will say."""
+    with warnings.catch_warnings():
+        for kind in (VacuousGuaranteeWarning, IneffectiveWeightWarning):
+            warnings.simplefilter("ignore", kind)
+        yield
 
 
 def _outside() -> int:

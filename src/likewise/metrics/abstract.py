@@ -39,6 +39,11 @@ class Metric(ABC):
     takes_tables: bool
     has_weights: bool = True
 
+    @property
+    def definition(self) -> str:
+        """The distance with all of its columns, where `repr` leaves out some of many."""
+        return repr(self)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What the metric was made of, by the names of its parameters; `deep` is there for scikit-learn."""
         return {name: getattr(self, name) for name in signature(type(self)).parameters}

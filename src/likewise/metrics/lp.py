@@ -146,14 +146,27 @@ class WeightedLp(Metric):
         return hash((self.p, self.feature_names, self.weights.tobytes()))
 
     def __repr__(self) -> str:
+        return self._written(most=10)
+
+    @property
+    def definition(self) -> str:
+        """The distance with all of its columns, where `repr` leaves out some of many."""
+        return self._written(most=None)
+
+    def _written(self, most: int | None) -> str:
         names = self.feature_names
         parts = [
             f"{weight:.6g}" if names is None else f"{names[i]}={weight:.6g}" for i, weight in enumerate(self.weights)
         ]
-        if len(parts) > 10:
-            parts = [*parts[:8], f"... {len(parts) - 9} more ...", parts[-1]]
-        shown = ", ".join(parts)
+        shown = shortened(parts, most)
         return f"WeightedLp({f'[{shown}]' if names is None else shown}, p={self.p:g})"
+
+
+def shortened(parts: list[str], most: int | None) -> str:
+    """Parts in a row; of more than `most`, the first and the last."""
+    if most is not None and len(parts) > most:
+        parts = [*parts[: most - 2], f"... {len(parts) - most + 1} more ...", parts[-1]]
+    return ", ".join(parts)
 
 
 def check_exponent(p: float) -> float:

@@ -14,7 +14,7 @@ from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding, TableCoding, as_frame
 from likewise.metrics.distance import ColumnWeights
-from likewise.metrics.lp import WeightedLp
+from likewise.metrics.lp import WeightedLp, shortened
 from likewise.metrics.units import Unit
 
 
@@ -198,8 +198,16 @@ class TableMetric(Metric):
         self.__init__(**state)  # type: ignore[misc]
 
     def __repr__(self) -> str:
-        weights, mismatch = _shown(self.numeric), _shown(self.categorical)
-        absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]})
+        return self._written(most=10)
+
+    @property
+    def definition(self) -> str:
+        """The distance with all of its columns, where `repr` leaves out some of many."""
+        return self._written(most=None)
+
+    def _written(self, most: int | None) -> str:
+        weights, mismatch = _shown(self.numeric, most), _shown(self.categorical, most)
+        absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]}, most)
         named = (("numeric", weights), ("mismatch", mismatch), ("missing", absent))
         return f"TableMetric({'; '.join(f'{name}: {part}' for name, part in named if part)}; p={self.p:g})"
 
@@ -226,10 +234,9 @@ class TableMetric(Metric):
         return super()._both(a[matters], b[matters])
 
 
-def _shown(weights: Mapping[Any, float]) -> str:
-    """Weights by name; of many, the first and the last."""
-    parts = [f"{name}={weight:.6g}" for name, weight in weights.items()]
-    return ", ".join(parts if len(parts) <= 10 else [*parts[:8], f"... {len(parts) - 9} more ...", parts[-1]])
+def _shown(weights: Mapping[Any, float], most: int | None = 10) -> str:
+    """Weights by name; of more than `most`, the first and the last."""
+    return shortened([f"{name}={weight:.6g}" for name, weight in weights.items()], most)
 
 
 def _amount(size: float, unit: str) -> str:

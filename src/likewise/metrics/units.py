@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 _SIGNS = ("$", "€", "£")
 _SHARES = ("ratio", "share", "fraction")
+_COUNTED = ("step", "year", "month", "week", "day", "hour", "point")
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Unit:
     ('$42,500 per year', '80%', '2004')
     >>> Unit.of("ratio").difference("2.3"), Unit.of("% of income").difference("0.9"), Unit.of("years").difference("5")
     ('2.3 percentage points', '0.9 percentage points of income', '5 years')
+    >>> Unit.of("step").difference("0.333"), Unit.of("step").difference("1")
+    ('0.333 steps', '1 step')
     """
 
     factor: float
@@ -46,7 +49,7 @@ class Unit:
             return cls(100.0, "", "%", " percentage points")
         if unit.startswith("%"):
             return cls(1.0, "", f"%{_spaced(unit[1:])}", f" percentage points{_spaced(unit[1:])}")
-        return cls(1.0, "", _spaced(unit), _spaced(unit))
+        return cls(1.0, "", _spaced(unit), _spaced(f"{unit}s" if unit in _COUNTED else unit))
 
     def written(self, value: float) -> str:
         """A value of the column."""
@@ -57,7 +60,9 @@ class Unit:
 
     def difference(self, size: str) -> str:
         """A difference, as a number that is multiplied by the factor and written already."""
-        after = self.difference_suffix.replace("points", "point", 1) if size == "1" else self.difference_suffix
+        after = self.difference_suffix
+        if size == "1":
+            after = self.suffix if self.suffix.strip() in _COUNTED else after.replace("points", "point", 1)
         return f"{self.prefix}{size}{after}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,8 @@ from likewise.enforce.additive.panels import panels_of
 from likewise.enforce.additive.reading import Readable
 from likewise.enforce.base import Enforced
 from likewise.errors import InvalidInputError
-from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
+from likewise.guarantees.promise import Guarantee
+from likewise.guarantees.vacuity import said_once
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import as_frame, without_sparse
 from likewise.metrics.people import People, spread
@@ -102,8 +102,7 @@ def build_report(
     learned = np.arange(len(table)) if comparison is not None else spread(len(table), _LEARNED)
     missed = absent if _wraps_another(model) else []
     costing: Any = {"comparison": comparison, "prices": prices, "cv": cv, "verbose": verbose}
-    with warnings.catch_warnings():  # the loosest of these promises may well be empty
-        warnings.simplefilter("ignore", VacuousGuaranteeWarning)
+    with said_once():  # the loosest of these promises may well be empty
         cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], **costing)
     people = metric.people(table.iloc[spread(len(table), _searchable(guarantee.n_draws))])
     plain, what = (None, "") if missed else _without_promise(model, table.iloc[learned], labels[learned], cost)
@@ -128,7 +127,7 @@ def build_report(
         groups=_groups(table.iloc[learned], labels[learned], metric, cost, classes, shown),
         groups_of="" if cost is None else f"{_n_measured(cost):,} people, each held out once",
         panels=tuple(panels_of(model, favourable)) if isinstance(model, Readable) else (),
-        reasons=_reasons(model, people, favourable),
+        reasons=_reasons(model, people),
         reach=measure_reach(metric, table) if len(table) > 1 else None,
         kind=_kind(model),
         plain=what,
@@ -220,11 +219,11 @@ def _n_measured(cost: Cost) -> int:
     return int((~np.isnan(cost.comparison.showings[cost.own].losses)).sum())
 
 
-def _reasons(model: Any, people: People, favourable: Any) -> tuple[tuple[str, ...], ...]:
-    """What lowers the score of each person, where the model can say so."""
+def _reasons(model: Any, people: People) -> tuple[tuple[str, ...], ...]:
+    """What speaks for the outcome that is more likely for each person than on average, where the model can say so."""
     if not isinstance(model, Readable):
         return ()
-    found = model.reasons(people.table, n=_REASONS, outcome=favourable)
+    found = model.reasons(people.table, n=_REASONS).drop(columns="outcome")
     return tuple(
         tuple(reason.removesuffix(" against the average person") for reason in row if reason)
         for row in found.to_numpy().tolist()

@@ -139,7 +139,7 @@ class ReportData:
     panels : tuple of Panel
         The shapes of a scorecard.
     reasons : tuple of tuples of str
-        For each of the `people`, what lowers the score most.
+        For each of the `people`, what speaks most for the outcome that is more likely for them than on average.
     reach : Reach, optional
         How many pairs the metric says something about.
     kind : str

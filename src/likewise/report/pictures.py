@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -156,7 +156,7 @@ def shapes(panels: Sequence[Panel], units: Any, first: int) -> dict[str, Any]:
     """
     ordered = sorted(panels, key=lambda panel: -float(np.ptp(panel.points)))
     ordered = [p for some in (ordered[:first], ordered[first:]) for p in sorted(some, key=lambda p: p.knots is None)]
-    low, high = height([replace(panel, missing=None, points=_in_sight(panel)) for panel in panels])
+    low, high = height(list(panels))
 
     def y(value: float) -> float:
         inside = min(max(value, low - (high - low)), high + (high - low))  # what is far outside is cut anyway
@@ -176,16 +176,23 @@ def shapes(panels: Sequence[Panel], units: Any, first: int) -> dict[str, Any]:
     }
 
 
-def _in_sight(panel: Panel) -> FloatArray:
-    """Points between the ends that are drawn."""
-    if panel.knots is None:
-        return panel.points
-    first, last = panel.ends
-    return np.asarray(np.interp([first, *panel.knots.clip(first, last), last], panel.knots, panel.points))
-
-
 def _signed(tick: float) -> str:
     return "0" if abs(tick) < 1e-12 else f"{tick:+.4g}".replace("-", "\N{MINUS SIGN}")
+
+
+def round_ends(first: float, last: float) -> tuple[float, float]:
+    """Ends of an axis without digits that nobody could see: to a two-hundredth of its width at most.
+
+    Examples
+    --------
+    >>> round_ends(2003.0, 2009.0), round_ends(0.12345, 98.7654), round_ends(7.0, 7.0)
+    ((2003.0, 2009.0), (0.1, 98.8), (7.0, 7.0))
+    """
+    width = last - first
+    if not 0 < width < math.inf:
+        return first, last
+    digits = 2 - math.floor(math.log10(width))
+    return round(first, digits), round(last, digits)
 
 
 def _drawn_numbers(panel: Panel, y: Callable[[float], float], unit: str) -> dict[str, Any]:
@@ -204,14 +211,13 @@ def _drawn_numbers(panel: Panel, y: Callable[[float], float], unit: str) -> dict
     if panel.levels:
         names = [panel.levels[int(first)], panel.levels[int(last)]]
     else:
-        names = [Unit.of("%" if unit.startswith("%") else unit).written(float(f"{end:.3g}")) for end in (first, last)]
+        names = [Unit.of("%" if unit.startswith("%") else unit).written(end) for end in round_ends(first, last)]
     return {
         "fan": f"M{'L'.join(upper)}L{'L'.join(reversed(lower))}z",
         "line": "M" + "L".join(line),
         "held": held,
         "ends": names,
-        # Beyond the picture it stands at its edge, and the words say where it is.
-        "missing": (min(max(y(panel.missing), 0.0), PANEL_HEIGHT), panel.missing) if panel.missing else None,
+        "missing": None if panel.missing is None else (y(panel.missing), panel.missing),
         "levels": (),
         "unit": unit if unit.startswith("%") and len(unit) > 1 else "",
     }

@@ -95,24 +95,114 @@ def test_points_of_several_classes_are_logits(others):
     assert model.scorecard(outcome=2)["points"].iloc[0] == model.scorer_.model.shapes[0].values[2, 0]
 
 
-def test_reasons_name_what_lowers_the_score_most_in_order(model, others):
-    reasons, points = model.reasons(others, n=3), model.explain(others).drop(columns=["intercept", "log-odds"])
-    person = points.iloc[0]
-    lowering = person[person < 0].sort_values(kind="stable")
-    for k, name in enumerate(lowering.index[:3], 1):
-        text = reasons.iloc[0][f"reason {k}"]
+def test_reasons_name_what_speaks_for_an_outcome_in_order(model, others):
+    for outcome in (0, 1):
+        reasons = model.reasons(others, n=3, outcome=outcome)
+        points = model.explain(others, outcome=outcome).drop(columns=["intercept", "log-odds"])
+        assert list(reasons.columns) == ["outcome", "reason 1", "reason 2", "reason 3"]
+        assert list(reasons.index) == list(others.index)
+        assert (reasons["outcome"] == outcome).all()
+        for place in range(20):
+            raising = points.iloc[place][points.iloc[place] > 0].sort_values(ascending=False, kind="stable")[:3]
+            texts = [reasons.iloc[place][f"reason {k}"] for k in (1, 2, 3)]
+            assert [text for text in texts if text] == texts[: len(raising)]  # nothing is made up
+            for text, (name, size) in zip(texts, raising.items(), strict=False):
+                assert text.startswith(f"{name} is ")
+                assert text.endswith(f": {size:+.2f} log-odds of {outcome} against the average person")
+
+
+def test_without_an_outcome_that_is_explained_which_is_likelier_than_for_the_average_person(model, others):
+    """Of the riskiest person, what speaks against them; of the safest, what speaks for them."""
+    chosen, h = model.reasons(others)["outcome"], model.predict_proba(others)
+    average = 1 / (1 + np.exp(-model.scorer_.model.intercepts[0]))
+    assert (chosen == np.where(h[:, 1] >= average, 1, 0)).all()
+    assert set(chosen) == {0, 1}
+    riskiest = others.iloc[[int(h[:, 1].argmin())]]
+    (outcome, first), points = model.reasons(riskiest, n=1).iloc[0], model.explain(riskiest).iloc[0, 1:-1]
+    assert outcome == 0
+    assert first.startswith(f"{points.idxmin()} is ")
+    assert "+" in first
+    assert "log-odds of 0" in first
+
+
+def test_of_several_classes_the_one_with_the_largest_gain_is_explained(others):
+    X, y = people()
+    labels = np.array(["low", "middle", "high"])[y + (X["age"] > 50)]
+    model = AdditiveClassifier(METRIC, penalty=1e-2).fit(X, labels)
+    found, h = model.reasons(others, n=2), model.predict_proba(others)
+    average = np.exp(model.scorer_.model.intercepts) / np.exp(model.scorer_.model.intercepts).sum()
+    assert (found["outcome"] == model.classes_[np.argmax(h / average, axis=1)]).all()
+    assert set(found["outcome"]) == {"low", "middle", "high"}
+    for label in model.classes_.tolist():
+        chosen = model.reasons(others, n=1, outcome=label)
+        points = model.explain(others, outcome=label).drop(columns=["intercept", "logit"])
+        best = points.idxmax(axis=1)
+        assert all(t.startswith(f"{c} is ") for t, c in zip(chosen["reason 1"], best, strict=True) if t)
+        assert all(f"logit of {label!r}" in text for text in chosen["reason 1"] if text)
+
+
+def test_reasons_of_a_prediction_say_higher_or_lower(others):
+    X, y = people()
+    model = AdditiveRegressor(METRIC, penalty=1e-3).fit(X, 10.0 * y + X["income"])
+    found, table = model.reasons(others, n=1), model.explain(others)
+    points = table.drop(columns=["intercept", "prediction"])
+    higher = table["prediction"] >= model.scorer_.model.intercepts[0]
+    assert (found["outcome"] == np.where(higher, "higher", "lower")).all()
+    for outcome, pick, sign in (("higher", "idxmax", "+"), ("lower", "idxmin", "-")):
+        text = model.reasons(others, n=1, outcome=outcome).iloc[0]["reason 1"]
+        name = getattr(points.iloc[0], pick)()
         assert text.startswith(f"{name} is ")
-        assert f"{lowering[name]:+.2f} log-odds against the average person" in text
-    best = model.reasons(others, n=6).iloc[int(points.min(axis=1).argmax())]
-    assert (best == "").any()  # where less than n columns lower a score, nothing is made up
+        assert text.endswith(f": {points.iloc[0][name]:+.2f} against the average person")
+        assert text.split(": ")[1].startswith(sign)
+    with pytest.raises(ValueError, match="outcome must be 'higher', 'lower' or None for regression"):
+        model.reasons(others, outcome=1)
 
 
 def test_reasons_say_units_missing_numbers_and_unseen_categories(model):
     X = people()[0].head(1).assign(income=1.0, debt=np.nan, region="abroad")
-    words = " ".join(model.reasons(X, n=6).iloc[0])
+    words = " ".join(model.reasons(X, n=6, outcome=0).iloc[0].astype(str))
     assert "income is $1,000:" in words
     assert "debt is not known:" in words
     assert "region is of a kind that the model has not seen:" not in words or "abroad" not in words
+
+
+def test_allowed_from_a_missing_number_is_what_its_weight_allows():
+    """4 times the missing weight in log-odds; the width of the range times it for regression."""
+    X, y = people()
+    for metric, weight in ((METRIC, 0.2), (METRIC.with_params(missing={"debt": 0.05}), 0.05)):
+        for model, unit in (
+            (AdditiveClassifier(metric, penalty=1e-4).fit(X, y), 4.0),
+            (AdditiveRegressor(metric, penalty=1e-4, output_range=(0, 50)).fit(X, 10.0 * y), 50.0),
+        ):
+            card = model.scorecard()
+            debt = card[card["column"] == "debt"]
+            assert debt[debt["range"] == "missing"]["allowed"].tolist() == [pytest.approx(unit * weight)]
+            assert (debt[debt["range"] != "missing"]["allowed"] <= 2 * unit * weight + 1e-12).all()
+            region = card[card["column"] == "region"]
+            np.testing.assert_allclose(region["allowed"], unit * 0.1)
+            income = card[card["column"] == "income"]
+            widths = [float(b) - float(a) for a, b in income["range"].str.split(" to ")]
+            np.testing.assert_allclose(income["allowed"], unit * 0.02 * np.array(widths), rtol=1e-4)
+
+
+def test_a_missing_weight_that_holds_a_column_back_is_said():
+    X, y = people()
+    strict = METRIC.with_params(missing={"debt": 0.01})
+    card = AdditiveClassifier(strict, penalty=1e-4).fit(X, y).scorecard()
+    missing = card[(card["column"] == "debt") & (card["range"] == "missing")]
+    assert missing["binds"].tolist() == [True]
+    assert card._repr_html_().count("held back by missing weight") == 1
+    loose = AdditiveClassifier(METRIC.with_params(missing={"debt": 1.0}), penalty=1e-4).fit(X, y).scorecard()
+    assert not loose[(loose["column"] == "debt") & (loose["range"] == "missing")]["binds"].any()
+    assert "held back by missing weight" not in loose._repr_html_()
+
+
+def test_ranges_of_large_numbers_are_told_apart():
+    X = pd.DataFrame({"when": 1e9 + np.arange(60.0)})
+    model = AdditiveClassifier(WeightedLp({"when": 0.01}), penalty=1e-3, max_knots=4).fit(X, np.arange(60) // 30)
+    ranges = model.scorecard()["range"]
+    assert ranges.iloc[0].startswith("1000000000 to ")
+    assert ranges.iloc[-1].endswith(" to 1000000059")
 
 
 @pytest.mark.parametrize("database", ["duckdb", "sqlite"])
@@ -196,10 +286,81 @@ def test_json_holds_the_whole_model(model, others, tmp_path):
             points = np.interp(numbers, entry["knots"], entry["points"])
             total += points if entry["missing"] is None else np.where(column.isna(), entry["missing"], points)
         else:
-            known = dict(zip(entry["categories"], entry["points"], strict=True))
-            total += [known.get(None if pd.isna(v) else str(v), entry["unseen"]) for v in column.astype(object)]
+            known = {level["value"]: level["points"] for level in entry["categories"]}
+            total += [known.get(None if pd.isna(v) else v, entry["unseen"]) for v in column.astype(object)]
     np.testing.assert_allclose(1 / (1 + np.exp(-total)), model.predict_proba(others)[:, 1], rtol=0, atol=1e-12)
     assert card["promise"] == model.guarantee_.statement
+    assert card["outcome"] == 1
+    other = json.loads(model.to_json(outcome=0))
+    assert other["outcome"] == 0
+    assert other["intercept"] == -card["intercept"]
+    for one, opposite in zip(card["columns"], other["columns"], strict=True):
+        if "knots" in one:
+            assert opposite["points"] == [-p for p in one["points"]]
+            assert opposite["missing"] == (None if one["missing"] is None else -one["missing"])
+        else:
+            assert [level["points"] for level in opposite["categories"]] == [-c["points"] for c in one["categories"]]
+            assert opposite["unseen"] == -one["unseen"]
+
+
+def test_json_of_several_classes_has_the_points_of_the_class_asked_for(others):
+    X, y = people()
+    model = AdditiveClassifier(METRIC, penalty=1e-2).fit(X, y + (X["age"] > 50))
+    for k in (0, 1, 2):
+        card = json.loads(model.to_json(outcome=k))
+        assert card["outcome"] == k
+        assert card["intercept"] == model.scorer_.model.intercepts[k]
+        assert card["columns"][0]["points"] == model.scorer_.model.shapes[0].values[k].tolist()
+
+
+def test_json_and_explanations_tell_all_categories_apart_that_the_model_does():
+    """1 and "1" are two categories, or one that both belong to: the JSON says what the model does."""
+    values = np.empty(90, dtype=object)
+    values[:] = [1, "1", True, None, 2.5, "b"] * 15
+    X = pd.DataFrame({"code": pd.Series(values, dtype=object)})
+    model = AdditiveClassifier(TableMetric({}, {"code": 0.5}), penalty=0.1).fit(X, np.arange(90) % 5 % 2)
+    entry = json.loads(model.to_json())["columns"][0]
+    listed = [(type(level["value"]).__name__, level["value"]) for level in entry["categories"]]
+    assert len(set(listed)) == len(listed) == model.scorer_.model.shapes[0].values.shape[1]
+    points = [level["points"] for level in entry["categories"]]
+    assert set(points) == set(model.explain(X)["code"])
+
+
+def test_categories_that_json_has_no_form_for_keep_their_type():
+    values = np.empty(60, dtype=object)
+    values[:] = [Decimal("1.5"), Decimal(2)] * 30
+    X = pd.DataFrame({"code": pd.Series(values, dtype=object)})
+    model = AdditiveClassifier(TableMetric({}, {"code": 0.5}), penalty=0.1).fit(X, np.arange(60) % 2)
+    levels = json.loads(model.to_json())["columns"][0]["categories"]
+    assert {level["value"] for level in levels} == {"1.5", "2"}
+
+
+@pytest.mark.parametrize("kind", ["number", "code", "refused"])
+def test_duckdb_takes_nan_for_missing(kind):
+    duckdb = pytest.importorskip("duckdb")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200) if kind != "code" else rng.integers(0, 3, 200).astype(float)
+    y = (x > 0.5).astype(int)
+    x[::10] = np.nan
+    y[::10] = np.arange(20) % 10 == 0
+    X = pd.DataFrame({"x": x})
+    metric = TableMetric({"x": 0.5}, missing={"x": 0.5}) if kind == "number" else TableMetric({}, {"x": 0.5})
+    if kind == "refused":
+        X, y, metric = X.dropna(), y[~np.isnan(x)], TableMetric({"x": 0.5})
+    model = AdditiveClassifier(metric, penalty=1e-3).fit(X, y)
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE people (place INTEGER, x DOUBLE)")
+        rows = [[0, float("nan")], [1, None], *([2 + i, v] for i, v in enumerate([-9.0, 0.0, 1.0, 2.0, 9.0]))]
+        connection.executemany("INSERT INTO people VALUES (?, ?)", rows)
+        assert connection.execute("SELECT COUNT(*) FROM people WHERE x IS NULL").fetchone() == (1,)  # NaN is none
+        found = [v for (v,) in connection.execute(f"SELECT {model.to_sql()} FROM people ORDER BY place").fetchall()]
+    if kind == "refused":
+        assert found[:2] == [None, None]
+        assert None not in found[2:]
+        return
+    expected = model.predict_proba(pd.DataFrame({"x": [row[1] for row in rows]}, dtype=float))[:, 1]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert abs(found[0] - found[-1]) > 0.01  # the control: a missing number is not the largest
 
 
 def test_csv_is_the_scorecard(model, tmp_path):
@@ -207,6 +368,18 @@ def test_csv_is_the_scorecard(model, tmp_path):
     pd.testing.assert_frame_equal(
         pd.read_csv(tmp_path / "card.csv"), model.scorecard(), check_dtype=False, check_frame_type=False
     )
+
+
+def test_a_spreadsheet_takes_no_category_for_a_formula(tmp_path):
+    values = ["=HYPERLINK(1)", "+1+1", "-2+3", "@SUM(A1)", "plain", "-5"] * 10
+    X = pd.DataFrame({"=code": values, "x": np.linspace(-3, -1, 60)})
+    model = AdditiveClassifier(TableMetric({"x": 0.1}, {"=code": 0.5}), penalty=0.1).fit(X, np.arange(60) % 2)
+    model.to_csv(tmp_path / "card.csv")
+    text = pd.read_csv(tmp_path / "card.csv", dtype=str)
+    assert {"'=HYPERLINK(1)", "'+1+1", "'-2+3", "'@SUM(A1)", "plain", "-5"} <= set(text["range"])
+    assert set(text["column"]) == {"'=code", "x"}
+    assert text["range"].str.startswith("-3 to ").any()  # a range of numbers is no formula
+    pd.testing.assert_series_equal(text["points"].astype(float), model.scorecard()["points"])
 
 
 def test_display_draws_each_column_that_matters(model):
@@ -236,7 +409,7 @@ def test_arrays_have_scorecards_too():
     assert set(model.scorecard()["column"]) == {"feature 0", "feature 1"}
     table = model.explain(X)
     np.testing.assert_array_equal(np.clip(table["prediction"], *model.output_range_), model.predict(X))
-    assert model.reasons(X, n=1).iloc[int(X[:, 1].argmin()), 0].startswith("feature 1 is -")
+    assert model.reasons(X, n=1).iloc[int(X[:, 1].argmin())]["reason 1"].startswith("feature 1 is -")
 
 
 def test_bad_questions_are_refused(model, others):

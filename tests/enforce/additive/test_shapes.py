@@ -1,6 +1,7 @@
 """Finished shapes: on a grid, within limits, whatever came in."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -182,8 +183,8 @@ def exactly_used(model, weights, unit):
                 most = max(most, share(max(levels) - min(levels), scale))
                 continue
             knots = [Fraction(k) for k in shape.knots]
-            rises = [abs(b - a) for a, b in zip(values, values[1:], strict=False)]
-            gaps = [b - a for a, b in zip(knots, knots[1:], strict=False)]
+            rises = [abs(b - a) for a, b in pairwise(values)]
+            gaps = [b - a for a, b in pairwise(knots)]
             slopes.append(max((share(r, scale * g) for r, g in zip(rises, gaps, strict=True)), default=Fraction(0)))
             if other is not None:
                 limit = Fraction(unit) * Fraction(weights.missing[shape.column])

@@ -17,6 +17,8 @@ from likewise.metrics.coding import Coding
 COLUMNS = ["column", "range", "points", "points at end", "allowed", "binds"]
 _NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it
 _FLAT = 1e-6  # and one that counts as nothing
+_UNSEEN = 0.05  # of a gap between knots: what rounding may move one by
+_MISSING, _OTHER = "missing", "any other"
 
 
 class Scorecard(pd.DataFrame):
@@ -28,15 +30,18 @@ class Scorecard(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         rows, before = [], object()
+        categories = set(self.loc[self["range"] == _OTHER, "column"])
         for row in self.itertuples(index=False):
             name, span, start, end, allowed, binds = row
             points = f"{start:+.2f}" if start == end else f"{start:+.2f} to {end:+.2f}"
-            held = "held back" if binds else ""
+            by = " by missing weight" if span == _MISSING and name not in categories else ""
+            held = f"held back{by}" if binds else ""
             rows.append(("" if name == before else str(name), str(span), points, f"{allowed:.2f}", held))
             before = name
         note = (
             "Points add up to the score. Allowed is the largest change of points that the metric allows over a range, "
-            "or between two categories; where the model uses it up, the metric holds it back."
+            "between two categories, or from a missing number to any other; where the model uses it up, the metric "
+            "holds it back."
         )
         head = ["column", "range", "points", "allowed", ""]
         return panel("Scorecard", grid(head, rows, left=2), words(note, quiet=True))
@@ -59,11 +64,18 @@ def level_names(coding: Coding, column: int) -> list[Any] | None:
 
 
 def allowed_rises(scorer: AdditiveScorer, coding: Coding, shape: Shape, function: int) -> FloatArray:
-    """Largest rise over each gap between knots that a function may have, by its budget."""
+    """Largest rise over each gap between knots that a function may have, by its budget and by the missing weight."""
     assert shape.knots is not None
     weights = scorer.guarantee.metric.weights_of(coding)
     scale = scorer.unit * weights.scales[shape.column] * scorer.budgets[function, shape.column]
-    return np.asarray(scale * np.diff(shape.knots))
+    return np.asarray(np.minimum(scale * np.diff(shape.knots), allowed_range(scorer, coding, shape)))
+
+
+def allowed_range(scorer: AdditiveScorer, coding: Coding, shape: Shape) -> float:
+    """Most that points of two numbers may differ: twice what is allowed from a missing one, which both are close to."""
+    if shape.other is None:
+        return np.inf
+    return 2 * scorer.unit * float(scorer.guarantee.metric.weights_of(coding).missing[shape.column])
 
 
 def _rows(scorer: AdditiveScorer, coding: Coding, shape: Shape, signs: FloatArray) -> Iterator[tuple[Any, ...]]:
@@ -76,27 +88,27 @@ def _rows(scorer: AdditiveScorer, coding: Coding, shape: Shape, signs: FloatArra
         full = np.ptp(points) >= _NEARLY * allowed
         at_end = (points == points.max()) | (points == points.min())
         for level, value, end in zip(levels, points.tolist(), at_end, strict=True):
-            yield name, "missing" if level is None else str(level), value, value, allowed, bool(full and end)
+            yield name, _MISSING if level is None else str(level), value, value, allowed, bool(full and end)
         other = float(signs @ shape.other)
-        yield name, "any other", other, other, allowed, False
+        yield name, _OTHER, other, other, allowed, False
         return
     rises = allowed_rises(scorer, coding, shape, int(np.argmax(np.abs(signs))))
+    most = allowed_range(scorer, coding, shape)
     binds = np.abs(np.diff(points)) >= _NEARLY * rises
     flat = np.abs(np.diff(points)) <= _FLAT * rises
+    names = _names(shape.knots, levels)
     for first, last in _runs(np.where(binds, np.sign(np.diff(points)), np.where(flat, 0.0, np.nan))):
-        ends = (_number(shape.knots[k], levels) for k in (first, last))
         yield (
             name,
-            " to ".join(ends),
+            f"{names[first]} to {names[last]}",
             float(points[first]),
             float(points[last]),
-            float(rises[first:last].sum()),
+            float(min(rises[first:last].sum(), most)),
             bool(binds[first]),
         )
     if shape.other is not None:
         value = float(signs @ shape.other)
-        allowed = scorer.unit * float(weights.missing[shape.column])
-        yield name, "missing", value, value, allowed, bool(np.abs(points - value).max() >= _NEARLY * allowed)
+        yield name, _MISSING, value, value, most / 2, bool(np.abs(points - value).max() >= _NEARLY * most / 2)
 
 
 def _runs(kinds: FloatArray) -> Iterator[tuple[int, int]]:
@@ -108,5 +120,12 @@ def _runs(kinds: FloatArray) -> Iterator[tuple[int, int]]:
             first = k
 
 
-def _number(value: float, levels: list[Any] | None) -> str:
-    return f"{value:.6g}" if levels is None else str(levels[int(value)])
+def _names(knots: FloatArray, levels: list[Any] | None) -> list[str]:
+    """Knots as people write them, with six digits, or as many as show the gaps between them."""
+    if levels is not None:
+        return [str(levels[int(knot)]) for knot in knots]
+    names = [f"{knot:.6g}" for knot in knots]
+    off = np.abs(np.array(names, dtype=np.float64) - knots).max()
+    if len(knots) < 2 or off <= _UNSEEN * np.diff(knots).min():
+        return names
+    return [f"{knot:.0f}" if knot == np.rint(knot) and abs(knot) < 1e15 else f"{knot:.15g}" for knot in knots]

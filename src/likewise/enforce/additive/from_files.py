@@ -19,7 +19,7 @@ from likewise.enforce.additive.on_disk import FiledObjective, Ground, write_bloc
 from likewise.enforce.additive.tuning import content_folds
 from likewise.enforce.base import all_or_nothing, check_outcomes
 from likewise.errors import InvalidInputError
-from likewise.guarantees.vacuity import warn_if_vacuous
+from likewise.guarantees.vacuity import warn_if_ineffective, warn_if_vacuous
 from likewise.metrics.coding import Coding
 from likewise.metrics.people import People, spread
 from likewise.pairs.interviews import columns_under
@@ -94,6 +94,7 @@ class FitsPartitions:
             model.scorer_, model.penalty_ = plan.complete(problem, wishes, output_range)
             model.coding_ = coding
             warn_if_vacuous(model.guarantee_, shown.take(spread(len(shown), _SHOWN)))
+            warn_if_ineffective(metric, shown)
         return self
 
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import BoolArray, FloatArray
-from likewise.enforce.additive.card import allowed_rises, level_names
+from likewise.enforce.additive.card import allowed_range, allowed_rises, level_names
 from likewise.enforce.additive.reading import Readable
 from likewise.enforce.additive.shapes import Shape
 from likewise.errors import InvalidTypeError
 
 _MOST_LEVELS = 12
 _NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it
+_TAIL = 0.02  # of a column's range of points: what a tail that is not drawn may move
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +49,19 @@ class Panel:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Of the knots to draw: a far tail beyond the outer quantiles is cut."""
+        """Of the knots to draw: a far tail beyond the outer quantiles is cut where points hardly move."""
         assert self.knots is not None
         first, last = float(self.knots[0]), float(self.knots[-1])
         if len(self.knots) < 8:
             return first, last
         inner_low, inner_high = float(self.knots[1]), float(self.knots[-2])
-        width = inner_high - inner_low
-        return max(first, inner_low - 0.5 * width), min(last, inner_high + 0.5 * width)
+        width, little = inner_high - inner_low, _TAIL * float(np.ptp(self.points))
+        low, high = max(first, inner_low - 0.5 * width), min(last, inner_high + 0.5 * width)
+        at_low, at_high = np.interp([low, high], self.knots, self.points)
+        return (
+            low if abs(self.points[0] - at_low) <= little else first,
+            high if abs(self.points[-1] - at_high) <= little else last,
+        )
 
 
 def panels_of(model: Any, outcome: Any = None, most: int | None = None) -> list[Panel]:
@@ -82,15 +88,12 @@ def panels_of(model: Any, outcome: Any = None, most: int | None = None) -> list[
 
 
 def height(panels: list[Panel]) -> tuple[float, float]:
-    """Ends of the points to draw, the same for all: one column that towers above all others is cut."""
+    """Ends of the points to draw, the same for all: every point of every column, and 0, is in the picture."""
     values = [np.append(panel.points, [] if panel.missing is None else panel.missing) for panel in panels]
     if not values:
         return -1.0, 1.0
-    sizes = sorted(float(np.abs(line).max()) for line in values)
-    most = 2.0 * sizes[-2] if len(sizes) > 1 and sizes[-2] > 0 else sizes[-1]
-    low = max(-most, min(float(line.min()) for line in values))
-    high = min(most, max(float(line.max()) for line in values))
-    margin = 0.08 * max(high - low, 1e-9)
+    low, high = min(0.0, *(float(line.min()) for line in values)), max(0.0, *(float(line.max()) for line in values))
+    margin = 0.08 * ((high - low) or 1.0)
     return low - margin, high + margin
 
 
@@ -101,7 +104,7 @@ def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     # Knots stand at quantiles, so the middle one is where the middle of the people is.
     at = len(shape.knots) // 2
     reach = np.concatenate([[0.0], np.cumsum(rises)])
-    fan = np.abs(reach - reach[at])
+    fan = np.minimum(np.abs(reach - reach[at]), allowed_range(model._scorer(), model.coding_, shape))
     levels = level_names(model.coding_, shape.column)
     return Panel(
         str(model.coding_.names[shape.column]),

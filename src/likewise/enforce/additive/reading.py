@@ -12,7 +12,7 @@ import pandas as pd
 
 from likewise._rules import in_a_line
 from likewise._typing import FloatArray
-from likewise._writing import atomic_write
+from likewise._writing import atomic_write, write_csv
 from likewise.enforce.additive.card import card_of
 from likewise.enforce.additive.reasons import reasons_of
 from likewise.enforce.additive.scorers import AdditiveScorer
@@ -46,9 +46,10 @@ class Readable:
         -------
         DataFrame
             ``column``; ``range`` of numbers, or the category; ``points`` at the start of the range and ``points at
-            end``; ``allowed``, the largest change of points that the metric allows over this range, or between two
-            categories; and ``binds``, whether the model uses it up: there the metric holds it back. Outside the
-            ranges points stay what they are at the ends.
+            end``; ``allowed``, the largest change of points that the metric allows over this range, between two
+            categories, or from a missing number to any other; and ``binds``, whether the model uses it up: there the
+            metric holds it back. Where a ``missing`` number binds, its weight holds the whole column back. Outside
+            the ranges points stay what they are at the ends.
         """
         return card_of(self._scorer(), self.coding_, self._signs(outcome))
 
@@ -74,10 +75,10 @@ class Readable:
         return table
 
     def reasons(self, X: Any, n: int = 4, outcome: Any = None) -> pd.DataFrame:
-        """What lowers each person's score most, in words, as notices of adverse action need.
+        """What speaks most for each person's outcome, in words, as notices of adverse action need.
 
         The reference is the average person: points are centred, so that each column's mean over the people the model
-        has learned from is 0. Columns that lower the score are named in the order of how much they do.
+        has learned from is 0. Columns that raise the outcome are named in the order of how much they do.
 
         Parameters
         ----------
@@ -85,27 +86,53 @@ class Readable:
         n : int, default=4
             Reasons per person, at most.
         outcome : label of a class, optional
-            The favourable outcome; ``classes_[-1]`` if not given.
+            What is explained; for regression "higher" or "lower" than the average person. None explains, for each
+            person, the outcome that is more likely than for the average person; where there are several, the one whose
+            probability is the largest multiple of the average person's.
 
         Returns
         -------
         DataFrame
-            One row per person, columns ``reason 1`` to ``reason n``; empty text where fewer columns lower the score.
+            One row per person: ``outcome``, what is explained; and ``reason 1`` to ``reason n``, with empty text where
+            fewer columns raise it.
+
+        Examples
+        --------
+        >>> from likewise import AdditiveClassifier, WeightedLp
+        >>> people = pd.DataFrame({"debt": [1, 2, 3, 4]})
+        >>> model = AdditiveClassifier(WeightedLp({"debt": 0.1}), penalty=1.0).fit(people, list("ynyn"))
+        >>> model.reasons(people.head(1), n=1).iloc[0].tolist()
+        ['y', "debt is 1: +0.60 log-odds of 'y' against the average person"]
+        >>> model.reasons(people.head(1), n=1, outcome="n").iloc[0].tolist()
+        ['n', '']
         """
         people, scorer = self._people(X), self._scorer()  # type: ignore[attr-defined]
-        return reasons_of(scorer, people, self._signs(outcome), n, _index(people))
+        outcomes: list[Any] = ["lower", "higher"] if scorer.guarantee.output_range else self._labels()
+        if outcome is not None and scorer.guarantee.output_range and not _among(outcome, outcomes):
+            raise InvalidInputError(
+                f"outcome must be 'higher', 'lower' or None for regression; got {in_a_line(outcome)}."
+            )
+        if outcome is not None and not scorer.guarantee.output_range:
+            outcome = self._outcome(outcome)
+        chosen = None if outcome is None else outcomes.index(outcome)
+        return reasons_of(scorer, people, outcomes, chosen, n, _index(people))
 
     def to_csv(self, path: str | Path, outcome: Any = None) -> None:
-        """Write `scorecard` as a CSV file, with all digits."""
+        """Write `scorecard` as a CSV file, with all digits.
+
+        Text that a spreadsheet would take for a formula, such as a category ``=A1``, gets a single quote in front.
+        """
         card = self.scorecard(outcome)
         with atomic_write(path) as temporary:
-            card.to_csv(temporary, index=False)
+            write_csv(card, temporary, index=False)
 
     def to_json(self, path: str | Path | None = None, outcome: Any = None) -> str:
         """The whole model as JSON text, with all digits; also written to `path` if given.
 
         Points at knots (linear between them, constant outside), of categories, of missing numbers and unseen
-        categories; the link; and the promise in words.
+        categories; the link; and the promise in words. A category is ``{"value": ..., "points": ...}`` with its value
+        as it is, so that 1 and "1" are two; null is a missing one. What JSON has no form for is text, with its
+        ``"type"``.
         """
         scorer, signs = self._scorer(), self._signs(outcome)
         columns = []
@@ -117,15 +144,18 @@ class Readable:
             if shape.knots is not None:
                 entry |= {"knots": shape.knots.tolist(), "points": points, "missing": other}
                 if kind is not None and kind.categories is not None:
-                    entry["order"] = [str(level) for level in kind.categories]
+                    entry["order"] = [plain(level) for level in kind.categories]
             else:
-                levels = [*map(str, kind.levels), *([None] if kind.has_missing else [])]  # type: ignore[union-attr]
-                entry |= {"categories": levels, "points": points, "unseen": other}
+                levels = [*map(plain, kind.levels), *([{"value": None}] if kind.has_missing else [])]  # type: ignore[union-attr]
+                entry |= {
+                    "categories": [level | {"points": p} for level, p in zip(levels, points, strict=True)],
+                    "unseen": other,
+                }
             columns.append(entry)
         text = json.dumps(
             {
                 "model": type(self).__name__,
-                "outcome": None if scorer.guarantee.output_range else str(self._outcome(outcome)),
+                "outcome": None if scorer.guarantee.output_range else plain(self._outcome(outcome))["value"],
                 "link": scorer.link,
                 "output_range": scorer.guarantee.output_range,
                 "intercept": float(signs @ scorer.model.intercepts),
@@ -166,11 +196,7 @@ class Readable:
         labels = self._labels()
         if outcome is None:
             return labels[-1]
-        try:
-            known = outcome in labels
-        except (TypeError, ValueError):  # arrays, and what is neither equal nor different
-            known = False
-        if not known:
+        if not _among(outcome, labels):
             raise InvalidInputError(f"outcome must be one of the classes, {labels}; got {in_a_line(outcome)}.")
         return outcome
 
@@ -185,6 +211,28 @@ class Readable:
         if n_functions == 1:
             return np.array([2.0 * position - 1])
         return np.asarray(np.eye(n_functions)[position])
+
+
+def plain(level: Any) -> dict[str, Any]:
+    """A value as JSON has it, and the name of its type where it is written as text.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> plain(1), plain("1"), plain(Decimal("1.50"))
+    ({'value': 1}, {'value': '1'}, {'value': '1.50', 'type': 'Decimal'})
+    """
+    level = level.item() if isinstance(level, np.generic) else level
+    if isinstance(level, (bool, int, str)) or (isinstance(level, float) and np.isfinite(level)):
+        return {"value": level}
+    return {"value": str(level), "type": type(level).__name__}
+
+
+def _among(outcome: Any, outcomes: list[Any]) -> bool:
+    try:
+        return outcome in outcomes
+    except (TypeError, ValueError):  # arrays, and what is neither equal nor different
+        return False
 
 
 def _index(people: People) -> npt.NDArray[Any] | pd.Index[Any]:

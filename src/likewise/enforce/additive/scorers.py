@@ -139,12 +139,13 @@ class AdditiveScorer(Scorer):
 
 def promise(metric: Metric, link: ScoreLink, used: float, output_range: tuple[float, float] | None = None) -> Guarantee:
     """What follows from shapes that use at most a share of 1 of what the metric allows."""
+    share = "all" if used > 0.999 else f"{np.ceil(1000 * used) / 10:g}%"
     return Guarantee(
         metric,
         link.curve,
         "exact",
         f"It holds by construction, for all people, seen or not: the {link.score} is a sum of one function per column, "
-        f"and the steepest slopes and widest ranges of these use {used:.4g} of what the metric allows (at most 1; read "
-        f"off the stored numbers and rounded upwards, however they were found); {link.why}.",
+        f"and these use {share} of the slope the metric allows (and of the range it allows between categories), read "
+        f"off the stored numbers and rounded upwards; {link.why}.",
         output_range=output_range,
     )

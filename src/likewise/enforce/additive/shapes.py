@@ -212,7 +212,7 @@ def _up(size: FloatArray, step: float | None) -> FloatArray:
 
 def _running(first: FloatArray, rises: FloatArray) -> FloatArray:
     """Values from the first one and the rises; exact for multiples of a step."""
-    return first + np.concatenate([np.zeros_like(first), np.cumsum(rises, axis=1)], axis=1)
+    return np.asarray(first + np.concatenate([np.zeros_like(first), np.cumsum(rises, axis=1)], axis=1))
 
 
 def _rounded(shape: Shape, step: float) -> Shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -47,18 +48,26 @@ def _points(shape: Shape, coding: Coding, function: int) -> str:
     other = None if shape.other is None else _number(shape.other[function])
     cases = []
     if shape.knots is None:
-        tests = [f"{name} IS NULL" if level is None else f"{name} = {_literal(level)}" for level in levels or []]
+        numeric = any(_is_number(level) for level in levels or [])
+        tests = [
+            f"{name} = {_literal(level)}"
+            if level is not None
+            else f"{name} IS NULL OR NOT ({_is_known(name)})"
+            if numeric
+            else f"{name} IS NULL"
+            for level in levels or []
+        ]
         _check_told_apart(coding.names[shape.column], levels or [], tests)
         cases = [f"WHEN {test} THEN {_number(value)}" for test, value in zip(tests, values, strict=True)]
         return f"CASE {' '.join(cases)} ELSE {other} END"
-    if other is not None:
-        cases.append(f"WHEN {name} IS NULL THEN {other}")
     if levels is not None:  # ordered categories stand at whole numbers
         at = np.interp(np.arange(len(levels)), shape.knots, values)
-        cases += [f"WHEN {name} = {_literal(level)} THEN {_number(v)}" for level, v in zip(levels, at, strict=True)]
+        cases = [f"WHEN {name} = {_literal(level)} THEN {_number(v)}" for level, v in zip(levels, at, strict=True)]
+        cases += [] if other is None else [f"WHEN {name} IS NULL THEN {other}"]
         return f"CASE {' '.join(cases)} END"
-    cases += _segments(name, shape.knots, values)
-    return f"CASE {' '.join(cases)} END"
+    cases = _segments(name, shape.knots, values)
+    # What is no number, NULL or NaN, is missing; where that is refused, the score is NULL.
+    return f"CASE {' '.join(cases)}{'' if other is None else f' ELSE {other}'} END"
 
 
 def _segments(name: str, knots: FloatArray, values: FloatArray) -> list[str]:
@@ -67,8 +76,17 @@ def _segments(name: str, knots: FloatArray, values: FloatArray) -> list[str]:
         share = f"({name} - {_number(knots[k])}) / {_number(knots[k + 1] - knots[k])}"
         line = f"{_number(values[k])} + {_number(values[k + 1] - values[k])} * ({share})"
         cases.append(f"WHEN {name} < {_number(knots[k + 1])} THEN {line}")
-    # A number above all knots; a missing one stays NULL.
-    return [*cases, f"WHEN {name} >= {_number(knots[-1])} THEN {_number(values[-1])}"]
+    # A number above all knots. Databases differ on NaN: where it is not NULL, it may be above all numbers.
+    return [*cases, f"WHEN {name} >= {_number(knots[-1])} AND {_is_known(name)} THEN {_number(values[-1])}"]
+
+
+def _is_known(name: str) -> str:
+    """Whether a number is one; neither NULL nor NaN is, however a database orders NaN."""
+    return f"{name} <= {_number(sys.float_info.max)}"
+
+
+def _is_number(level: Any) -> bool:
+    return isinstance(level, (int, float, Decimal, np.number)) and not isinstance(level, (bool, np.bool_))
 
 
 def _cut(score: str, low: float, high: float) -> str:

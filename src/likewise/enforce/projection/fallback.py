@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any
 
@@ -13,7 +12,7 @@ from likewise._rules import in_a_line
 from likewise._typing import FloatArray
 from likewise.enforce.base import Enforced
 from likewise.errors import InvalidInputError, InvalidTypeError
-from likewise.guarantees.promise import VacuousGuaranteeWarning
+from likewise.guarantees.vacuity import said_once
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People
 
@@ -59,8 +58,7 @@ def fitted_base(
         model = base.with_metric(metric)
         if "output_range" in model.get_params():
             model.set_params(output_range=limits)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", VacuousGuaranteeWarning)  # the projected model will say it
+        with said_once():
             model = model.fit(people.table, y) if weights is None else model.fit(people.table, y, sample_weight=weights)
     else:
         raise InvalidTypeError(

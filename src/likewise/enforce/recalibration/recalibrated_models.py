@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -22,7 +21,8 @@ from likewise.enforce.wrapping import Wrapping, fit_weighted
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve, Loosened
-from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
+from likewise.guarantees.promise import Guarantee
+from likewise.guarantees.vacuity import said_once
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding
 from likewise.metrics.people import People
@@ -181,8 +181,7 @@ class RecalibratedClassifier(Wrapping, EnforcedClassifier):
                 "Only binary classification is supported. The type of the target is multiclass. (This is so for "
                 "method='isotonic'; method must be 'sigmoid' for more than two classes.)"
             )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", VacuousGuaranteeWarning)  # this model will say it
+        with said_once():
             inner, scores = self._scored(people, y, weights, metric)
         codes = np.searchsorted(self.classes_, y)
         counts = np.ones(len(y)) if weights is None else weights
