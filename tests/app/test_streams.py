@@ -108,3 +108,31 @@ def test_a_model_brings_its_metric(work):
     assert (
         "likewise audit loans.csv --model model.skops" in run(work, "score model.skops loans.csv --out hint.csv").stdout
     )
+
+
+def test_no_text_in_a_csv_file_is_a_formula_for_a_spreadsheet(work):
+    """Text ids and kept categories get a quote; numbers, also as text, and Parquet stay what they are."""
+    ids = ["=HYPERLINK(1)", "+x", "-x", "@x", "\tx", "plain", "-5"]
+    hostile = LOANS.head(7).assign(id=ids, change=[-1.5, -2, 3, 0, 1, 2, -7])
+    hostile.to_csv(work / "hostile.csv", index=False)
+    command = "score model.skops hostile.csv --id id --keep change --force --out"
+    for name in ("hostile_scores.csv", "hostile_scores.parquet"):
+        assert run(work, f"{command} {name}").exit_code == 0
+    scores, stored = pd.read_csv(work / "hostile_scores.csv"), pd.read_parquet(work / "hostile_scores.parquet")
+    assert stored["id"].tolist() == ids
+    assert scores["id"].tolist() == [*(f"'{name}" for name in ids[:5]), "plain", "-5"]
+    assert scores["change"].tolist() == hostile["change"].tolist()
+    assert scores["id"].str.removeprefix("'").tolist() == ids  # so they can be joined
+    done = run(work, "score model.skops hostile.csv --id id --out -")
+    assert "\n'=HYPERLINK(1)," in done.stdout
+
+
+def test_worst_pairs_and_comparisons_hold_no_formulas(work):
+    named = SCORED.assign(name=[f"=A{i}" for i in range(len(SCORED))])
+    named.to_csv(work / "named.csv", index=False)
+    run(work, "audit named.csv --metric metric.toml --scores score --id name --out worst_named.csv --force")
+    worst = pd.read_csv(work / "worst_named.csv")
+    text = worst.select_dtypes(exclude="number")
+    assert len(worst)
+    assert worst.map(lambda cell: isinstance(cell, str) and cell.startswith("'=A")).any(axis=None)
+    assert not text.map(lambda cell: isinstance(cell, str) and cell[:1] in "=+-@").any(axis=None)

@@ -214,3 +214,20 @@ def test_whole_numbers_need_a_word(work):
     command = "metric odd.csv --target years --drop id --drop wage --drop approved --out years.toml"
     assert "Say --task classification or --task regression" in run(work, command).stderr
     assert run(work, f"{command} --task regression").exit_code == 0
+
+
+@pytest.mark.filterwarnings("always::likewise.IneffectiveWeightWarning")
+def test_a_metric_file_that_forbids_a_column_is_noted_once(work):
+    blank = LOANS.astype({"income": float})
+    blank.loc[::40, "income"] = np.nan
+    blank.to_csv(work / "blank.csv", index=False)
+    weights = "[numeric]\nincome = 0.0001\nyears = 0.02\n[missing]\nincome = {}\n"
+    for missing, said in ((0.0, 1), (0.5, 0)):
+        (work / "forbids.toml").write_text(weights.format(missing))
+        done = run(
+            work,
+            "enforce blank.csv --by additive --target approved --metric forbids.toml --out forbids.skops --force",
+        )
+        assert done.exit_code == 0, done.output
+        assert done.stderr.count("Note: The metric gives 'income' the weight 0.0001, but a missing") == said
+        assert done.stderr.count("no model within the metric may use the column at all") == said

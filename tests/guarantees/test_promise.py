@@ -8,12 +8,14 @@ from likewise import (
     Gaussian,
     Guarantee,
     Splitting,
+    TableMetric,
     Uniform,
     WeightedLp,
     draws_needed,
     error_margin,
     failure_probability,
 )
+from likewise.guarantees.curves import Curve
 
 
 def test_the_papers_number():
@@ -149,3 +151,15 @@ def test_what_a_grid_adds_is_part_of_the_curve():
     np.testing.assert_allclose(guarantee.bound([0.1]), [0.15])
     assert curve.distance_to_tie(0.8, 0.2) == pytest.approx(0.25)
     assert curve.highest(0.5, 0.1) == pytest.approx(0.65)
+
+
+@pytest.mark.parametrize("kind", ["table", "array"])
+def test_a_statement_names_every_column_where_repr_names_some(kind):
+    names = [f"column {i}" for i in range(30)]
+    weights = {name: 0.001 * (i + 1) for i, name in enumerate(names)}
+    metric = TableMetric(weights, missing=dict.fromkeys(names, 0.5)) if kind == "table" else WeightedLp(weights)
+    statement = Guarantee(metric, Curve(), "exact", "Because.").statement
+    assert all(f"{name}={weight:.6g}" in statement for name, weight in weights.items())
+    assert "more ..." not in statement
+    assert "more ..." in repr(metric)
+    assert statement.count("=0.5") == (30 if kind == "table" else 0)

@@ -192,7 +192,7 @@ def round_ends(first: float, last: float) -> tuple[float, float]:
     if not 0 < width < math.inf:
         return first, last
     digits = 2 - math.floor(math.log10(width))
-    return round(first, digits), round(last, digits)
+    return round(first, digits) + 0.0, round(last, digits) + 0.0  # not -0
 
 
 def _drawn_numbers(panel: Panel, y: Callable[[float], float], unit: str) -> dict[str, Any]:

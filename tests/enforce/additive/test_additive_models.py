@@ -1,6 +1,7 @@
 """The estimators through their public interface."""
 
 import pickle
+import re
 import signal
 
 import numpy as np
@@ -337,7 +338,6 @@ def deadline():
 @pytest.mark.parametrize("missing", [1e-3, 1e-6, 1e-13])
 @pytest.mark.parametrize("offset", [2005.0, 1e9])
 @pytest.mark.parametrize("seed", [30, 36])
-@pytest.mark.filterwarnings("ignore::likewise.errors.IneffectiveWeightWarning")
 def test_a_fit_with_blanks_ends_within_the_metric(deadline, missing, offset, seed):
     """Years from 1990 to 2020: beside an intercept of 2005 the grid is coarse, and a level may be rounded outwards."""
     rng = np.random.default_rng(seed)
@@ -352,3 +352,13 @@ def test_a_fit_with_blanks_ends_within_the_metric(deadline, missing, offset, see
         assert scorer.model.used(metric.weights_of(model.coding_), scorer.unit).max() <= 1
         known, blank = model.scorer_.model.shapes[0].values, model.scorer_.model.shapes[0].other
         assert np.abs(known - blank).max() <= scorer.unit * missing
+
+
+def test_the_promise_says_how_much_of_the_metric_is_used():
+    X = np.linspace(0, 1, 60)[:, None]
+    steep = AdditiveRegressor(WeightedLp([0.5]), penalty=1e-6).fit(X, 10 * X[:, 0])
+    assert "these use all of the slope the metric allows" in steep.guarantee_.statement
+    flat = AdditiveRegressor(WeightedLp([2.0]), penalty=1e-6, output_range=(0, 10)).fit(X, 10 * X[:, 0])
+    used = flat.scorer_.model.used(flat.metric.weights_of(flat.coding_), flat.scorer_.unit)[0]
+    share = float(re.search(r"these use ([\d.]+)% of the slope the metric allows", flat.guarantee_.statement)[1])
+    assert used <= share / 100 < used + 0.001  # never less than what is used
