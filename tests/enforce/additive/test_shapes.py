@@ -268,3 +268,16 @@ def test_numbers_that_are_not_finite_end_in_an_error():
     shape = Shape(0, np.array([0.0, 1.0]), np.array([[0.0, np.inf]]), None)
     with pytest.raises(UnsolvedError, match="did not end in finite numbers"):
         finish(np.zeros(1), [shape], numbers(1.0), 4.0)
+
+
+def test_rises_that_are_rounded_towards_0_lead_no_further_from_a_missing_number():
+    """+1, +1, -3 steps become 0, 0, -2 where two columns share the slope: the sum is then further down than before."""
+    step = 2.0**-49
+    wavy = step * np.cumsum([[0.0, 1, 1, -3, 1, 1, -3]], axis=1)
+    shapes = [Shape(0, np.arange(7.0), wavy, np.zeros(1)), Shape(1, np.arange(2.0), np.array([[0.0, 0.25]]), None)]
+    scales = np.array([3.001 * step, 0.25])
+    weights = ColumnWeights(scales**2, np.ones(2, bool), np.array([2.001 * step, np.nan]), 2.0)
+    model = finish(np.ones(1), shapes, weights, 1.0)
+    assert model.bits == 49
+    assert exactly_used(model, weights, 1.0) <= 1
+    assert (np.diff(model.shapes[0].values) / step).astype(int).tolist() == [[0, 0, -2, 0, 0, 0]]

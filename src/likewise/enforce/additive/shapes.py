@@ -101,8 +101,8 @@ class SumOfShapes(Frozen):
         1. Rises, distances from a missing number, and ranges of categories are cut to their limits, column by column.
         2. Where the slopes of several columns are too steep together, the numbers of that function are multiplied by
            ``(1 - 2^-40) / norm``, with rises rounded towards 0.
-        3. Step 2 rounds the level of a missing number to the nearest step, so values are cut once more to what is
-           allowed from it. Cutting makes no rise larger.
+        3. Rises that are rounded may add up to more than before (+1, +1, -3 steps become 0, 0, -2), so values are cut
+           once more to what is allowed from a missing number. Cutting makes no rise larger.
 
         `used` is then at most 1, since the room of 2^-40 exceeds all roundings of its computation; `docs/theory.md`
         §11 has the proof.
