@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import SmoothedClassifier, SmoothedRegressor, Splitting, TableMetric, WeightedLp
-from likewise.enforce.base import EnforcedClassifier, Scorer, seed_from
+from likewise.enforce.base import EnforcedClassifier, PlainScorer, seed_from
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
@@ -210,7 +210,7 @@ def test_nothing_fitted_is_there_before_fit():
 # -- a new way needs one class for what was learned and one method ------------------------------------------------
 
 
-class Constant(Scorer):
+class Constant(PlainScorer):
     def estimate(self, people, *, verbose=False):
         return Estimate.certain(np.full((len(people), 2), 0.5))
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise.enforce.base import Scorer
+from likewise.enforce.base import PlainScorer
 from likewise.enforce.projection.envelopes import Envelope
 from likewise.enforce.projection.outoffold import scores_of
 from likewise.guarantees.certificate import Estimate
@@ -39,7 +39,7 @@ class Shares:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Extension(Scorer):
+class Extension(PlainScorer):
     """Scores between the envelopes of values on anchors.
 
     Attributes
