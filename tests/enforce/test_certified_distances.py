@@ -169,7 +169,22 @@ def test_a_linear_model_is_certified_up_to_its_hyperplane_and_not_beyond(p, x, b
     assert found == pytest.approx(float(truth), rel=1e-9, abs=1e-6)  # products of 1e4 and 1e2 cancel
 
 
-def test_the_certified_distance_of_the_issue():
+def test_products_that_cancel_certify_no_more_than_their_digits():
+    """Sums of products of 1e9: what is left of them is wrong in the seventh digit behind the point."""
+    rng = np.random.default_rng(0)
+    beta, weights = (0.7, -1.3, 0.9), (1.0, 2.0, 0.5)
+    x = rng.normal(size=(300, 3)) * 1e9
+    x[:, 2] = -(x[:, 0] * 0.7 - x[:, 1] * 1.3) / 0.9 + rng.normal(size=300)
+    found = smoothed(beta, 0.1, WeightedLp(weights, 2)).certify(x).distance
+    truth = [true_distance(row, beta, 0.1, weights, 2) for row in x]
+    assert not any(Decimal(float(d)) > t for d, t in zip(found, truth, strict=True))
+    np.testing.assert_allclose(found, [float(t) for t in truth], rtol=0, atol=1e-4)
+    # The control: the sum as it is would certify too much for many of them.
+    taken = np.abs((x * beta).sum(axis=1) + 0.1) / np.sqrt(sum(b * b / w for b, w in zip(beta, weights, strict=True)))
+    assert sum(Decimal(float(d)) > t for d, t in zip(taken, truth, strict=True)) > 50
+
+
+def test_a_class_that_changes_at_three_and_a_half_is_certified_up_to_there():
     """x = 3.5 under unit weights and p = 2: the class changes at 3.5, where it used to be certified for ever."""
     x = np.array([[3.5], [-3.5], [0.5], [40.0], [0.0]])
     certificate = smoothed([1.0], 0.0, WeightedLp([1.0], 2)).certify(x)

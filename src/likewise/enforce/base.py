@@ -206,12 +206,14 @@ class Enforced(BaseEstimator, ABC):
     def visible_rows(self, X: Any) -> FloatArray:
         """What the scores of people depend on: two people with equal rows here have equal scores.
 
+        Rows of equal numbers have equal bytes: there is no negative zero, and one NaN.
+
         Returns
         -------
         ndarray of shape (n_samples, n_visible)
         """
-        people = self._people(X)
-        return self.scorer_.visible(people)
+        rows = self.scorer_.visible(self._people(X))
+        return np.where(np.isnan(rows), np.nan, rows + 0.0)
 
     def decide(self, X: Any, random_state: Any = None) -> npt.NDArray[Any]:
         """Draw one outcome per person from the model's law.
@@ -334,9 +336,13 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         return self.outcomes_at(votes, rng.random(len(votes)))
 
     def outcomes_at(self, probabilities: FloatArray, uniform: FloatArray) -> npt.NDArray[Any]:
-        """The class that a number between 0 and 1 stands for, per person: uniform numbers give the law."""
+        """The class that a number from 0 to below 1 stands for, per person: uniform numbers give the probabilities.
+
+        Probabilities that add up to a little less than 1, by rounding, leave the rest to the last class that has any.
+        """
         beaten = probabilities.cumsum(axis=1)[:, :-1] <= uniform[:, None]
-        return np.asarray(self.classes_[beaten.sum(axis=1)])
+        last = probabilities.shape[1] - 1 - (probabilities[:, ::-1] > 0).argmax(axis=1)
+        return np.asarray(self.classes_[np.minimum(beaten.sum(axis=1), last)])
 
 
 class EnforcedRegressor(RegressorMixin, Enforced):

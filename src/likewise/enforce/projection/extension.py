@@ -80,7 +80,7 @@ class Extension(PlainScorer):
         rows = people.rows
         if self.guarantee.metric.has_weights:
             rows = rows[:, self.guarantee.metric.weights_of(people.coding).matters]
-        return np.where(np.isnan(rows), np.inf, rows) + 0.0  # no negative zero: equal rows have equal bytes
+        return np.where(np.isnan(rows), np.inf, rows)
 
     @property
     def reads_tables(self) -> bool:

@@ -56,7 +56,7 @@ class Voter(PlainScorer):
 
     def visible(self, people: People) -> FloatArray:
         """What the draws may see of people."""
-        return self.perturbation.prepare(people.rows) + 0.0  # no negative zero: equal rows have equal bytes
+        return self.perturbation.prepare(people.rows)
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
         """Borders of cells."""
