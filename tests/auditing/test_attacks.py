@@ -13,12 +13,25 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from attacked.cases import NETWORK, applicants, cases, checkered, claiming, controls, jump, numbers, tabular, weighted
+from attacked.cases import (
+    NETWORK,
+    applicants,
+    cases,
+    checkered,
+    claiming,
+    controls,
+    jump,
+    numbers,
+    tabular,
+    tree_of_tables,
+    weighted,
+)
 from likewise import (
     AdditiveClassifier,
     InvalidInputError,
     LipschitzClassifier,
     ProjectedClassifier,
+    RecalibratedClassifier,
     SmoothedClassifier,
     Splitting,
     TableMetric,
@@ -28,6 +41,7 @@ from likewise import (
 )
 from likewise.datasets import load_mortgages
 from likewise.enforce.additive.shapes import on_grid
+from likewise.enforce.constant import ConstantClassifier
 
 ROUNDING = 1e-12
 CASES = cases()
@@ -49,6 +63,49 @@ def test_no_pair_exceeds_the_promise(case):
     low, high = model.guarantee_.output_range or (0.0, 2.0)
     assert found.difference == pytest.approx(np.abs(np.subtract(*outputs)).sum() / (high - low), abs=ROUNDING)
     assert found.distance == pytest.approx(metric(found.pair[:1], found.pair[1:])[0], rel=ROUNDING)
+
+
+def recalibrated(inner):
+    people, score = applicants()
+    return RecalibratedClassifier(inner, cv=2, random_state=0).fit(people, score > 0), people
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        AdditiveClassifier(tabular(1), penalty=0.001),
+        ProjectedClassifier(tree_of_tables(), metric=tabular(1), random_state=0),
+        SmoothedClassifier(tree_of_tables(), metric=tabular(1), noise="splitting", n_draws=50),
+        ConstantClassifier(tabular(1)),
+    ],
+    ids=lambda inner: type(inner).__name__,
+)
+def test_recalibrated_models_of_tables_can_be_attacked_and_hold(inner):
+    model, people = recalibrated(inner)
+    metric = tabular(1)
+    for given in (people, people.head(20)):
+        found = attack(model, metric, given, n=3000, tolerance=ROUNDING, random_state=0)
+        assert found.n_violations == 0, found.coverage
+        assert found.refused == ()
+    difference = np.abs(np.subtract(*model.predict_proba(found.pair))).sum() / 2
+    assert found.difference == pytest.approx(difference, abs=ROUNDING)
+
+
+def test_control_a_recalibrated_model_of_tables_that_is_too_steep_is_found_out():
+    model, people = recalibrated(AdditiveClassifier(tabular(1), penalty=0.001))
+    knots, values = model.map_.knots, model.map_.values
+    steeper = replace(model.map_, knots=0.5 * (knots + knots.mean()), values=values)
+    model.scorer_ = replace(model.scorer_, map=steeper)
+    assert attack(model, tabular(1), people, n=20_000, tolerance=ROUNDING, random_state=0).n_violations > 0
+
+
+def test_a_recalibrated_model_knows_the_landmarks_of_the_one_inside():
+    model, _ = recalibrated(AdditiveClassifier(tabular(1), penalty=0.001))
+    n = len(model.coding_.names)
+    for own, inner in zip(model.scorer_.landmarks(n), model.estimator_.scorer_.landmarks(n), strict=True):
+        np.testing.assert_array_equal(own, inner)
+    assert max(map(len, model.scorer_.landmarks(n))) > 1
+    assert [len(each) for each in model.scorer_.landmarks(n + 1)] == [0] * (n + 1)
 
 
 @pytest.mark.parametrize("case", controls(), ids=lambda case: case.name)

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare
 from likewise.auditing.ways import WAYS
-from likewise.enforce.base import EnforcedClassifier, Scorer
+from likewise.enforce.base import EnforcedClassifier, PlainScorer
 from likewise.enforce.constant import ConstantClassifier, ConstantRegressor
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve
@@ -38,7 +38,7 @@ class Oracle(ClassifierMixin, BaseEstimator):
         return np.stack([1 - p, p], axis=1)
 
 
-class StepScorer(Scorer):
+class StepScorer(PlainScorer):
     """A jump, which no metric with a weight allows."""
 
     def estimate(self, people, *, verbose=False):

@@ -1,6 +1,7 @@
 """What every way to enforce inherits: what was fitted is frozen, and promises cannot go stale."""
 
 import pickle
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,19 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from likewise import SmoothedClassifier, SmoothedRegressor, Splitting, TableMetric, WeightedLp
-from likewise.enforce.base import EnforcedClassifier, Scorer, seed_from
+from likewise import (
+    AdditiveClassifier,
+    ProjectedClassifier,
+    RecalibratedClassifier,
+    SmoothedClassifier,
+    SmoothedRegressor,
+    Splitting,
+    TableMetric,
+    WeightedLp,
+)
+from likewise.app.scale import keyed_decisions
+from likewise.enforce.base import EnforcedClassifier, PlainScorer, Scorer, seed_from
+from likewise.enforce.constant import ConstantClassifier as ConstantOfAll
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
@@ -210,7 +222,7 @@ def test_nothing_fitted_is_there_before_fit():
 # -- a new way needs one class for what was learned and one method ------------------------------------------------
 
 
-class Constant(Scorer):
+class Constant(PlainScorer):
     def estimate(self, people, *, verbose=False):
         return Estimate.certain(np.full((len(people), 2), 0.5))
 
@@ -240,6 +252,103 @@ def test_a_new_way_to_enforce_inherits_everything_else():
     assert set(model.decide(X, 0)) == {0, 1}
     assert model.visible_rows(X).shape == (120, 0)
     assert model.with_metric(METRIC.scaled(2)).metric == METRIC.scaled(2)
+
+
+HOOKS = ("estimate", "visible", "reads_tables", "landmarks", "draw", "distance_to_tie")
+
+
+def own_scorers(kind=Scorer):
+    found = [kind] if kind.__module__.startswith("likewise.") else []
+    return [*found, *(each for sub in kind.__subclasses__() for each in own_scorers(sub))]
+
+
+def test_every_question_to_a_scorer_is_abstract():
+    """What is asked of scorers from outside must be asked of every kind of them, so nothing may have a default."""
+    asked = {name for name in vars(Scorer) if not name.startswith("_")} - {"guarantee"}
+    assert asked == set(HOOKS) == {*Scorer.__abstractmethods__}
+
+
+def test_a_scorer_around_another_answers_everything_itself():
+    """The defaults of a plain scorer are those of one that stands alone; around another they would be wrong."""
+    kinds = own_scorers()
+    around = [kind for kind in kinds if any("Scorer" in str(each.type) for each in fields(kind))]
+    assert {kind.__name__ for kind in around} == {"RecalibratedScorer"}
+    assert {"AdditiveScorer", "Extension", "LipschitzScorer", "ConstantScorer", "FormulaVoter"} <= {
+        kind.__name__ for kind in kinds
+    }
+    for kind in around:
+        assert not issubclass(kind, PlainScorer)
+        assert all(name in vars(kind) for name in HOOKS)
+
+
+def test_control_a_wrapper_that_forgets_something_cannot_be_made():
+    @dataclass(frozen=True, eq=False, repr=False)
+    class Forgetful(Scorer):
+        scorer: Scorer
+
+        def estimate(self, people, *, verbose=False):
+            return self.scorer.estimate(people)
+
+        def visible(self, people):
+            return self.scorer.visible(people)
+
+    with pytest.raises(TypeError, match="distance_to_tie, draw, landmarks, reads_tables"):
+        Forgetful(None, None)
+
+
+def test_equal_people_have_the_same_visible_bytes_in_every_way():
+    """Keyed decisions hash them: 0 and -0 are one number, and so are all numbers that are not there."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.integers(-3, 4, 200).astype(float), "b": rng.normal(size=200)})
+    y = (table["a"] + rng.normal(size=200) > 0).astype(int)
+    table.loc[::7, "b"] = np.nan
+    metric = TableMetric({"a": 0.2, "b": 0.1}, missing={"b": 0.2})
+    card = AdditiveClassifier(metric, penalty=0.01, max_knots=6)
+    tree = HistGradientBoostingClassifier(max_iter=5)
+    models = [
+        card,
+        ProjectedClassifier(tree, metric=metric, random_state=0),
+        RecalibratedClassifier(card, random_state=0),
+        SmoothedClassifier(tree, metric=metric, noise="splitting", n_draws=50),
+        SmoothedClassifier(tree, metric=metric, noise="gaussian", n_draws=50),
+        ConstantOfAll(metric),
+    ]
+    plus = pd.DataFrame({"a": [0.0, 1.0], "b": [0.0, np.nan]})
+    other_nan = np.frombuffer(np.uint64(0xFFF8000000000001).tobytes())[0]
+    minus = pd.DataFrame({"a": [-0.0, 1.0], "b": [-0.0, other_nan]})
+    assert minus["b"].to_numpy().tobytes() != plus["b"].to_numpy().tobytes()
+    for model in models:
+        model.fit(table, y)
+        if isinstance(model, AdditiveClassifier):  # a level of 0 may be stored with either sign
+            assert model.scorer_.model.shapes
+        assert model.visible_rows(minus).tobytes() == model.visible_rows(plus).tobytes(), model
+        chances = np.full((2, 2), 0.5)
+        for key in (b"k" * 16, b"l" * 16):
+            first, second = (keyed_decisions(model, people, chances, key) for people in (plus, minus))
+            assert first.tolist() == second.tolist()
+
+
+def test_a_point_of_negative_zero_is_one_of_zero():
+    """A scorecard may store -0.0 at a knot; between -0.0 and 0.0 of a person its points then differ in their sign."""
+    rows = np.linspace(-2, 2, 101)[:, None]
+    model = AdditiveClassifier(WeightedLp([0.5]), penalty=0.01, max_knots=5).fit(rows, rows[:, 0] > 0)
+    shape = model.scorer_.model.shapes[0]
+    knots = np.array([-2.0, 0.0, 2.0])
+    values = np.array([[-1.0, -0.0, 1.0]])
+    model.scorer_ = replace(
+        model.scorer_, model=replace(model.scorer_.model, shapes=(replace(shape, knots=knots, values=values),))
+    )
+    assert model.visible_rows([[0.0]]).tobytes() == model.visible_rows([[-0.0]]).tobytes()
+
+
+def test_probabilities_that_do_not_add_up_leave_the_rest_to_a_class_that_has_some():
+    model = ConstantClassifier(METRIC).fit(X, np.arange(120) % 3)
+    most = np.nextafter(1.0, 0.0)
+    short = np.array([[0.25, 0.75 - 1e-12, 0.0], [1 - 1e-12, 0.0, 0.0], [0.3, 0.3, 0.4 - 1e-12]])
+    assert model.outcomes_at(short, np.full(3, most)).tolist() == [1, 0, 2]
+    long = np.array([[0.25, 0.75 + 1e-12, 0.0], [0.5, 0.5, 1e-12]])
+    assert model.outcomes_at(long, np.full(2, most)).tolist() == [1, 1]
+    assert model.outcomes_at(short, np.zeros(3)).tolist() == [0, 0, 0]
 
 
 def test_fit_is_all_or_nothing():

@@ -56,7 +56,7 @@ def test_certified_distances_are_never_above_the_real_ones(link):
     assert sum(above) == 0
     # Nor is much given away, as long as the probabilities themselves have digits left.
     some = np.abs(scores) < 4
-    np.testing.assert_allclose(found[some], np.abs(scores[some]) / float(units[link]), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found[some], np.abs(scores[some]) / float(units[link]), rtol=0, atol=1e-8)
 
 
 def test_units_are_those_of_the_curves():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics.pairwise import manhattan_distances
 
-from likewise import FunctionMetric, SmoothedClassifier, WeightedLp, audit
+from likewise import FunctionMetric, SmoothedClassifier, WeightedLp, ceiling
 from likewise.errors import InvalidInputError
 
 
@@ -88,7 +88,7 @@ def test_what_needs_weights_says_so(rows):
     with pytest.raises(TypeError, match=r"weight for each column.*ProjectedClassifier"):
         SmoothedClassifier(lambda X: X[:, 0] > 0, metric=metric).fit(rows, rows[:, 0] > 0)
     with pytest.raises(TypeError, match="weight for each column"):
-        audit(lambda X: X[:, 0] > 0, rows, metric)
+        ceiling(rows, rows[:, 0] > 0, metric)
 
 
 @pytest.mark.parametrize(

@@ -194,16 +194,8 @@ def _measure(way: Way, given: Assignment, fold: Fold, losses: FloatArray, everyo
 
 def _violations(given: Assignment, people: People, answers: FloatArray, tolerance: float) -> int:
     """Pairs of these people whose answers differ by more than their distance and the tolerance."""
-    if given.metric.has_weights:
-        options: Any = {"output_range": given.output_range, "tolerance": tolerance, "n_worst": 1}
-        return audit(lambda rows: answers, people.table, given.metric, **options).n_violations
-    low, high = given.output_range or (0.0, 2.0)  # total variation is half the sum over classes
-    shares = answers.reshape(len(answers), -1) / (high - low)
-    distances = given.metric.pairwise(people.table)
-    found = 0
-    for i in range(1, len(shares)):
-        found += int((np.abs(shares[:i] - shares[i]).sum(axis=1) - distances[i, :i] > tolerance).sum())
-    return found
+    options: Any = {"output_range": given.output_range, "tolerance": tolerance, "n_worst": 1}
+    return audit(lambda rows: answers, people.table, given.metric, **options).n_violations
 
 
 def _in_order(answers: FloatArray, known: npt.NDArray[Any], classes: npt.NDArray[Any]) -> FloatArray:

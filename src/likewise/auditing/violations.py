@@ -16,7 +16,8 @@ from likewise._rules import NOT_NEGATIVE
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
-from likewise.pairs.points import Points
+from likewise.metrics.function import FunctionMetric
+from likewise.pairs.points import Groups, Points
 from likewise.pairs.population import Population
 from likewise.partitions.parquet import StoredTable
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from likewise.pairs.search import Found
 
 _SAMPLE = 2000
+_MOST_ASKED = 10_000  # distinct people under a distance that is a function: 50 million pairs, each of them asked about
 _SHOWN = 5  # pairs in a notebook
 
 
@@ -148,6 +150,7 @@ def audit(
         and pairs of buckets are searched one after the other, or by many machines. The model is given the columns it
         has learned from, or those of the metric. All but ``n_compared`` is as for a table in memory, to the last bit.
     metric : Metric
+        A `FunctionMetric` is asked about every pair, so `X` may then hold at most 10,000 distinct people, in memory.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Outputs of any outside system, to be used in place of the model's answers: probabilities within [0, 1], or
         numbers within `output_range`. For a path, the name of the column that holds them.
@@ -197,6 +200,11 @@ def audit(
     if isinstance(X, (str, PathLike)):
         from likewise.auditing.shuffled import audit_partitions
 
+        if isinstance(metric, FunctionMetric):
+            raise InvalidInputError(
+                f"X must be a table in memory for {metric!r}, which has to be asked about every pair; got a path. Read "
+                f"up to {_MOST_ASKED:,} rows with pandas.read_parquet, or use WeightedLp or TableMetric."
+            )
         return audit_partitions(
             model, StoredTable(Path(X)), metric, predictions, output_range, tolerance, n_worst, cluster, scratch
         )
@@ -205,41 +213,62 @@ def audit(
             "cluster and scratch are for a table in Parquet files, given by its path; X is in memory. Write it with "
             "X.to_parquet, or leave them out."
         )
-    from likewise.pairs.search import search
-
     points = Points.of(metric.people(X))
     population = Population.of(model, X, points, predictions, output_range)
-    weights, unit = metric.weights_of(points.people.coding), population.unit
-    scales = points.scales(weights)
-    tolerance = check_tolerance(tolerance, unit)
+    tolerance = check_tolerance(tolerance, population.unit)
     groups = points.groups(population.outputs)
-    found = search(
-        points.X[groups.first],
-        population.outputs[groups.first],
-        groups.count,
-        scales / unit,
-        metric.p,
-        tolerance / unit,
-        n_worst,
-        kinds=points.kinds,
-    )
-    n, rows = len(points), points.people.rows
-    a, b = sampled_pairs(n)
+    found, scales = _search(metric, points, population, groups, tolerance, n_worst)
+    n, unit, (a, b) = len(points), population.unit, sampled_pairs(len(points))
+    distances = metric.between(points.people.take(a), points.people.take(b))
     return Audit(
         n_pairs=n * (n - 1) // 2,
         n_violations=found.n_violations,
         max_excess=unit * float(found.differences[0] - found.distances[0]) if found.n_violations else 0.0,
         max_ratio=found.max_ratio,
         violations=tabulate(points, groups.first[found.pairs], found, unit, scales),
-        sample=pd.DataFrame(
-            {"difference": population.differences(a, b), "distance": weights.distances(rows[a], rows[b])}
-        ),
+        sample=pd.DataFrame({"difference": population.differences(a, b), "distance": distances}),
         n_samples=n,
         n_distinct=len(groups.first),
         n_compared=found.n_compared,
         tolerance=tolerance,
         metric=metric,
     )
+
+
+def _search(
+    metric: Metric, points: Points, population: Population, groups: Groups, tolerance: float, n_worst: int
+) -> tuple[Found, FloatArray]:
+    """The pairs that exceed a metric, in units of the population, and what each column counts in its distances."""
+    from likewise.pairs.search import search, search_every_pair
+
+    outputs, unit = population.outputs[groups.first], population.unit
+    if not isinstance(metric, FunctionMetric):
+        scales = points.scales(metric.weights_of(points.people.coding))
+        found = search(
+            points.X[groups.first],
+            outputs,
+            groups.count,
+            scales / unit,
+            metric.p,
+            tolerance / unit,
+            n_worst,
+            kinds=points.kinds,
+        )
+        return found, scales
+    n = len(groups.first)
+    if n > _MOST_ASKED:
+        raise InvalidInputError(
+            f"X must hold at most {_MOST_ASKED:,} distinct people for {metric!r}; got {n:,}. A function of two people "
+            "has to be asked about every pair. Draw some of the rows, or use WeightedLp or TableMetric."
+        )
+    metric.check_axioms(points.people)
+    distinct = points.people.take(groups.first)
+
+    def distances_after(i: int) -> FloatArray:
+        return metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None))) / unit
+
+    found = search_every_pair(distances_after, outputs, groups.count, tolerance / unit, n_worst)
+    return found, np.zeros(len(points.kinds))  # nothing is known of single columns
 
 
 def tabulate(points: Points, pairs: IntArray, found: Found, unit: float, scales: FloatArray) -> pd.DataFrame:

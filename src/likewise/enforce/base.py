@@ -49,6 +49,9 @@ BLOCK = 16_384  # people at a time: of their intervals, no more is held
 class Scorer(Frozen, ABC):
     """What was fitted: it answers for people, and nothing that is changed later reaches it.
 
+    Everything is abstract, so that a scorer around another one cannot forget to pass something on. One that stands
+    alone is a `PlainScorer`, which has the usual answers.
+
     Attributes
     ----------
     guarantee : Guarantee
@@ -69,17 +72,46 @@ class Scorer(Frozen, ABC):
         """What the outputs depend on: two people with equal rows here have equal outputs."""
 
     @property
+    @abstractmethod
     def reads_tables(self) -> bool:
         """Whether outputs need people as a table, beside their numbers."""
+
+    @abstractmethod
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Numbers, per column of coded people, at which the outputs may turn, as far as known."""
+
+    @abstractmethod
+    def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
+        """One vote per person, shape (n_samples, n_outputs), whose mean over `rng` is the output."""
+
+    @abstractmethod
+    def distance_to_tie(self, people: People) -> FloatArray | None:
+        """Distance within which the most likely class stays the same, by the score behind it; rounded down.
+
+        Of shape (n_samples,). None where there is no such score, and for regression: probabilities then say how far.
+        """
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlainScorer(Scorer):
+    """A scorer that stands alone: numbers and codes are all it reads, and its outputs are computed."""
+
+    @property
+    def reads_tables(self) -> bool:
+        """Not."""
         return False
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """Numbers, per column of coded people, at which the outputs may turn, as far as known."""
+        """None are known."""
         return [np.empty(0)] * n_columns
 
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
-        """One vote per person, shape (n_samples, n_outputs), whose mean over `rng` is the output."""
+        """The outputs themselves."""
         return self.estimate(people).mean
+
+    def distance_to_tie(self, people: People) -> FloatArray | None:
+        """None: probabilities say it."""
+        return None
 
 
 class Enforced(BaseEstimator, ABC):
@@ -175,12 +207,14 @@ class Enforced(BaseEstimator, ABC):
     def visible_rows(self, X: Any) -> FloatArray:
         """What the scores of people depend on: two people with equal rows here have equal scores.
 
+        Rows of equal numbers have equal bytes: there is no negative zero, and one NaN.
+
         Returns
         -------
         ndarray of shape (n_samples, n_visible)
         """
-        people = self._people(X)
-        return self.scorer_.visible(people)
+        rows = self.scorer_.visible(self._people(X))
+        return np.where(np.isnan(rows), np.nan, rows + 0.0)
 
     def decide(self, X: Any, random_state: Any = None) -> npt.NDArray[Any]:
         """Draw one outcome per person from the model's law.
@@ -247,7 +281,9 @@ class Enforced(BaseEstimator, ABC):
         return np.concatenate([self.scorer_.estimate(block).mean for block in blocks])
 
     def _estimate(self, X: Any) -> Estimate:
-        people = self._people(X)
+        return self._estimate_of(self._people(X))
+
+    def _estimate_of(self, people: People) -> Estimate:
         return self.scorer_.estimate(people, verbose=bool(getattr(self, "verbose", False)))
 
 
@@ -280,7 +316,9 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         Each person's certificate holds with probability ``1 - delta`` over the draws made in `fit`; with certainty
         where nothing is sampled, and there the intervals have width 0.
         """
-        return certify(self._estimate(X), self.guarantee_, self.classes_)
+        people = self._people(X)
+        distance = self.scorer_.distance_to_tie(people)
+        return certify(self._estimate_of(people), self.guarantee_, self.classes_, distance)
 
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.unique(y)
@@ -299,9 +337,13 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         return self.outcomes_at(votes, rng.random(len(votes)))
 
     def outcomes_at(self, probabilities: FloatArray, uniform: FloatArray) -> npt.NDArray[Any]:
-        """The class that a number between 0 and 1 stands for, per person: uniform numbers give the law."""
+        """The class that a number from 0 to below 1 stands for, per person: uniform numbers give the probabilities.
+
+        Probabilities that add up to a little less than 1, by rounding, leave the rest to the last class that has any.
+        """
         beaten = probabilities.cumsum(axis=1)[:, :-1] <= uniform[:, None]
-        return np.asarray(self.classes_[beaten.sum(axis=1)])
+        last = probabilities.shape[1] - 1 - (probabilities[:, ::-1] > 0).argmax(axis=1)
+        return np.asarray(self.classes_[np.minimum(beaten.sum(axis=1), last)])
 
 
 class EnforcedRegressor(RegressorMixin, Enforced):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from likewise._rules import Rule
 from likewise._typing import FloatArray
-from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor, Scorer
+from likewise.enforce.base import METRIC, EnforcedClassifier, EnforcedRegressor, PlainScorer
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
@@ -21,7 +21,7 @@ _BASIS = "It holds by construction: the answer is the same for everybody."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConstantScorer(Scorer):
+class ConstantScorer(PlainScorer):
     """One answer for everybody.
 
     Attributes

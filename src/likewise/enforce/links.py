@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf, erfinv, ndtr, ndtri
+from scipy.special import erf, ndtr, ndtri
 
 from likewise._typing import FloatArray
-from likewise.guarantees.curves import Curve, round_down, round_up
+from likewise.guarantees.curves import Curve, lead_of, round_down, round_up
 
-_ULP = 2.0**-52  # a probability is known to this
-_LEAST = 1e-300  # and one below this is as good as 0
+_LEAST = 1e-300  # a probability below this is as good as 0
+_MOST = 1 - 2.0**-53  # the largest number below 1
+_ROUNDING = 2.0**-40  # more than the relative errors of Phi, Phi^-1 and a sum of two scores
 
 
 class Tanh(Curve):
@@ -40,8 +41,8 @@ class Tanh(Curve):
 
     def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
         """``(log top - log other) / 4``: the log of the ratio of two outcomes moves by at most 4 D."""
-        p, q = _known(top, other)
-        return np.asarray(round_down(np.where(p > q, np.log(p) - np.log(q), 0.0) / 4))
+        p, q = _inside(top, other)
+        return round_down(lead_of(np.log(p), np.log(q)) / 4)
 
     def scores(self, probabilities: FloatArray) -> FloatArray:
         """``log h``."""
@@ -49,9 +50,6 @@ class Tanh(Curve):
 
     def _curve(self, distance: FloatArray) -> FloatArray:
         return np.asarray(np.tanh(distance))
-
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        return np.asarray(np.arctanh(np.minimum(variation, 1 - _ULP)))
 
 
 class Erf(Curve):
@@ -67,14 +65,16 @@ class Erf(Curve):
 
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """``Phi(Phi^-1(q) + sqrt(2 pi) D)``."""
-        d = np.asarray(distance, dtype=np.float64)
-        q = np.asarray(probability, dtype=np.float64)
-        return np.asarray(np.minimum(1.0, round_up(ndtr(ndtri(q) + np.sqrt(2 * np.pi) * d))))
+        q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
+        moved = ndtri(q) + np.sqrt(2 * np.pi) * d
+        # Far out a rounding of the score moves a probability by many units in its last place.
+        raised = moved * np.where(moved < 0, 1 - _ROUNDING, 1 + _ROUNDING)
+        return np.asarray(np.minimum(1.0, ndtr(raised) * (1 + _ROUNDING)))
 
     def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
         """``(Phi^-1(top) - Phi^-1(other)) / (2 sqrt(2 pi))``."""
-        p, q = _known(top, other)
-        return np.asarray(round_down(np.where(p > q, ndtri(p) - ndtri(q), 0.0) / np.sqrt(8 * np.pi)))
+        p, q = _inside(top, other)
+        return round_down(lead_of(ndtri(p), ndtri(q)) / np.sqrt(8 * np.pi))
 
     def scores(self, probabilities: FloatArray) -> FloatArray:
         """``-2 z`` and ``2 z``, ``z = Phi^-1(h_1) / sqrt(2 pi)``, from the smaller of the two: it has more digits."""
@@ -84,9 +84,6 @@ class Erf(Curve):
 
     def _curve(self, distance: FloatArray) -> FloatArray:
         return np.asarray(erf(np.sqrt(np.pi) / 2 * distance))
-
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        return np.asarray(erfinv(np.minimum(variation, 1 - _ULP)) * 2 / np.sqrt(np.pi))
 
 
 @dataclass(frozen=True)
@@ -109,6 +106,26 @@ class ScoreLink:
     score: str
     why: str
 
+    def distance_to_tie(self, scores: FloatArray, error: float) -> FloatArray:
+        """Distance within which the most likely class stays the same, rounded down; shape (n_samples,).
+
+        Of two classes one score decides, by its sign; of several the largest. A probability near 0 or 1 has lost the
+        digits that the score still has.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples, n_functions)
+            In units of `unit`.
+        error : float
+            What rounding may have added to a score.
+        """
+        if scores.shape[1] == 1:
+            lead = np.abs(scores[:, 0])
+        else:  # both may move, one up and one down
+            second, first = np.partition(scores, -2, axis=1)[:, -2:].T
+            lead = (first - second) / 2
+        return round_down(np.maximum(0.0, lead - error) / self.unit)
+
 
 LINKS = {
     "logistic": ScoreLink(4.0, Tanh(), "log-odds", "log-odds that move by at most 4 D move a probability by tanh(D)"),
@@ -122,7 +139,7 @@ LINKS = {
 }
 
 
-def _known(top: npt.ArrayLike, other: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Two probabilities, moved together by what rounding may have moved them apart."""
+def _inside(top: npt.ArrayLike, other: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Two probabilities, moved together where one is 0 or 1: no finite score says that of anybody."""
     p, q = np.asarray(top, dtype=np.float64), np.asarray(other, dtype=np.float64)
-    return np.clip(p - _ULP, _ULP, 1 - _ULP), np.clip(q + _ULP, _ULP, 1 - _ULP)
+    return np.clip(p, _LEAST, _MOST), np.clip(q, _LEAST, _MOST)

@@ -10,8 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.guarantees.curves import Curve
+from likewise.guarantees.curves import Curve, round_down
 from likewise.guarantees.promise import Guarantee
+
+# Outputs are sums of up to some thousand terms, each rounded to 2^-53 of the largest: they are off by less than this.
+# So a probability that is stored as 1 may be smaller by this much, and certifies no more.
+_ROUNDING = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +52,9 @@ class Certificate:
         The most likely class.
     distance : ndarray of shape (n_samples,), or None for regression
         Everyone closer than this has the same most likely class under h. 0 where the draws do not settle
-        which class is the most likely.
+        which class is the most likely. Rounded down: from the score behind the probabilities where there is one
+        (additive models; linear models under Gaussian noise), else from probabilities that are known to 2^-40, so that
+        one of 1 certifies what these digits support, and never an infinite distance.
     delta : float
     curve : Curve
         How far h can move with the distance.
@@ -65,12 +71,19 @@ class Certificate:
     output_range: tuple[float, float] = (0.0, 1.0)
 
     def range_at(self, distance: float) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest output of h for anyone at that distance; two arrays of shape (n_samples, n_outputs)."""
+        """Smallest and largest output of h for anyone at that distance; two arrays of shape (n_samples, n_outputs).
+
+        Rounded outwards: outputs are known to 2^-40, for regression of the largest in their range.
+        """
         low, high = self.output_range
         width = high - low
-        lowest = 1 - self.curve.highest(np.clip(1 - (self.lower - low) / width, 0, 1), distance)
-        highest = self.curve.highest(np.clip((self.upper - low) / width, 0, 1), distance)
-        return low + width * np.maximum(lowest, 0), low + width * np.minimum(highest, 1)
+        size = max(width, abs(low), abs(high))
+        error, unit = _ROUNDING * size / width, 2 * np.finfo(np.float64).eps * size
+        lowest = 1 - self.curve.highest(np.clip(1 - (self.lower - low) / width + error, 0, 1), distance)
+        highest = self.curve.highest(np.clip((self.upper - low) / width + error, 0, 1), distance)
+        smallest = low + width * round_down(lowest) - unit
+        largest = low + width * highest + unit
+        return np.clip(smallest, low, high), np.clip(largest, low, high)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per person."""
@@ -84,22 +97,32 @@ class Certificate:
         return pd.DataFrame(parts)
 
 
-def certify(found: Estimate, guarantee: Guarantee, classes: npt.NDArray[Any] | None = None) -> Certificate:
-    """Certificate for class probabilities, or (without classes) for predictions within a range."""
-    outcome = distance = None
+def certify(
+    found: Estimate,
+    guarantee: Guarantee,
+    classes: npt.NDArray[Any] | None = None,
+    distance: FloatArray | None = None,
+) -> Certificate:
+    """Certificate for class probabilities, or (without classes) for predictions within a range.
+
+    `distance` is that to a tie, per person, where a score behind the probabilities says it (`distance_to_tie` of a
+    scorer).
+    """
+    outcome = None
     if classes is not None:
         people, top = np.arange(len(found.mean)), found.mean.argmax(axis=1)
-        surely = found.lower[people, top]
-        others = found.upper.copy()
-        others[people, top] = -np.inf
         outcome = classes[top]
-        distance = guarantee.curve.distance_to_tie(surely, np.minimum(others.max(axis=1), 1 - surely))
+        if distance is None:
+            surely = found.lower[people, top] - _ROUNDING
+            others = found.upper + _ROUNDING
+            others[people, top] = -np.inf
+            distance = guarantee.curve.distance_to_tie(surely, np.minimum(others.max(axis=1), 1 - surely))
     return Certificate(
         estimate=found.mean,
         lower=found.lower,
         upper=found.upper,
         outcome=outcome,
-        distance=distance,
+        distance=None if classes is None else distance,
         delta=guarantee.delta,
         curve=guarantee.curve,
         columns=("prediction",) if classes is None else tuple(str(c) for c in classes),

@@ -25,6 +25,11 @@ def round_down(value: FloatArray) -> FloatArray:
     return np.asarray(value) * (1 - _MARGIN)
 
 
+def lead_of(top: FloatArray, other: FloatArray) -> FloatArray:
+    """``top - other`` of two computed numbers, not above what it was meant to be; 0 where `top` is not larger."""
+    return np.maximum(0.0, round_down(top - other) - _MARGIN * (np.abs(top) + np.abs(other)))
+
+
 class Curve:
     """A map from the distance between two people to the total variation between their outputs.
 
@@ -49,16 +54,17 @@ class Curve:
 
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
-        return np.minimum(1.0, np.asarray(probability) + self.bound(distance))
+        return np.minimum(1.0, round_up(np.asarray(probability) + self.bound(distance)))
 
     def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
-        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`.
+        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`; rounded down.
 
-        0 where `top` is not larger.
+        0 where `top` is not larger. The two are taken as they are: what rounding may have made of them is up to the
+        caller (`likewise.guarantees.certificate`).
         """
         # One gains what the other loses, and neither moves by more than bound(D).
         lead = np.asarray(top, dtype=np.float64) - np.asarray(other, dtype=np.float64)
-        return round_down(self._inverse_curve(np.clip(lead / 2, 0.0, 1.0)))
+        return round_down(self._inverse_curve(round_down(np.clip(lead / 2, 0.0, 1.0))))
 
     def scores(self, probabilities: FloatArray) -> FloatArray:
         """Scores u of probabilities, (n_people, n_classes), such that every ``u_k - u_l`` moves by 4 (D + excess).

@@ -43,8 +43,6 @@ _ROWWISE = {
     ExtraTreeRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
@@ -53,6 +51,8 @@ _ROWWISE = {
     SimpleImputer,
     StandardScaler,
 }
+# Their trees are added to what another model says, if one is given as `init`.
+_BOOSTED = {GradientBoostingClassifier, GradientBoostingRegressor}
 # With several threads, these add up their trees in the order in which the threads finish.
 _FORESTS = {ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor}
 
@@ -77,6 +77,9 @@ def is_rowwise(model: Any) -> bool | None:
         return _all([step for _, step, _ in fitted])
     if type(model) in _FORESTS:
         return model.n_jobs in (None, 1)
+    if type(model) in _BOOSTED:
+        constant = model.init is None or isinstance(model.init, str)  # "zero"
+        return True if constant else is_rowwise(getattr(model, "init_", model.init))
     return True if type(model) in _ROWWISE else None
 
 

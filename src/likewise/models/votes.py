@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from likewise._checks import check_numbers
 from likewise._typing import FloatArray
@@ -65,14 +65,16 @@ def tree_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
     """The share of a forest's trees that predict each class."""
     steps, forest = unwrap(model)
     trees = None if steps else getattr(forest, "estimators_", None)
-    if trees is None or not all(isinstance(tree, DecisionTreeClassifier) for tree in trees):
+    # A subclass of a tree may look at other rows, and a tree of some of the columns would be given all of them.
+    plain = trees is not None and all(type(tree) in (DecisionTreeClassifier, ExtraTreeClassifier) for tree in trees)
+    if not plain or hasattr(forest, "estimators_features_"):
         raise InvalidTypeError(
             f"With vote='trees' the estimator must be a forest of classification trees; got {type(model).__name__}. "
             "Use vote='hard' or vote='soft'."
         )
     # Inside a forest, trees know the classes by their numbers.
     numbers = np.arange(len(classes))
-    single = [hard_votes(tree, numbers) for tree in trees]
+    single = [hard_votes(tree, numbers) for tree in forest.estimators_]
 
     def vote(rows: FloatArray) -> FloatArray:
         total = single[0](rows)

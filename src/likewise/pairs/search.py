@@ -8,6 +8,7 @@ be among the worst. Importing this module imports numba; callers do so inside fu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +83,36 @@ def search(
     return merge(
         [search_within(box, Aim(tolerance, n_worst, *settle([guess], tolerance, n_worst)), prune=prune)], n_worst
     )
+
+
+def search_every_pair(
+    distances_after: Callable[[int], FloatArray],
+    outputs: FloatArray,
+    count: IntArray,
+    tolerance: float,
+    n_worst: int,
+) -> Found:
+    """The same for any distance, by looking at every pair: nothing is known that would decide some without looking.
+
+    Parameters
+    ----------
+    distances_after : callable
+        ``distances_after(i)`` gives the distances from person i to all after them, ``i + 1, i + 2, ...``.
+    outputs, count, tolerance, n_worst
+        As for `search`.
+    """
+    n = len(outputs)
+    found = Found(0, np.nan, 0, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
+    for i in range(n - 1):
+        differences, distances = np.abs(outputs[i + 1 :] - outputs[i]).sum(axis=1), distances_after(i)
+        here = np.flatnonzero(differences - distances > tolerance)
+        differences, distances, times = differences[here], distances[here], count[i] * count[i + 1 + here]
+        with np.errstate(divide="ignore", over="ignore"):
+            ratio = float((differences / distances).max(initial=0.0))
+        pairs = np.column_stack([np.full(len(here), i), i + 1 + here]).astype(np.int64)
+        part = Found(int(times.sum()), ratio, n - 1 - i, pairs, times, differences, distances)
+        found = merge([found, part], n_worst)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -269,8 +269,8 @@ def test_gaussian_range_is_that_of_a_half_space():
 def test_below_the_distance_to_a_tie_the_order_holds(kind, p, top, other):
     noise = kind.for_metric(WeightedLp(WEIGHTS, p))
     distance = float(noise.distance_to_tie(top, min(other, 1 - top)))
-    assert distance >= 0
-    if 0 < distance < np.inf:
+    assert 0 <= distance < np.inf
+    if distance > 0:
         inside = 0.999 * distance
         lowest_top = 1 - noise.highest(1 - top, inside)
         assert lowest_top >= noise.highest(min(other, 1 - top), inside) - 1e-9

@@ -11,7 +11,7 @@ import numpy as np
 from likewise._threads import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.enforce.additive.shapes import SumOfShapes
-from likewise.enforce.base import Scorer
+from likewise.enforce.base import PlainScorer
 from likewise.enforce.links import LINKS, ScoreLink
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.promise import Guarantee
@@ -34,7 +34,7 @@ class Packed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdditiveScorer(Scorer):
+class AdditiveScorer(PlainScorer):
     """Sums of shapes behind a link.
 
     Attributes
@@ -100,6 +100,15 @@ class AdditiveScorer(Scorer):
             if shape.knots is not None:
                 found[shape.column] = shape.knots
         return found
+
+    def distance_to_tie(self, people: People) -> FloatArray | None:
+        """By the sums of points."""
+        if self.guarantee.output_range:
+            return None
+        # Between knots, points are rounded to the grid: a column is off by less than two steps of it for each of the
+        # two people (`docs/theory.md` §11).
+        error = 4 * len(self.model.shapes) * 2.0**-self.model.bits
+        return LINKS[self.link].distance_to_tie(self.scores(people), error)
 
     @cached_property
     def _packed(self) -> Packed:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from likewise._progress import progress_bar
 from likewise._rules import SEED, TRUTH, Rule, one_of, whole
 from likewise._typing import FloatArray
-from likewise.enforce.base import METRIC, Enforced, EnforcedClassifier, EnforcedRegressor, Scorer, seed_from
+from likewise.enforce.base import METRIC, Enforced, EnforcedClassifier, EnforcedRegressor, PlainScorer, seed_from
 from likewise.enforce.links import LINKS
 from likewise.enforce.lipschitz.inputs import Entries, read_columns
 from likewise.enforce.lipschitz.layers import Layers, finish
@@ -25,7 +25,7 @@ from likewise.metrics.people import People
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LipschitzScorer(Scorer):
+class LipschitzScorer(PlainScorer):
     """A finished network behind a link.
 
     Attributes

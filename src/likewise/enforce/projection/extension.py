@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise.enforce.base import Scorer
+from likewise.enforce.base import PlainScorer
 from likewise.enforce.projection.envelopes import Envelope
 from likewise.enforce.projection.outoffold import scores_of
 from likewise.guarantees.certificate import Estimate
@@ -39,7 +39,7 @@ class Shares:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Extension(Scorer):
+class Extension(PlainScorer):
     """Scores between the envelopes of values on anchors.
 
     Attributes
@@ -80,7 +80,7 @@ class Extension(Scorer):
         rows = people.rows
         if self.guarantee.metric.has_weights:
             rows = rows[:, self.guarantee.metric.weights_of(people.coding).matters]
-        return np.where(np.isnan(rows), np.inf, rows) + 0.0  # no negative zero: equal rows have equal bytes
+        return np.where(np.isnan(rows), np.inf, rows)
 
     @property
     def reads_tables(self) -> bool:

@@ -63,6 +63,23 @@ class RecalibratedScorer(Scorer):
         """What the inner model sees."""
         return self.scorer.visible(self._read(people))
 
+    @property
+    def reads_tables(self) -> bool:
+        """A table is read again, in the coding of the inner model."""
+        return self.guarantee.metric.takes_tables
+
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Those of the inner model, unless it was fitted without a column that must not matter."""
+        return self.scorer.landmarks(n_columns) if len(self.coding.names) == n_columns else [np.empty(0)] * n_columns
+
+    def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
+        """The mapped probabilities, from which an outcome is drawn: a map of single votes would have another mean."""
+        return self.estimate(people).mean
+
+    def distance_to_tie(self, people: People) -> FloatArray | None:
+        """None: the map moves the tie away from that of the inner score."""
+        return None
+
     def _mapped(self, probabilities: FloatArray) -> FloatArray:
         return self.map(scale_of(self.scorer.guarantee).scores(probabilities))
 

@@ -17,12 +17,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf, erfinv, ndtr, ndtri
+from scipy.special import ndtr
 
 from likewise._rules import NOT_NEGATIVE, in_a_line
 from likewise._typing import FloatArray
+from likewise.enforce.links import Erf
 from likewise.errors import InvalidInputError, InvalidTypeError
-from likewise.guarantees.curves import Curve, round_down, round_up
+from likewise.guarantees.curves import Curve
 from likewise.metrics.distance import lp_norm
 from likewise.metrics.lp import WeightedLp
 
@@ -136,24 +137,20 @@ class Gaussian(Noise):
         """``Phi(z / sigma)``."""
         return lambda z: np.asarray(ndtr(z / self.SIGMA))
 
-    def _curve(self, distance: FloatArray) -> FloatArray:
-        return np.asarray(erf(np.sqrt(np.pi) / 2 * distance))
-
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        return np.asarray(erfinv(variation) * 2 / np.sqrt(np.pi))
-
-    # For Gaussian noise, Phi^-1(h(x)) is (1/sigma)-Lipschitz (theory §10), which is sharper than p + bound(D).
+    # As under a probit link, Phi^-1(h(x)) moves by at most D / sigma (theory §10), so the curve is the same. Not its
+    # scores: smoothed probabilities come without the last digits that Phi^-1 would need near 0 and 1.
+    _ERF: ClassVar[Erf] = Erf()
 
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
-        d = np.asarray(distance, dtype=np.float64)
-        return np.minimum(1.0, round_up(ndtr(ndtri(np.asarray(probability, dtype=np.float64)) + d / self.SIGMA)))
+        return self._ERF.highest(probability, distance)
 
     def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
-        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`."""
-        p, q = np.asarray(top, dtype=np.float64), np.asarray(other, dtype=np.float64)
-        lead = np.where(p > q, ndtri(p) - ndtri(np.where(p > q, q, 0.5)), 0.0)
-        return round_down(self.SIGMA / 2 * lead)
+        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`; rounded down."""
+        return self._ERF.distance_to_tie(top, other)
+
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return self._ERF._curve(distance)
 
 
 class Laplace(Noise):

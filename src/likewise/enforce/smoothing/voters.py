@@ -13,7 +13,7 @@ import numpy.typing as npt
 from likewise._progress import progress_bar
 from likewise._threads import single_threaded_blas
 from likewise._typing import FloatArray
-from likewise.enforce.base import BLOCK, Scorer
+from likewise.enforce.base import BLOCK, PlainScorer
 from likewise.enforce.smoothing.ballot import Ballot
 from likewise.enforce.smoothing.bank import Bank
 from likewise.enforce.smoothing.calls import VoteSums
@@ -33,7 +33,7 @@ from likewise.models.company import N_PROBES
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Voter(Scorer):
+class Voter(PlainScorer):
     """A model averaged over a perturbation.
 
     Attributes
@@ -56,7 +56,7 @@ class Voter(Scorer):
 
     def visible(self, people: People) -> FloatArray:
         """What the draws may see of people."""
-        return self.perturbation.prepare(people.rows) + 0.0  # no negative zero: equal rows have equal bytes
+        return self.perturbation.prepare(people.rows)
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
         """Borders of cells."""
@@ -81,6 +81,10 @@ class FormulaVoter(Voter):
         """Exact averages; the intervals have width 0."""
         mean = np.clip(self.formula.mean_votes(people.rows, self.n_jobs), *self.ballot.limits)
         return Estimate.certain(mean)
+
+    def distance_to_tie(self, people: People) -> FloatArray | None:
+        """By the margin of a linear model."""
+        return self.formula.distance_to_tie(people.rows) if isinstance(self.formula, LinearVotes) else None
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
         """Where noise from there reaches a threshold of a tree."""
