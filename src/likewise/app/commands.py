@@ -139,7 +139,7 @@ def columns_of(
         note(f"Left out, since the metric does not name {'it' if len(others) == 1 else 'them'}: {', '.join(others)}.")
     X = table[[name for name in table.columns if name in metric.columns]]
     for name in metric.numeric:
-        if name not in metric.missing and X[name].isna().any():
+        if name not in metric.missing and name not in metric.hidden and X[name].isna().any():
             raise FileError(
                 f"Column {name!r} has missing numbers, which the metric refuses. Fill them in, or say what a missing "
                 f"number weighs, between 0 and 1, in the metric file: [missing] {name} = 1."
@@ -230,7 +230,7 @@ def edit(metric: TableMetric, zero: Sequence[str], factor: float = 1.0) -> Table
         {name: 0.0 if name in zero else weight for name, weight in metric.numeric.items()},
         {name: 0.0 if name in zero else weight for name, weight in metric.categorical.items()},
         metric.p,
-        missing={name: weight for name, weight in metric.missing.items() if name not in zero} or "refuse",
+        missing=dict(metric.missing) or "refuse",
         units=metric.units,
     )
     return edited if factor == 1 else edited.scaled(factor)
