@@ -65,13 +65,13 @@ def everyone(table, rng, n):
 
 
 def excess(model, metric, table, rng, n=6000):
-    """By how much the worst of many random pairs exceeds its distance, and how much of it a pair uses at most."""
+    """By how much the worst of many random pairs exceeds its distance."""
     a, b = everyone(table, rng, n), everyone(table, rng, n)
     for i, name in enumerate(table):  # a third each differ in one column only
         own = np.arange(n) % 6 == i
         b.loc[own, [other for other in table if other != name]] = a.loc[own, [c for c in table if c != name]]
-    ask = model.predict if not hasattr(model, "predict_proba") else lambda X: model.predict_proba(X)[:, 1]
-    difference = np.abs(ask(a) - ask(b))
+    ask = (lambda X: model.predict_proba(X) / 2) if hasattr(model, "predict_proba") else lambda X: model.predict(X)[:, None]
+    difference = np.abs(ask(a) - ask(b)).sum(axis=1)
     return float((difference - metric(a, b)).max())
 
 
@@ -83,6 +83,22 @@ def test_no_pair_exceeds_the_metric_of_a_model_behind_imputers(seed):
     metric = minimal_metric(model, table)
     assert set(metric.missing) == {"age", "income"}
     assert excess(model, metric, table, rng) <= 1e-12
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nor_with_three_classes_or_numbers(seed):
+    rng = np.random.default_rng(100 + seed)
+    table, y = people(seed)
+    three = y + (table["income"].fillna(5) > 15)
+    model = pipeline(rng, LogisticRegression(C=10.0, max_iter=5000)).fit(table, three)
+    assert excess(model, minimal_metric(model, table), table, rng) <= 1e-12
+    numbers = 5.0 * y + table["age"].fillna(0)
+    model = pipeline(rng, LinearRegression()).fit(table, numbers)
+    metric, width = minimal_metric(model, table, output_range=(-1000.0, 1000.0)), 2000.0
+    shares = make_pipeline(*[step for _, step in model.steps[:-1]], LinearRegression())
+    shares[-1].coef_, shares[-1].intercept_ = model[-1].coef_ / width, 0.0
+    shares[-1].n_features_in_ = len(model[-1].coef_)
+    assert excess(shares, metric, table, rng) <= 1e-12
 
 
 def test_control_smaller_weights_are_exceeded():
