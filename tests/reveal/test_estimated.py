@@ -147,7 +147,10 @@ def test_impossible_weights_name_the_pairs_that_make_them_so():
     assert "rows 2 and 3" not in str(caught.value)
     with pytest.raises(ValueError, match="rows 0 and 1"):
         estimate_minimal_metric(None, frame, predictions=predictions, upper={"race": 0.49})
-    assert estimate_minimal_metric(None, frame, predictions=predictions, upper={"race": 0.51}).metric.numeric["race"] > 0.49
+    assert (
+        estimate_minimal_metric(None, frame, predictions=predictions, upper={"race": 0.51}).metric.numeric["race"]
+        > 0.49
+    )
 
 
 def test_equal_people_with_different_outputs_are_named():

@@ -246,7 +246,9 @@ def test_a_card_keeps_the_points_of_a_column_with_blanks():
     chance = 1 / (1 + np.exp(-0.1 * (people["income"] - 50)))
     outcome = rng.random(1500) < chance
     people["income"] = people["income"].where(rng.random(1500) > 0.01)
-    found = estimate_minimal_metric(None, people[:400], predictions=np.where(people["income"].isna(), 0.5, chance)[:400])
+    found = estimate_minimal_metric(
+        None, people[:400], predictions=np.where(people["income"].isna(), 0.5, chance)[:400]
+    )
     for metric, points in ((found.metric, 1.0), (found.metric.with_params(missing={"income": 0.0}), 0.0)):
         card = AdditiveClassifier(metric, penalty=1e-4).fit(people, outcome)
         ends = pd.DataFrame({"income": [0.0, 100.0], "age": [40.0, 40.0]})
@@ -265,7 +267,7 @@ def test_a_column_of_weight_0_keeps_a_weight_for_its_blanks():
 
 
 def test_a_weight_of_0_is_not_called_unused():
-    """Being foreign goes with few years, and works against them: no pair needs it, though exchanging it moves scores."""
+    """Being foreign goes with few years and makes up for them: no pair needs it, and exchanging it moves scores."""
     rng = np.random.default_rng(7)
     foreign = rng.random(200) < 0.3
     people = pd.DataFrame({"foreign": np.where(foreign, "yes", "no"), "years": np.where(foreign, 2.0, 9.0)})

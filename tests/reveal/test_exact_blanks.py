@@ -70,7 +70,11 @@ def excess(model, metric, table, rng, n=6000):
     for i, name in enumerate(table):  # a third each differ in one column only
         own = np.arange(n) % 6 == i
         b.loc[own, [other for other in table if other != name]] = a.loc[own, [c for c in table if c != name]]
-    ask = (lambda X: model.predict_proba(X) / 2) if hasattr(model, "predict_proba") else lambda X: model.predict(X)[:, None]
+    ask = (
+        (lambda X: model.predict_proba(X) / 2)
+        if hasattr(model, "predict_proba")
+        else lambda X: model.predict(X)[:, None]
+    )
     difference = np.abs(ask(a) - ask(b)).sum(axis=1)
     return float((difference - metric(a, b)).max())
 

@@ -13,7 +13,7 @@ from likewise import audit, compare, price
 from likewise._extras import need
 from likewise.app.commands import edit, reveal, write_report
 from likewise.app.files import save_model
-from likewise.app.metric_files import write_metric
+from likewise.app.metric_files import MetricFile, without_claim, write_metric
 from likewise.app.scale import Order, score_file
 from likewise.auditing.ways import CONSTANT, REFERENCE
 from likewise.datasets import load_mortgages
@@ -36,7 +36,8 @@ def run(say: Any, out: Path) -> None:
     revealed = reveal(X, y, "logistic", seed=0, units=numbers)
     say(f"2. {revealed.how}", how=revealed.how)
     metric = edit(revealed.metric, _BLIND)
-    write_metric(metric, out / "metric.toml", note=f"{revealed.how} Edited: {' and '.join(_BLIND)} set to 0.")
+    how = without_claim(revealed.how)
+    write_metric(MetricFile(metric, how=how, protected=_BLIND, as_written=True), out / "metric.toml")
     say(f"3. Edited: {' and '.join(_BLIND)} must not matter. What is worth one percentage point now:")
     say.table(metric.describe()[["column", "one point"]], "metric")
 

@@ -113,7 +113,9 @@ def _imputed(step: SimpleImputer, sources: Sources) -> Sources:
     marker = step.missing_values
     if not (isinstance(marker, float) and math.isnan(marker)):
         raise UnprovableError(f"SimpleImputer with missing_values={marker!r} changes values that are not missing")
-    are_numbers = all(isinstance(fill, (int, float)) and not isinstance(fill, bool) for fill in step.statistics_.tolist())
+    are_numbers = all(
+        isinstance(fill, (int, float)) and not isinstance(fill, bool) for fill in step.statistics_.tolist()
+    )
     return _imputed_numbers(step, sources) if are_numbers else _imputed_kinds(step, sources)
 
 

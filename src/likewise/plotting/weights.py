@@ -81,7 +81,9 @@ class MetricDisplay:
             power = 1.0 if np.isinf(metric.p) else metric.p
             weights[~mismatch] *= _spread(X, metric, list(table["column"][~mismatch])) ** power
         names = [str(name) for name in table["column"]]
-        return cls(names, weights, mismatch, metric.p, not_forced=[str(name) for name in idle]).plot(ax=ax, most=most, per_spread=X is not None)
+        return cls(names, weights, mismatch, metric.p, not_forced=[str(name) for name in idle]).plot(
+            ax=ax, most=most, per_spread=X is not None
+        )
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None, most: int = 20) -> Self:

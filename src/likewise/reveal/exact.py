@@ -102,9 +102,7 @@ def minimal_metric(
     return TableMetric(numeric, categorical, missing=missing or "refuse")
 
 
-def _absence(
-    blank: BlankEffect, link: Link, ends: tuple[float, float] | None, width: float, *, bounded: bool
-) -> float:
+def _absence(blank: BlankEffect, link: Link, ends: tuple[float, float] | None, width: float, *, bounded: bool) -> float:
     """Largest change of output between a blank and a number; `bounded` outputs differ by 1 at most."""
     if ends is None:
         return 1.0 if bounded or link is not IDENTITY else np.inf
