@@ -39,7 +39,7 @@ def test_metric_writes_a_file_that_people_can_edit(work):
     assert metric.categorical["race"] == 0
     assert metric.numeric["constant"] == 0
     assert set(metric.columns) == {"income", "years", "region", "race", "constant"}
-    assert "Set to 0: race." in (work / "metric.toml").read_text()
+    assert 'protected = ["race"] # set to 0 by people: must not matter' in (work / "metric.toml").read_text()
 
 
 def test_smooth_says_what_is_promised_and_what_next(work):
@@ -188,7 +188,7 @@ def mistakes(work):
         ("enforce loans.csv --by smoothing --target approved --metric absent.toml", "There is no file absent.toml"),
         (
             "enforce loans.csv --by smoothing --target approved --metric bad.toml",
-            "bad.toml, line 5: p must be a number >= 1",
+            "bad.toml, line 3: p must be a number >= 1",
         ),
         ("enforce poor.csv --by smoothing --target approved --metric metric.toml", "poor.csv has no column 'income'"),
         (

@@ -18,14 +18,14 @@ def test_a_logistic_model_is_read_exactly_and_a_forest_on_its_people():
 
 
 def test_only_what_cannot_be_proven_is_estimated(monkeypatch):
-    def broken(model, **options):
+    def broken(model, X, **options):
         raise TypeError("unsupported operand")
 
     monkeypatch.setattr(commands, "minimal_metric", broken)
     with pytest.raises(TypeError, match="unsupported operand"):
         commands.reveal(X, Y, "logistic", 0)
 
-    def unproven(model, **options):
+    def unproven(model, X, **options):
         raise UnprovableError("no constant")
 
     monkeypatch.setattr(commands, "minimal_metric", unproven)
