@@ -132,6 +132,10 @@ def metric(
     shown, meanings = file.metric.describe(), file.meanings()
     shown["one point"] = [meanings[name] for name in shown["column"]]
     say.table(shown, "metric")
+    blanks = [name for name in file.metric.numeric if X[name].isna().any() and name not in file.metric.hidden]
+    if blanks:
+        said = ", ".join(f"{name} {100 * file.metric.missing[name]:.3g} points" for name in blanks)
+        say(f"\nBetween somebody who has the number and somebody who has not: {said}.")
     if limits is not None:
         say(f"\nA point is a hundredth of the range {limits[0]:g} to {limits[1]:g}, which the file holds.")
     _say_reach(say, measure_reach(file.metric, X))
