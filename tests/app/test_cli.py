@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise.app.metric_files import read_metric
+from likewise.app.files import load_model
+from likewise.app.metric_files import read_metric, read_metric_file
+from likewise.datasets import load_mortgages
 from shell import LOANS, N, run
 
 
@@ -39,7 +41,7 @@ def test_metric_writes_a_file_that_people_can_edit(work):
     assert metric.categorical["race"] == 0
     assert metric.numeric["constant"] == 0
     assert set(metric.columns) == {"income", "years", "region", "race", "constant"}
-    assert "Set to 0: race." in (work / "metric.toml").read_text()
+    assert 'protected = ["race"] # set to 0 by people: must not matter' in (work / "metric.toml").read_text()
 
 
 def test_smooth_says_what_is_promised_and_what_next(work):
@@ -188,7 +190,7 @@ def mistakes(work):
         ("enforce loans.csv --by smoothing --target approved --metric absent.toml", "There is no file absent.toml"),
         (
             "enforce loans.csv --by smoothing --target approved --metric bad.toml",
-            "bad.toml, line 5: p must be a number >= 1",
+            "bad.toml, line 3: p must be a number >= 1",
         ),
         ("enforce poor.csv --by smoothing --target approved --metric metric.toml", "poor.csv has no column 'income'"),
         (
@@ -311,6 +313,16 @@ def test_demo_does_the_main_job(tmp_path):
     assert f"{facts['violations_before']:,} → 0" in page  # the verdict and the page say the same
     assert f"{facts['brier']['with the promise']:.4f}" in page
     assert facts["brier"]["with the promise"] < facts["brier"]["a constant"]
+    assert "exactly" in facts["how"]  # though the table has blanks
+    model = load_model(tmp_path / "show" / "model.skops")
+    names, people = list(model.feature_names_in_), load_mortgages().data
+    metric = model.guarantee_.metric
+    for name in ("liquid_assets", "credit_lines"):  # these have blanks, and their points all the same
+        assert metric.numeric[name] > 0
+        assert metric.missing[name] >= min(1, metric.numeric[name] * np.ptp(people[name].dropna()) / 2)
+        ends = people.iloc[[0, 0]].assign(**{name: [people[name].min(), people[name].max()]})[names]
+        assert np.ptp(model.predict_proba(ends)[:, 1]) > 0.001
+    assert read_metric_file(tmp_path / "show" / "metric.toml").protected == ("race", "sex")
 
 
 def test_a_stranger_gets_from_a_table_to_a_report_in_three_commands(tmp_path):

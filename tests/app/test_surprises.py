@@ -56,14 +56,18 @@ def test_metric_has_a_line_for_each_surprise(work, revealed):
     assert metric.categorical["same"] == metric.numeric["constant"] == 0
     assert metric.units == {"since": "days"}
     text = (work / "odd.toml").read_text()
-    assert "same = 0 # not used by this model" in text
+    assert "same = 0 # not forced by these people" in text  # of whom nobody has another value
     assert "race = 0 # must not matter" in text
 
 
 def test_metric_uses_people_with_blanks(work, revealed):
     done = run(work, "metric odd.csv --target approved --drop id --drop wage --out all.toml")
-    assert f"fits all pairs of {N} distinct people" in done.output
+    assert "Revealed exactly from a logistic model: no smaller distance fits it." in done.output
     assert 0 < read_metric(work / "all.toml").missing["income"] <= 1
+    done = run(work, "metric odd.csv --target approved --drop id --drop wage --model forest --out forest.toml")
+    assert f"fits all pairs of {N} distinct people" in done.output
+    metric = read_metric(work / "forest.toml")
+    assert metric.missing["income"] >= min(1, metric.numeric["income"] * np.ptp(ODD["income"].dropna()) / 2) > 0
 
 
 def test_an_edited_metric_is_not_called_the_smallest(work, revealed):
@@ -98,11 +102,12 @@ def test_what_the_model_gave_to_a_column_is_shown_before_it_is_zero(revealed):
     assert "must not matter" in revealed.stdout
 
 
-def test_columns_that_a_model_did_not_use_are_not_called_forbidden(work):
+def test_columns_that_people_do_not_force_are_called_neither_forbidden_nor_unused(work):
     small = LOANS[:40].drop(columns="id")
     small.to_csv(work / "small.csv", index=False)
     done = run(work, "metric small.csv --target approved --model boosting --out small.toml")
-    assert "not used by this model" in done.stdout
+    assert "not forced by these people" in done.stdout
+    assert "not used by this model" not in done.stdout
     assert "must not matter" not in done.stdout
 
 

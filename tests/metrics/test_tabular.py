@@ -66,6 +66,42 @@ def test_a_column_that_must_not_matter_may_be_missing():
         assert audit(None, rows, again, predictions=[0.2, 0.9]).max_excess == pytest.approx(0.7)
 
 
+def test_a_weight_that_is_raised_from_0_has_the_missing_weight_that_was_given():
+    hidden = TableMetric({"age": 0.1, "income": 0}, missing={"income": 0.3})
+    rows = pd.DataFrame({"age": [1, 1], "income": [np.nan, 5.0]})
+    assert hidden.with_params(numeric={"age": 0.1, "income": 0.01}).pairwise(rows)[0, 1] == 0.3
+    estimator = SmoothedClassifier(table_model(rows, "boosting"), metric=hidden)
+    estimator.set_params(metric__numeric={"age": 0.1, "income": 0.01})
+    assert estimator.metric.pairwise(rows)[0, 1] == 0.3
+    again = pickle.loads(pickle.dumps(hidden.scaled(2))).with_params(numeric={"age": 0.1, "income": 0.01})
+    assert again.pairwise(rows)[0, 1] == 0.6
+    refusing = TableMetric({"age": 0.1, "income": 0}).with_params(numeric={"age": 0.1, "income": 0.01})
+    with pytest.raises(ValueError, match="'income' has missing numbers, which the metric refuses"):
+        refusing.pairwise(rows)  # nobody has said what a blank weighs
+
+
+def test_two_numbers_missing_at_once_weigh_both():
+    rows = pd.DataFrame({"age": [30.0, np.nan, 30.0], "income": [5.0, np.nan, np.nan], "grade": [1.0, 1.0, 3.0]})
+    some = TableMetric({"age": 0.1, "income": 0.01, "grade": 0.25}, missing={"age": 0.3, "income": 0.125})
+    expected = [[0, 0.425, 0.625], [0.425, 0, 0.8], [0.625, 0.8, 0]]
+    np.testing.assert_allclose(some.pairwise(rows), expected)
+    np.testing.assert_allclose(some(rows, rows.iloc[[1, 2, 0]]), [0.425, 0.8, 0.625])
+    euclid = TableMetric({"age": 0.1, "income": 0.01, "grade": 0.25}, p=2, missing={"age": 0.3, "income": 0.125})
+    np.testing.assert_allclose(euclid.pairwise(rows)[0], [0, 0.425, 1 + 0.125])  # outside the power
+
+
+@pytest.mark.parametrize("blank", [None, np.nan, pd.NA])
+def test_a_single_person_with_a_missing_category_is_like_one_among_many(blank):
+    region = TableMetric(categorical={"region": 0.3})
+    everyone = pd.DataFrame({"region": ["north", None, "south"]})
+    one = pd.DataFrame({"region": pd.Series([blank], dtype=object)})
+    coding = region.coding(everyone)
+    assert coding.encode(one).tolist() == [coding.encode(everyone)[1].tolist()] == [[2.0]]
+    assert region.pairwise(one, everyone).tolist() == [[0.3, 0, 0.3]]
+    never = region.coding(everyone.iloc[[0, 2]])  # learned where none was missing: as any value that was not there
+    assert never.encode(one).tolist() == never.encode(everyone.iloc[[1, 1]])[:1].tolist() == [[UNSEEN]]
+
+
 def test_missing_categories_are_equal_to_each_other_only():
     D = TableMetric(categorical={"region": 0.3}).pairwise(pd.DataFrame({"region": ["a", None, np.nan]}))
     np.testing.assert_allclose(D, [[0, 0.3, 0.3], [0.3, 0, 0], [0.3, 0, 0]])
@@ -110,6 +146,17 @@ def test_describe_gives_exchange_rates_in_natural_units():
         "must not matter",
         "mismatch = 25 points",
     ]
+
+
+@pytest.mark.parametrize("p", [2, 3, np.inf])
+def test_what_a_point_is_worth_follows_from_distances_for_every_p(p):
+    numeric, units = {"income": 2e-7, "age": 0.0004}, {"income": "$", "age": "years"}
+    some = TableMetric(numeric, p=p, units=units)
+    worth = dict(zip(some.describe()["column"], some.describe()["one point"], strict=True))
+    for name, unit in units.items():
+        size = float(worth[name].strip("$ years").replace(",", ""))
+        rows = pd.DataFrame({"income": [0.0, 0.0], "age": [0.0, 0.0]}).assign(**{name: [0.0, size]})
+        assert some.pairwise(rows)[0, 1] == pytest.approx(0.01, rel=5e-3), (name, unit)
 
 
 def test_metrics_are_values():

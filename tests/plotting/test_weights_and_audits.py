@@ -82,6 +82,9 @@ def test_estimates_and_given_axes_are_accepted():
     import matplotlib.pyplot as plt
 
     ax = plt.figure().add_subplot()
+    idle = estimate_minimal_metric(None, [[0.0, 2.0], [1.0, 2.0]], predictions=[0.1, 0.4])
+    shown = [text.get_text() for text in MetricDisplay.from_metric(idle).ax_.texts]
+    assert shown == ["0: not forced by these people", "0.3"]
     result = estimate_minimal_metric(None, [[0.0], [1.0]], predictions=[0.1, 0.4])
     assert MetricDisplay.from_metric(result, ax=ax).ax_ is ax
 

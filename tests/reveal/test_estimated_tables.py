@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from likewise import TableMetric, WeightedLp, audit, estimate_minimal_metric, minimal_metric
+from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit, estimate_minimal_metric, minimal_metric
 from likewise.datasets import load_mortgages
 
 
@@ -59,8 +59,10 @@ def test_no_pair_exceeds_and_no_weight_can_be_lowered(holes):
     assert audit(model, people, metric).n_violations == 0
     smaller = list(lowered(metric))
     assert len(smaller) >= 4
-    for less in smaller:
-        assert audit(model, people, less).n_violations > 0
+    half = metric.numeric["income"] * np.ptp(people["income"].dropna()) / 2
+    for less in smaller:  # a blank weighs no less than half of what its column can make
+        cut = less.missing.get("income", 1.0) < min(1.0, half)
+        assert cut or audit(model, people, less).n_violations > 0
 
 
 def with_needed_pairs(model, people, free):
@@ -116,7 +118,7 @@ def test_kinds_of_columns_follow_their_types_or_are_given():
     given = estimate_minimal_metric(None, people, predictions=[0, 0.1, 0.3], categorical=["code", "word"]).metric
     assert (list(given.numeric), list(given.categorical)) == (["n"], ["code", "word"])
     numbers = people[["code", "n"]]
-    assert isinstance(estimate_minimal_metric(None, numbers, predictions=[0, 0.1, 0.3]).metric, WeightedLp)
+    assert list(estimate_minimal_metric(None, numbers, predictions=[0, 0.1, 0.3]).metric.numeric) == ["code", "n"]
     assert isinstance(
         estimate_minimal_metric(None, numbers, predictions=[0, 0.1, 0.3], categorical=[]).metric, TableMetric
     )
@@ -139,7 +141,7 @@ def test_names_of_columns_are_kept_as_given():
     fixed = estimate_minimal_metric(None, people, predictions=scores, fixed={0: 0.25}).metric
     assert fixed.categorical[0] == 0.25
     numbers = estimate_minimal_metric(None, people[[1]][1:], predictions=scores[1:]).metric
-    assert numbers.feature_names == (1,)
+    assert list(numbers.numeric) == [1]
 
 
 def test_weights_can_be_fixed_by_name_and_impossible_ones_name_the_pairs():
@@ -194,3 +196,117 @@ def test_bad_input_gives_one_clear_error(change, error, message):
     people = pd.DataFrame({"age": [30, 30, 40], "race": ["x", "y", "y"]})
     with pytest.raises(error, match=message):
         estimate_minimal_metric(None, **{"X": people, "predictions": [0.1, 0.2, 0.3]} | change)
+
+
+BLANKS = np.random.default_rng(5).random(300) < 0.01
+
+
+def credit():
+    """People with blanks in 1% of their income, and scores that hardly tell a blank from the average income."""
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame({"income": rng.uniform(0, 100, 300).round(), "age": rng.uniform(20, 70, 300).round()})
+    people["income"] = people["income"].where(~BLANKS)
+    score = 0.003 * people["income"].fillna(50) + 0.004 * people["age"]
+    return people, score.to_numpy()
+
+
+def test_a_blank_weighs_at_least_half_of_what_its_column_can_make():
+    people, scores = credit()
+    found = estimate_minimal_metric(None, people, predictions=scores)
+    own = found.metric.numeric["income"] * np.ptp(people["income"].dropna())
+    assert found.metric.missing["income"] >= own / 2 > 0.1
+    assert audit(None, people, found.metric, predictions=scores).n_violations == 0
+    some = found.active_pairs
+    np.testing.assert_allclose(some["difference"], some["distance"], atol=1e-6)
+    # Where the people force less, it is said.
+    alike = people.assign(income=people["income"].where(people["income"].between(49, 51) | ~BLANKS))
+    quiet = alike.drop_duplicates("age").assign(age=50.0).drop_duplicates("income")
+    flat = estimate_minimal_metric(None, quiet, predictions=0.003 * quiet["income"].fillna(50).to_numpy())
+    assert flat.metric.missing["income"] == pytest.approx(0.0015 * np.ptp(quiet["income"].dropna()), rel=0.2)
+
+
+def test_that_a_blank_was_given_more_than_these_people_force_is_said():
+    # Two people with the number and one without, whose score is that of one of them: nothing forces the blank.
+    people = pd.DataFrame({"income": [0.0, 100.0, np.nan], "age": [30.0, 30.0, 60.0]})
+    found = estimate_minimal_metric(None, people, predictions=[0.1, 0.5, 0.3])
+    assert found.metric.numeric["income"] == pytest.approx(0.004)
+    assert found.metric.missing["income"] == pytest.approx(0.2)
+    assert found.notes == (
+        "A blank in 'income' weighs 0.2, half of what the column makes of these people. They force 0, with which the "
+        "column could make no difference at all.",
+    )
+    alike = people.assign(age=30.0)  # whose absence has to explain a difference
+    assert estimate_minimal_metric(None, alike, predictions=[0.1, 0.2, 0.9]).notes == ()
+
+
+def test_a_card_keeps_the_points_of_a_column_with_blanks():
+    """Control: with the weight that the people force, the card may not use the column."""
+    rng = np.random.default_rng(6)
+    people = pd.DataFrame({"income": rng.uniform(0, 100, 1500).round(), "age": rng.uniform(20, 70, 1500).round()})
+    chance = 1 / (1 + np.exp(-0.1 * (people["income"] - 50)))
+    outcome = rng.random(1500) < chance
+    people["income"] = people["income"].where(rng.random(1500) > 0.01)
+    found = estimate_minimal_metric(
+        None, people[:400], predictions=np.where(people["income"].isna(), 0.5, chance)[:400]
+    )
+    for metric, points in ((found.metric, 1.0), (found.metric.with_params(missing={"income": 0.0}), 0.0)):
+        card = AdditiveClassifier(metric, penalty=1e-4).fit(people, outcome)
+        ends = pd.DataFrame({"income": [0.0, 100.0], "age": [40.0, 40.0]})
+        low, high = card.predict_proba(ends)[:, 1]
+        assert (high - low > 0.9) == bool(points)
+        assert (high == low) == (not points)
+
+
+def test_a_column_of_weight_0_keeps_a_weight_for_its_blanks():
+    people, scores = credit()
+    found = estimate_minimal_metric(None, people, predictions=0.0 * scores + 0.01 * people["age"])
+    assert found.metric.numeric["income"] == 0
+    assert found.not_forced == ("income",)
+    raised = found.metric.with_params(numeric={**found.metric.numeric, "income": 0.01})
+    assert raised.missing["income"] == 1.0
+
+
+def test_a_weight_of_0_is_not_called_unused():
+    """Being foreign goes with few years and makes up for them: no pair needs it, and exchanging it moves scores."""
+    rng = np.random.default_rng(7)
+    foreign = rng.random(200) < 0.3
+    people = pd.DataFrame({"foreign": np.where(foreign, "yes", "no"), "years": np.where(foreign, 2.0, 9.0)})
+    people["years"] += rng.integers(0, 3, 200)
+    model = lambda X: 0.2 + 0.22 * (X["foreign"] == "yes") + 0.03 * X["years"]  # noqa: E731
+    found = estimate_minimal_metric(model, people)
+    assert found.metric.categorical["foreign"] == 0
+    exchanged = people.assign(foreign=people["foreign"].map({"yes": "no", "no": "yes"}))
+    assert np.abs(model(people) - model(exchanged)).min() == pytest.approx(0.22)
+    assert found.not_forced == ("foreign",)
+    assert found.describe().set_index("column")["one point"]["foreign"] == "not forced by these people"
+    assert "not forced by these people: foreign" in repr(found)
+    struck = estimate_minimal_metric(model, people, fixed={"foreign": 0})
+    assert struck.not_forced == ()  # somebody has decided that it must not matter
+    assert struck.describe().set_index("column")["one point"]["foreign"] == "must not matter"
+
+
+def test_that_a_column_can_be_struck_out_does_not_show_that_the_model_ignores_it():
+    """`fixed={"race": 0}` succeeds where another column goes with race."""
+    people = pd.DataFrame({"race": ["x", "x", "y", "y"], "zip": [1.0, 1.5, 9.0, 9.5]})
+    model = lambda X: 0.3 + 0.4 * (X["race"] == "x")  # noqa: E731
+    found = estimate_minimal_metric(model, people, fixed={"race": 0})
+    assert audit(model, people, found.metric).n_violations == 0
+    exchanged = people.assign(race=["y", "y", "x", "x"])
+    assert np.abs(model(people) - model(exchanged)).min() == pytest.approx(0.4)
+
+
+def test_more_people_can_lower_a_weight():
+    people = pd.DataFrame({"a": [0.0, 1.0, 0.0, 0.0], "b": [0.0, 1.0, 5.0, 1.0]})
+    scores = np.array([0.0, 0.4, 0.0, 0.4])
+    few, everyone = (estimate_minimal_metric(None, people[:n], predictions=scores[:n]).metric for n in (3, 4))
+    assert dict(few.numeric) == pytest.approx({"a": 0.4, "b": 0.0})
+    assert dict(everyone.numeric) == pytest.approx({"a": 0.0, "b": 0.4})  # the last one forces b, which explains all
+
+
+def test_a_table_of_numbers_has_a_table_metric():
+    people = pd.DataFrame({"a": [0.0, 1.0, 3.0], "b": [0.0, 1.0, 0.0]})
+    for p in (1, 2):
+        metric = estimate_minimal_metric(None, people, p, predictions=[0.1, 0.3, 0.2]).metric
+        assert isinstance(metric, TableMetric)
+        assert (list(metric.numeric), metric.p) == (["a", "b"], p)
+    assert isinstance(estimate_minimal_metric(None, people.to_numpy(), predictions=[0.1, 0.3, 0.2]).metric, WeightedLp)

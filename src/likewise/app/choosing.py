@@ -32,6 +32,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
     @options.target
     @options.task
     @options.metric
+    @options.output_range
     @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
     @click.option("--draws", type=click.IntRange(1), default=100, show_default=True, help="For smoothing.")
     @click.option("--out", type=options.FILE, help="Write the table as CSV.")
@@ -45,6 +46,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         target: str,
         task: Task | None,
         metric_file: Path,
+        output_range: tuple[float, float] | None,
         folds: int,
         draws: int,
         out: Path | None,
@@ -58,8 +60,11 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
 
         if out is not None:
             check_free(out, table, metric_file, force=force)
-        data, metric = learnable_under(table, target, metric_file, dialect=dialect, task=task, note=say.note)
-        shared = {"cv": folds, "task": data.kind, "n_draws": draws, "verbose": not say.as_json}
+        data, metric = learnable_under(
+            table, target, metric_file, dialect=dialect, task=task, note=say.note, output_range=output_range
+        )
+        shared: dict[str, Any] = {"cv": folds, "task": data.kind, "n_draws": draws, "verbose": not say.as_json}
+        shared["output_range"] = data.output_range
         found, facts, then = function(data.X, data.y, metric, **asked, **shared)
         say(str(found), **facts)
         _write(say, found.table, out)

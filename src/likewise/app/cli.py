@@ -30,7 +30,15 @@ def main() -> None:
     """
 
 
-for _command in (making.metric, choosing.compare, making.enforce, choosing.price, using.score, using.audit):
+for _command in (
+    making.metric,
+    making.scale,
+    choosing.compare,
+    making.enforce,
+    choosing.price,
+    using.score,
+    using.audit,
+):
     main.add_command(_command)
 
 

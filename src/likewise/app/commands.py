@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from likewise._writing import atomic_write
 from likewise.app.files import load_inner
 from likewise.app.held_out import PLAIN, PROMISED, hold_out, measure_models
-from likewise.app.metric_files import read_metric
+from likewise.app.metric_files import MetricFile, read_metric_file
 from likewise.app.tables import Dialect, Note, date_columns, named, no_note, read_table, tidy
 from likewise.errors import FileError, InvalidInputError, UnprovableError
 from likewise.guarantees.vacuity import said_once
@@ -34,12 +34,13 @@ Task = Literal["classification", "regression"]
 
 @dataclass(frozen=True, eq=False)
 class Learnable:
-    """A table to learn from: people, outcomes, and what the outcomes are."""
+    """A table to learn from: people, outcomes, what the outcomes are, and the range of numbers."""
 
     X: pd.DataFrame
     y: npt.NDArray[Any]
     task: Task
     units: dict[str, str]
+    output_range: tuple[float, float] | None = None
 
     @property
     def classify(self) -> bool:
@@ -54,11 +55,18 @@ class Learnable:
 
 @dataclass(frozen=True)
 class Revealed:
-    """A metric read off a model, and how."""
+    """A metric read off a model, and how.
+
+    Where it is `exact`, a weight of 0 says that the model does not use the column; otherwise the columns `not_forced`
+    have no weight because these people need none. `notes` say what else was done.
+    """
 
     metric: TableMetric
     how: str
     model: Any
+    exact: bool
+    not_forced: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def people_and_outcomes(
@@ -138,7 +146,7 @@ def columns_of(
         note(f"Left out, since the metric does not name {'it' if len(others) == 1 else 'them'}: {', '.join(others)}.")
     X = table[[name for name in table.columns if name in metric.columns]]
     for name in metric.numeric:
-        if name not in metric.missing and X[name].isna().any():
+        if name not in metric.missing and name not in metric.hidden and X[name].isna().any():
             raise FileError(
                 f"Column {name!r} has missing numbers, which the metric refuses. Fill them in, or say what a missing "
                 f"number weighs, between 0 and 1, in the metric file: [missing] {name} = 1."
@@ -160,7 +168,7 @@ def constant_columns(X: pd.DataFrame, note: Note) -> list[str]:
     """Columns in which everyone is alike."""
     found = [str(name) for name in X.columns if X[name].nunique(dropna=False) == 1]
     for name in found:
-        note(f"Column {name!r} is the same for everyone: the model cannot use it, and its weight is 0.")
+        note(f"Column {name!r} is the same for everyone: nothing can be learned about it, and its weight is 0.")
     return found
 
 
@@ -187,35 +195,36 @@ def reveal(
     seed: int,
     units: dict[str, str] | None = None,
     *,
-    regression: bool = False,
+    output_range: tuple[float, float] | None = None,
 ) -> Revealed:
-    """Train a model of the given kind and read its minimal metric: exactly, or on the people in `X`."""
+    """Train a model of the given kind and read its minimal metric: exactly, or on the people in `X`.
+
+    An `output_range` is for outcomes that are numbers, and weights are shares of it.
+    """
+    regression = output_range is not None
     model = model_of(X, kind, regression=regression)
     seeds = {name: seed for name in model.get_params() if name.endswith("random_state")}
     model.set_params(**seeds).fit(X, y)
-    output_range = (float(y.min()), float(y.max())) if regression else None
     name = _TWINS.get(kind, kind) if regression else kind
     try:
-        found: Any = minimal_metric(model, output_range=output_range)
+        exact: Any = minimal_metric(model, X, output_range=output_range)
         how = f"Revealed exactly from a {name} model: no smaller distance fits it."
+        return Revealed(exact.with_params(units=units), how, model, exact=True)
     except UnprovableError:
         distinct = X.drop_duplicates()
         some = distinct.iloc[np.unique(np.linspace(0, len(distinct) - 1, _MOST_PEOPLE).astype(int))]
-        found = estimate_minimal_metric(
-            model, some, categorical=categorical_columns(X), output_range=output_range
-        ).metric
+        found = estimate_minimal_metric(model, some, categorical=categorical_columns(X), output_range=output_range)
         of = f" of {len(distinct):,}" if len(some) < len(distinct) else ""
         how = (
             f"Revealed from a {name} model: no smaller distance fits all pairs of {len(some):,}{of} distinct people of "
             "the table. For others it is an estimate."
         )
-    if found.takes_tables:
-        numeric, mismatch, missing = dict(found.numeric), dict(found.categorical), dict(found.missing)
-        if X[list(numeric)].isna().any(axis=None):  # where some are missing, others may be: nothing is known of these
-            missing = dict.fromkeys(numeric, 1.0) | missing
-    else:
-        numeric, mismatch, missing = dict(zip(X.columns, found.weights.tolist(), strict=True)), {}, {}
-    return Revealed(TableMetric(numeric, mismatch, missing=missing or "refuse", units=units), how, model)
+    metric: Any = found.metric
+    if (
+        X[list(metric.numeric)].isna().any(axis=None)
+    ):  # where some are missing, others may be: nothing is known of these
+        metric = metric.with_params(missing=dict.fromkeys(metric.numeric, 1.0) | dict(metric.missing))
+    return Revealed(metric.with_params(units=units), how, model, False, found.not_forced, found.notes)
 
 
 def edit(metric: TableMetric, zero: Sequence[str], factor: float = 1.0) -> TableMetric:
@@ -229,7 +238,7 @@ def edit(metric: TableMetric, zero: Sequence[str], factor: float = 1.0) -> Table
         {name: 0.0 if name in zero else weight for name, weight in metric.numeric.items()},
         {name: 0.0 if name in zero else weight for name, weight in metric.categorical.items()},
         metric.p,
-        missing={name: weight for name, weight in metric.missing.items() if name not in zero} or "refuse",
+        missing=dict(metric.missing) or "refuse",
         units=metric.units,
     )
     return edited if factor == 1 else edited.scaled(factor)
@@ -243,12 +252,88 @@ def learnable_under(
     dialect: Dialect | None,
     task: Task | None,
     note: Note,
+    output_range: tuple[float, float] | None = None,
 ) -> tuple[Learnable, TableMetric]:
-    """People and outcomes with the columns of a metric file, and the metric of those that hold something."""
-    metric = read_metric(metric_file)
+    """People and outcomes with the columns of a metric file, and the metric of those that hold something.
+
+    `output_range` is what --range asks for; the file may have one too.
+    """
+    file = read_metric_file(metric_file)
+    metric = file.metric
     data = people_and_outcomes(table, target, dialect=dialect, task=task, metric=metric, note=note)
     X = without_empty(data.X, note)
-    return replace(data, X=X), restricted(metric, list(X.columns))
+    limits = range_of_outcomes(data, agreed_range(file, output_range, metric_file), metric_file, note)
+    return replace(data, X=X, output_range=limits), restricted(metric, list(X.columns))
+
+
+def agreed_range(
+    file: MetricFile, asked: tuple[float, float] | None, metric_file: str | Path
+) -> tuple[float, float] | None:
+    """The output range of a metric file, or what --range asks for, which must not contradict the file."""
+    if asked is not None and not asked[0] < asked[1]:
+        raise InvalidInputError(f"--range must be two numbers, the lowest first; got {asked[0]:g} {asked[1]:g}.")
+    if None not in (asked, file.output_range) and asked != file.output_range:
+        raise InvalidInputError(
+            f"--range {_between(asked)} contradicts {metric_file}, whose weights are shares of the range "
+            f"{_between(file.output_range)}. Leave --range out, or change [output] range in the file."
+        )
+    return file.output_range if asked is None else asked
+
+
+def range_of_outcomes(
+    data: Learnable, agreed: tuple[float, float] | None, metric_file: str | Path, note: Note
+) -> tuple[float, float] | None:
+    """The range of which weights are shares; None for classes."""
+    if data.classify:
+        if agreed is not None:
+            raise InvalidInputError(
+                f"The range {_between(agreed)} is for a target that is a number; this one has classes. Leave --range "
+                f"out, take [output] out of {metric_file}, or say --task regression."
+            )
+        return None
+    if agreed is None:
+        low, high = float(data.y.min()), float(data.y.max())
+        note(
+            f"{metric_file} has no output range, so that its weights are taken as shares of what is in this table, "
+            f"{_between((low, high))}. Say --range {low:g} {high:g}, or write it into the file: [output] range."
+        )
+        return low, high
+    outside = int(((data.y < agreed[0]) | (data.y > agreed[1])).sum())
+    if outside:
+        note(f"{outside:,} outcomes lie outside the range {_between(agreed)}: predictions are cut to it.")
+    return agreed
+
+
+def range_of_metric(data: Learnable, asked: tuple[float, float] | None) -> tuple[float, float] | None:
+    """The range of which the weights of a new metric are to be shares: as asked for, or that of the outcomes."""
+    if asked is None:
+        return None if data.classify else rounded_range(data.y)
+    if data.classify:
+        raise InvalidInputError("--range is for a target that is a number; this one has classes. Leave it out.")
+    if not asked[0] < asked[1]:
+        raise InvalidInputError(f"--range must be two numbers, the lowest first; got {asked[0]:g} {asked[1]:g}.")
+    return asked
+
+
+def rounded_range(y: npt.NDArray[Any]) -> tuple[float, float]:
+    """The range of some numbers, rounded outwards to two digits of its width.
+
+    Examples
+    --------
+    >>> rounded_range(np.array([12.34, 297.8])), rounded_range(np.array([0.113, 0.87]))
+    ((10.0, 300.0), (0.11, 0.87))
+    """
+    low, high = float(y.min()), float(y.max())
+    if low == high:
+        raise InvalidInputError(f"The target is {low:g} for everyone, so there is nothing to predict. Say --range.")
+    digits = 1 - int(np.floor(np.log10(high - low)))
+    step = 10.0**-digits
+    return round(float(np.floor(low / step)) * step, digits), round(float(np.ceil(high / step)) * step, digits)
+
+
+def _between(limits: tuple[float, float] | None) -> str:
+    low, high = limits or (0.0, 1.0)
+    return f"{low:g} to {high:g}"
 
 
 def inner_model(data: Learnable, name: str) -> Any:
@@ -268,7 +353,7 @@ def estimator_by(
 
     shared: dict[str, Any] = {"metric": metric, "random_state": seed}
     if not data.classify:
-        shared["output_range"] = (float(data.y.min()), float(data.y.max()))
+        shared["output_range"] = data.output_range
         smoothing = {name: value for name, value in smoothing.items() if name != "vote"}
     name = {"additive": "Additive", "network": "Lipschitz", "projection": "Projected", "smoothing": "Smoothed"}[by]
     make = getattr(likewise, f"{name}{'Classifier' if data.classify else 'Regressor'}")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from likewise.app.commands import Task
-from likewise.app.metric_files import read_metric
+from likewise.app.commands import Task, agreed_range
+from likewise.app.metric_files import read_metric_file
 from likewise.app.tables import kind_of
 from likewise.enforce.additive.additive_models import AdditiveClassifier, AdditiveRegressor
 from likewise.errors import FileError, InvalidInputError
@@ -34,6 +34,7 @@ def fit_additive(
     seed: int | None,
     cluster: str | None,
     scratch: Path | None,
+    output_range: tuple[float, float] | None = None,
 ) -> Any:
     """Fit an additive model to a table in partitions."""
     if by != "additive":
@@ -48,6 +49,12 @@ def fit_additive(
         raise InvalidInputError(
             f"--task must say what the target {target!r} is, classification or regression: its numbers could be either."
         )
-    make: Any = AdditiveRegressor if task == "regression" else AdditiveClassifier
-    model = make(read_metric(metric_file), random_state=seed)
+    file = read_metric_file(metric_file)
+    limits = agreed_range(file, output_range, metric_file)
+    if task == "regression":
+        model: Any = AdditiveRegressor(file.metric, random_state=seed, output_range=limits)
+    elif limits is not None:
+        raise InvalidInputError(f"An output range is for --task regression; {target!r} has classes. Leave it out.")
+    else:
+        model = AdditiveClassifier(file.metric, random_state=seed)
     return model.fit_partitions(table, target, cluster=cluster, scratch=scratch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,11 @@ import click
 
 from likewise.app import options
 from likewise.app.console import Say, command
-from likewise.errors import FileError, InvalidInputError
+from likewise.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.app.commands import Task
+    from likewise.app.metric_files import MetricFile, Words
     from likewise.app.tables import Dialect
     from likewise.auditing.reach import Reach
     from likewise.metrics.tabular import TableMetric
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 @options.target
 @options.task
 @click.option("--model", "kind", type=click.Choice(options.MODELS), default="logistic", show_default=True)
+@options.output_range
 @click.option("--zero", multiple=True, help="Column that must not matter; may be given several times.")
 @click.option("--scale", type=float, default=1.0, help="Multiply every weight: below 1 is stricter.")
 @click.option("--normalize", is_flag=True, help="Scale the weights so that half of the pairs are closer than 0.5.")
@@ -40,6 +43,7 @@ def metric(
     target: str,
     task: Task | None,
     kind: str,
+    output_range: tuple[float, float] | None,
     zero: tuple[str, ...],
     scale: float,
     normalize: bool,
@@ -51,27 +55,49 @@ def metric(
 ) -> None:
     """Train a model on a table and reveal the distance between people that it respects.
 
-    Exact for logistic models without missing numbers; otherwise the smallest that fits the people in the table. With
-    --force, the units and comments of the file that is replaced are kept.
+    Exact for logistic and linear models; otherwise the smallest that fits the people in the table. For a regression,
+    weights are shares of the range of outcomes, which the file holds: --range, or the table's own, rounded outwards.
+
+    With --force, the protected columns, units and comments of the file that is replaced are kept. A file with weights
+    that people have written is never replaced.
 
     Example: likewise metric loans.csv --target approved --zero race --drop id --out metric.toml
     """
-    from likewise.app.commands import constant_columns, edit, people_and_outcomes, reveal, without_empty
+    from likewise.app.commands import (
+        constant_columns,
+        edit,
+        people_and_outcomes,
+        range_of_metric,
+        reveal,
+        without_empty,
+    )
     from likewise.app.files import check_free
-    from likewise.app.metric_files import meanings, write_metric
+    from likewise.app.metric_files import MetricFile, check_unedited, read_words, without_claim, write_metric
     from likewise.app.tables import hinted
     from likewise.auditing.reach import measure_reach
 
     check_free(out, table, force=force)
+    before = check_unedited(out)
     if not 0 < scale < float("inf"):
         raise InvalidInputError(f"--scale must be a positive number; got {scale:g}.")
     data = people_and_outcomes(table, target, drop, dialect=dialect, task=task, note=say.note)
+    limits = range_of_metric(data, output_range)
     X = without_empty(data.X, say.note)
     alike = constant_columns(X, say.note)
     with say.busy("Training and revealing"):
-        revealed = reveal(X, data.y, kind, seed, regression=not data.classify)
-    before = meanings(revealed.metric)
-    edited = edit(revealed.metric, (*zero, *alike))
+        revealed = reveal(X, data.y, kind, seed, output_range=limits)
+    for note in revealed.notes:
+        say.note(note)
+    found = MetricFile(revealed.metric, limits, revealed.how, as_written=True)
+    if revealed.exact:
+        idle = [name for name in revealed.metric.hidden if name not in alike]
+        found = replace(found, not_used=tuple(idle), not_forced=tuple(alike))
+    else:
+        found = replace(found, not_forced=tuple(dict.fromkeys((*revealed.not_forced, *alike))))
+    gave = found.meanings()
+    kept = [] if before is None else [n for n in before.protected if n in found.metric.columns and n not in zero]
+    struck = (*zero, *kept)
+    edited = edit(found.metric, (*struck, *alike))
     if normalize:
         median = measure_reach(edited, X).median
         if median == 0:
@@ -79,23 +105,40 @@ def metric(
                 "--normalize needs a metric under which people differ; most pairs are at distance 0."
             )
         scale *= 0.5 / median
-    edited = edit(edited, (), scale)
-    how = [_without_claim(revealed.how) if zero or scale != 1 else revealed.how]
-    how += [f"Set to 0: {', '.join(zero)}."] if zero else []
+    words = None if before is None else read_words(out)
+    units = {**data.units, **_say_kept(say, out, edited, kept, words)}
+    file = replace(
+        found,
+        metric=edited.with_params(units=units),
+        how=without_claim(revealed.how) if struck else revealed.how,
+        protected=struck,
+        not_used=tuple(name for name in found.not_used if name not in struck),
+        not_forced=tuple(name for name in found.not_forced if name not in struck),
+    ).scaled(scale)
+    write_metric(file, out, words=words)
+    how = [file.how]
+    how += [f"Set to 0: {', '.join(struck)}."] if struck else []
     how += [f"Scaled by {scale:.4g}."] if scale != 1 else []
-    edited, words = _keep_words(say, edited, out, data.units)
-    unused = [name for name in edited.columns if name not in zero and before[name] == "must not matter"]
-    unused += [name for name in alike if name not in unused]
-    write_metric(edited, out, note="\n".join(how), words=words, unused=unused)
-    say(" ".join(how), how=" ".join(how), task=data.task)
+    say(" ".join(how), how=" ".join(how), task=data.task, exact=revealed.exact)
     for name in zero:
-        given = "nothing: it did not use it" if before[name] == "must not matter" else _worth(edited, name, before)
-        say(f"{name}: set to 0. The model gave it {given}.")
-    say.facts["before"] = {name: before[name] for name in zero}
-    shown = edited.describe()
-    shown["one point"] = list(meanings(edited, unused).values())
+        say(f"{name}: set to 0. The model gave it {_given(found, name, gave)}.")
+    say.facts |= {
+        "before": {name: gave[name] for name in zero},
+        "protected": list(file.protected),
+        "not_used": list(file.not_used),
+        "not_forced": list(file.not_forced),
+        "output_range": limits,
+    }
+    shown, meanings = file.metric.describe(), file.meanings()
+    shown["one point"] = [meanings[name] for name in shown["column"]]
     say.table(shown, "metric")
-    _say_reach(say, measure_reach(edited, X))
+    blanks = [name for name in file.metric.numeric if X[name].isna().any() and name not in file.metric.hidden]
+    if blanks:
+        said = ", ".join(f"{name} {100 * file.metric.missing[name]:.3g} points" for name in blanks)
+        say(f"\nBetween somebody who has the number and somebody who has not: {said}.")
+    if limits is not None:
+        say(f"\nA point is a hundredth of the range {limits[0]:g} to {limits[1]:g}, which the file holds.")
+    _say_reach(say, measure_reach(file.metric, X))
     say(f"\nWrote {out}", metric_file=str(out))
     say.finish(
         f"edit {out}, then",
@@ -105,10 +148,46 @@ def metric(
 
 
 @click.command()
+@click.argument("metric_file", metavar="METRIC", type=options.FILE)
+@click.option("--by", "factor", type=float, required=True, help="Factor on all distances: below 1 is stricter.")
+@click.option("--out", type=options.FILE, required=True, help="Another metric file.")
+@options.force
+@command
+def scale(say: Say, metric_file: Path, factor: float, out: Path, force: bool) -> None:
+    """Multiply all distances of a metric file, and keep everything else that is in it.
+
+    Weights of 0 stay 0, and comments, units, the output range and the list of protected columns stay as they are.
+
+    Example: likewise scale metric.toml --by 0.5 --out stricter.toml
+    """
+    from likewise._writing import atomic_write
+    from likewise.app.files import check_free
+    from likewise.app.metric_files import check_unedited, scale_text
+
+    check_free(out, metric_file, force=force)
+    check_unedited(out)
+    if not 0 < factor < float("inf"):
+        raise InvalidInputError(f"--by must be a positive number; got {factor:g}.")
+    text, file = scale_text(metric_file, factor)
+    with atomic_write(out) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    say(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
+    ended = [name for part in (file.metric.categorical, file.metric.missing) for name, w in part.items() if w == 1]
+    if factor > 1 and ended:
+        say.note(f"Weights of categories and blanks end at 1, which promises nothing: {', '.join(map(str, ended))}.")
+    shown, meanings = file.metric.describe(), file.meanings()
+    shown["one point"] = [meanings[name] for name in shown["column"]]
+    say.table(shown, "metric")
+    say(f"\nWrote {out}", metric_file=str(out))
+    say.finish(f"likewise enforce TABLE --target TARGET --metric {out}")
+
+
+@click.command()
 @click.argument("table", type=options.TABLE)
 @options.target
 @options.task
 @options.metric
+@options.output_range
 @click.option(
     "--by",
     type=click.Choice(["auto", "additive", "network", "projection", "smoothing"]),
@@ -149,6 +228,7 @@ def enforce(
     target: str,
     task: Task | None,
     metric_file: Path,
+    output_range: tuple[float, float] | None,
     by: str,
     inner: str,
     noise: str,
@@ -186,7 +266,15 @@ def enforce(
     if in_partitions(table, cluster):
         with say.busy("Fitting, block by block"):
             model = fit_additive(
-                table, target, metric_file, by=by, task=task, seed=seed, cluster=cluster, scratch=scratch
+                table,
+                target,
+                metric_file,
+                by=by,
+                task=task,
+                seed=seed,
+                cluster=cluster,
+                scratch=scratch,
+                output_range=output_range,
             )
         save_model(model, out)
         guarantee = model.guarantee_
@@ -198,10 +286,13 @@ def enforce(
             f"likewise audit {table} --model {out}",
         )
         return
-    data, chosen = learnable_under(table, target, metric_file, dialect=dialect, task=task, note=say.note)
+    data, chosen = learnable_under(
+        table, target, metric_file, dialect=dialect, task=task, note=say.note, output_range=output_range
+    )
     plain = inner_model(data, inner)
     if by == "auto":
-        result = compare(data.X, data.y, chosen, task=data.kind, n_draws=draws or 100, verbose=not say.as_json)
+        shared: dict[str, Any] = {"task": data.kind, "output_range": data.output_range, "verbose": not say.as_json}
+        result = compare(data.X, data.y, chosen, n_draws=draws or 100, **shared)
         best = result.best()
         say(f"{result}\n", by=best.name, reason=best.reason)
         estimator = best.estimator
@@ -233,42 +324,27 @@ def enforce(
     )
 
 
-def _without_claim(how: str) -> str:
-    """How a metric was revealed, once it is edited: that nothing smaller fits was said of the weights before."""
-    return f"{how.split(':')[0]}, and edited since: the model itself may exceed this distance."
+def _given(found: MetricFile, name: str, gave: dict[Any, str]) -> str:
+    """What a model gave to a column before it was set to 0."""
+    if name in found.not_used:
+        return "nothing: it does not use it"
+    if name in found.not_forced:
+        return f"no weight that these people force ({gave[name]})"
+    return gave[name] if name in found.metric.categorical else f"1 point per {gave[name]}"
 
 
-def _worth(metric: TableMetric, name: str, before: dict[str, str]) -> str:
-    return before[name] if name in metric.categorical else f"1 point per {before[name]}"
-
-
-def _keep_words(say: Say, metric: TableMetric, out: Path, units: dict[str, str]) -> tuple[TableMetric, Any]:
-    """Units and comments of the file that is replaced, if there is one; and say what is kept."""
-    from likewise.app.metric_files import Words, read_metric, read_words
-    from likewise.metrics.tabular import TableMetric
-
-    words, zeros = Words(), list[str]()
-    if out.exists():
-        try:
-            words = read_words(out)
-            old = read_metric(out)
-        except FileError as error:
-            say.note(f"Nothing is kept of the old file: {error}")
-        else:
-            weights = {**metric.numeric, **metric.categorical}
-            zeros = [n for n in old.columns if not {**old.numeric, **old.categorical}[n] and weights.get(n)]
-    kept = {name: unit for name, unit in words.units.items() if name in metric.columns}
-    parts = [f"the units of {', '.join(kept)}"] if kept else []
-    parts += [f"{words.n_comments} comment{'s' * (words.n_comments > 1)}"] if words.n_comments else []
+def _say_kept(say: Say, out: Path, metric: TableMetric, kept: list[str], words: Words | None) -> dict[str, str]:
+    """Say what is kept of the file that is replaced; return its units."""
+    units = {} if words is None else {name: unit for name, unit in words.units.items() if name in metric.columns}
+    n_comments = 0 if words is None else words.n_comments
+    parts = [f"{', '.join(kept)} at 0"] if kept else []
+    parts += [f"the units of {', '.join(units)}"] if units else []
+    parts += [f"{n_comments} comment{'s' * (n_comments > 1)}"] if n_comments else []
     if parts:
-        say(f"Kept of the old {out}: {' and '.join(parts)}.", kept={"units": kept, "n_comments": words.n_comments})
-    if zeros:
-        say.note(
-            f"The old {out} had a weight of 0 for {', '.join(zeros)}; this one has not. To keep it: "
-            f"{' '.join(f'--zero {name}' for name in zeros)}."
-        )
-    missing: Any = metric.missing or "refuse"
-    return TableMetric(metric.numeric, metric.categorical, metric.p, missing=missing, units={**units, **kept}), words
+        said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+        facts = {"protected": kept, "units": units, "n_comments": n_comments}
+        say(f"Kept of the old {out}: {said}.", kept=facts)
+    return units
 
 
 def _say_reach(say: Say, reach: Reach) -> None:

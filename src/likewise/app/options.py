@@ -21,6 +21,14 @@ task = click.option(
     "--task", type=click.Choice(TASKS), help="What the target is, where it could be either: kinds or a number."
 )
 
+output_range = click.option(
+    "--range",
+    "output_range",
+    type=float,
+    nargs=2,
+    help="Lowest and highest outcome of a regression; by default as the metric file says.",
+)
+
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786.")
 scratch = click.option(
     "--scratch",

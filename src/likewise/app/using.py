@@ -134,7 +134,13 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file (TOML); by default the one in the model.")
 @click.option("--model", "model_file", type=options.FILE, help="Model file to ask.")
 @click.option("--scores", help="Or: column of the table with scores between 0 and 1 of any other system.")
-@click.option("--range", "output_range", type=float, nargs=2, help="Lowest and highest score, if not 0 and 1.")
+@click.option(
+    "--range",
+    "output_range",
+    type=float,
+    nargs=2,
+    help="Lowest and highest score, if not 0 and 1; by default as the metric file says.",
+)
 @click.option("--id", "id_column", help="Column that names people.")
 @click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many pairs to list.")
 @click.option("--max-excess", type=float, help="Exit 1 if a pair exceeds its distance by more than this.")
@@ -168,9 +174,10 @@ def audit(
     Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 1
     """
     from likewise._writing import atomic_write, write_csv
+    from likewise.app.commands import agreed_range
     from likewise.app.files import check_free, load_model
     from likewise.app.large_tables import in_partitions
-    from likewise.app.metric_files import read_metric
+    from likewise.app.metric_files import read_metric_file
 
     if (model_file is None) == (scores is None):
         raise InvalidInputError("Give either --model (a file) or --scores (a column of the table).")
@@ -183,9 +190,20 @@ def audit(
     if out is not None:
         check_free(out, table, metric_file, model_file, force=force)
     model: Any = None if model_file is None else load_model(model_file)
-    chosen = read_metric(metric_file) if metric_file is not None else model.guarantee_.metric
     if metric_file is None:
+        chosen = model.guarantee_.metric
         say(f"Against the metric in {model_file}.")
+    else:
+        file = read_metric_file(metric_file)
+        chosen, agreed = file.metric, agreed_range(file, output_range, metric_file)
+        if model is None:
+            output_range = agreed
+        elif agreed is not None and agreed != model.guarantee_.output_range:
+            raise InvalidInputError(
+                f"The weights of {metric_file} are shares of the range {agreed[0]:g} to {agreed[1]:g}; the range of "
+                f"{model_file} is {model.guarantee_.output_range or (0, 1)}: a point is not the same in both. Use the "
+                "metric that the model was made with, or make the model anew."
+            )
     task = _Task(model, chosen, scores, output_range, max_excess, worst, id_column)
     if in_partitions(table, cluster):
         with say.busy("Searching all pairs, bucket by bucket"):

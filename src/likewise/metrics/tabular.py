@@ -38,8 +38,10 @@ class TableMetric(Metric):
         Exponent over the numeric columns.
     missing : "refuse", "category" or mapping from numeric column to weight, default="refuse"
         What a missing number is: refused; or a category of its own, with the given weight (between 0 and 1) between
-        people of whom one has the number and the other has not. "category" takes 1 for every numeric column. Where the
-        column's own weight is 0, so is this one, whatever is given.
+        people of whom one has the number and the other has not. "category" takes 1 for every numeric column. While the
+        column's own weight is 0 its absence counts nothing, whatever is given; what is given is kept, for a weight that
+        is raised later. A column can make a difference of at most twice this weight, so less than half of the column's
+        own range cuts it, and 0 forbids it.
     units : mapping from column to str, optional
         Shown in tables and reports.
 
@@ -91,6 +93,7 @@ class TableMetric(Metric):
         self.numeric = MappingProxyType({name: float(weight) for name, weight in numeric.items()})
         self.categorical = _shares("categorical", categorical)
         self.missing = _shares("missing", self._missing_weights(missing))
+        self._hidden = tuple(n for n, weight in (*self.numeric.items(), *self.categorical.items()) if not weight)
         units = _mapping("units", units)
         for kind, names in (
             ("missing", [n for n in self.missing if n not in numeric]),
@@ -113,7 +116,7 @@ class TableMetric(Metric):
     @property
     def allows_missing(self) -> bool:
         """Whether a number may be missing; a missing category is one."""
-        return bool(self.missing) or bool(self.categorical)
+        return bool(self.missing) or bool(self.categorical) or bool(self.hidden)
 
     @property
     def has_categories(self) -> bool:
@@ -128,7 +131,7 @@ class TableMetric(Metric):
     @property
     def hidden(self) -> list[Any]:
         """Names of the columns that must not matter: they have weight 0, and need not be there."""
-        return [name for name in self.columns if not self.numeric.get(name, self.categorical.get(name))]
+        return list(self._hidden)
 
     @property
     def obeys_triangle(self) -> bool:
@@ -139,8 +142,8 @@ class TableMetric(Metric):
         """Learn names, categories and their order from tables; columns that must not matter may be absent."""
         frames = [as_frame(table, "X") for table in people]
         frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
-        there = [name for name in self.columns if name not in self.hidden or name in frame.columns]
-        numeric, categorical = ([name for name in kind if name in there] for kind in (self.numeric, self.categorical))
+        absent = set(self._hidden) - set(frame.columns)
+        numeric, categorical = ([n for n in kind if n not in absent] for kind in (self.numeric, self.categorical))
         return TableCoding.learn(frame, numeric, categorical, optional=self.hidden)
 
     def weights_of(self, coding: Coding) -> ColumnWeights:
@@ -154,9 +157,13 @@ class TableMetric(Metric):
         return ColumnWeights(
             np.array([weights[name] for name in coding.names]),
             coding.is_number,
-            np.array([self.missing.get(name, np.nan) for name in coding.names]),
+            np.array([self._absence(name) for name in coding.names]),
             self.p,
         )
+
+    def _absence(self, name: Any) -> float:
+        """What a missing number counts: nothing where the number itself does not, and NaN where it is refused."""
+        return 0.0 if self.numeric.get(name) == 0 else self.missing.get(name, np.nan)
 
     def scaled(self, factor: float) -> TableMetric:
         """Return the metric whose distances are `factor` times as large; mismatch weights end at 1."""
@@ -212,7 +219,8 @@ class TableMetric(Metric):
         return f"TableMetric({'; '.join(f'{name}: {part}' for name, part in named if part)}; p={self.p:g})"
 
     def _key(self) -> tuple[Any, ...]:
-        weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, self.missing))  # units are words
+        absent = {name: weight for name, weight in self.missing.items() if self.numeric[name]}
+        weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, absent))  # what distances follow from
         return (*weights, self.p)
 
     def _missing_weights(self, missing: Any) -> dict[Any, float]:
@@ -222,15 +230,15 @@ class TableMetric(Metric):
                     f"missing must be 'refuse', 'category' or a mapping of weights; got {in_a_line(missing)}."
                 )
             missing = {} if missing == "refuse" else dict.fromkeys(self.numeric, 1.0)
-        return _mapping("missing", missing) | {name: 0.0 for name, weight in self.numeric.items() if weight == 0}
+        return _mapping("missing", missing)
 
     def _both(self, A: Any, B: Any) -> Any:
-        a, b = as_frame(A, "A"), as_frame(B, "B")
+        a, b, hidden = as_frame(A, "A"), as_frame(B, "B"), set(self._hidden)
+        matters = [column for column in self.columns if column not in hidden]
         for frame, name in ((a, "A"), (b, "B")):
-            absent = [column for column in self.columns if column not in frame.columns and column not in self.hidden]
+            absent = [column for column in matters if column not in frame.columns]
             if absent:
                 raise InvalidInputError(f"{name} must have the column {absent[0]!r}, which the metric names.")
-        matters = [column for column in self.columns if column not in self.hidden]
         return super()._both(a[matters], b[matters])
 
 

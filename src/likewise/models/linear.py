@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -73,6 +73,29 @@ CLIPPED = Link(
 
 
 @dataclass(frozen=True, eq=False)
+class BlankEffect:
+    """How the scores of a number x differ from those of a blank: by ``slope * x + offset``, one entry per class."""
+
+    slope: FloatArray
+    offset: FloatArray
+
+    def largest(self, low: float, high: float) -> float:
+        """Largest spread over classes for numbers between `low` and `high`.
+
+        It is the largest of absolute values of functions that are linear in x, so one of the ends has it.
+        """
+        return max(float(np.ptp(self.slope * x + self.offset)) for x in (low, high))
+
+
+class LinearWeights(NamedTuple):
+    """Weights of numeric and categorical columns, and what a blank does in the numeric columns that may have one."""
+
+    numeric: dict[str, float]
+    categorical: dict[str, float]
+    blanks: dict[str, BlankEffect]
+
+
+@dataclass(frozen=True, eq=False)
 class LinearModel:
     """Scores that are linear in coded columns: ``coef @ coded + intercept``, one row of `coef` per class.
 
@@ -85,21 +108,32 @@ class LinearModel:
     names: tuple[str, ...]
     named: bool
 
-    def weights(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Weights per raw unit of numeric columns, and mismatch weights of categorical ones."""
-        slopes = np.zeros((len(self.names), len(self.coef)))
+    def weights(self) -> LinearWeights:
+        """Weights per raw unit of numeric columns, mismatch weights of categorical ones, and effects of blanks."""
+        n_classes = len(self.coef)
+        slopes = np.zeros((len(self.names), n_classes))
+        shifts = np.zeros_like(slopes)
+        absent: dict[int, FloatArray | None] = {}  # what a missing value adds; None where the model refuses it
         effects: dict[int, FloatArray] = {}
         coders: dict[int, Any] = {}
         for j, source in enumerate(self.sources):
             if source is None:
                 continue
-            if coders.setdefault(source.column, source.coder) is not source.coder:
-                raise UnprovableError(f"the column {self.names[source.column]!r} is used in two codings")
+            i, coef = source.column, self.coef[:, j]
+            if coders.setdefault(i, source.coder) is not source.coder:
+                raise UnprovableError(f"the column {self.names[i]!r} is used in two codings")
             if source.levels is None:
-                slopes[source.column] += source.scale * self.coef[:, j]
+                slopes[i] += source.scale * coef
+                shifts[i] += source.shift * coef
             else:
-                effect = np.outer(source.levels, self.coef[:, j])
-                effects[source.column] = effects.get(source.column, 0.0) + effect
+                effects[i] = effects.get(i, 0.0) + np.outer(source.levels, coef)
+            before = absent.get(i, np.zeros(n_classes))
+            absent[i] = None if source.absent is None or before is None else before + source.absent * coef
+        for i, effect in effects.items():  # a missing category is one more level
+            missing = absent[i]
+            effects[i] = effect if missing is None else np.vstack([effect, missing])
+        if not all(np.isfinite(part).all() for part in (slopes, shifts, *effects.values())):
+            raise UnprovableError("a step has met a column without a single value")
         self._check_reached(slopes, effects)
         # Beside categories, a column that the model never sees may be text: it is left out, which is a weight of 0.
         shown = range(len(self.names)) if not effects else sorted(set(coders) - set(effects))
@@ -107,7 +141,12 @@ class LinearModel:
         categorical = {
             self.names[i]: float(self.link.change(np.asarray(_largest_change(effect)))) for i, effect in effects.items()
         }
-        return numeric, categorical
+        blanks = {
+            self.names[i]: BlankEffect(slopes[i], shifts[i] - missing)
+            for i, missing in absent.items()
+            if missing is not None and i not in effects
+        }
+        return LinearWeights(numeric, categorical, blanks)
 
     def _check_reached(self, slopes: FloatArray, effects: dict[int, FloatArray]) -> None:
         """Raise unless numeric columns move the scores to every point (theory §8); else the constants are too large."""

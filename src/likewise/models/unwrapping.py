@@ -67,18 +67,22 @@ def affine_map(model: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
     steps, _ = unwrap(model)
     if all(map(_is_affine, steps)):
         for step in steps:
-            a, b = _factor_and_shift(step)
+            a, b = factor_and_shift(step)
             factor, shift = factor * a, shift * a + b
     return factor, shift
 
 
+def is_scaler(step: Any) -> bool:
+    """Whether a step multiplies each column by a factor and adds a shift, unless it clips."""
+    return type(step) in (StandardScaler, RobustScaler, MaxAbsScaler, MinMaxScaler)
+
+
 def _is_affine(step: Any) -> bool:
-    if type(step) is MinMaxScaler:
-        return not step.clip
-    return type(step) in (StandardScaler, RobustScaler, MaxAbsScaler)
+    return is_scaler(step) and not getattr(step, "clip", False)
 
 
-def _factor_and_shift(step: Any) -> tuple[Any, Any]:
+def factor_and_shift(step: Any) -> tuple[Any, Any]:
+    """Factor and shift per column of a fitted scaler."""
     if isinstance(step, MinMaxScaler):
         return step.scale_, step.min_
     if isinstance(step, MaxAbsScaler):

@@ -11,7 +11,7 @@ from likewise.errors import InvalidTypeError
 from likewise.metrics.abstract import Metric, check_metric
 from likewise.metrics.coding import as_frame
 from likewise.plotting.style import BLUE, GREY, INK, ORANGE, axes, patch, tidy
-from likewise.reveal.estimated import MetricEstimate
+from likewise.reveal.estimated import NOT_FORCED, MetricEstimate
 
 
 class MetricDisplay:
@@ -24,6 +24,8 @@ class MetricDisplay:
     mismatch : sequence of bool
         Whether the weight is a distance between different categories, and not per unit.
     p : float
+    not_forced : sequence of str, optional
+        Features to which the people of an estimate give no weight; others of weight 0 must not matter.
 
     Attributes
     ----------
@@ -42,11 +44,12 @@ class MetricDisplay:
     ax_: Any
     figure_: Any
 
-    def __init__(self, names: Any, weights: Any, mismatch: Any, p: float) -> None:
+    def __init__(self, names: Any, weights: Any, mismatch: Any, p: float, *, not_forced: Any = ()) -> None:
         self.names = tuple(names)
         self.weights = np.asarray(weights, dtype=np.float64)
         self.mismatch = np.asarray(mismatch, dtype=bool)
         self.p = p
+        self.not_forced = tuple(not_forced)
 
     @classmethod
     def from_metric(
@@ -69,6 +72,7 @@ class MetricDisplay:
         most : int, default=20
             Features shown, at most.
         """
+        idle = metric.not_forced if isinstance(metric, MetricEstimate) else ()
         metric = check_metric(metric.metric if isinstance(metric, MetricEstimate) else metric)
         table = metric.describe()
         weights = table["weight"].to_numpy(dtype=np.float64).copy()
@@ -77,7 +81,9 @@ class MetricDisplay:
             power = 1.0 if np.isinf(metric.p) else metric.p
             weights[~mismatch] *= _spread(X, metric, list(table["column"][~mismatch])) ** power
         names = [str(name) for name in table["column"]]
-        return cls(names, weights, mismatch, metric.p).plot(ax=ax, most=most, per_spread=X is not None)
+        return cls(names, weights, mismatch, metric.p, not_forced=[str(name) for name in idle]).plot(
+            ax=ax, most=most, per_spread=X is not None
+        )
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None, most: int = 20) -> Self:
@@ -88,6 +94,11 @@ class MetricDisplay:
                 f"model must be fitted and make a promise, as AdditiveClassifier does; got {type(model).__name__}."
             )
         return cls.from_metric(promise.metric, X, ax=ax, most=most)
+
+    def _said(self, place: int) -> str:
+        if self.names[place] in self.not_forced:
+            return f"0: {NOT_FORCED}"
+        return f"{self.weights[place]:.3g}" if self.weights[place] else "0: must not matter"
 
     def plot(self, *, ax: Any = None, most: int = 20, per_spread: bool = False) -> Self:
         """Draw the bars on `ax`, or on a new figure."""
@@ -100,7 +111,7 @@ class MetricDisplay:
         ax.set_xlim(0, max(1e-300, 1.16 * float(shown.max())) if shown.any() else 1.0)
         for place, weight in enumerate(shown):
             ax.annotate(
-                f"{weight:.3g}" if weight else "0: must not matter",
+                self._said(int(order[place])),
                 (weight, place),
                 xytext=(4, 0),
                 textcoords="offset points",

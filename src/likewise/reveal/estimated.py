@@ -16,7 +16,6 @@ from likewise._rules import NOT_NEGATIVE, in_a_line
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError, InvalidTypeError
 from likewise.metrics.abstract import Metric
-from likewise.metrics.coding import ArrayCoding
 from likewise.metrics.lp import WeightedLp, check_exponent
 from likewise.metrics.tabular import TableMetric
 from likewise.pairs.points import CODE, GAPPY, Points
@@ -24,6 +23,7 @@ from likewise.pairs.population import Population
 from likewise.partitions.parquet import StoredTable
 from likewise.partitions.scratch import working_room
 from likewise.partitions.workforce import workers_of
+from likewise.reveal.blanks import stand_in, usable
 from likewise.reveal.crowds import Crowd, Present
 from likewise.reveal.intake import read_people
 from likewise.reveal.program import MinimalWeights
@@ -35,13 +35,21 @@ _CURE = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+NOT_FORCED = "not forced by these people"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class MetricEstimate:
     """A metric that is minimal on a population, and how it was found.
 
     Attributes
     ----------
     metric : WeightedLp or TableMetric
+    not_forced : tuple
+        Columns to which these people give no weight: their differences are explained by other columns. It does not
+        say that the model ignores a column: exchanging its values may well change outputs.
+    notes : tuple of str
+        What was done beyond the linear program: blanks that were given more weight than the people force.
     active_pairs : DataFrame
         The people who force the weights: pairs whose difference of outputs uses up their distance. ``row_a`` and
         ``row_b`` are positions in X.
@@ -58,6 +66,18 @@ class MetricEstimate:
     n_pairs: int
     n_rounds: int
     n_constraints: int
+    not_forced: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def describe(self) -> pd.DataFrame:
+        """Return the exchange rates of the metric; columns to which these people give no weight say so."""
+        table = self.metric.describe()
+        table.loc[table["column"].isin(self.not_forced), "one point"] = NOT_FORCED
+        return table
+
+    def __repr__(self) -> str:
+        idle = f", {NOT_FORCED}: {', '.join(map(str, self.not_forced))}" if self.not_forced else ""
+        return f"MetricEstimate({self.metric!r}, n_pairs={self.n_pairs}{idle})"
 
 
 def estimate_minimal_metric(
@@ -91,7 +111,9 @@ def estimate_minimal_metric(
     X : array-like of shape (n_samples, n_features)
         Or a table (pandas, polars or pyarrow) with categories, which the model is given as a pandas DataFrame. A
         missing number is a category of its own: what its absence weighs is in ``metric.missing``, and
-        where no number is missing in `X` the metric refuses people with one missing.
+        where no number is missing in `X` the metric refuses people with one missing. A blank weighs at least half of
+        what the column makes of these people, up to 1, since less would cut the column: `notes` names the columns to
+        whose blanks the people force less.
         Or the path of a Parquet file, or of a directory of them, of any size: people are then put in buckets on disk,
         and pairs of buckets are searched one after the other, or by many machines. The result is that of a table in
         memory, to the last bit.
@@ -109,7 +131,8 @@ def estimate_minimal_metric(
     upper : mapping from feature name or position to weight, optional
         Weights may not be larger.
     fixed : mapping from feature name or position to weight, optional
-        Weights are these: ``fixed={"race": 0}`` asks what the metric would be if race must not matter. A number
+        Weights are these: ``fixed={"race": 0}`` asks whether the outputs of these people can be explained by the
+        other columns. That they can does not show that the model ignores race: exchange its values to see. A number
         that is the name of a column is taken as such.
     columns : sequence of str, optional
         For a path: the columns that distances are about. None takes those that the model has learned from, or all but
@@ -123,7 +146,7 @@ def estimate_minimal_metric(
     Returns
     -------
     MetricEstimate
-        With a `TableMetric` if `X` is a table with categories or missing numbers, or if `categorical` is given.
+        With a `TableMetric` if `X` is a table, and a `WeightedLp` if it is an array.
 
     Raises
     ------
@@ -136,7 +159,9 @@ def estimate_minimal_metric(
     Notes
     -----
     No pair of rows of `X` exceeds the metric by more than 1e-9 of the range of the outputs. Other people may: it
-    is an estimate for them, and it can only be too small. `minimal_metric` covers everyone, for linear models.
+    is an estimate for them. A weight of 0 says that these people do not force one, and not that the model ignores the
+    column. With more people single weights move in either direction, since columns can stand in for each other.
+    `minimal_metric` covers everyone, for linear models.
 
     Examples
     --------
@@ -197,41 +222,59 @@ def _estimate(crowd: Crowd, template: Points, p: float, upper: Any, fixed: Any) 
     # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
     program = MinimalWeights(crowd, *_bounds(upper, fixed, template, crowd.unit**p), p)
     n_rounds = program.solve_with_cuts(_MOST_ROUNDS, _CURE)
-    metric = _metric(template, program.weights * crowd.unit**p, p)
-    n = crowd.n_people
+    metric, notes = _metric(template, program.weights * crowd.unit**p, p)
+    n, names = crowd.n_people, template.people.coding.names
+    struck = [_position("fixed", key, template) for key, weight in (fixed or {}).items() if weight == 0]
+    idle = np.flatnonzero(program.weights[: template.n_columns] == 0).tolist()
     return MetricEstimate(
         metric=metric,
-        active_pairs=_describe(crowd, *program.active(), metric),
+        active_pairs=_describe(crowd, *program.active(), metric, list(notes)),
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
         n_constraints=program.n_constraints,
+        not_forced=tuple(names[i] for i in idle if i not in struck),
+        notes=tuple(notes.values()),
     )
 
 
-def _metric(points: Points, weights: FloatArray, p: float) -> Metric:
+def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict[int, str]]:
+    """The metric of these weights; and notes on columns whose blanks were given more than these, by position."""
     coding = points.people.coding
-    if isinstance(coding, ArrayCoding):
-        return WeightedLp(weights, p, feature_names=coding.labels)
-    own, absent = weights[: points.n_columns], np.minimum(weights[points.n_columns :], 1.0)
-    for i, weight in zip(points.gappy, absent, strict=True):
-        if own[i] == 0 and weight > 0:
-            # In a metric, a number of weight 0 may not matter by its absence either. As good as 0: all people in X
-            # together span 1e-9.
-            values = points.X[:, i]
-            own[i] = 1e-9 / float(np.nanmax(values) - np.nanmin(values) or 1.0)
+    if coding.labels is None:
+        return WeightedLp(weights, p), {}
+    own, missing, notes = weights[: points.n_columns].copy(), {}, {}
+    for i, found in zip(points.gappy.tolist(), np.minimum(weights[points.n_columns :], 1.0).tolist(), strict=True):
+        name, ends = coding.names[i], (float(np.nanmin(points.X[:, i])), float(np.nanmax(points.X[:, i])))
+        if own[i] == 0 and found > 0:
+            own[i] = stand_in(ends)
+        least = usable(own[i], *ends) if own[i] else 1.0  # nothing is known of a weight that is raised later
+        missing[name] = max(found, least)
+        if own[i] and missing[name] > found:
+            less = f"only {2 * found:.3g}" if found else "no difference at all"
+            notes[i] = (
+                f"A blank in {name!r} weighs {missing[name]:.3g}, half of what the column makes of these people. They "
+                f"force {found:.3g}, with which the column could make {less}."
+            )
     named = list(zip(coding.names, own.tolist(), coding.is_number, strict=True))
-    missing = {coding.names[i]: float(weight) for i, weight in zip(points.gappy, absent, strict=True)}
-    return TableMetric(
+    metric = TableMetric(
         {name: weight for name, weight, number in named if number},
         {name: min(1.0, weight) for name, weight, number in named if not number},
         p,
         missing=missing or "refuse",
     )
+    return metric, notes
 
 
-def _describe(crowd: Crowd, pairs: IntArray, differences: FloatArray, metric: Metric) -> pd.DataFrame:
+def _describe(
+    crowd: Crowd, pairs: IntArray, differences: FloatArray, metric: Metric, raised: list[int]
+) -> pd.DataFrame:
+    """Pairs that use up their distance; not those with a blank in a column whose blanks were `raised`."""
     rows, places = np.unique(pairs, return_inverse=True)
     points, (a, b) = crowd.points_at(rows), places.reshape(-1, 2).T
+    if raised:
+        blank = np.isnan(points.people.rows[:, raised])
+        tight = ~(blank[a] != blank[b]).any(axis=1)
+        pairs, differences, a, b = pairs[tight], differences[tight], a[tight], b[tight]
     weights = metric.weights_of(points.people.coding)
     forced = [
         ", ".join(dict.fromkeys(points.name(int(i)) for i in np.flatnonzero(part)))
