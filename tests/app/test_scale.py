@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from chance import too_few
 from killing import killed
-from likewise import SmoothedClassifier, TableMetric
+from likewise import AdditiveClassifier, SmoothedClassifier, TableMetric
 from likewise.app.files import save_model
-from likewise.app.scale import Order, score_file, uniform_from
+from likewise.app.scale import Order, keyed_decisions, score_file, uniform_from
 from likewise.errors import FileError
 from likewise.models.pipelines import table_model
 
@@ -30,7 +31,7 @@ def test_no_digest_stands_for_1_which_would_draw_an_outcome_of_probability_0(mod
     highest = uniform_from(b"\xff" * 8)
     assert highest == 1 - 2.0**-53
     assert model.outcomes_at(np.array([[1.0, 0.0]]), highest) == [model.classes_[0]]
-    assert model.outcomes_at(np.array([[1.0, 0.0]]), np.ones(1)) == [model.classes_[1]]  # the control
+    assert model.outcomes_at(np.array([[0.5, 0.5]]), np.ones(1)) == [model.classes_[1]]
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,36 @@ def test_intervals_and_decisions(place):
     options["key"] = b"another secret.."
     score_file(order(place, **options), place / "people.parquet", place / "other.parquet")
     assert (pd.read_parquet(place / "other.parquet")["decision"] != scores["decision"]).any()
+
+
+def edited(people, k):
+    return people.assign(income=people["income"] + k * 1e-6)
+
+
+def test_any_edit_that_the_model_sees_draws_a_keyed_decision_again():
+    """What the docs say: chances stay what they are, and outcomes do not, for any edit of a feature that matters."""
+    n, key = 400, bytes(range(32))
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"income": rng.uniform(20, 80, n), "race": rng.choice(["x", "y"], n)})
+    y = rng.random(n) < people["income"] / 100
+    model = AdditiveClassifier(TableMetric({"income": 0.01}, {"race": 0}), penalty=0.01).fit(people, y)
+    chances = np.stack([model.predict_proba(edited(people, k))[:, 1] for k in range(7)])
+    assert np.ptp(chances, axis=0).max() < 1e-6
+    decisions = np.stack(
+        [keyed_decisions(model, edited(people, k), np.column_stack([1 - h, h]), key) for k, h in enumerate(chances)]
+    )
+    between = (chances[0] > 0.3) & (chances[0] < 0.7)
+    both = (decisions != decisions[0]).any(axis=0)[between]
+    assert between.sum() > 100
+    assert not too_few(int(both.sum()), int(between.sum()), 1 - 0.3**7 - 0.7**7)  # more than nine in ten
+    # Each of these draws has the model's probabilities: over all rows and edits, independent of one another.
+    for row in decisions:
+        assert abs(row.mean() - chances[0].mean()) <= np.sqrt(np.log(2e9) / (2 * n))  # Hoeffding at 1e-9
+    # The control: what the model does not see draws nothing again, and the same row never does.
+    h = np.column_stack([1 - chances[0], chances[0]])
+    for same in (people, people.assign(race="x"), people[["income"]], people.iloc[::-1].reset_index(drop=True)):
+        order = np.arange(n)[::-1] if same["income"].iloc[0] != people["income"].iloc[0] else np.arange(n)
+        np.testing.assert_array_equal(keyed_decisions(model, same, h[order], key), decisions[0][order])
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):

@@ -2,6 +2,8 @@
 
 import pickle
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from pkgutil import walk_packages
 
 import numpy as np
 import pandas as pd
@@ -14,8 +16,11 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+import likewise.enforce
+from chance import too_few, too_many
 from likewise import (
     AdditiveClassifier,
+    AdditiveRegressor,
     ProjectedClassifier,
     RecalibratedClassifier,
     SmoothedClassifier,
@@ -254,6 +259,43 @@ def test_a_new_way_to_enforce_inherits_everything_else():
     assert model.with_metric(METRIC.scaled(2)).metric == METRIC.scaled(2)
 
 
+def test_decide_of_a_regressor_has_the_law_that_it_says_and_no_other():
+    """A smoothed one draws numbers, with close probabilities; of one that computes its predictions these jump."""
+    rows, y = np.linspace(0, 1, 200)[:, None], np.linspace(0, 1, 200)
+    metric, n = WeightedLp([0.5]), 20_000
+    a, b = np.full((n, 1), 0.5), np.full((n, 1), 0.6)  # at a distance of 0.05
+    step = lambda rows: (rows[:, 0] > 0.55).astype(float)  # noqa: E731
+    smoothed = SmoothedRegressor(step, metric=metric, output_range=(0.0, 1.0), noise="laplace", n_draws=2000)
+    smoothed.fit(rows, y)
+    first, second = smoothed.decide(a, 0), smoothed.decide(b, 1)
+    assert set(first) == {0.0, 1.0}
+    margin = np.sqrt(np.log(4e9) / (2 * n))  # Hoeffding, twice, at 1e-9
+    assert abs(first.mean() - second.mean()) <= float(smoothed.guarantee_.curve.bound(0.05)) + 2 * margin
+    assert abs(first.mean() - smoothed.predict(a[:1])[0]) <= margin + smoothed.guarantee_.slack
+    card = AdditiveRegressor(metric, output_range=(0.0, 1.0), penalty=1e-6).fit(rows, y)
+    np.testing.assert_array_equal(card.decide(a[:3]), card.predict(a[:3]))
+    # The control: as a law on numbers, that would break the promise.
+    different = (card.decide(a[:1]) != card.decide(b[:1])).mean()
+    assert different == 1 > float(card.guarantee_.curve.bound(0.05))
+    for model in (smoothed, card):
+        assert "the mean of what decide gives" in model.guarantee_.statement
+        assert "law" not in model.guarantee_.statement
+    assert "without error of sampling" in smoothed.guarantee_.statement
+    assert "without error of sampling" not in card.guarantee_.statement
+
+
+def test_equal_people_have_equal_chances_and_draws_of_their_own():
+    """What the docstring of decide says: at 60%, two people are decided differently 48% of the time."""
+    shares = np.arange(120) < 72
+    model = ConstantOfAll(METRIC).fit(X, shares)
+    assert model.predict_proba(X[:1])[0, 1] == pytest.approx(0.6)
+    people, n = np.repeat(X[:1], 20_000, axis=0), 10_000
+    drawn = model.decide(people, random_state=0)
+    differ = int((drawn[:n] != drawn[n:]).sum())
+    assert not too_many(differ, n, 0.48)
+    assert not too_few(differ, n, 0.48)
+
+
 HOOKS = ("estimate", "visible", "reads_tables", "landmarks", "draw", "distance_to_tie")
 
 
@@ -270,6 +312,8 @@ def test_every_question_to_a_scorer_is_abstract():
 
 def test_a_scorer_around_another_answers_everything_itself():
     """The defaults of a plain scorer are those of one that stands alone; around another they would be wrong."""
+    for module in walk_packages(likewise.enforce.__path__, "likewise.enforce."):
+        import_module(module.name)
     kinds = own_scorers()
     around = [kind for kind in kinds if any("Scorer" in str(each.type) for each in fields(kind))]
     assert {kind.__name__ for kind in around} == {"RecalibratedScorer"}

@@ -23,7 +23,7 @@ from likewise import (
     audit,
     compare,
 )
-from likewise.enforce.base import EnforcedClassifier, Scorer
+from likewise.enforce.base import EnforcedClassifier, PlainScorer
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
@@ -49,7 +49,7 @@ def applicants(n):
 
 
 @dataclass(frozen=True, eq=False)
-class ShareScorer(Scorer):
+class ShareScorer(PlainScorer):
     share: np.ndarray
 
     def estimate(self, people, *, verbose=False):

@@ -84,7 +84,10 @@ def keyed_decisions(model: Any, people: pd.DataFrame, probabilities: FloatArray,
     """Draw one outcome per person by a secret key: the same row always gets the same one.
 
     The draw is a keyed hash of what the model may see of the person, so columns that must not matter do not change
-    it, and without the key nobody can search for a row that wins. Its law over keys is `probabilities`.
+    it, and without the key nobody can compute which row wins. Over keys, outcomes have `probabilities`.
+
+    Any edit that the model can see, however small, is another draw. Someone who may submit several slightly different
+    rows and keep the best outcome has several chances: decide once per person.
     """
     seen = np.ascontiguousarray(model.visible_rows(people))
     digests = [hmac.new(key, row.tobytes(), hashlib.blake2b).digest()[:8] for row in seen]

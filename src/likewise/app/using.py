@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 @click.option("--id", "id_column", help="Column that names people, to repeat beside the scores.")
 @click.option("--keep", multiple=True, help="Another column of the table to repeat beside the scores.")
 @click.option("--intervals", is_flag=True, help="Add what is certain about each person.")
-@click.option("--decide", is_flag=True, help="Add a decision, drawn from the probabilities; needs --key-file.")
+@click.option(
+    "--decide",
+    is_flag=True,
+    help="Add a decision, drawn from the probabilities by a key and the row; needs --key-file. Any edit of a row that "
+    "the model can see draws again: decide once per person.",
+)
 @click.option(
     "--key-file", type=options.FILE, help="Secret for decisions, 16 bytes or more: who has it can foresee them."
 )

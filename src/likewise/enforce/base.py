@@ -216,28 +216,10 @@ class Enforced(BaseEstimator, ABC):
         rows = self.scorer_.visible(self._people(X))
         return np.where(np.isnan(rows), np.nan, rows + 0.0)
 
-    def decide(self, X: Any, random_state: Any = None) -> npt.NDArray[Any]:
-        """Draw one outcome per person from the model's law.
-
-        Covered, without error of sampling: between two people at distance D the probability of any set of outcomes
-        differs by at most ``guarantee_.curve.bound(D)``. It is random by design: equal people have equal chances, not
-        always equal outcomes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        random_state : int, RandomState instance or None, default=None
-            None draws afresh on each call. Do not let applicants choose or learn a fixed seed.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+    def _draws(self, X: Any, random_state: Any) -> tuple[FloatArray, np.random.Generator]:
+        """One vote per person, of shape (n_samples, n_outputs), and what further draws come from."""
         people, rng = self._people(X), np.random.default_rng(seed_from(random_state))
-        return self._outcomes(self.scorer_.draw(people, rng), rng)
-
-    @abstractmethod
-    def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]: ...
+        return self.scorer_.draw(people, rng), rng
 
     def _asked_metric(self) -> Metric | None:
         return self.metric
@@ -320,6 +302,30 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         distance = self.scorer_.distance_to_tie(people)
         return certify(self._estimate_of(people), self.guarantee_, self.classes_, distance)
 
+    def decide(self, X: Any, random_state: Any = None) -> npt.NDArray[Any]:
+        """Draw one outcome per person from the model's probabilities.
+
+        Covered, without error of sampling: between two people at distance D the probability of any set of outcomes
+        differs by at most ``guarantee_.curve.bound(D)``. The chances are close, not the outcomes: every person has a
+        draw of their own. Of two people with the same probability of 60%, one gets an outcome that the other does not
+        get 48% of the time. Each call draws again, so whoever can ask again, or with a slightly different row, gets
+        another chance: decide once per person, and keep the outcome.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        random_state : int, RandomState instance or None, default=None
+            None draws afresh on each call. With a fixed seed the draw depends on the person's position in `X`. Do not
+            let applicants choose or learn a seed. `likewise score --decide` draws by a secret key and the row instead.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        votes, rng = self._draws(X, random_state)
+        # Hard votes put all the mass on one class; others are probabilities to draw from.
+        return self.outcomes_at(votes, rng.random(len(votes)))
+
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.unique(y)
 
@@ -331,10 +337,6 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         if not np.isin(known, classes).all():
             raise InvalidInputError(f"y must hold classes of the fitted estimator, {list(classes)}; got {list(known)}.")
         self.classes_ = classes
-
-    def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
-        # Hard votes put all the mass on one class; others are a law to draw from.
-        return self.outcomes_at(votes, rng.random(len(votes)))
 
     def outcomes_at(self, probabilities: FloatArray, uniform: FloatArray) -> npt.NDArray[Any]:
         """The class that a number from 0 to below 1 stands for, per person: uniform numbers give the probabilities.
@@ -369,6 +371,27 @@ class EnforcedRegressor(RegressorMixin, Enforced):
         """Per person: prediction, an interval, and (`Certificate.range_at`) the range at a distance."""
         return certify(self._estimate(X), self.guarantee_)
 
+    def decide(self, X: Any, random_state: Any = None) -> FloatArray:
+        """One number per person, whose mean over draws is the prediction.
+
+        A smoothed model gives what the inner model predicts under a single draw of the noise: between two people at
+        distance D the probability of any set of numbers differs by at most ``guarantee_.curve.bound(D)``. Models that
+        compute their predictions (additive models, 1-Lipschitz networks, projections) draw nothing. There it is
+        `predict`, whose difference is at most ``guarantee_.bound(D)``; the probabilities of sets of numbers are 0 or 1,
+        and may differ by 1 however close two people are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        random_state : int, RandomState instance or None, default=None
+            None draws afresh on each call.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._draws(X, random_state)[0][:, 0]
+
     def _check_target(self, y: npt.NDArray[Any]) -> None:
         if self.output_range is not None:
             low, high = self.output_range
@@ -380,9 +403,6 @@ class EnforcedRegressor(RegressorMixin, Enforced):
                 f"y is constant ({low:g}), so output_range cannot be taken from it. Give output_range."
             )
         self.output_range_ = low, high
-
-    def _outcomes(self, votes: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
-        return votes[:, 0]
 
 
 class UnfittedError(LikewiseError, NotFittedError):

@@ -98,17 +98,17 @@ class Guarantee:
     def statement(self) -> str:
         """The promise in plain language, with what is not covered."""
         if self.output_range is None:
-            what, unit, covered = "class probabilities", "in total variation", "predict_proba"
+            what, unit = "class probabilities", "in total variation"
+            covered = "predict_proba; and decide, which draws outcomes from the model's probabilities"
             argmax = "predict (the most likely class jumps where two classes tie), "
         else:
             low, high = self.output_range
-            what, covered, argmax = "predictions", "predict", ""
+            what, covered, argmax = "predictions", "predict; and the mean of what decide gives", ""
             unit = f"times {high - low:g}, the width of the output range"
         return (
             f"For two people x and x', the {what} differ by at most {self._size} {unit}, "
             f"where D is {self.metric.definition}; guarantee_.bound has the sharper curve. {self.basis}\n"
-            f"Covered: {covered}; and decide, whose outcomes have exactly the model's law, without error of sampling. "
-            f"Level: {self.level}.\n"
+            f"Covered: {covered}{', without error of sampling' if self.slack else ''}. Level: {self.level}.\n"
             f"Not covered: {argmax}information that is not among the features, differences between groups, "
             "the accuracy of the model, and whether the metric is the right one."
         )

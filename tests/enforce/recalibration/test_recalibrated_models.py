@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -11,6 +11,7 @@ from sklearn.metrics import brier_score_loss
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from chance import too_many
 from contract import run_check
 from likewise import (
     AdditiveClassifier,
@@ -128,6 +129,65 @@ def test_every_way_can_be_recalibrated(inner, level, tmp_path):
     assert abs(drawn - chances) < 5 * np.sqrt(0.25 / 20_000)  # five standard deviations: 6e-7
     save_model(model, tmp_path / "model.skops")
     np.testing.assert_array_equal(load_model(tmp_path / "model.skops").predict_proba(X), model.predict_proba(X))
+
+
+def half_space(rows):
+    return (rows[:, 0] > 0.1).astype(int)
+
+
+def sampled_model(seed, delta=0.1, n_draws=60):
+    X = np.linspace(-0.5, 0.5, 40)[:, None]
+    inner = SmoothedClassifier(
+        half_space, metric=WeightedLp([1.0], 2), noise="gaussian", n_draws=n_draws, delta=delta, random_state=seed,
+        batch=True,
+    ).fit(X, np.arange(40) % 2)  # fmt: skip
+    return RecalibratedClassifier(FrozenEstimator(inner)).fit(X, (X[:, 0] > 0).astype(int))
+
+
+def test_a_sampled_model_hands_its_delta_and_its_error_on():
+    model = sampled_model(0, delta=0.07)
+    inner, promise = model.estimator_.guarantee_, model.guarantee_
+    assert (promise.level, promise.delta, promise.n_draws) == ("sampled", 0.07, 60)
+    # decide draws from the sampled probabilities, so that their error is part of the curve, not beside it.
+    assert (promise.slack, promise.curve.excess) == (0.0, inner.slack)
+    assert promise.epsilon == inner.epsilon > 0.1
+    assert float(promise.bound(0.2)) == pytest.approx(0.2 + inner.epsilon)
+    assert model.certify([[0.3]]).delta == 0.07
+    assert "without error of sampling" not in promise.statement
+
+
+def test_the_ends_of_an_interval_are_the_images_of_its_ends():
+    model, X = sampled_model(0), np.linspace(-0.6, 0.6, 25)[:, None]
+    inner, outer = model.estimator_.certify(X), model.certify(X)
+
+    def image(probability):
+        return np.interp(probability - 0.5, model.map_.knots, model.map_.values)
+
+    for end in ("lower", "estimate", "upper"):
+        np.testing.assert_allclose(getattr(outer, end)[:, 1], image(getattr(inner, end)[:, 1]), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(outer.lower[:, 0], 1 - outer.upper[:, 1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(outer.upper[:, 0], 1 - outer.lower[:, 1], rtol=0, atol=1e-12)
+    assert (outer.upper - outer.lower).max() > 0.02
+    # A class is certain only where the intervals are apart, and its distance leaves room for the excess.
+    lead = np.abs(outer.lower - outer.upper[:, ::-1]).max(axis=1)
+    assert (outer.distance <= lead / 2).all()
+
+
+def interval_misses(shrink):
+    """How often the image of the true probability is outside a recalibrated interval, over seeds of the draws."""
+    truth, misses, runs = ndtr((0.15 - 0.1) * np.sqrt(2 * np.pi)), 0, 200
+    for seed in range(runs):
+        model = sampled_model(seed)
+        found = model.certify([[0.15]])
+        image = np.interp(truth - 0.5, model.map_.knots, model.map_.values)
+        middle, half = (found.lower + found.upper)[0, 1] / 2, (found.upper - found.lower)[0, 1] / 2
+        misses += abs(image - middle) > shrink * half + 1e-12
+    return misses, runs
+
+
+def test_intervals_of_recalibrated_models_cover_at_their_rate():
+    assert not too_many(*interval_misses(1.0), 0.1)
+    assert too_many(*interval_misses(0.2), 0.1)  # the control
 
 
 def test_probabilities_are_stretched_where_the_log_odds_allow_it(balanced):

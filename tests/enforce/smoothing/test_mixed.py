@@ -291,6 +291,46 @@ def test_decide_has_the_law_of_the_scores():
         assert abs(share - model.predict_proba(X[:1])[0, 1]) <= margin
 
 
+def tangled(rows):
+    """A model that mixes all columns, so that draws which do not belong together show."""
+    n = np.nan_to_num(rows["n"].to_numpy(dtype=float), nan=2.4)
+    parts = np.floor(1.7 * n) + np.floor(rows["m"].to_numpy(dtype=float)) + rows["n"].isna()
+    return (parts + (rows["a"] == "v") + 2 * (rows["b"] == "y") + (rows["h"] == "z")).to_numpy() % 3
+
+
+@pytest.mark.parametrize("K", [4, 7])
+@pytest.mark.parametrize("weight", [0.3, 1.0])
+def test_decide_of_a_mixed_table_is_one_of_the_draws_behind_its_scores(K, weight):
+    """Few draws, so that the law is far from that of independent columns: numbers, categories, gaps, unseen, hidden."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame(
+        {
+            "n": np.where(rng.random(60) < 0.2, np.nan, rng.normal(size=60) * 3),
+            "m": rng.integers(0, 9, 60).astype(float),
+            "a": rng.choice(["u", "v"], 60),
+            "b": rng.choice(["x", "y", "w"], 60),
+            "h": rng.choice(["z", "q"], 60),
+        }
+    )
+    metric = TableMetric({"n": 0.2, "m": 0.1}, {"a": weight, "b": 0.6, "h": 0}, missing={"n": 0.4})
+    model = SmoothedClassifier(tangled, metric=metric, noise="splitting", n_draws=K, batch=True)
+    model.fit(people, np.arange(60) % 3)
+    some = pd.concat(
+        [
+            people.head(4),
+            pd.DataFrame({"n": [np.nan, 0.3], "m": [2.5, -0.0], "a": ["new", "v"], "b": ["x", "new"], "h": ["z", "q"]}),
+        ],
+        ignore_index=True,
+    )
+    n = 6000
+    for row, chances in enumerate(model.predict_proba(some)):
+        decided = model.decide(some.iloc[[row] * n], random_state=row)
+        for k, chance in enumerate(chances):
+            count = int((decided == k).sum())
+            assert not too_many(count, n, chance)
+            assert not too_few(count, n, chance)
+
+
 def test_augmented_training_and_regression_on_tables():
     model = SmoothedClassifier(tree_pipeline(X, 4), metric=METRIC, augment=2, n_draws=300, random_state=0).fit(X, Y)
     assert worst_excess(model, X[:50]) <= 0

@@ -182,8 +182,8 @@ class AdditiveRegressor(Readable, FitsPartitions, EnforcedRegressor):
 
     Notes
     -----
-    The promise is about `predict` and `decide`, for all people, with nothing left to chance. It says nothing about what
-    the columns leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+    The promise is about `predict`, for all people, with nothing left to chance. It says nothing about what the columns
+    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Examples
     --------

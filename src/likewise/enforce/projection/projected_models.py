@@ -285,8 +285,8 @@ class ProjectedRegressor(Projecting, EnforcedRegressor):
 
     Notes
     -----
-    The promise is about `predict` and `decide`, for every model and any values. It says nothing about what the features
-    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+    The promise is about `predict`, for every model and any values. It says nothing about what the features leave out,
+    about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Examples
     --------
