@@ -173,6 +173,18 @@ def test_a_blank_alone_may_matter():
     assert metric(table.iloc[[0]], table.iloc[[0]].assign(age=60))[0] <= 1e-9  # as good as nothing
 
 
+def test_a_missing_category_is_one_more_level():
+    table = pd.DataFrame({"job": ["a", "b", np.nan, "a"], "age": [20.0, 60.0, 30.0, 40.0]})
+    coded = make_pipeline(SimpleImputer(strategy="most_frequent", add_indicator=True), OneHotEncoder(drop="first"))
+    columns = make_column_transformer((coded, ["job"]), ("passthrough", ["age"]))
+    model = make_pipeline(columns, LogisticRegression()).fit(table, [0, 1, 0, 1])
+    for job, flag, largest in ((0.5, 2.0, 2.0), (0.5, -2.0, 2.5), (3.0, 2.0, 3.0)):  # "a" is 0, and fills the blank
+        model[-1].coef_ = np.array([[job, flag, 0.1]])
+        metric = minimal_metric(model, table)
+        assert metric.categorical["job"] == pytest.approx(np.tanh(largest / 4))
+        assert not metric.missing  # age has no imputer
+
+
 def test_what_cannot_be_read_behind_an_imputer_is_refused():
     table, y = people()
     numbers = table[["age", "income"]]

@@ -208,7 +208,7 @@ def read_metric_file(path: str | Path) -> MetricFile:
         raise FileError(
             f"{path}{where}: not valid TOML ({str(error).removesuffix(found[0] if found else '')})."
         ) from None
-    reader = _Reader(path, text)
+    reader = _Sections(path, text)
     known = {"p": None, **_MEANINGS}
     for key, value in given.items():
         if key not in known:
@@ -229,7 +229,7 @@ def read_metric_file(path: str | Path) -> MetricFile:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _Sections:
     """Parts of a metric file, whose errors name a line of it. Lines are looked for only when there is an error."""
 
     path: str | Path
