@@ -75,6 +75,8 @@ def test_numbers_are_shares_of_their_range_and_units_powers_of_two():
     outputs, probable = given(np.array([100.0, 150.0, 300.0]), 3, (100, 300))
     assert (outputs[:, 0].tolist(), probable) == ([0.0, 0.25, 1.0], False)
     assert [unit_for(spread) for spread in (0.0, 0.3, 1.0, 1.1, 300.0)] == [1.0, 0.5, 1.0, 2.0, 512.0]
-    found = audit(None, pd.DataFrame({"x": [0.0, 0.01]}), WeightedLp({"x": 1.0}), predictions=[150, 300], output_range=(100, 300))
+    found = audit(
+        None, pd.DataFrame({"x": [0.0, 0.01]}), WeightedLp({"x": 1.0}), predictions=[150, 300], output_range=(100, 300)
+    )
     assert found.violations["difference"][0] == pytest.approx(0.75)
     assert found.max_excess == pytest.approx(0.74)

@@ -87,7 +87,16 @@ def test_allowed_is_what_the_budget_of_a_column_leaves_for_another_exponent():
 def test_the_metric_binds_where_all_that_is_allowed_is_used(numbers):
     """20 over the first 10 of income, and between north and south; what is missing is 30.5 from a debt of 3, of 40."""
     card = numbers.scorecard()
-    assert card["range"].tolist() == ["0 to 10", "10 to 30", "1 to 3", "missing", "north", "south", "missing", "any other"]
+    assert card["range"].tolist() == [
+        "0 to 10",
+        "10 to 30",
+        "1 to 3",
+        "missing",
+        "north",
+        "south",
+        "missing",
+        "any other",
+    ]
     assert card["binds"].tolist() == [True, False, False, False, True, True, False, False]
     numbers.scorer_.model.shapes[1].other[:] = 39.5  # 39 from one end and 40 from the other
     assert numbers.scorecard()["binds"].tolist() == [True, False, False, True, True, True, False, False]
@@ -99,7 +108,6 @@ def points(k, sign=1.0):
     start = [income[0], income[1], debt[0], debt[2], *region]
     end = [income[1], income[2], debt[1], debt[2], *region]
     return sign * np.array(start), sign * np.array(end)
-
 
 
 @pytest.mark.parametrize(("outcome", "sign"), [(None, 1.0), (1, 1.0), (0, -1.0)])
