@@ -51,8 +51,9 @@ MODELS = {
 def small_blocks(monkeypatch):
     monkeypatch.setattr(base, "BLOCK", BLOCK)
     monkeypatch.setattr(voters, "BLOCK", BLOCK)
-    for module in (scorers, envelopes, extension):
+    for module in (scorers, envelopes):
         monkeypatch.setattr(module, "_BLOCK", BLOCK)
+    monkeypatch.setattr(extension, "_BLOCK", 2 * BLOCK + 1)  # these are cut into those of the envelopes
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -60,7 +61,7 @@ def test_every_person_of_every_block_has_the_answer_that_he_has_alone(name, smal
     model = MODELS[name].fit(X, Y)
     answer = model.predict_proba if hasattr(model, "classes_") else model.predict
     alone = np.concatenate([answer(X[[i]]) for i in range(3 * BLOCK)])
-    for n in (BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 1):
+    for n in (BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 1, 2 * BLOCK + 2):
         np.testing.assert_allclose(answer(X[:n]), alone[:n], rtol=0, atol=1e-12)
         certificate = model.certify(X[:n])
         np.testing.assert_allclose(certificate.estimate, alone[:n].reshape(n, -1), rtol=0, atol=1e-12)
