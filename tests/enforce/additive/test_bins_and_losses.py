@@ -139,3 +139,12 @@ def test_unseen_and_weightless_categories_get_the_mean():
     card = model.scorecard().set_index("range")["points"]
     assert card["c"] == card["any other"] == 0.0
     assert card["a"] == pytest.approx(-card["b"])
+
+
+@pytest.mark.parametrize("limits", [(0, 1), (100, 300), (-5, -1)])
+def test_a_line_that_the_metric_just_allows_is_found_whatever_the_range(limits):
+    low, high = limits
+    X = np.linspace(0, 100, 21)[:, None]
+    line = low + (high - low) * X[:, 0] / 100
+    model = AdditiveRegressor(WeightedLp([0.01]), penalty=1e-6, output_range=limits).fit(X, line)
+    np.testing.assert_allclose(model.predict(X), line, rtol=0, atol=1e-3 * (high - low))
