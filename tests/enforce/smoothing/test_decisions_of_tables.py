@@ -53,6 +53,7 @@ def test_what_replaces_a_hidden_value_is_that_of_every_training_row_alike(noise,
             lambda t: (t["c"] == "a") & (t["d"] == "u"),
             0.25 * 0.5 + 0.25 * 0.5 * 0.5 + 0.75 * 0.5 * 0.5 + 0.75 * 0.5 * 0.25,
         ),
+        (lambda t: (t["c"] == "a") != (t["d"] == "u"), 0.625 + 0.75 - 2 * 0.46875),
     ],
 )
 def test_categories_are_kept_with_their_weights_each_by_itself(noise, rule, expected):
