@@ -20,8 +20,8 @@ def optimum(pairs, prices, amount, n_sources):
 @pytest.mark.parametrize("seed", range(60))
 def test_potentials_respect_all_prices_and_are_the_best(seed):
     rng = np.random.default_rng(seed)
-    n_sources, n_targets = rng.integers(1, 7, 2)
-    amount = rng.integers(1, 6, n_sources + n_targets).astype(float)
+    n_sources, n_targets = rng.integers(1, 12, 2)
+    amount = rng.integers(1, 10, n_sources + n_targets).astype(float)
     every = np.array([*itertools.product(range(n_sources), n_sources + np.arange(n_targets))])
     pairs = every[np.sort(rng.permutation(len(every))[: rng.integers(1, len(every) + 1)])]
     prices = rng.integers(0, 11, len(pairs)) / 8  # many are equal, and some above 1
