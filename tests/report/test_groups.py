@@ -1,11 +1,14 @@
 """Figures of groups, and pairs close to their limit, worked out by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from likewise import TableMetric
 from likewise.report import GroupFigures, GroupScores
+from likewise.report.build import _n_measured
 from likewise.report.closest import closest_pairs
 from likewise.report.groups import groups_of
 from likewise.report.headline import groups
@@ -100,3 +103,10 @@ def test_the_closest_pairs_are_those_that_use_most_of_what_they_may(n_outputs, e
     a, b = found["row_a"], found["row_b"]
     np.testing.assert_allclose(found["difference"], gap[a, b])
     np.testing.assert_allclose(found["distance"], D[a, b])
+
+
+def test_people_are_measured_who_have_a_loss():
+    """Slow models are measured on a sample of those held out."""
+    losses = np.array([0.1, np.nan, 0.0, np.nan, 0.3])
+    cost = SimpleNamespace(own="ours", comparison=SimpleNamespace(showings={"ours": SimpleNamespace(losses=losses)}))
+    assert _n_measured(cost) == 3
