@@ -54,6 +54,9 @@ def test_a_pair_is_allowed_its_distance_and_epsilon_and_what_counts_most_comes_f
     assert (card["allowed"], card["difference"], card["n_equal"]) == pytest.approx((0.01, 0.625, 3))
     assert view["broken"]
     assert not prepare(report(audit_after=audit(None, TABLE, METRIC, predictions=[0.5] * 4)))["broken"]
+    within = audit(None, TABLE, METRIC, predictions=[0.5, 0.5, 0.5, 0.505])  # equal people, by half of epsilon
+    assert within.max_excess == pytest.approx(0.005)
+    assert not prepare(report(audit_after=within))["broken"]
 
 
 def test_columns_count_what_a_usual_difference_is_worth():
