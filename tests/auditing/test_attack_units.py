@@ -1,0 +1,51 @@
+"""An attack on numbers measures in shares of their range, as the promise does."""
+
+import numpy as np
+import pytest
+
+from likewise import AdditiveRegressor, WeightedLp, attack
+
+METRIC = WeightedLp({"x": 0.01})
+PEOPLE = np.linspace(0, 100, 21)[:, None]
+N = 2000
+
+
+@pytest.fixture(scope="module")
+def steepest():
+    """From 100 to 300 over a distance of 1: all that is allowed."""
+    model = AdditiveRegressor(WeightedLp([0.01]), penalty=1e-6, output_range=(100, 300))
+    return model.fit(PEOPLE, 100 + 2 * PEOPLE[:, 0])
+
+
+def test_a_regressor_that_uses_all_of_its_promise_uses_all_of_it(steepest):
+    found = attack(steepest, WeightedLp([0.01]), n=N, random_state=0)
+    assert found.largest_share == pytest.approx(1.0, abs=1e-6)
+    assert found.n_violations == 0
+    assert found.bound == pytest.approx(min(1.0, found.distance))
+    assert found.tolerance == pytest.approx(1e-9)
+
+
+def test_against_half_the_metric_it_exceeds_by_half_of_the_range(steepest):
+    """Not the metric of its promise: the distance itself is the limit, half of what the outputs differ by."""
+    found = attack(steepest, WeightedLp([0.005]), PEOPLE, n=N, random_state=0)
+    assert found.guarantee is None
+    assert found.bound == found.distance == pytest.approx(found.difference / 2, rel=1e-3)
+    assert 0.8 < found.difference <= 1.0
+    assert found.n_violations > 0
+
+
+@pytest.mark.parametrize(("limits", "share"), [((0, 400), 0.5), ((100, 300), 1.0), (None, 200.0)])
+def test_a_function_is_measured_in_the_range_that_is_given(limits, share):
+    found = attack(
+        lambda rows: 100 + 2 * rows[:, 0].clip(0, 100), METRIC, PEOPLE, n=N, output_range=limits, random_state=0
+    )
+    assert found.largest_share == pytest.approx(share, rel=1e-3)
+
+
+def test_without_a_range_rounding_is_in_proportion_to_the_outputs():
+    def million(rows):
+        return 1e6 * rows[:, 0].clip(0, 100) / 100
+
+    found = attack(million, METRIC, PEOPLE, n=N, random_state=0)
+    assert found.tolerance == pytest.approx(1e-9 * 1e6, rel=0.1)
+    assert attack(million, METRIC, PEOPLE, n=N, output_range=(0, 1e6), random_state=0).tolerance == 1e-9

@@ -1,0 +1,171 @@
+"""What is measured on folds, of models whose figures are known beforehand."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+from likewise import FunctionMetric, WeightedLp, compare
+from likewise.auditing import holdout
+from likewise.auditing.measures import figures_of, losses_of
+from likewise.enforce.base import EnforcedClassifier, Scorer
+from likewise.guarantees.certificate import Estimate
+from likewise.guarantees.curves import Curve
+from likewise.guarantees.promise import Guarantee
+
+X = np.linspace(0, 1, 60)[:, None]
+Y = np.arange(60) % 2
+METRIC = WeightedLp([1.0])
+ORDER = np.random.default_rng(0).permutation(60)
+HELD_OUT = [ORDER[:10], ORDER[10:26], ORDER[26:]]  # 10, 16 and 34 people, so 50, 44 and 26 to learn from
+FOLDS = [(np.setdiff1d(ORDER, held), held) for held in HELD_OUT]
+
+
+class SteepScorer(Scorer):
+    """A line of slope 1 with a jump on top."""
+
+    def estimate(self, people, *, verbose=False):
+        x = people.rows[:, 0]
+        p = 0.8 * x + 0.05 * (x > 0.5)
+        return Estimate.certain(np.stack([1 - p, p], axis=1))
+
+    def visible(self, people):
+        return people.rows
+
+
+class Loose(EnforcedClassifier):
+    """Promises less the more people it has learned from: epsilon 0.05, 0.044 and 0.026 on these folds."""
+
+    def __init__(self, metric=None):
+        self.metric = metric
+
+    def learn(self, people, y, weights, metric):
+        n = len(people)
+        level = {50: "exact", 44: "sampled", 26: "deterministic"}[n]
+        return SteepScorer(Guarantee(metric, Curve(), level, "For a test.", slack=n / 1000, n_draws=n))
+
+
+def test_a_row_has_the_weakest_promise_the_most_evaluations_and_all_people_of_the_folds():
+    row = compare(X, Y, METRIC, [("loose", Loose())], cv=FOLDS).table.loc["loose"]
+    assert (row["epsilon"], row["level"], row["evaluations"]) == (0.05, "sampled", 50)
+    assert (row["people"], row["pairs"]) == (60, 45 + 120 + 561)
+    assert row["promise"]
+
+
+def test_means_and_standard_errors_are_over_folds_and_not_over_people():
+    result = compare(X, Y, METRIC, [("loose", Loose())], cv=FOLDS)
+    p = 0.8 * X[:, 0] + 0.05 * (X[:, 0] > 0.5)
+    brier = [((p - Y)[held] ** 2).mean() for held in HELD_OUT]
+    row = result.table.loc["loose"]
+    assert row["brier"] == pytest.approx(np.mean(brier))
+    assert row["brier_se"] == pytest.approx(np.std(brier, ddof=1) / np.sqrt(3))
+    showing = result.showings["loose"]
+    np.testing.assert_allclose(showing.losses, (p - Y) ** 2)
+    np.testing.assert_allclose(showing.answers[:, 1], p)
+
+
+def test_pairs_may_differ_by_the_distance_and_what_is_promised_beyond_it():
+    """The jump is 0.05: less than D + 0.05 for every pair, and more than D + 0.026 for those across it and close."""
+    table = compare(X, Y, METRIC, [("loose", Loose())], cv=FOLDS).table
+    p, expected = 0.8 * X[:, 0] + 0.05 * (X[:, 0] > 0.5), 0
+    for (trained, held), (i, j) in itertools.product(FOLDS, itertools.combinations(range(34), 2)):
+        if j < len(held):
+            a, b = held[i], held[j]
+            expected += abs(p[a] - p[b]) > abs(X[a, 0] - X[b, 0]) + len(trained) / 1000
+    assert table.loc["loose", "violations"] == expected > 0
+    assert "breaks its promise" in table.loc["loose", "note"]
+
+
+def test_seconds_are_per_person_measured_and_per_fold(monkeypatch):
+    """By a clock that goes on by a second with every look at it."""
+    ticks = itertools.count()
+    monkeypatch.setattr(holdout.time, "perf_counter", lambda: float(next(ticks)))
+    slow = compare(X, Y, METRIC, ["smoothing"], cv=FOLDS, n_people=5, n_draws=3).table
+    assert slow.loc["smoothing", "microseconds"] == pytest.approx(1e6 / 5)
+    assert slow.loc["constant", "microseconds"] == pytest.approx(np.mean([1e6 / len(held) for held in HELD_OUT]))
+    assert slow.loc["constant", "fit_seconds"] == 1.0
+    assert slow.loc[["smoothing", "constant"], "pairs"].tolist() == [30, 30]
+    assert slow.loc[["smoothing", "constant"], "people"].tolist() == [15, 60]
+
+
+class Jagged(ClassifierMixin, BaseEstimator):
+    def __init__(self, n_classes):
+        self.n_classes = n_classes
+
+    def fit(self, X, y):
+        self.classes_ = np.arange(self.n_classes)
+        return self
+
+    def predict_proba(self, X):
+        p = np.stack([1 + np.sin((k + 2) * 5 * X[:, 0]) for k in range(self.n_classes)], axis=1) + 0.1
+        return p / p.sum(axis=1, keepdims=True)
+
+
+class Line(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return 100 + 300 * np.sin(9 * X[:, 0])
+
+
+def absolute(A, B):
+    return np.abs(np.asarray(A) - np.asarray(B)).sum(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "y"), [(Jagged(2), Y), (Jagged(3), np.arange(60) % 3), (Line(), np.linspace(-200, 400, 60))]
+)
+def test_a_metric_without_weights_has_the_violations_of_the_same_one_with_them(model, y):
+    cv = [(np.arange(60), np.arange(30)), (np.arange(60), np.arange(30, 60))]
+    counts = [
+        compare(X, y, metric, [("ours", model)], cv=cv).table.loc["ours", "violations"]
+        for metric in (METRIC, FunctionMetric(absolute))
+    ]
+    if not hasattr(model, "n_classes"):  # in units of the range, which is 600 wide
+        answers = model.predict(X) / 600
+        difference = np.abs(answers[:, None] - answers)
+    else:
+        p = model.fit(X, y).predict_proba(X)
+        difference = np.abs(p[:, None] - p).sum(axis=2) / 2
+    exceeds = np.triu(difference > np.abs(X - X.T) + 1e-9, 1)
+    assert counts == [exceeds[:30, :30].sum() + exceeds[30:, 30:].sum()] * 2
+    assert 0 < counts[0] < 2 * 435
+
+
+def test_the_sample_of_a_fold_is_spread_over_the_outcomes():
+    outcomes = np.array([5.0, 1.0, 3.0, 2.0, 4.0, 0.0])
+    assert holdout._even_sample(outcomes, 3).tolist() == [0, 3, 5]  # 0, 2 and 5: the ends and about the middle
+    assert holdout._even_sample(outcomes, 9).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_class_that_a_fold_did_not_have_gets_no_probability():
+    found = holdout._in_order(np.array([[0.25, 0.75]]), np.array(["a", "c"]), np.array(["a", "b", "c"]))
+    assert found.tolist() == [[0.25, 0.0, 0.75]]
+
+
+def test_figures_of_two_and_three_classes_by_hand():
+    two = np.array([[0.75, 0.25], [0.5, 0.5], [0.25, 0.75], [0.9, 0.1]])
+    y, ab = np.array([*"abba"]), np.array(["a", "b"])
+    np.testing.assert_allclose(losses_of(two, y, ab), [0.0625, 0.25, 0.0625, 0.01])
+    found = figures_of(two, y, ab)
+    assert found["brier"] == pytest.approx(0.385 / 4)
+    assert found["accuracy"] == 0.75  # of equal probabilities the first is taken
+    assert found["confidence"] == pytest.approx((0.75 + 0.5 + 0.75 + 0.9) / 4)
+    assert found["log_loss"] == pytest.approx(-np.log([0.75, 0.5, 0.75, 0.9]).mean())
+    assert found["auc"] == 1.0
+    three = np.array([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5], [0.0, 1.0, 0.0]])
+    y, abc = np.array([*"abc"]), np.array([*"abc"])
+    np.testing.assert_allclose(losses_of(three, y, abc), [0.1875, 0.4375, 1.0])
+    found = figures_of(three, y, abc)
+    assert found["log_loss"] == pytest.approx(-np.log([0.5, 0.25, 1e-15]).mean())
+    # a: above both others; b: ties with one and is below the other; c: below both others
+    assert found["auc"] == pytest.approx((1.0 + 0.25 + 0.0) / 3)
+    assert np.isnan(figures_of(two[:1], np.array(["a"]), ab)["auc"])
+
+
+def test_figures_of_numbers_by_hand():
+    found = figures_of(np.array([1.0, 2.0, 6.0]), np.array([2.0, 2.0, 5.0]), None)
+    assert found == pytest.approx({"squared_error": 2 / 3, "rmse": np.sqrt(2 / 3), "r2": 1 - (2 / 3) / 2})
+    assert np.isnan(figures_of(np.array([1.0]), np.array([1.0]), None)["r2"])

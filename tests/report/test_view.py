@@ -1,0 +1,195 @@
+"""What a page says and draws of a few people, worked out by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit
+from likewise.auditing.reach import Reach, measure_reach
+from likewise.enforce.additive.panels import panels_of
+from likewise.guarantees.curves import Curve, Loosened
+from likewise.guarantees.promise import Guarantee
+from likewise.report import ReportData, pictures, words
+from likewise.report.view import for_browser, prepare
+
+METRIC = TableMetric(
+    {"age": 0.01, "debt": 0.02, "height": 0.0}, {"job": 0.1, "race": 0.0}, missing={"debt": 0.3}, units={"age": "years"}
+)
+TABLE = pd.DataFrame(
+    {
+        "age": [20.0, 30.0, 50.0, 20.0],
+        "debt": [1.0, 3.0, np.nan, 1.0],
+        "height": [150.0, 160.0, 170.0, 180.0],
+        "job": ["cook", "nurse", "cook", "cook"],
+        "race": ["x", "x", None, "y"],
+    },
+    index=["Ann", "Bob", "Cat", "Dan"],
+)
+AFTER = np.array([0.125, 0.5, 0.25, 0.75])
+
+
+def report(**changes):
+    people = METRIC.people(TABLE)
+    guarantee = Guarantee(METRIC, Loosened(0.01), "deterministic", "By hand.")
+    options = {"guarantee": guarantee, "before": AFTER[::-1], "after": AFTER} | changes
+    return ReportData("A title", "approved", METRIC, people, **options)
+
+
+def test_a_pair_is_allowed_its_distance_and_epsilon_and_what_counts_most_comes_first():
+    """Ann and Bob: 0.1 of age, 0.04 of debt and 0.1 of job; Ann and Dan differ where nothing counts."""
+    found = audit(None, TABLE, METRIC, predictions=AFTER, tolerance=0.01)
+    view = prepare(report(audit_after=found))
+    cards = {tuple(card["names"]): card for card in view["over"]}
+    card = cards["Ann", "Bob"]
+    assert (card["allowed"], card["difference"]) == pytest.approx((0.25, 0.375))
+    assert (card["allowed_bar"], card["difference_bar"]) == (66.67, 100.0)
+    assert [(column.name, a, b) for column, a, b in card["apart"]] == [
+        ("age", "20 years", "30 years"),
+        ("job", "cook", "nurse"),
+        ("debt", "1", "3"),
+        ("height", "150", "160"),
+    ]
+    assert card["n_equal"] == 1
+    card = cards["Ann", "Dan"]
+    assert (card["allowed"], card["difference"], card["n_equal"]) == pytest.approx((0.01, 0.625, 3))
+    assert view["broken"]
+    assert not prepare(report(audit_after=audit(None, TABLE, METRIC, predictions=[0.5] * 4)))["broken"]
+    within = audit(None, TABLE, METRIC, predictions=[0.5, 0.5, 0.5, 0.505])  # equal people, by half of epsilon
+    assert within.max_excess == pytest.approx(0.005)
+    assert not prepare(report(audit_after=within))["broken"]
+
+
+def test_columns_count_what_a_usual_difference_is_worth():
+    age, debt, height, job, race = prepare(report(revealed=METRIC.scaled(2)))["columns"]
+    spread = np.std([20, 30, 50, 20])
+    assert age.counts == pytest.approx(0.01 * spread)
+    assert debt.typical == pytest.approx(np.std([1, 3, 1]))  # among those of whom it is known
+    assert (job.typical, job.counts, job.options) == (1.0, 0.1, ("cook", "nurse"))
+    assert (height.counts, height.bar, height.position, race.counts) == (0.0, 0.0, 0, 0.0)
+    longest = 1.25 * 2 * 0.01 * spread  # that of age as it was revealed, and room to grow
+    assert age.longest == pytest.approx(longest)
+    assert age.bar == pytest.approx(100 * 0.01 * spread / longest, abs=0.01)
+    assert age.revealed_bar == pytest.approx(80.0)
+    assert job.revealed_bar == pytest.approx(100 * 0.2 / longest, abs=0.01)
+    assert (age.revealed_worth, job.worth) == ("1 point = 0.5 years", "any difference = 10 points")
+    assert age.top == 1.0
+    assert age.position == round(200 * np.cbrt(0.01 * spread))
+    assert [column.missing for column in (age, debt)] == [None, 0.3]
+
+
+def test_the_script_is_given_the_people_as_they_are():
+    data = report(shown=1, before=None, after=np.column_stack([1 - AFTER, AFTER]))
+    told = for_browser(data, prepare(data))
+    assert (told["p"], told["epsilon"], told["promised"], told["shown"]) == (1.0, 0.01, True, 0)
+    assert told["people"][2]["values"] == [50.0, None, 170.0, 0.0, None]
+    assert [person["after"] for person in told["people"]] == [[x] for x in AFTER.tolist()]
+    assert told["people"][0]["before"] is None
+    several = report(before=np.full((4, 3), 1 / 3), after=np.tile([0.5, 0.25, 0.25], (4, 1)), shown=-1)
+    told = for_browser(several, prepare(several))
+    assert told["shown"] == 2
+    assert told["people"][0]["before"] == pytest.approx([1 / 3] * 3, abs=1e-9)
+
+
+def test_pairs_are_counted_above_the_distance_and_above_what_is_promised():
+    distances = np.array([0.1125, 0.1125, 0.1125, 0.1125, 0.9])
+    gaps = np.array([0.1125, 0.1175, 0.1525, 0.0525, 0.95])
+    found = pictures.density(distances, gaps, 0.2, 0.01)
+    assert (found.n_pairs, found.n_above, found.n_above_epsilon) == (5, 3, 2)
+    # In 40 cells of 0.005 each way: two pairs within in the column 22, two above; the fifth is outside the picture.
+    assert found.within[0] == "M22 29h1v1h-1zM22 17h1v1h-1z"
+    assert found.above[0] == "M22 16h1v1h-1zM22 9h1v1h-1z"
+    assert set(found.within[1:]) == set(found.above[1:]) == {""}
+    view = prepare(report())["pairs"]
+    assert (view["n_pairs"], view["limit"]) == (6, 0.75)
+    expected = 0
+    for a, b in zip(*np.triu_indices(4, 1), strict=True):
+        expected += abs(AFTER[a] - AFTER[b]) > METRIC.pairwise(TABLE)[a, b] + 0.01
+    assert dict(view["models"])["after"].n_above_epsilon == expected
+
+
+def test_cells_are_darker_the_more_pairs_are_in_them():
+    for count, shade in ((1, 0), (2, 0), (3, 1), (9, 1), (10, 2), (99, 3), (100, 4)):
+        found = pictures.density(np.full(count, 0.01), np.zeros(count), 1.0, 0.0)
+        assert [bool(path) for path in found.within] == [k == shade for k in range(5)]
+
+
+def test_axes_are_round():
+    assert [pictures.axis_limit(x) for x in (0.0, 0.02, 0.021, 0.75, 0.76, 1.0)] == [0.02, 0.02, 0.05, 0.75, 1.0, 1.0]
+    for values, expected in (
+        ([0.12, 0.31], [0.1, 0.15, 0.2, 0.25, 0.3, 0.35]),
+        ([0.0, 10.0], [0.0, 5.0, 10.0]),
+        ([-3.0, 8.0], [-5.0, 0.0, 5.0, 10.0]),
+        ([7.0, 7.0], [6.0, 8.0]),
+    ):
+        low, high, ticks = pictures.round_ticks(values)
+        assert ticks == pytest.approx(expected)
+        assert (low, high) == pytest.approx((expected[0], expected[-1]))
+
+
+def test_dots_stand_in_proportion_between_the_outermost_errors():
+    """From 1 - 0.5 to 3 + 0.5: a span of 3 on 92 percent, from 4 on."""
+    found = pictures.dots([1.0, 2.0, 3.0], [0.5, 0.0, 0.5])
+    assert found == [(19.3, 4.0, 34.7), (50.0, 50.0, 50.0), (80.7, 65.3, 96.0)]
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (0.0, "0"),
+        (0.00004, "under 0.01"),
+        (-0.00004, "0"),
+        (0.00005, "0.01"),
+        (0.0099, "0.99"),
+        (0.25, "25"),
+        (-0.1234, "-12.3"),
+    ],
+)
+def test_points_are_hundredths(x, text):
+    assert words.point_figure(x) == text
+
+
+def test_odds_never_sound_smaller_than_they_are():
+    assert [words.odds(x) for x in (0.5, 0.0015, 1 / 3, 1e-6)] == ["1 in 2", "1 in 666", "1 in 3", "1 in 1,000,000"]
+    assert words.odds(1 / 5559) == "1 in 5,550"
+
+
+def test_reach_is_said_with_one_digit_where_it_is_little():
+    assert words.reach(Reach(0.1, 0.25, 1.0)).startswith(
+        "The distance binds 10% of all pairs; the others are 100 points"
+    )
+    assert words.reach(Reach(0.0123, 0.25, 1.0)).startswith("The distance binds 1.2% of all pairs; ")
+    assert "25 points away" in words.reach(Reach(0.5, 0.25, 1.0))
+
+
+def test_reach_by_hand():
+    """Distances 0.2, 0.5, 2.0, 0.3, 1.8 and 1.5; the nearest others are at 0.2, 0.2, 0.3 and 1.5."""
+    found = measure_reach(TableMetric({"x": 0.1}), pd.DataFrame({"x": [0.0, 2.0, 5.0, 20.0]}))
+    assert (found.bound_share, found.nearest, found.median) == pytest.approx((0.5, 0.25, 1.0))
+    at_one = measure_reach(TableMetric({"x": 0.5}), pd.DataFrame({"x": [0.0, 2.0]}))
+    assert at_one.bound_share == 0.0  # at a distance of 1 every difference is allowed
+    assert "binds 50% of the pairs" in found.statement
+    assert "nearest neighbour is at D = 0.25" in found.statement
+
+
+def test_a_promise_without_a_grid_allows_the_distance_alone():
+    view = prepare(
+        report(
+            guarantee=Guarantee(METRIC, Curve(), "exact", "By hand."),
+            closest=pd.DataFrame({"row_a": [0], "row_b": [2], "difference": [0.125], "distance": [0.6]}),
+        )
+    )
+    (card,) = view["closest"]
+    assert (card["allowed"], card["allowed_bar"], card["difference_bar"]) == (0.6, 100.0, 20.83)
+
+
+def test_fans_start_where_the_middle_of_the_people_is():
+    """From the middle knot, by 4 times the weight and the gap, to both sides."""
+    X = pd.DataFrame({"x": [0.0, 1.0, 3.0, 4.0, 8.0]})
+    model = AdditiveClassifier(WeightedLp({"x": 0.1}), penalty=1e-3).fit(X, [0, 0, 1, 1, 1])
+    (panel,) = panels_of(model, 1)
+    assert panel.knots.tolist() == [0.0, 1.0, 3.0, 4.0, 8.0]
+    np.testing.assert_allclose(panel.high - panel.points[2], 4 * 0.1 * np.array([3.0, 2.0, 0.0, 1.0, 5.0]))
+    np.testing.assert_allclose(panel.points[2] - panel.low, 4 * 0.1 * np.array([3.0, 2.0, 0.0, 1.0, 5.0]))
+    (other,) = panels_of(model, 0)
+    np.testing.assert_allclose(other.points, -panel.points)
+    assert ((panel.points <= panel.high + 1e-9) & (panel.points >= panel.low - 1e-9)).all()
