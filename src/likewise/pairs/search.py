@@ -72,16 +72,11 @@ def search(
     n_worst : int
         How many pairs to return.
     kinds : ndarray of shape (n_features,), optional
-        As in `likewise.pairs.scans.points`; numbers if not given.
+        As in `likewise.pairs.points.Points`; numbers if not given.
     prune : bool
         False looks at every pair: what the search is tested and measured against.
     """
-    tree = arrange(X, outputs, own_bearings(X, outputs, scales, p, kinds))
-    box = Box(tree, count[tree.order])
-    guess = first_guess(box, tolerance, n_worst)
-    return merge(
-        [search_within(box, Aim(tolerance, n_worst, *settle([guess], tolerance, n_worst)), prune=prune)], n_worst
-    )
+    return search_box(box_of(X, outputs, count, scales, p, kinds), tolerance, n_worst, prune=prune)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +105,32 @@ class Aim:
     n_worst: int
     floor: float
     ratio: float
+
+
+def box_of(
+    X: FloatArray, outputs: FloatArray, count: IntArray, scales: FloatArray, p: float, kinds: Kinds | None = None
+) -> Box:
+    """Put people in a tree of boxes; arguments as in `search`."""
+    tree = arrange(X, outputs, own_bearings(X, outputs, scales, p, kinds))
+    return Box(tree, count[tree.order])
+
+
+def search_box(box: Box, tolerance: float, n_worst: int, *, prune: bool = True) -> Found:
+    """As `search`, of people who are in a tree already."""
+    guess = first_guess(box, tolerance, n_worst)
+    return merge(
+        [search_within(box, Aim(tolerance, n_worst, *settle([guess], tolerance, n_worst)), prune=prune)], n_worst
+    )
+
+
+def aim_above(found: Found, threshold: float) -> Aim | None:
+    """What to look for to count the pairs with an excess above a threshold, given the search that found some.
+
+    None if no pair is above it. Pairs up to the largest excess and ratio need only be counted.
+    """
+    if not found.n_violations or found.differences[0] - found.distances[0] <= threshold:
+        return None
+    return Aim(threshold, 1, float(found.differences[0] - found.distances[0]), found.max_ratio)
 
 
 def first_guess(box: Box, tolerance: float, n_worst: int) -> tuple[FloatArray, float]:

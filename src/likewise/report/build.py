@@ -18,7 +18,7 @@ from likewise._typing import FloatArray
 from likewise.auditing.comparison import Comparison
 from likewise.auditing.pricing import Price
 from likewise.auditing.reach import measure_reach
-from likewise.auditing.violations import Audit, audit
+from likewise.auditing.violations import Audit, audit, tolerance_under
 from likewise.auditing.ways import REFERENCE
 from likewise.enforce.additive.panels import panels_of
 from likewise.enforce.additive.reading import Readable
@@ -195,7 +195,7 @@ def _audit(people: People, answers: FloatArray, guarantee: Guarantee) -> Audit |
         guarantee.metric,
         predictions=answers,
         output_range=guarantee.output_range,
-        tolerance=max(guarantee.epsilon, 1e-9),
+        tolerance=tolerance_under(guarantee),
         n_worst=_WORST,
     )
 
