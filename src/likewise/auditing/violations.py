@@ -117,7 +117,8 @@ class Audit:
         """What was searched, what was found, and what was not searched."""
         distinct_pairs = max(1, self.n_distinct * (self.n_distinct - 1) // 2)
         if self.n_violations:
-            more = "".join(f"; {n:,} by more than {threshold:.3g}" for threshold, n in self.n_above.items())
+            larger = {each: n for each, n in self.n_above.items() if each > self.tolerance}
+            more = "".join(f"; {n:,} by more than {each:.3g}" for each, n in larger.items())
             found = (
                 f"{self.n_violations:,} {'pair exceeds' if self.n_violations == 1 else 'pairs exceed'} it{more}; the "
                 f"worst by {self.max_excess:.3g} (largest ratio {self.max_ratio:.3g})."
