@@ -115,7 +115,8 @@ def costs(own=0.088, metric=METRIC, title="additive"):
         "boosting": showing("boosting", 0.098, promise=False, violations=300, confidence=0.845),
     }
     scales = {s: showing(title, own + 0.003 / s, confidence=0.83 - 0.01 / s) for s in (0.25, 0.5, 1.0, 2.0, 4.0)}
-    price = Price(title, scales, showings["constant"], showings["boosting"], FOLDS, "classes", metric)
+    free = {name: showings[name] for name in ("linear", "boosting")}
+    price = Price(title, scales, showings["constant"], free, FOLDS, "classes", metric)
     ceilings = {s: 0.95 - 0.01 / s for s in scales}
     return Cost(Comparison(showings, {}, FOLDS, "classes", metric), "additive", "boosting", False, price, ceilings, 90)
 

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 
 from likewise._writing import atomic_write
 from likewise.app.files import load_inner
-from likewise.app.held_out import PLAIN, PROMISED, hold_out, measure_models
+from likewise.app.held_out import PROMISED, hold_out, measure_models
 from likewise.app.metric_files import read_metric
 from likewise.app.tables import Dialect, Note, date_columns, named, no_note, read_table, tidy
 from likewise.errors import FileError, InvalidInputError, UnprovableError
@@ -278,6 +278,22 @@ def estimator_by(
     return make(inner, **shared, **(smoothing if by == "smoothing" else {}))
 
 
+def models_without_promise(data: Learnable, metric: TableMetric, name: str, inner: Any) -> dict[str, Any]:
+    """Unfitted models without a promise by what they are: linear, boosting, and what is projected or smoothed."""
+    from likewise.auditing.assignment import read_assignment
+    from likewise.auditing.ways import REFERENCE, build_way, listed_columns
+
+    given = read_assignment(data.X, data.y, metric, data.kind, None, 1, 0)
+    ways = [build_way(given, each) for each in ("linear", REFERENCE)]
+    found = {way.title: way.estimator for way in ways if way.estimator is not None}
+    if name not in MODELS:
+        found[f"{Path(name).name} as it came"] = inner
+    elif name != REFERENCE:
+        kind = name if data.classify else _TWINS.get(name, name)
+        found[f"{kind} with {listed_columns(given.hidden)}" if given.hidden else kind] = inner
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Enforcement:
     """A fitted model, and what it is worth on people held out (None if there were too few)."""
@@ -287,13 +303,13 @@ class Enforcement:
     measured_on: str
 
 
-def learn_and_measure(estimator: Any, plain: Any, data: Learnable, *, share: float) -> Enforcement:
+def learn_and_measure(estimator: Any, free: dict[str, Any], data: Learnable, *, share: float) -> Enforcement:
     """Fit an estimator within a metric to all people; measure it, fitted to some of them, on the others.
 
     Parameters
     ----------
     estimator : unfitted estimator of `likewise.enforce`
-    plain : unfitted model without a promise
+    free : dict from name to unfitted model without a promise
     data : Learnable
     share : float
         Of the people, held out to measure on.
@@ -305,7 +321,7 @@ def learn_and_measure(estimator: Any, plain: Any, data: Learnable, *, share: flo
     scores, measured_on = None, f"Nobody was held out of the {len(y):,} people, so nothing was measured."
     if parts is not None:
         learn, measure = parts
-        models = {PROMISED: clone(estimator), PLAIN: clone(plain)}
+        models = {PROMISED: clone(estimator), **{f"{name}, no promise": clone(model) for name, model in free.items()}}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", VacuousGuaranteeWarning)  # it is said once, of the model that is saved
             for model in models.values():

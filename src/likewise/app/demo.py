@@ -87,7 +87,7 @@ def run(say: Any, out: Path) -> None:
         f"open {out}/report.html in a browser",
         f"edit {out}/metric.toml and run: likewise audit {out}/people.parquet --metric {out}/metric.toml "
         f"--model {out}/model.skops",
-        "likewise metric YOUR_TABLE.csv --target YOUR_OUTCOME",
+        "likewise metric --help   # for a table of your own",
     )
 
 

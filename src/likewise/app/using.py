@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.app import options
-from likewise.app.console import Say, command
+from likewise.app.console import Say, command, then
 from likewise.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def score(
         )
     written = "" if say.aside else f"\nWrote {out}"
     say(f"Scored {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
-    say.finish(f"likewise audit {hinted(table)} --model {model}   (against the metric in the model)")
+    say.finish(then("audit", hinted(table), "--model", model))
 
 
 @contextmanager
