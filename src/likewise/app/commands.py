@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -343,15 +342,6 @@ def read_key(path: str | Path) -> bytes:
     if len(key) < 16:
         raise FileError(f"{path} must hold a secret of at least 16 bytes; it has {len(key)}. Try: openssl rand 32.")
     return key
-
-
-def date_of(path: str | Path) -> str:
-    """When a file was last changed, as people write it; empty for what is no file."""
-    try:
-        day = datetime.fromtimestamp(Path(path).stat().st_mtime)
-    except OSError:
-        return ""
-    return f"{day.day} {day:%B %Y}"
 
 
 def write_report(model: Any, X: pd.DataFrame, y: npt.NDArray[Any], path: str | Path, **words: Any) -> None:
