@@ -86,8 +86,9 @@ def first_pair(data: ReportData) -> dict[str, Any]:
         if able.any():
             best = int(np.where(able, excess, -np.inf).argmax())
             rule = (
-                f"Shown first are the two whom {data.plain} sets apart most beyond their distance, of those whom this "
+                f"Shown first are the two whose scores {data.plain} sets furthest apart beyond their distance, of those "
+                "whom this model keeps within it."
             )
-            return {"pair": [int(first[best]), int(second[best])], "rule": f"{rule}model keeps within it."}
+            return {"pair": [int(first[best]), int(second[best])], "rule": rule}
     best = int(distances.argmin())
     return {"pair": [int(first[best]), int(second[best])], "rule": "Shown first are the two at the smallest distance."}
