@@ -156,7 +156,7 @@ def _entry(line: str) -> tuple[str, str] | None:
 
 def _by_people(comment: str, unit: str) -> str:
     """A comment without what likewise writes itself."""
-    after = re.escape(Unit.of(unit).difference_suffix)
+    after = "|".join(re.escape(Unit.of(unit).after(one=one)) for one in (False, True))
     own = rf"(?:1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|mismatch = \S+ points|must not matter|{NOT_USED})"
     return re.sub(rf"^{own}(?:[;,]\s*|\s*$)", "", comment)
 

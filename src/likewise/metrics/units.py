@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 _SIGNS = ("$", "€", "£")
 _SHARES = ("ratio", "share", "fraction")
+_COUNTED = re.compile(r"^( percentage)?( (?:point|step|year|month|week|day|hour|minute|second))s?\b")
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,17 @@ class Unit:
 
     def difference(self, size: str) -> str:
         """A difference, as a number that is multiplied by the factor and written already."""
-        after = self.difference_suffix.replace("points", "point", 1) if size == "1" else self.difference_suffix
-        return f"{self.prefix}{size}{after}"
+        return f"{self.prefix}{size}{self.after(one=size == '1')}"
+
+    def after(self, *, one: bool) -> str:
+        """What stands after a difference of one, or of another size: "1 step", and "0.333 steps".
+
+        Examples
+        --------
+        >>> Unit.of("step").difference("0.333"), Unit.of("years").difference("1"), Unit.of("$ per year").difference("9")
+        ('0.333 steps', '1 year', '$9 per year')
+        """
+        return _COUNTED.sub(rf"\1\2{'' if one else 's'}", self.difference_suffix)
 
 
 def number(value: float, digits: int = 6) -> str:

@@ -86,8 +86,8 @@ def first_pair(data: ReportData) -> dict[str, Any]:
         if able.any():
             best = int(np.where(able, excess, -np.inf).argmax())
             rule = (
-                f"Shown first are the two whose scores {data.plain} sets furthest apart beyond their distance, of those "
-                "whom this model keeps within it."
+                f"Shown first are the two whose scores {data.plain} sets furthest apart beyond their distance, of "
+                "those whom this model keeps within it."
             )
             return {"pair": [int(first[best]), int(second[best])], "rule": rule}
     best = int(distances.argmin())

@@ -162,7 +162,8 @@ class ColumnView:
         return {name: getattr(self, name) for name in fields} | {
             "factor": unit.factor,
             "prefix": unit.prefix,
-            "suffix": unit.difference_suffix,
+            "suffix": unit.after(one=False),
+            "suffix_of_one": unit.after(one=True),
         }
 
 
