@@ -167,7 +167,7 @@ def test_noise_stands_beside_the_people_and_years_read_as_years(work, smoothed):
 
 def test_scores_are_of_people_held_out_beside_a_constant(work, smoothed):
     assert "Measured on 30 people held out, by a model of the other 120." in smoothed.stdout
-    for name in ("with the promise", "logistic, no promise", "boosting, no promise", "a constant"):
+    for name in ("with the promise", "logistic without", "boosting with", "no promise", "a constant"):
         assert name in smoothed.stdout
     assert "likewise report odd.skops odd.csv --target approved" in smoothed.stdout  # it holds people out itself
 

@@ -95,7 +95,7 @@ def score(
             note=say.note,
         )
     written = "" if say.aside else f"\nWrote {out}"
-    say(f"Scored {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
+    say(f"OutputLabels {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
     say.finish(then("audit", hinted(table), "--model", model))
 
 
@@ -195,7 +195,7 @@ def audit(
     if metric_file is None:
         say(f"Against the metric in {model_file}.")
     promised = model is not None and model.guarantee_.metric == chosen
-    limits = _Limits(model.guarantee_.epsilon if promised else 0.0, max_excess)
+    limits = _Thresholds(model.guarantee_.epsilon if promised else 0.0, max_excess)
     task = _Task(model, chosen, scores, output_range, limits.thresholds, worst, id_column)
     if in_partitions(table, cluster):
         with say.busy("Searching all pairs, bucket by bucket"):
@@ -227,7 +227,7 @@ def audit(
 
 
 @dataclass(frozen=True)
-class _Limits:
+class _Thresholds:
     """What may be exceeded: the distance by the epsilon of a guarantee, and by what a gate tolerates, in points."""
 
     epsilon: float
@@ -244,7 +244,7 @@ class _Limits:
         return [*([self.epsilon] if self.epsilon > 0 else []), *([] if self.gate is None else [self.gate])]
 
 
-def _say_limits(say: Say, found: Audit, limits: _Limits) -> bool:
+def _say_limits(say: Say, found: Audit, limits: _Thresholds) -> bool:
     """Say what exceeds the distance, the guarantee and the gate, each with its count; whether the gate is passed."""
     worst = f"{_count(found.n_violations)}, the worst by {_points(found.max_excess)}"
     say(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")

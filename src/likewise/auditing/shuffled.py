@@ -27,7 +27,7 @@ from likewise.pairs.buckets import choose_splits
 from likewise.pairs.crossing import Outline, outline_of
 from likewise.pairs.interviews import Interview, check_named, columns_under, take_stock
 from likewise.pairs.points import Difference, groups_of
-from likewise.pairs.population import Population, Scored
+from likewise.pairs.population import OutputLabels, Population
 from likewise.pairs.search import Aim, Box, Found, aim_above, first_guess, merge, settle
 from likewise.pairs.sending import BUCKET, Sent, read_bucket, shuffle, slices_of, unit_of
 from likewise.pairs.shelves import outputs_on_shelf, search_shelves, shelve, tasks_among
@@ -71,8 +71,8 @@ def audit_partitions(
         pairs = sampled_pairs(n)
         sent = shuffle(interview, people, splits, np.stack(pairs), room, work)
         unit = unit_of(sent)
-        scored = Scored.of(model, predictions, output_range, probable=sent[0].probable)
-        tolerance, above = check_limits(tolerance, thresholds, unit, shares=scored.are_shares)
+        labels = OutputLabels.of(model, predictions, output_range, probable=sent[0].probable)
+        tolerance, above = check_limits(tolerance, thresholds, unit, shares=labels.are_shares)
         chosen = slice(None, None, -(-len(said) // SOME))
         ends = ends_of(known.points(known.table).X)
         bearings = take_bearings(points.X[chosen], said[chosen] / unit, ends, scales / unit, metric.p, points.kinds)
@@ -84,7 +84,7 @@ def audit_partitions(
             for threshold, aim in aims.items()
         }
         outputs = _outputs_at(boxed, np.unique(found.pairs), work)
-        violations, differences = _tabulate(interview, people, found, outputs, unit, scored, weights, work)
+        violations, differences = _tabulate(interview, people, found, outputs, unit, labels, weights, work)
     sample = _Sample(sent, pairs, unit)
     return Audit(
         n_pairs=n * (n - 1) // 2,
@@ -199,13 +199,13 @@ def _tabulate(
     found: Found,
     outputs: FloatArray,
     unit: float,
-    scored: Scored,
+    labels: OutputLabels,
     weights: ColumnWeights,
     work: Workforce,
 ) -> tuple[pd.DataFrame, list[list[Difference]]]:
     assert interview.known is not None
     positions, places = np.unique(found.pairs, return_inverse=True)
     points = interview.known.points(fetch(people, interview.names, positions, work))
-    population = Population(points, outputs, unit, scored)
+    population = Population(points, outputs, unit, labels)
     out, differences = tabulate(points, places.reshape(-1, 2), found, population, weights)
     return out.assign(row_a=found.pairs[:, 0], row_b=found.pairs[:, 1]), differences

@@ -243,7 +243,7 @@ def audit(
     points = Points.of(metric.people(X))
     population = Population.of(model, X, points, predictions, output_range)
     weights, unit = metric.weights_of(points.people.coding), population.unit
-    tolerance, above = check_limits(tolerance, thresholds, unit, shares=population.scored.are_shares)
+    tolerance, above = check_limits(tolerance, thresholds, unit, shares=population.labels.are_shares)
     groups = points.groups(population.outputs)
     box = box_of(
         points.X[groups.first],
@@ -285,7 +285,7 @@ def tabulate(
     a, b = pairs.T
     unit = population.unit
     differences, distances = unit * found.differences, unit * found.distances
-    scores = population.scored.pairs(unit * population.outputs[a], unit * population.outputs[b])
+    scores = population.labels.pairs(unit * population.outputs[a], unit * population.outputs[b])
     columns = [points.differences(j, k, weights) for j, k in zip(a, b, strict=True)]
     with np.errstate(divide="ignore", over="ignore"):
         ratios = differences / distances

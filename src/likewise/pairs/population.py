@@ -18,7 +18,7 @@ from likewise.pairs.points import Points
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class OutputLabels:
     """What outputs are of, so that they can be shown as the model gave them.
 
     Attributes
@@ -40,7 +40,9 @@ class Scored:
         return self.are_probabilities or self.limits is not None
 
     @classmethod
-    def of(cls, model: Any, predictions: Any, output_range: tuple[float, float] | None, *, probable: bool) -> Scored:
+    def of(
+        cls, model: Any, predictions: Any, output_range: tuple[float, float] | None, *, probable: bool
+    ) -> OutputLabels:
         """Read it off what was asked, or given."""
         if not probable:
             own = getattr(getattr(model, "guarantee_", None), "output_range", None) if predictions is None else None
@@ -81,14 +83,14 @@ class Population:
         variation of class probabilities, or absolute difference of predictions. The sum is at most 1.
     unit : float
         A power of two, so that leaving it out and putting it back costs no digit. 1 for probabilities.
-    scored : Scored
+    labels : OutputLabels
         What the outputs are of.
     """
 
     points: Points
     outputs: FloatArray
     unit: float
-    scored: Scored = Scored()
+    labels: OutputLabels = OutputLabels()
 
     @classmethod
     def of(
@@ -106,7 +108,7 @@ class Population:
         else:
             outputs, probable = given(predictions, len(points), output_range)
         unit = 1.0 if probable else unit_for(float(np.ptp(outputs)))
-        return cls(points, outputs / unit, unit, Scored.of(model, predictions, output_range, probable=probable))
+        return cls(points, outputs / unit, unit, OutputLabels.of(model, predictions, output_range, probable=probable))
 
     def differences(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences of outputs between the people a and b."""
