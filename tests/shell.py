@@ -24,10 +24,10 @@ LOANS["approved"] = np.where(LOANS.income + 100 * LOANS.years + 800 * (LOANS.rac
 
 
 def run(place, command, given=None):
-    """Run a command in a directory; `given` is standard input."""
+    """Run a command, or its words, in a directory; `given` is standard input."""
     before = os.getcwd()
     os.chdir(place)
     try:
-        return CliRunner().invoke(main, command.split(), input=given)
+        return CliRunner().invoke(main, command.split() if isinstance(command, str) else command, input=given)
     finally:
         os.chdir(before)

@@ -28,6 +28,7 @@ from attacked.cases import (
 )
 from likewise import (
     AdditiveClassifier,
+    AdditiveRegressor,
     InvalidInputError,
     LipschitzClassifier,
     ProjectedClassifier,
@@ -373,3 +374,48 @@ def test_tables_of_numbers_keep_their_names():
     found = attack(model, WeightedLp({"a": 0.01, "b": 0.01}), X, n=5_000, random_state=0)
     assert list(found.pair.columns) == ["a", "b"]
     assert found.n_violations > 0
+
+
+@pytest.fixture(scope="module")
+def salaries():
+    """A scorecard of numbers between 20,000 and 70,000, which uses all of the slope that it may."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"age": rng.uniform(20, 60, 200), "kind": rng.choice(["a", "b"], 200)})
+    metric = TableMetric({"age": 0.01}, {"kind": 0.2})
+    salary = np.clip(20_000 + 2_000 * (people["age"] - 20) + 20_000 * (people["kind"] == "b"), 20_000, 70_000)
+    model = AdditiveRegressor(metric, penalty=1e-6, output_range=(20_000, 70_000)).fit(people, salary)
+    return model, metric, people
+
+
+def test_numbers_are_attacked_in_shares_of_their_range(salaries):
+    model, metric, people = salaries
+    found = attack(model, metric, people, n=20_000, random_state=0)
+    outputs = model.predict(found.pair)
+    assert found.n_violations == 0
+    assert found.difference == pytest.approx(abs(outputs[0] - outputs[1]) / 50_000)
+    assert found.bound == pytest.approx(float(model.guarantee_.bound(found.distance)) / 50_000)
+    assert found.bound == pytest.approx(found.distance, rel=1e-6)
+    assert 0.99 < found.largest_share <= 1 + 1e-6  # so a factor of the range, or of two, would be seen
+    # Another metric than that of the promise: the distance itself is the limit.
+    strict = metric.scaled(0.9)
+    control = attack(model, strict, people, n=20_000, random_state=0)
+    assert control.n_violations > 0
+    assert control.bound == control.distance
+    assert control.excess > 0.005
+
+
+def test_numbers_of_a_plain_function_are_attacked_in_the_range_given_or_in_their_own_unit(salaries):
+    X = salaries[2][["age"]]
+    rule = WeightedLp({"age": 0.01})
+
+    def salary(rows):
+        return 20_000 + 550.0 * (np.asarray(rows)[:, 0] - 20)  # 1.1 points of 50,000 a year
+
+    found = attack(salary, rule, X, n=5_000, output_range=(20_000, 70_000), random_state=0)
+    assert found.n_violations > 0
+    assert found.difference / found.distance == pytest.approx(1.1)
+    wide = attack(salary, rule.scaled(1.11), X, n=5_000, output_range=(20_000, 70_000), random_state=0)
+    assert wide.n_violations == 0
+    unit = attack(salary, WeightedLp({"age": 551.0}), X, n=5_000, random_state=0)
+    assert unit.n_violations == 0
+    assert attack(salary, WeightedLp({"age": 549.0}), X, n=5_000, random_state=0).n_violations > 0

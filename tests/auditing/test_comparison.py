@@ -9,6 +9,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare
+from likewise.auditing.holdout import Fold, Showing
+from likewise.auditing.recommending import difference, recommend
 from likewise.auditing.ways import WAYS
 from likewise.enforce.base import EnforcedClassifier, PlainScorer
 from likewise.enforce.constant import ConstantClassifier, ConstantRegressor
@@ -182,6 +184,91 @@ def test_within_one_standard_error_the_simpler_way_wins():
     best = close.best()
     assert (best.name, best.constant_is_as_good) == ("constant", True)
     assert "within one standard error" in best.reason
+
+
+def shown(losses, *, promise=True, keeps=True):
+    losses = np.asarray(losses, dtype=float)
+    row = {"title": "some way", "brier": float(losses.mean()), "promise": promise}
+    return Showing(row, losses, losses, keeps)
+
+
+@pytest.mark.parametrize(("times", "expected"), [(0.99, "additive"), (1.01, "smoothing")])
+def test_the_rule_of_one_standard_error_is_that_of_the_difference_fold_by_fold(times, expected):
+    """Four folds of two people. Folds are hard and easy for both, which blurs the means but not the difference."""
+    folds = tuple(Fold(np.array([], dtype=int), np.array([2 * k, 2 * k + 1]), np.array([0, 1])) for k in range(4))
+    hard = np.repeat([0.1, 0.5, 0.2, 0.9], 2) + np.tile([-0.05, 0.05], 4)
+    noise = np.array([1.0, -2.0, 0.5, 0.5])  # of the difference, with mean 0
+    error = np.std(noise, ddof=1) / np.sqrt(4)
+    additive = hard + np.repeat(noise + times * error, 2)
+    showings = {"constant": shown(hard + 99), "additive": shown(additive), "smoothing": shown(hard)}
+    gap, found = difference(showings["additive"], showings["smoothing"], folds)
+    assert (gap, found) == (pytest.approx(times * error), pytest.approx(error))
+    best = recommend(showings, {name: name for name in showings}, folds, "classes")
+    assert (best.name, best.estimator) == (expected, expected)
+    assert ("within one standard error" in best.reason) == (expected == "additive")
+    assert not best.constant_is_as_good
+
+
+def test_a_difference_is_of_the_people_on_whom_both_were_measured():
+    folds = tuple(Fold(np.array([], dtype=int), np.array([2 * k, 2 * k + 1]), np.array([0])) for k in range(2))
+    one, other = shown([0.3, 0.9, 0.5, 0.9]), shown([0.1, np.nan, 0.2, np.nan])
+    gap, error = difference(one, other, folds)
+    assert gap == pytest.approx(0.25)
+    assert error == pytest.approx(np.std([0.2, 0.3], ddof=1) / np.sqrt(2))
+
+
+def test_ways_that_promise_nothing_or_break_it_are_not_recommended():
+    folds = tuple(Fold(np.array([], dtype=int), np.array([2 * k, 2 * k + 1]), np.array([0, 1])) for k in range(2))
+    showings = {
+        "constant": shown([0.5] * 4),
+        "additive": shown([0.3, 0.31, 0.3, 0.29]),
+        "liar": shown([0.0] * 4, keeps=False),
+        "boosting": shown([0.1] * 4, promise=False, keeps=False),
+    }
+    assert recommend(showings, dict.fromkeys(showings), folds, "classes").name == "additive"
+
+
+class Growing(EnforcedClassifier):
+    """A promise whose epsilon and draws differ from fold to fold: the largest in the second."""
+
+    fitted = []  # noqa: RUF012
+
+    def __init__(self, metric=None):
+        self.metric = metric
+
+    def learn(self, people, y, weights, metric):
+        promises = [(0.1, 0.0, 20, "deterministic"), (0.4, 0.1, 30, "sampled"), (0.0, 0.0, 0, "exact")]
+        slack, delta, n_draws, level = promises[len(Growing.fitted)]
+        Growing.fitted.append(level)
+        return StepScorer(Guarantee(metric, Curve(), level, "Some.", slack=slack, delta=delta, n_draws=n_draws))
+
+
+def test_what_is_reported_of_a_promise_is_the_weakest_over_the_folds():
+    Growing.fitted.clear()
+    row = compare(X, Y, METRIC, [("growing", Growing())], cv=3).table.loc["growing"]
+    assert (row["epsilon"], row["level"], row["evaluations"]) == (pytest.approx(0.4), "sampled", 30)
+
+
+def test_the_title_of_boosting_says_which_protected_columns_it_reads():
+    people = pd.DataFrame({"age": X[:, 0], "race": np.where(Y, "x", "y"), "sex": RNG.choice(["f", "m"], 90)})
+    table = compare(people, Y, TableMetric({"age": 0.2}, {"race": 0, "sex": 0.1}), ["linear"], cv=2).table
+    assert table["title"][["linear", "boosting"]].tolist() == ["logistic without race", "boosting with race"]
+    table = compare(people, Y, TableMetric({"age": 0.2}, {"race": 0.1, "sex": 0.1}), ["linear"], cv=2).table
+    assert table["title"][["linear", "boosting"]].tolist() == ["logistic", "boosting"]
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "message"),
+    [
+        ({"draws": 3}, "smoothing must be a dictionary with parameters of smoothed models, noise, vote.*; got 'draws'"),
+        (3, "smoothing must be a dictionary"),
+        ({"vote": "loud"}, "vote must be"),
+        ({"noise": "pink"}, "noise must be"),
+    ],
+)
+def test_what_smoothing_cannot_do_is_refused(smoothing, message):
+    with pytest.raises(ValueError, match=message):
+        compare(X, Y, METRIC, ["smoothing"], cv=2, smoothing=smoothing)
 
 
 def test_the_same_call_gives_the_same_table():

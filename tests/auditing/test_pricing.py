@@ -5,7 +5,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import SmoothedClassifier, WeightedLp, compare, price
-from likewise.auditing.pricing import _first_crossing
+from likewise.auditing.holdout import Showing
+from likewise.auditing.pricing import Price
 from likewise.enforce.constant import ConstantClassifier
 
 RNG = np.random.default_rng(0)
@@ -26,7 +27,12 @@ def test_each_scale_is_within_its_own_metric_and_looser_is_better():
     assert result.table.index.tolist() == [0.25, 1.0, 4.0]
     assert result.table["violations"].tolist() == [0, 0, 0]
     assert result.table["brier"].is_monotonic_decreasing
-    assert result.beside.index.tolist() == ["constant", "boosting"]
+    assert result.beside.index.tolist() == ["constant", "linear", "boosting"]
+    assert result.beside["title"].tolist() == [
+        "constant (base rate)",
+        "logistic without column 1",
+        "boosting with column 1",
+    ]
     assert result.table.loc[0.25, "brier"] < result.constant.row["brier"]
 
 
@@ -38,28 +44,37 @@ def test_a_strict_model_is_not_within_a_stricter_metric():
     assert audit(loose, X, METRIC).n_violations > 0
 
 
+def showing(title, brier):
+    return Showing({"title": title, "brier": brier}, np.empty(0), np.empty(0), True)
+
+
 @pytest.mark.parametrize(
-    ("gaps", "expected"),
+    ("scores", "expected", "words"),
     [
-        ([3.0, 1.0, -1.0, -2.0], 2**0.5),  # halfway between 1 and 2, along the logarithm
-        ([3.0, 2.0, 1.0, 0.5], None),
-        ([-1.0, 2.0, 1.0, 0.5], 0.5),
-        ([1.0, 0.0, -1.0, -1.0], 1.0),
+        ([0.4, 0.2, 0.1, 0.1], 2.0, "x 2 is the strictest of these metrics under which the Brier score is as good"),
+        ([0.4, 0.3, 0.2, 0.18], None, "Under none of these metrics is the Brier score as good as that of the best"),
+        ([0.1, 0.3, 0.2, 0.18], 0.5, "Already under the strictest of these metrics, x 0.5, the Brier score is as good"),
+        ([0.2, 0.15, 0.1, 0.1], 1.0, "x 1 is the strictest of these metrics"),
     ],
 )
-def test_the_meeting_point_is_interpolated_along_the_logarithm(gaps, expected):
-    found = _first_crossing(np.array([0.5, 1.0, 2.0, 4.0]), np.array(gaps))
-    assert found == (None if expected is None else pytest.approx(expected))
+def test_the_scale_that_is_as_good_is_one_that_was_measured_against_the_best_without_a_promise(scores, expected, words):
+    scales = {s: showing("way", score) for s, score in zip((0.5, 1.0, 2.0, 4.0), scores, strict=True)}
+    free = {"linear": showing("logistic without race", 0.15), "boosting": showing("boosting with race", 0.35)}
+    curve = Price("way", scales, showing("constant", 0.5), free, (), "classes", METRIC)
+    assert curve.reference is free["linear"]
+    assert curve.meets == expected
+    assert curve.conclusion.startswith(words)
+    assert "of the best model without a promise, logistic without race (0.15; a constant has 0.5)." in curve.conclusion
 
 
 def test_words_say_where_they_meet_or_that_they_never_do():
     never = price(X, Y, METRIC, [0.5], way=WAY, cv=3)
     assert never.meets is None
-    assert never.conclusion.startswith("Under none of these metrics is the Brier score as good as without a promise")
-    noise = RNG.integers(2, size=120)
+    assert never.conclusion.startswith("Under none of these metrics is the Brier score as good as that of the best")
+    noise = np.random.default_rng(2).integers(2, size=120)  # the constant is better than every model
     at_once = price(X, noise, METRIC, [0.5, 1], way=("same", ConstantClassifier()), cv=3)
     assert at_once.meets == 0.5
-    assert "Already under the strictest of these metrics (x 0.5)" in str(at_once)
+    assert "Already under the strictest of these metrics, x 0.5," in str(at_once)
 
 
 def test_what_compare_recommends_can_be_priced():

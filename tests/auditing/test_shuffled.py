@@ -95,14 +95,46 @@ def test_every_number_is_that_of_the_table_in_memory(
     )
     place = write(people, tmp_path_factory.mktemp("table") / "people", halves(people, n_parts))
     monkeypatch.setattr(shuffled, "BUCKET", bucket)
-    found = audit(None, place, metric, predictions="score", n_worst=n_worst)
+    more = {"n_worst": n_worst, "thresholds": [0.01, 0.4]}
+    found = audit(None, place, metric, predictions="score", **more)
     X = people.drop(columns="score")
-    assert_same(audit(None, X, metric, predictions=people["score"], n_worst=n_worst), found, but=["n_compared"])
+    assert_same(audit(None, X, metric, predictions=people["score"], **more), found, but=["n_compared"])
     # Brute force, by the metric itself.
     i, j = np.triu_indices(n, 1)
     excess = np.abs(people["score"].to_numpy()[i] - people["score"].to_numpy()[j]) - metric.pairwise(X)[i, j]
     clear = np.abs(excess - 1e-9) > 1e-12
     assert abs(found.n_violations - int((excess > 1e-9).sum())) <= int((~clear).sum())
+    assert found.n_above[0.4] == int((excess > 0.4).sum())
+
+
+@pytest.mark.parametrize("bucket", [40, 10_000])
+def test_equal_people_of_different_files_are_one_person_who_counts_each_time(tmp_path, monkeypatch, bucket):
+    """Twelve kinds of people, some with a missing number, each in every file and several times in a row group."""
+    kinds = mixed(12, 5).assign(score=np.linspace(0, 1, 12))
+    kinds.loc[[2, 7], "income"] = np.nan
+    times = np.random.default_rng(0).integers(1, 40, 12)
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(12), times))
+    people = kinds.iloc[order].reset_index(drop=True)
+    metric = TableMetric(
+        {"income": 0.1, "age": 0.002}, {"region": 0.05, "kind": 0}, missing={"income": 0.1, "age": 0.1}
+    )
+    monkeypatch.setattr(shuffled, "BUCKET", bucket)
+    place = write(people, tmp_path / "people", halves(people, 4))
+    found = audit(None, place, metric, predictions="score", thresholds=[0.3])
+    X = people.drop(columns="score")
+    assert_same(audit(None, X, metric, predictions=people["score"], thresholds=[0.3]), found, but=["n_compared"])
+    scores = people["score"].to_numpy()
+    i, j = np.triu_indices(len(people), 1)
+    excess = np.abs(scores[i] - scores[j]) - metric.pairwise(X)[i, j]
+    assert found.n_distinct == 12
+    assert found.n_violations == (excess > 1e-9).sum() > 1000
+    assert found.n_above == {0.3: (excess > 0.3).sum()}
+    assert found.violations["n_pairs"].sum() == found.n_violations  # at most 66 kinds of pairs: all are listed
+    for pair in found.violations.itertuples():
+        a, b = order[pair.row_a], order[pair.row_b]
+        assert pair.n_pairs == times[a] * times[b]
+        assert [pair.row_a, pair.row_b] == [int(np.argmax(order == a)), int(np.argmax(order == b))]  # first rows
+        assert [pair.score_a, pair.score_b] == [kinds["score"][a], kinds["score"][b]]
 
 
 @pytest.mark.parametrize("p", [1, 2])

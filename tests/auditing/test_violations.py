@@ -8,6 +8,7 @@ from sklearn.svm import LinearSVC
 from likewise import (
     SmoothedClassifier,
     SmoothedRegressor,
+    TableMetric,
     WeightedLp,
     audit,
     estimate_minimal_metric,
@@ -120,6 +121,62 @@ def test_equal_pairs_are_listed_once_and_counted_each():
     assert result.violations[["row_a", "row_b", "n_pairs"]].to_numpy().tolist() == [[0, 3, 6]]
 
 
+def test_columns_that_must_not_matter_come_first_and_nothing_is_cut():
+    """Ten columns contribute to the distance; sex and race, of weight 0, contribute nothing and are the point."""
+    names = [f"x{k}" for k in range(10)]
+    people = pd.DataFrame({name: [0, 1 + k] for k, name in enumerate(names)})
+    people = people.assign(sex=["f", "m"], race=["x", "x"])
+    metric = TableMetric(dict.fromkeys(names, 0.001), {"sex": 0, "race": 0})
+    result = audit(None, people, metric, predictions=[0.2, 0.9])
+    everything = ["sex: f / m", *(f"x{k}: 0 / {1 + k}" for k in range(9, -1, -1))]
+    assert result.violations["differs"].tolist() == [", ".join(everything)]
+    assert result.abridged()["differs"].tolist() == [", ".join([*everything[:7], "4 more columns"])]
+    assert result.abridged(9)["differs"][0].endswith(", 1 more column")
+    assert "sex: f / m" in result._repr_html_()
+    assert "4 more columns" in result._repr_html_()
+
+
+def test_a_protected_number_that_one_of_them_misses_is_shown_once_and_first():
+    people = pd.DataFrame({"income": [10.0, 20.0], "age": [30.0, np.nan]})
+    metric = TableMetric({"income": 0.001, "age": 0}, missing={"income": 0.1, "age": 0})
+    result = audit(None, people, metric, predictions=[0.2, 0.9])
+    assert result.violations["differs"].tolist() == ["age: 30 / missing, income: 10 / 20"]
+
+
+def test_both_scores_are_shown_and_of_several_classes_those_that_differ_most():
+    rows, metric = [[0.0], [1.0]], WeightedLp([0.1])
+    shown = ["score_a", "score_b", "outcome"]
+    of_one = audit(None, rows, metric, predictions=[0.25, 0.75]).violations
+    assert of_one[shown].to_numpy().tolist() == [[0.25, 0.75, None]]
+    of_two = audit(None, rows, metric, predictions=pd.DataFrame({"no": [0.75, 0.25], "yes": [0.25, 0.75]})).violations
+    assert of_two[shown].to_numpy().tolist() == [[0.25, 0.75, "yes"]]
+    three = np.array([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]])
+    assert audit(None, rows, metric, predictions=three).violations[shown].to_numpy().tolist() == [[0.5, 0.0, 0]]
+    named = audit(None, rows, metric, predictions=pd.DataFrame(three, columns=["low", "mid", "high"])).violations
+    assert named[shown].to_numpy().tolist() == [[0.5, 0.0, "low"]]
+    numbers = audit(None, rows, metric, predictions=[300.0, 500.0], output_range=(100, 1100)).violations
+    assert numbers[shown].to_numpy().tolist() == [[pytest.approx(300), pytest.approx(500), None]]
+    model = LogisticRegression().fit(X, np.where(Y > 0, "yes", "no"))
+    asked = audit(model, X, minimal_metric(model).scaled(0.5)).violations
+    assert set(asked["outcome"]) == {"yes"}
+    np.testing.assert_allclose(asked["score_a"], model.predict_proba(X)[asked["row_a"], 1])
+    np.testing.assert_allclose((asked["score_a"] - asked["score_b"]).abs(), asked["difference"])
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_pairs_above_larger_excesses_are_counted_beside_those_above_the_distance(p, n_classes):
+    rows = np.concatenate([X, X[:50]])
+    model = RandomForestClassifier(10, random_state=0).fit(X, np.digitize(Y, np.linspace(-1, 1, n_classes - 1)))
+    metric = WeightedLp([0.2, 0.3, 0.0], p)
+    thresholds = [0.0, 0.05, 0.2, 0.999]
+    result = audit(model, rows, metric, thresholds=thresholds)
+    expected = [by_hand(model.predict_proba(rows) / 2, rows, metric, max(t, 1e-9))[0] for t in thresholds]
+    assert result.n_above == dict(zip(thresholds, expected, strict=True))
+    assert result.n_violations == expected[0] > expected[1] > expected[2] > expected[3] == 0
+    assert f"{expected[1]:,} by more than 0.05" in result.coverage
+
+
 def test_only_the_worst_are_listed():
     result = audit(None, X, WeightedLp(np.zeros(3)), predictions=RNG.random(400), n_worst=7)
     assert result.n_violations == 400 * 399 // 2
@@ -196,6 +253,10 @@ def test_names_of_features_are_checked_by_scikit_learn_and_by_us():
         ({"output_range": (1, 0)}, "output_range must be two finite numbers, the lowest first"),
         ({"metric": WeightedLp([1.0])}, r"X must have 1 columns, one per weight; got an array of shape \(2, 2\)"),
         ({"tolerance": -1.0}, "tolerance must be a non-negative finite number; got -1.0"),
+        ({"tolerance": 1.0}, "tolerance must be below 1, since these outputs never differ by more; got 1. 0.01 is one"),
+        ({"tolerance": 1, "predictions": [5, 9], "output_range": (0, 10)}, "tolerance must be below 1"),
+        ({"thresholds": [0.1, -1.0]}, "thresholds must be a non-negative finite number; got -1.0"),
+        ({"thresholds": 0.1}, "thresholds must be a list of non-negative numbers; got 0.1"),
         ({"n_worst": 0}, "n_worst must be a whole number >= 1; got 0"),
     ],
 )

@@ -30,8 +30,10 @@ from likewise import (
     WeightedLp,
 )
 from likewise.app.scale import keyed_decisions
+from likewise.enforce import base
 from likewise.enforce.base import EnforcedClassifier, PlainScorer, Scorer, seed_from
 from likewise.enforce.constant import ConstantClassifier as ConstantOfAll
+from likewise.enforce.projection import extension
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
@@ -428,3 +430,31 @@ def test_seeds_have_too_many_bits_to_be_found_by_trying():
     for bit in range(128):
         assert {seed >> bit & 1 for seed in seeds} == {0, 1}
     assert seed_from(7) == seed_from(7)
+
+
+@pytest.mark.parametrize("n", [6, 7, 8, 13, 14, 15, 16])
+@pytest.mark.parametrize("kind", ["additive", "projected", "smoothed", "numbers"])
+def test_everyone_is_scored_at_the_ends_of_blocks_too(monkeypatch, kind, n):
+    """Blocks of 7 people in place of 16,384: nobody is left out, twice there, or in another's place."""
+    model = {
+        "additive": AdditiveClassifier(METRIC, penalty=0.01),
+        "projected": ProjectedClassifier(LogisticRegression(), metric=METRIC, random_state=0),
+        "smoothed": SmoothedClassifier(LogisticRegression(), metric=METRIC, n_draws=20, random_state=0),
+        "numbers": AdditiveRegressor(METRIC, penalty=0.01, output_range=(0, 1)),
+    }[kind].fit(X, Y)
+    ask = model.predict if kind == "numbers" else model.predict_proba
+    people = RNG.normal(size=(n, 3))
+    alone = np.concatenate([ask(row[None]) for row in people])
+    monkeypatch.setattr(base, "BLOCK", 7)
+    monkeypatch.setattr(extension, "_BLOCK", 7)
+    np.testing.assert_array_equal(ask(people), alone)
+
+
+def test_the_last_person_of_a_block_of_16384_is_scored_as_alone():
+    model = AdditiveClassifier(METRIC, penalty=0.01).fit(X, Y)
+    people = np.random.default_rng(1).normal(size=(2 * base.BLOCK + 1, 3))
+    ends = [0, base.BLOCK - 1, base.BLOCK, 2 * base.BLOCK - 1, 2 * base.BLOCK]
+    scores = model.predict_proba(people)
+    assert len(scores) == len(people)
+    np.testing.assert_array_equal(scores[ends], np.concatenate([model.predict_proba(people[[i]]) for i in ends]))
+    assert len(np.unique(scores[ends, 1])) == 5

@@ -133,7 +133,7 @@ def test_violations_show_both_values_as_people_wrote_them():
     result = audit(None, X, METRIC, predictions=[0.1, 0.9, 0.1])
     assert result.n_violations == 2
     worst = result.violations.iloc[0]
-    assert worst["differs"] == "income: 10.5 / missing, race: x / y"
+    assert worst["differs"] == "race: x / y, income: 10.5 / missing"
     assert (worst["distance"], worst["excess"]) == (pytest.approx(0.2), pytest.approx(0.6))
     assert "race=0" in result.coverage
 

@@ -7,6 +7,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 from likewise import WeightedLp, ceiling
 from likewise.errors import UnsolvedError
 from likewise.pairs import transport
+from likewise.pairs.flows import cheapest_transport
 from likewise.pairs.transport import potentials
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
@@ -96,3 +97,35 @@ def test_a_search_that_finds_nothing_new_ends_in_an_error(monkeypatch):
     X, mass = rng.normal(size=(60, 2)), rng.choice([-1.0, 1.0], size=60)
     with pytest.raises(UnsolvedError, match="did not converge"):
         potentials(X, mass, np.array([0.1, 0.05]), 1.0, np.zeros(2, dtype=np.int8))
+
+
+@st.composite
+def flows(draw):
+    """Sources and targets with several units of mass each, all pairs between them, and an h to start from."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n_sources, n_targets = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    amount = rng.integers(1, 6, n_sources + n_targets).astype(float)
+    places = rng.random((n_sources + n_targets, 2)) * draw(st.sampled_from([0.4, 1.0, 2.0]))
+    D = np.abs(places[:, None] - places).sum(axis=2)
+    start = draw(st.sampled_from(["zeros", "ones", "half", "within"]))
+    far = np.minimum(1.0, D[rng.integers(len(D))])  # a distance to someone is within all distances
+    h = {"zeros": np.zeros(len(D)), "ones": np.ones(len(D)), "half": np.full(len(D), 0.5), "within": far}[start]
+    return D, amount, n_sources, h
+
+
+@settings(max_examples=200, deadline=None)
+@given(flows())
+def test_flows_of_several_units_are_the_cheapest_from_wherever_they_start(problem):
+    """Units are sent on, taken back and dropped: the optimum is that of the program with all pairs."""
+    D, amount, n_sources, h = problem
+    n = len(amount)
+    pairs = np.array([(i, j) for i in range(n_sources) for j in range(n_sources, n)])
+    prices = D[pairs[:, 0], pairs[:, 1]]
+    found = cheapest_transport(pairs, prices, amount, n_sources, h.copy())
+    mass = np.where(np.arange(n) < n_sources, amount, -amount)
+    rows = np.zeros((len(pairs), n))
+    rows[np.arange(len(pairs)), pairs[:, 0]], rows[np.arange(len(pairs)), pairs[:, 1]] = 1, -1
+    expected = -linprog(-mass, rows, prices, bounds=(0, 1)).fun
+    assert ((found >= 0) & (found <= 1)).all()
+    assert (found[pairs[:, 0]] - found[pairs[:, 1]] <= prices + 1e-12).all()
+    assert mass @ found == pytest.approx(expected, abs=1e-9)

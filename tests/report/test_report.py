@@ -10,6 +10,7 @@ from test_report_data import METRIC, PANELS, costs, mortgage, promise, rows_of
 
 from likewise import TableMetric, audit
 from likewise.report import GroupFigures, GroupScores, ReportData, render
+from likewise.report.closest import first_pair
 from likewise.report.render import embedded_json
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028{{ 7 * 7 }}"
@@ -148,9 +149,66 @@ def test_the_worst_pair_of_the_audit_is_shown_with_what_sets_it_apart():
     (card,) = page.split('<article class="pair after">')[1:]
     words = " ".join(re.sub(r"<[^>]*>", " ", card).split())
     assert words.startswith(
-        "Ann and Bob may differ by 1 point differ by 70 points What sets them apart Column First Second "
-        "income $4,000 $5,000 race must not matter x y The other column is equal."
+        "Ann and Bob may differ by 1 point differ by 70 points Scores: 20.0% and 90.0%. What sets them apart Column "
+        "First Second race must not matter x y income $4,000 $5,000 The other column is equal."
     )
+
+
+@pytest.mark.parametrize(("n", "words"), [(4, "The other column is equal."), (5, "1 more column, which counts less."),
+                                          (7, "3 more columns, which count less.")])  # fmt: skip
+def test_columns_that_must_not_matter_are_first_on_a_card_and_the_others_are_counted(n, words):
+    names = [f"x{k}" for k in range(n)]
+    metric = TableMetric(dict.fromkeys(names, 0.001), {"sex": 0, "race": 0})
+    people = rows_of(metric, [[0] * n + ["f", "x"], [1] * n + ["m", "x"]])
+    scores = np.array([0.2, 0.9])
+    found = audit(None, people.table, metric, predictions=scores)
+    page = render(ReportData("Two", "yes", metric, people, before=scores, audit_before=found, plain="boosting"))
+    (card,) = page.split('<article class="pair before">')[1:]
+    card = " ".join(re.sub(r"<[^>]*>", " ", card.split("</article>")[0]).split())
+    assert "Second sex must not matter f m x0 0 1 x1 0 1 x2 0 1 x3 0 1 " in card
+    assert words in card
+    assert "x4" not in card
+
+
+def test_scores_of_a_pair_are_those_of_the_outcome_that_differs_most():
+    metric = TableMetric({"age": 0.001})
+    people = rows_of(metric, [[30], [31]])
+    three = np.array([[0.5, 0.3, 0.2], [0.1, 0.35, 0.55]])
+    found = audit(None, people.table, metric, predictions=three)
+    page = render(ReportData("", "b", metric, people, after=three, audit_after=found, shown=1, classes=("a", "b", "c")))
+    assert "Scores for “a”: 50.0% and 10.0%." in page
+    numbers = np.array([2000.0, 5000.0])
+    found = audit(None, people.table, metric, predictions=numbers, output_range=(0, 20000))
+    ranged = ReportData("", "wage", metric, people, after=numbers, audit_after=found, output_range=(0.0, 20000.0))
+    assert "Predictions: 2000 and 5000." in render(ranged)
+
+
+def test_the_page_opens_with_a_pair_that_the_baseline_sets_apart_and_the_model_does_not():
+    """Rows 1 and 2 are the worst of the baseline, but the model exceeds their distance too; rows 1 and 3 are next."""
+    metric = TableMetric({"age": 0.1}, {"race": 0})
+    people = rows_of(metric, [[30, "x"], [31, "x"], [31, "y"], [32, "y"], [90, "y"]])
+    before = np.array([0.6, 0.9, 0.1, 0.1, 0.0])
+    after = np.array([0.5, 0.6, 0.4, 0.5, 0.0])
+    data = ReportData("", "yes", metric, people, before=before, after=after, plain="boosting with race")
+    found = first_pair(data)
+    assert found["pair"] == [1, 3]
+    assert (
+        "boosting with race sets furthest apart beyond their distance, of those whom this model keeps" in found["rule"]
+    )
+    assert found["rule"] in render(data)
+    assert '"first":[1,3]' in render(data)
+    # Where the baseline exceeds no distance, or there is none: the two at the smallest distance, and it is said.
+    for other in (replace(data, before=after * 0), replace(data, before=None)):
+        assert first_pair(other) == {"pair": [1, 2], "rule": "Shown first are the two at the smallest distance."}
+
+
+def test_sentences_are_apart_and_a_date_is_shown_only_if_given():
+    data = mortgage(5)
+    three = np.tile([0.2, 0.3, 0.5], (5, 1))
+    page = words_of(render(replace(data, before=None, after=three, audit_before=None, audit_after=None)))
+    assert "no more. The model knows 3 outcomes" in " ".join(page.split())
+    assert "Data of 1990" in " ".join(page.split())
+    assert "Data of" not in words_of(render(replace(data, date="")))
 
 
 def test_a_search_that_contradicts_the_promise_comes_first():
@@ -219,8 +277,8 @@ def test_units_read_naturally():
     [
         (0.088, "The promise cost nothing: the Brier score, of which less is better, is 0.0880"),
         (0.0901, "The promise cost nothing that could be measured: "),
-        (0.096, "The promise has a price: the Brier score, of which less is better, is 0.0960; that of the best model "
-                "without a promise (logistic without race and sex) is 0.0900, of a constant 0.1070"),
+        (0.096, "The promise has a price: the Brier score, of which less is better, is 0.0960; that of the "
+                "baseline (logistic without race and sex) is 0.0900, of a constant 0.1070"),
         (0.108, "This model is not measurably better than giving everybody the same score: "),
     ],
 )  # fmt: skip
@@ -230,7 +288,9 @@ def test_the_verdict_is_what_was_measured(own, words):
 
 def test_a_constant_stands_beside_the_model_wherever_figures_are_shown():
     words = " ".join(words_of(render(mortgage(5))).split())
-    assert "0.0880 Brier score (lower is better); without a promise 0.0900, a constant 0.1070" in words
+    assert "0.0880 Brier score (lower is better); logistic without race and sex 0.0900, a constant 0.1070" in words
+    assert "pairs above their distance, logistic without race and sex → this model" in words
+    assert "The baseline is logistic without race and sex : of the models without a promise" in words
     assert "A constant 0.1070 ± 0.0010" in words
     assert words.count("a constant") >= 3
 

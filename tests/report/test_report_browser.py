@@ -14,6 +14,7 @@ from test_report_data import METRIC, mortgage, rows_of
 from likewise import TableMetric
 from likewise.app.metric_files import read_metric
 from likewise.report import ReportData, render
+from likewise.report.closest import first_pair
 from likewise.report.view import prepare
 from likewise.report.words import figure, points
 
@@ -238,16 +239,18 @@ def test_everything_works_with_the_keyboard_alone(show):
     assert {"w0", "w9", "reset", "a-person", "b-person"} <= reached
 
 
-def test_the_page_starts_with_the_lowest_score_and_who_is_most_like_them(show):
+def test_the_page_starts_with_the_pair_that_python_chose_and_says_the_rule(show):
     data = mortgage(30)
     page = show(data)
-    lowest = int(data.after.argmin())
-    distances = METRIC(data.people.table, data.people.table.iloc[[lowest]])
-    distances[lowest] = math.inf
-    assert page.input_value("#a-person") == str(lowest)
-    assert page.input_value("#b-person") == str(int(distances.argmin()))
-    assert page.inner_text("#a-score") == f"Score {100 * data.after[lowest]:.1f}%"
-    assert page.inner_text("#a-reasons") == data.reasons[lowest][0]
+    chosen = first_pair(data)
+    first, second = chosen["pair"]
+    assert page.input_value("#a-person") == str(first)
+    assert page.input_value("#b-person") == str(second)
+    assert chosen["rule"] in page.inner_text("#compare")
+    assert "above their distance" in page.inner_text("#verdict-detail").split("This model")[0]
+    assert "within their distance" in page.inner_text("#verdict-detail").split("This model")[1]
+    assert page.inner_text("#a-score") == f"Score {100 * data.after[first]:.1f}%"
+    assert page.inner_text("#a-reasons") == data.reasons[first][0]
     page.select_option("#a-person", "")  # of typed values nobody computed a score
     assert page.inner_text("#a-score") == page.inner_text("#a-reasons") == ""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -27,9 +28,10 @@ from likewise.enforce.base import EnforcedClassifier, PlainScorer
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.curves import Curve
 from likewise.guarantees.promise import Guarantee
-from likewise.report import render
+from likewise.report import build, render
 from likewise.report.build import build_report
 from likewise.report.groups import groups_of
+from likewise.report.view import prepare
 
 METRIC = TableMetric({"income": 1e-4, "age": 0.01}, {"region": 0.1, "sex": 0.0}, units={"income": "$"})
 
@@ -92,21 +94,40 @@ def test_the_report_holds_the_objects_of_the_model(smoothed, report):
     assert (report.metric, report.revealed) == (METRIC, METRIC.scaled(2))
     assert (report.title, report.outcome, report.n_population, report.shown) == ("Loans", "no", 160, 0)
     assert (report.kind, report.model_name) == ("smoothed", "a.skops")
-    np.testing.assert_array_equal(report.after, model.predict_proba(X))
-    np.testing.assert_allclose(report.before, model.estimator_.predict_proba(X), rtol=1e-12)
-    assert report.name(0) == "row 0"
+    unseen = X.iloc[report.cost.comparison.folds[0].held_out]
+    np.testing.assert_array_equal(report.after, model.predict_proba(unseen))
+    assert report.name(0) == f"row {unseen.index[0]}"
+
+
+def test_there_is_one_baseline_the_best_without_a_promise_on_people_it_has_not_seen(smoothed, report):
+    _, X, y = smoothed
+    comparison = report.cost.comparison
+    table, fold = comparison.table, comparison.folds[0]
+    free = table[~table["promise"]]
+    assert set(free.index) == {"linear", "boosting", "the model inside"}
+    assert report.cost.plain == free["brier"].idxmin()
+    assert report.plain == free["title"][report.cost.plain]
+    again = clone(comparison.estimators[report.cost.plain]).fit(X.iloc[fold.trained], y[fold.trained])
+    np.testing.assert_allclose(report.before, again.predict_proba(X.iloc[fold.held_out]), rtol=1e-12)
+    assert not set(report.people.table.index) & set(fold.trained)
+    assert report.cost.price.reference is comparison.showings[report.cost.plain]  # also where strictness is priced
+    view = prepare(report)
+    assert view["cost"]["baseline"]["name"] == report.plain
+    words = render(report)
+    assert f"pairs above their distance, {report.plain} → this model" in words
+    assert f"Figures in grey are of the baseline, {report.plain}." in words
 
 
 def test_audits_before_and_after_leave_room_for_the_error_of_the_promise(smoothed, report):
-    model, X, _ = smoothed
-    expected = audit(model.estimator_, X, METRIC, tolerance=model.guarantee_.epsilon)
+    model = smoothed[0]
+    expected = audit(None, report.people.table, METRIC, predictions=report.before, tolerance=model.guarantee_.epsilon)
     assert model.guarantee_.epsilon > 0
     assert report.audit_before.n_violations == expected.n_violations > 0
     assert report.audit_after.n_violations == 0
 
 
 def test_the_closest_pairs_are_those_of_brute_force(smoothed, report):
-    model, X, _ = smoothed
+    model, X = smoothed[0], report.people.table
     scores, D = model.predict_proba(X)[:, 1], METRIC.pairwise(X)
     used = np.abs(scores[:, None] - scores) / np.minimum(1, D + model.guarantee_.epsilon)
     used[(D < 0.002) | (D >= 1)] = 0
@@ -120,12 +141,11 @@ def test_the_closest_pairs_are_those_of_brute_force(smoothed, report):
 def test_figures_and_groups_are_of_the_same_people_held_out(smoothed, report):
     _, X, y = smoothed
     table = report.cost.comparison.table
-    assert report.cost.plain == "the model inside"  # it is not boosting, so it stands beside it
-    assert {"constant", "this model", "linear", "boosting"} < set(table.index)
+    assert {"constant", "this model", "linear", "boosting", "the model inside"} <= set(table.index)
     assert table.loc["this model", "people"] == len(y)
     women, men = (group for group in report.groups if group.column == "sex")
     assert (women.group, men.group, women.n + men.n) == ("female", "male", len(y))
-    for side, way in (("after", "this model"), ("before", "the model inside")):
+    for side, way in (("after", "this model"), ("before", report.cost.plain)):
         right = (women.n * getattr(women, side).right + men.n * getattr(men, side).right) / len(y)
         # The table's figure is the mean over folds, which differ in size by one person.
         assert right == pytest.approx(table.loc[way, "accuracy"], abs=0.01)
@@ -148,7 +168,7 @@ def test_nobody_is_measured_by_a_model_that_has_learned_from_them():
         assert learned == set(fold.trained)
         assert not learned & set(fold.held_out)
     assert data.kind == ""
-    assert data.plain == "boosting, trained on the same people"
+    assert data.plain == "logistic without sex"
     assert "Everybody gets the same." in render(data)
 
 
@@ -190,7 +210,7 @@ def test_several_classes_have_a_report():
     X, _ = applicants(150)
     y = np.array(["low", "middle", "high"])[np.digitize(X["income"], [4000, 6000])]
     data = build_report(AdditiveClassifier(METRIC, penalty=0.01).fit(X, y), X, y, outcome="middle")
-    assert data.shares["after"].shape == (150, 3)
+    assert data.shares["after"].shape == (50, 3)  # of the first of three folds
     assert data.audit_after.n_violations == 0
     assert "The model knows 3 outcomes" in render(data)
 
@@ -201,6 +221,8 @@ def test_a_model_that_came_ready_made_is_said_to_know_the_people(smoothed):
     data = build_report(frozen, X, y)
     assert data.cost.is_given
     assert "was given ready-made" in render(data)
+    table = data.cost.comparison.table
+    assert data.cost.plain == table["brier"][["linear", "boosting"]].idxmin()  # not one that may know these people
 
 
 def test_too_few_people_leave_the_cost_out():
@@ -216,10 +238,22 @@ def test_people_of_a_long_table_keep_their_numbers_and_names():
     X, y = applicants(4000)
     model = ShareClassifier(METRIC).fit(X, y)
     data = build_report(model, X, y)
-    assert (len(data.people), data.n_population) == (3000, 4000)
-    assert data.name(2999) == "row 3999"
+    held_out = data.cost.comparison.folds[0].held_out
+    assert (len(data.people), data.n_population) == (len(held_out), 4000) == (1334, 4000)
+    assert data.name(1333) == f"row {held_out[-1]}"
+    assert f"{1334 * 1333 // 2:,} pairs of 1,334 people were searched, out of 4,000." in render(data)
     named = build_report(model, X[:30].set_axis([f"id {7 * i}" for i in range(30)]), y[:30])
-    assert named.name(2) == "id 14"
+    assert named.name(2) == f"id {7 * named.cost.comparison.folds[0].held_out[2]}"
+
+
+def test_of_a_longer_table_people_whom_nobody_learned_from_are_searched(monkeypatch):
+    monkeypatch.setattr(build, "_LEARNED", 60)
+    monkeypatch.setattr(build, "_SEARCHED", 90)
+    X, y = applicants(200)
+    data = build_report(ShareClassifier(METRIC).fit(X, y), X, y)
+    learned = np.unique(np.linspace(0, 199, 60).astype(int))
+    assert len(data.people) == 90
+    assert not set(data.people.table.index) & set(learned[data.cost.comparison.folds[0].trained])
 
 
 def test_columns_that_must_not_matter_may_be_absent():

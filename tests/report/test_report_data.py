@@ -115,9 +115,10 @@ def costs(own=0.088, metric=METRIC, title="additive"):
         "boosting": showing("boosting", 0.098, promise=False, violations=300, confidence=0.845),
     }
     scales = {s: showing(title, own + 0.003 / s, confidence=0.83 - 0.01 / s) for s in (0.25, 0.5, 1.0, 2.0, 4.0)}
-    price = Price(title, scales, showings["constant"], showings["boosting"], FOLDS, "classes", metric)
+    free = {name: showings[name] for name in ("linear", "boosting")}
+    price = Price(title, scales, showings["constant"], free, FOLDS, "classes", metric)
     ceilings = {s: 0.95 - 0.01 / s for s in scales}
-    return Cost(Comparison(showings, {}, FOLDS, "classes", metric), "additive", "boosting", False, price, ceilings, 90)
+    return Cost(Comparison(showings, {}, FOLDS, "classes", metric), "additive", "linear", False, price, ceilings, 90)
 
 
 PANELS = (
@@ -184,6 +185,7 @@ def mortgage(n_people=200):
         groups_of="597 people, each held out once",
         panels=PANELS,
         reasons=tuple((f"income is ${i + 1}: -0.30 log-odds",) for i in range(n_people)),
+        plain="logistic without race and sex",
         n_population=597,
     )
 

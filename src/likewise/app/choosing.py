@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.app import options
-from likewise.app.console import Say, command
+from likewise.app.console import Say, command, then
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add what both commands share: people and a metric to measure with, folds, and a file for the table.
 
     The function gets what `likewise.compare` and `likewise.price` take, and returns what these do, facts about it,
-    and what to do next, with ``{table}``, ``{target}`` and ``{metric}`` in it.
+    and a function that, from the table, the target and the metric file, makes the commands to run next.
     """
 
     @click.argument("table", type=options.FILE)
@@ -65,10 +65,10 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         )
         shared: dict[str, Any] = {"cv": folds, "task": data.kind, "n_draws": draws, "verbose": not say.as_json}
         shared["output_range"] = data.output_range
-        found, facts, then = function(data.X, data.y, metric, **asked, **shared)
+        found, facts, following = function(data.X, data.y, metric, **asked, **shared)
         say(str(found), **facts)
         _write(say, found.table, out)
-        say.finish(then.format(table=hinted(table), target=target, metric=metric_file))
+        say.finish(*following(hinted(table), target, metric_file))
 
     return wrapped
 
@@ -85,9 +85,12 @@ def compare(X: Any, y: Any, metric: Any, ways: tuple[str, ...], **shared: Any) -
 
     result = fit_all(X, y, metric, ways=[*ways, "linear"] if ways else "auto", **shared)
     best = result.best()
-    by = best.name if best.name in _BY[:-1] else "auto"
     facts = {"best": best.name, "reason": best.reason, "measured_on": result.measured_on}
-    return result, facts, f"likewise enforce {{table}} --target {{target}} --metric {{metric}} --by {by}"
+
+    def following(table: str, target: str, metric_file: Path) -> list[str]:
+        return [_enforcing(table, target, metric_file, best.name, best.estimator)]
+
+    return result, facts, following
 
 
 @click.command()
@@ -102,10 +105,39 @@ def price(X: Any, y: Any, metric: Any, by: str, scales: tuple[float, ...], **sha
     Example: likewise price loans.csv --target approved --metric metric.toml --scale 0.5 --scale 1 --scale 2
     """
     from likewise import price as measure_all
+    from likewise.app.files import free_name
+    from likewise.auditing.measures import YARDSTICKS
 
     curve = measure_all(X, y, metric, list(scales) or [0.25, 0.5, 1, 2, 4], way=by, **shared)
-    then = "likewise metric {table} --target {target} --scale FACTOR --out {metric} --force"
-    return curve, {"meets": curve.meets}, then
+    measure = YARDSTICKS[curve.task][0].name
+    chosen = curve.table[measure].idxmin() if curve.meets is None else curve.meets
+
+    def following(table: str, target: str, metric_file: Path) -> list[str]:
+        scaled = metric_file
+        if chosen != 1:
+            scaled = free_name(metric_file.with_name(f"{metric_file.stem}-x{chosen:g}{metric_file.suffix}"))
+        enforcing = _enforcing(table, target, scaled, by, None)
+        return (
+            [enforcing]
+            if chosen == 1
+            else [then("scale", metric_file, "--by", f"{chosen:g}", "--out", scaled), enforcing]
+        )
+
+    return curve, {"meets": curve.meets}, following
+
+
+def _enforcing(table: str, target: str, metric_file: Path, way: str, estimator: Any) -> str:
+    """The command that enforces a metric by a way as it was measured."""
+    from likewise.app.files import free_name
+
+    by = {"augmented": "smoothing"}.get(way, way if way in _BY else "auto")
+    options: list[Any] = ["--target", target, "--metric", metric_file, "--by", by]
+    if by == "smoothing":
+        parameters = {} if estimator is None else estimator.get_params(deep=False)
+        for name, flag in (("n_draws", "--draws"), ("vote", "--vote"), ("augment", "--augment")):
+            if parameters.get(name):
+                options += [flag, parameters[name]]
+    return then("enforce", table, *options, "--out", free_name("model.skops"))
 
 
 def _write(say: Say, table: pd.DataFrame, out: Path | None) -> None:

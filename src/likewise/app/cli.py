@@ -61,7 +61,7 @@ def demo(say: Say, out: Path) -> None:
 @options.target
 @click.option("--outcome", help="Value of the target whose probability is shown; the last one by default.")
 @click.option("--id", "id_column", help="Column that names people; by default the row, counted from 0.")
-@click.option("--date", help="Of the data, as it is to be shown; by default the date of the table's file.")
+@click.option("--date", help="Of the data, as it is to be shown; by default none.")
 @click.option("--title", default="How alike people are treated", show_default=True)
 @click.option("--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="To hold people out.")
 @click.option("--out", type=options.FILE, default=Path("report.html"), show_default=True)
@@ -90,7 +90,7 @@ def report(
     Example: likewise report model.skops loans.csv --target approved --out report.html
     """
     from likewise._extras import need
-    from likewise.app.commands import date_of, people_and_outcomes, write_report
+    from likewise.app.commands import people_and_outcomes, write_report
     from likewise.app.files import check_free, load_model
     from likewise.app.tables import named
 
@@ -119,7 +119,7 @@ def report(
         title=title,
         model_name=model.name,
         source=named(table),
-        date=date_of(table) if date is None else date,
+        date=date or "",
     )
     say(f"Wrote {out}", report_file=str(out))
     say.finish(f"open {out} in a browser")

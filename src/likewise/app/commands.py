@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 
 from likewise._writing import atomic_write
 from likewise.app.files import load_inner
-from likewise.app.held_out import PLAIN, PROMISED, hold_out, measure_models
+from likewise.app.held_out import PROMISED, hold_out, measure_models
 from likewise.app.metric_files import MetricFile, read_metric_file
 from likewise.app.tables import Dialect, Note, date_columns, named, no_note, read_table, tidy
 from likewise.errors import FileError, InvalidInputError, UnprovableError
@@ -362,6 +361,22 @@ def estimator_by(
     return make(inner, **shared, **(smoothing if by == "smoothing" else {}))
 
 
+def models_without_promise(data: Learnable, metric: TableMetric, name: str, inner: Any) -> dict[str, Any]:
+    """Unfitted models without a promise by what they are: linear, boosting, and what is projected or smoothed."""
+    from likewise.auditing.assignment import read_assignment
+    from likewise.auditing.ways import REFERENCE, build_way, listed_columns
+
+    given = read_assignment(data.X, data.y, metric, data.kind, None, 1, 0)
+    ways = [build_way(given, each) for each in ("linear", REFERENCE)]
+    found = {way.title: way.estimator for way in ways if way.estimator is not None}
+    if name not in MODELS:
+        found[f"{Path(name).name} as it came"] = inner
+    elif name != REFERENCE:
+        kind = name if data.classify else _TWINS.get(name, name)
+        found[f"{kind} with {listed_columns(given.hidden)}" if given.hidden else kind] = inner
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Enforcement:
     """A fitted model, and what it is worth on people held out (None if there were too few)."""
@@ -371,13 +386,13 @@ class Enforcement:
     measured_on: str
 
 
-def learn_and_measure(estimator: Any, plain: Any, data: Learnable, *, share: float) -> Enforcement:
+def learn_and_measure(estimator: Any, free: dict[str, Any], data: Learnable, *, share: float) -> Enforcement:
     """Fit an estimator within a metric to all people; measure it, fitted to some of them, on the others.
 
     Parameters
     ----------
     estimator : unfitted estimator of `likewise.enforce`
-    plain : unfitted model without a promise
+    free : dict from name to unfitted model without a promise
     data : Learnable
     share : float
         Of the people, held out to measure on.
@@ -389,7 +404,7 @@ def learn_and_measure(estimator: Any, plain: Any, data: Learnable, *, share: flo
     scores, measured_on = None, f"Nobody was held out of the {len(y):,} people, so nothing was measured."
     if parts is not None:
         learn, measure = parts
-        models = {PROMISED: clone(estimator), PLAIN: clone(plain)}
+        models = {PROMISED: clone(estimator), **{f"{name}, no promise": clone(model) for name, model in free.items()}}
         with said_once():
             for model in models.values():
                 model.fit(X.iloc[learn], y[learn])
@@ -410,15 +425,6 @@ def read_key(path: str | Path) -> bytes:
     if len(key) < 16:
         raise FileError(f"{path} must hold a secret of at least 16 bytes; it has {len(key)}. Try: openssl rand 32.")
     return key
-
-
-def date_of(path: str | Path) -> str:
-    """When a file was last changed, as people write it; empty for what is no file."""
-    try:
-        day = datetime.fromtimestamp(Path(path).stat().st_mtime)
-    except OSError:
-        return ""
-    return f"{day.day} {day:%B %Y}"
 
 
 def write_report(model: Any, X: pd.DataFrame, y: npt.NDArray[Any], path: str | Path, **words: Any) -> None:

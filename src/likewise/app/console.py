@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
 import signal
 import sys
 import warnings
@@ -13,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from likewise.errors import LikewiseError
 
@@ -68,6 +70,34 @@ class Say:
             click.echo(json.dumps(self.facts | ({"notes": self.notes} if self.notes else {}), indent=2))
         elif try_next:
             click.echo("\nNext: " + "\n      ".join(try_next), err=self.aside)
+
+
+_CARRIED = ("--task", "--delimiter", "--encoding", "--decimal", "--categorical", "--id", "--range")
+"""Options that say how a table is read: what was given to one command is needed by the next."""
+
+
+def then(name: str, *words: object) -> str:
+    """A command to run next on the same table, as it can be pasted into a shell.
+
+    Options on how to read the table that the present command was given are repeated, if that command has them.
+    """
+    return shlex.join(["likewise", name, *(str(word) for word in words), *_carried(name)])
+
+
+def _carried(name: str) -> list[str]:
+    context = click.get_current_context()
+    known: Any = context.parent.command if context.parent else None
+    following = getattr(known, "commands", {}).get(name)
+    options = {flag for option in (following.params if following else []) for flag in option.opts}
+    found = []
+    for option in context.command.params:
+        flag = next((flag for flag in option.opts if flag in _CARRIED and flag in options), None)
+        if flag is None or context.get_parameter_source(str(option.name)) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[str(option.name)]
+        for one in value if getattr(option, "multiple", False) else [value]:
+            found += [flag, *map(str, one if isinstance(one, tuple) else [one])]
+    return found
 
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:

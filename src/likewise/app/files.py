@@ -34,6 +34,22 @@ def check_free(out: str | Path, *inputs: str | Path | None, force: bool = False)
         raise FileError(f"{out} is there already. Give another --out, or --force to replace it.")
 
 
+def free_name(path: str | Path) -> Path:
+    """A path at which nothing is: this one, or one with a number.
+
+    Examples
+    --------
+    >>> free_name("no such directory/model.skops")
+    PosixPath('no such directory/model.skops')
+    """
+    path, n = Path(path), 1
+    found = path
+    while found.exists():
+        n += 1
+        found = path.with_name(f"{path.stem}-{n}{path.suffix}")
+    return found
+
+
 def save_model(model: Any, path: str | Path) -> None:
     """Save a fitted model, with the versions that it needs; never as a pickle."""
     import skops.io

@@ -1,4 +1,4 @@
-"""What a model is worth on people it has not seen, beside a constant and the model without a promise."""
+"""What a model is worth on people it has not seen, beside a constant and models without a promise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likewise.errors import InvalidInputError
 
 _LEAST_PEOPLE = 20
 _MOST_MEASURED = 2000
-PROMISED, PLAIN, CONSTANT = "with the promise", "without a promise", "a constant"
+PROMISED, CONSTANT = "with the promise", "a constant"
 
 
 def hold_out(y: npt.NDArray[Any], share: float, *, classify: bool) -> tuple[IntArray, IntArray] | None:

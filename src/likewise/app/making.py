@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.app import options
-from likewise.app.console import Say, command
+from likewise.app.console import Say, command, then
 from likewise.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def metric(
         reveal,
         without_empty,
     )
-    from likewise.app.files import check_free
+    from likewise.app.files import check_free, free_name
     from likewise.app.metric_files import MetricFile, check_unedited, read_words, without_claim, write_metric
     from likewise.app.tables import hinted
     from likewise.auditing.reach import measure_reach
@@ -140,10 +140,11 @@ def metric(
         say(f"\nA point is a hundredth of the range {limits[0]:g} to {limits[1]:g}, which the file holds.")
     _say_reach(say, measure_reach(file.metric, X))
     say(f"\nWrote {out}", metric_file=str(out))
+    same = [hinted(table), "--target", target, "--metric", out]
     say.finish(
         f"edit {out}, then",
-        f"likewise compare {hinted(table)} --target {target} --metric {out}",
-        f"likewise enforce {hinted(table)} --target {target} --metric {out}",
+        then("compare", *same),
+        then("enforce", *same, "--out", free_name("model.skops")),
     )
 
 
@@ -205,15 +206,23 @@ def scale(say: Say, metric_file: Path, factor: float, out: Path, force: bool) ->
 @click.option(
     "--noise",
     type=click.Choice(["auto", "splitting", "gaussian", "laplace", "uniform"]),
-    default="auto",
-    show_default=True,
-    help="For smoothing, as are the options to --augment.",
+    show_default="auto",
+    help="For smoothing, as are the options to --augment: with --by auto, for its candidates.",
 )
-@click.option("--vote", type=click.Choice(["hard", "soft"]), default="hard", show_default=True)
-@click.option("--epsilon", type=float, default=0.01, show_default=True, help="Error of drawing.")
-@click.option("--delta", type=float, default=1e-3, show_default=True, help="Probability that it is larger, per pair.")
-@click.option("--draws", type=int, default=None, help="Evaluations of the model per person, instead of --epsilon.")
-@click.option("--augment", type=int, default=0, show_default=True, help="Noisy copies of each person to train on.")
+@click.option(
+    "--vote", type=click.Choice(["hard", "soft"]), show_default="hard; soft with --by auto", help="Only for classes."
+)
+@click.option("--epsilon", type=float, show_default="0.01", help="Error of drawing.")
+@click.option("--delta", type=float, show_default="0.001", help="Probability that it is larger, per pair.")
+@click.option(
+    "--draws",
+    type=int,
+    show_default="by --epsilon; 100 with --by auto",
+    help="Evaluations of the model per person, instead of --epsilon.",
+)
+@click.option(
+    "--augment", type=int, show_default="0; 0 and 5 with --by auto", help="Noisy copies of each person to train on."
+)
 @click.option("--holdout", type=float, default=0.2, show_default=True, help="Share of the people to measure on.")
 @click.option("--out", type=options.FILE, default=Path("model.skops"), show_default=True)
 @options.force
@@ -231,12 +240,12 @@ def enforce(
     output_range: tuple[float, float] | None,
     by: str,
     inner: str,
-    noise: str,
-    vote: Any,
-    epsilon: float,
-    delta: float,
+    noise: str | None,
+    vote: str | None,
+    epsilon: float | None,
+    delta: float | None,
     draws: int | None,
-    augment: int,
+    augment: int | None,
     holdout: float,
     out: Path,
     force: bool,
@@ -248,21 +257,30 @@ def enforce(
     """Train a model that provably respects a metric: the best way, or the one asked for.
 
     Columns of the table that the metric does not name are left out. Some people are held out, and the model is measured
-    on them, beside a constant and the model without a promise.
+    on them, beside a constant and models without a promise.
 
     With --by additive, a directory of Parquet files is read in partitions, so it need not fit this machine; with
     --cluster, other machines take the sums. Nobody is held out then.
 
     Example: likewise enforce loans.csv --target approved --metric metric.toml --by additive --out model.skops
     """
-    from likewise import compare
-    from likewise.app.commands import estimator_by, inner_model, learn_and_measure, learnable_under
-    from likewise.app.files import check_free, save_model
+    from likewise.app.commands import (
+        estimator_by,
+        inner_model,
+        learn_and_measure,
+        learnable_under,
+        models_without_promise,
+    )
+    from likewise.app.files import check_free, free_name, save_model
     from likewise.app.large_tables import fit_additive, in_partitions
     from likewise.app.tables import hinted
     from likewise.auditing.reach import measure_reach
 
     check_free(out, table, metric_file, force=force)
+    given = {"noise": noise, "vote": vote, "epsilon": epsilon, "delta": delta, "draws": draws, "augment": augment}
+    smoothing: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if smoothing and by not in ("auto", "smoothing"):
+        raise InvalidInputError(f"--{next(iter(smoothing))} is for --by smoothing or --by auto; got --by {by}.")
     if in_partitions(table, cluster):
         with say.busy("Fitting, block by block"):
             model = fit_additive(
@@ -279,35 +297,29 @@ def enforce(
         save_model(model, out)
         guarantee = model.guarantee_
         say(guarantee.statement, statement=guarantee.statement, level=guarantee.level)
-        say("\nNobody was held out, so nothing was measured: the report measures on people it has not seen.")
-        say(f"\nWrote {out}", model_file=str(out), epsilon=guarantee.epsilon, delta=guarantee.delta)
-        say.finish(
-            f"likewise report {out} PEOPLE_IT_HAS_NOT_SEEN.csv --target {target}",
-            f"likewise audit {table} --model {out}",
+        say(
+            "\nNobody was held out, so nothing was measured. likewise report measures it on a table of people that "
+            "fits this machine."
         )
+        say(f"\nWrote {out}", model_file=str(out), epsilon=guarantee.epsilon, delta=guarantee.delta)
+        say.finish(then("audit", table, "--model", out))
         return
     data, chosen = learnable_under(
         table, target, metric_file, dialect=dialect, task=task, note=say.note, output_range=output_range
     )
     plain = inner_model(data, inner)
+    if vote is not None and not data.classify:
+        raise InvalidInputError(f"--vote is for classes; {target!r} holds numbers, of which the mean is taken.")
+    if "draws" in smoothing:
+        smoothing["n_draws"] = smoothing.pop("draws")
     if by == "auto":
-        shared: dict[str, Any] = {"task": data.kind, "output_range": data.output_range, "verbose": not say.as_json}
-        result = compare(data.X, data.y, chosen, n_draws=draws or 100, **shared)
-        best = result.best()
-        say(f"{result}\n", by=best.name, reason=best.reason)
-        estimator = best.estimator
+        estimator = _best_of_all(say, data, chosen, None if inner == "boosting" else plain, seed, smoothing)
     else:
-        smoothing = {
-            "noise": noise,
-            "vote": vote,
-            "epsilon": epsilon,
-            "delta": delta,
-            "n_draws": "auto" if draws is None else draws,
-            "augment": augment,
-            "verbose": not say.as_json,
-        }
+        defaults = {"noise": "auto", "vote": "hard", "epsilon": 0.01, "delta": 1e-3, "n_draws": "auto", "augment": 0}
+        smoothing = defaults | smoothing | {"verbose": not say.as_json}
         estimator = estimator_by(by, data, chosen, plain, seed=seed, smoothing=smoothing)
-    done = learn_and_measure(estimator, plain, data, share=holdout)
+    free = models_without_promise(data, chosen, inner, plain)
+    done = learn_and_measure(estimator, free, data, share=holdout)
     if "verbose" in done.model.get_params():
         done.model.set_params(verbose=False)  # who loads it decides what to show
     save_model(done.model, out)
@@ -317,10 +329,11 @@ def enforce(
     _say_noise(say, done.model, data.X)
     _say_reach(say, measure_reach(chosen, data.X))
     say(f"\nWrote {out}", model_file=str(out), epsilon=guarantee.epsilon, delta=guarantee.delta)
+    people = hinted(table)
     say.finish(
-        f"likewise score {out} NEW_PEOPLE.csv --out scores.csv",
-        f"likewise audit {hinted(table)} --model {out}",
-        f"likewise report {out} {hinted(table)} --target {target}",
+        then("score", out, people, "--out", free_name("scores.csv")),
+        then("audit", people, "--model", out),
+        then("report", out, people, "--target", target, "--out", free_name("report.html")),
     )
 
 
@@ -331,6 +344,38 @@ def _given(found: MetricFile, name: str, gave: dict[Any, str]) -> str:
     if name in found.not_forced:
         return f"no weight that these people force ({gave[name]})"
     return gave[name] if name in found.metric.categorical else f"1 point per {gave[name]}"
+
+
+def _best_of_all(say: Say, data: Any, metric: TableMetric, inner: Any, seed: int | None, smoothing: Any) -> Any:
+    """The best way to enforce a metric, not yet fitted, with the seed that was asked for, or a secret one."""
+    from sklearn.frozen import FrozenEstimator
+
+    from likewise import compare
+
+    n_draws = smoothing.pop("n_draws", None)
+    if n_draws is None and not smoothing.keys().isdisjoint(("epsilon", "delta")):
+        smoothing["n_draws"] = "auto"  # as many as the epsilon needs
+    if isinstance(inner, FrozenEstimator):
+        say.note(
+            "The model to project or smooth came ready-made. If it has learned from these people, it looks better in "
+            "this comparison than on new people."
+        )
+    result = compare(
+        data.X,
+        data.y,
+        metric,
+        task=data.kind,
+        output_range=data.output_range,
+        n_draws=100 if n_draws is None else n_draws,
+        estimator=inner,
+        smoothing=smoothing or None,
+        random_state=0 if seed is None else seed,
+        verbose=not say.as_json,
+    )
+    best = result.best()
+    say(f"{result}\n", by=best.name, reason=best.reason)
+    seeds = {"random_state": seed} if "random_state" in best.estimator.get_params(deep=False) else {}
+    return best.estimator.set_params(**seeds)
 
 
 def _say_kept(say: Say, out: Path, metric: TableMetric, kept: list[str], words: Words | None) -> dict[str, str]:

@@ -396,7 +396,7 @@ def _entry(line: str) -> tuple[str, str] | None:
 
 def _ours_and_theirs(comment: str, unit: str) -> tuple[str, str]:
     """The part of a comment that likewise writes itself, and the rest."""
-    after = re.escape(Unit.of(unit).difference_suffix)
+    after = "|".join(re.escape(Unit.of(unit).after(one=one)) for one in (False, True))
     fixed = "|".join(map(re.escape, (*filter(None, _ORIGIN.values()), f"{NOT_FORCED}, but for blanks", NOT_FORCED)))
     own = rf"1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|mismatch = \S+ points|must not matter|{NOT_USED}|{fixed}"
     found = re.match(rf"({own})(?:[;,]\s*|\s*$)", comment)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.app import options
-from likewise.app.console import Say, command
+from likewise.app.console import Say, command, then
 from likewise.errors import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def score(
             note=say.note,
         )
     written = "" if say.aside else f"\nWrote {out}"
-    say(f"Scored {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
-    say.finish(f"likewise audit {hinted(table)} --model {model}   (against the metric in the model)")
+    say(f"OutputLabels {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
+    say.finish(then("audit", hinted(table), "--model", model))
 
 
 @contextmanager
@@ -148,7 +148,12 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 )
 @click.option("--id", "id_column", help="Column that names people.")
 @click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many pairs to list.")
-@click.option("--max-excess", type=float, help="Exit 1 if a pair exceeds its distance by more than this.")
+@click.option(
+    "--max-excess",
+    type=float,
+    help="Exit 1 if a pair exceeds its distance by more than this, in percentage points (of numbers: hundredths of "
+    "their range). At least 0 and below 100.",
+)
 @click.option("--out", type=options.FILE, help="Write the worst pairs as CSV.")
 @options.force
 @options.cluster
@@ -176,7 +181,7 @@ def audit(
     A directory of Parquet files is read in partitions, so it need not fit this machine; with --cluster, other machines
     do the search.
 
-    Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 1
+    Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 0.5
     """
     from likewise._writing import atomic_write, write_csv
     from likewise.app.commands import agreed_range
@@ -190,8 +195,11 @@ def audit(
         raise InvalidInputError("Give --metric: a column of scores has no metric of its own.")
     if model_file is not None and output_range is not None:
         raise InvalidInputError("--range is for --scores: a model knows its own.")
-    if max_excess is not None and not max_excess >= 0:
-        raise InvalidInputError(f"--max-excess must not be negative; got {max_excess}.")
+    if max_excess is not None and not 0 <= max_excess < 100:
+        raise InvalidInputError(
+            f"--max-excess must be at least 0 and below 100, in percentage points; got {max_excess:g}. 0.5 is half a "
+            "point; no pair exceeds its distance by 100, so such a gate could not fail."
+        )
     if out is not None:
         check_free(out, table, metric_file, model_file, force=force)
     model: Any = None if model_file is None else load_model(model_file)
@@ -209,7 +217,9 @@ def audit(
                 f"{model_file} is {model.guarantee_.output_range or (0, 1)}: a point is not the same in both. Use the "
                 "metric that the model was made with, or make the model anew."
             )
-    task = _Task(model, chosen, scores, output_range, max_excess, worst, id_column)
+    promised = model is not None and model.guarantee_.metric == chosen
+    limits = _Thresholds(model.guarantee_.epsilon if promised else 0.0, max_excess)
+    task = _Task(model, chosen, scores, output_range, limits.thresholds, worst, id_column)
     if in_partitions(table, cluster):
         with say.busy("Searching all pairs, bucket by bucket"):
             found, names = task.of_partitions(table, cluster, scratch)
@@ -223,21 +233,66 @@ def audit(
         max_excess=found.max_excess,
         max_ratio=None if found.max_ratio != found.max_ratio else min(found.max_ratio, 1e308),
     )
-    pairs = found.violations if id_column is None else _named_pairs(found.violations, id_column, names)
     if found.n_violations:
-        say(
-            "\nThe worst pairs (row_a and row_b count rows of the table from 0):"
-            if id_column is None
-            else f"\nThe worst pairs (by {id_column}):"
-        )
-        say.table(pairs.drop(columns=["n_pairs"]), "worst")
+        which = "row_a and row_b count rows of the table from 0" if id_column is None else f"by {id_column}"
+        say(f"\nThe worst pairs ({which}):")
+        shown = _pairs_of(found.violations if say.as_json else found.abridged(), id_column, names)
+        say.table(shown.drop(columns=["n_pairs"]), "worst")
+        say("Of difference, distance and excess, 0.01 is one percentage point.")
     if out is not None:
         with atomic_write(out) as temporary:
-            write_csv(pairs, temporary, index=False)
+            write_csv(_pairs_of(found.violations, id_column, names), temporary, index=False)
         say(f"\nWrote {out}", worst_file=str(out))
+    passed = _say_limits(say, found, limits)
     say.finish()
-    if max_excess is not None and found.n_violations:
+    if not passed:
         sys.exit(1)
+
+
+@dataclass(frozen=True)
+class _Thresholds:
+    """What may be exceeded: the distance by the epsilon of a guarantee, and by what a gate tolerates, in points."""
+
+    epsilon: float
+    max_excess: float | None
+
+    @property
+    def gate(self) -> float | None:
+        """What the gate tolerates, as a share of 1."""
+        return None if self.max_excess is None else self.max_excess / 100
+
+    @property
+    def thresholds(self) -> list[float]:
+        """Excesses above which pairs are counted."""
+        return [*([self.epsilon] if self.epsilon > 0 else []), *([] if self.gate is None else [self.gate])]
+
+
+def _say_limits(say: Say, found: Audit, limits: _Thresholds) -> bool:
+    """Say what exceeds the distance, the guarantee and the gate, each with its count; whether the gate is passed."""
+    worst = f"{_count(found.n_violations)}, the worst by {_points(found.max_excess)}"
+    say(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
+    if limits.epsilon > 0:
+        n = found.n_above[limits.epsilon]
+        say(
+            f"Above D + {_points(limits.epsilon)}, the epsilon of the guarantee: {_count(n)}.",
+            epsilon=limits.epsilon,
+            n_above_epsilon=n,
+        )
+    if limits.gate is None:
+        return True
+    n = found.n_above[limits.gate]
+    say(
+        f"Above D + {_points(limits.gate)}, the gate: {_count(n)}. The gate {'failed' if n else 'passed'}.",
+        gate=limits.gate,
+        n_above_gate=n,
+        passed=not n,
+    )
+    if limits.epsilon > limits.gate:
+        say.note(
+            f"The gate, --max-excess {limits.max_excess:g}, is below the {_points(limits.epsilon)} by which the "
+            "guarantee of this model lets pairs exceed their distance."
+        )
+    return not n
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +303,7 @@ class _Task:
     metric: Any
     scores: str | None
     output_range: tuple[float, float] | None
-    max_excess: float | None
+    thresholds: list[float]
     n_worst: int
     id_column: str | None
 
@@ -276,7 +331,7 @@ class _Task:
                 self.metric,
                 predictions=answers,
                 output_range=output_range,
-                tolerance=self.allowed,
+                thresholds=self.thresholds,
                 n_worst=self.n_worst,
             )
         return found, None if self.id_column is None else people[self.id_column].reset_index(drop=True)
@@ -298,7 +353,7 @@ class _Task:
             self.metric,
             predictions=self.scores,
             output_range=self.output_range,
-            tolerance=self.allowed,
+            thresholds=self.thresholds,
             n_worst=self.n_worst,
             cluster=cluster,
             scratch=scratch,
@@ -309,12 +364,6 @@ class _Task:
         names = [part.rows([self.id_column], here)[self.id_column] for part, here in people.shares(rows) if len(here)]
         return found, pd.concat(names, ignore_index=True).set_axis(rows)
 
-    @property
-    def allowed(self) -> float:
-        """Excess that does not count."""
-        slack = 0.0 if self.model is None else self.model.guarantee_.epsilon
-        return max(1e-9, slack if self.max_excess is None else self.max_excess)
-
 
 def _numbers_of(model: Any) -> list[str]:
     from likewise.app.scale import numeric_columns
@@ -324,6 +373,8 @@ def _numbers_of(model: Any) -> list[str]:
 
 def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[float, float] | None]:
     """What a model says about the people, of whom the metric may name other columns; and its range."""
+    import pandas as pd
+
     from likewise.app.tables import named
 
     absent = [name for name in model.needed_columns_ if name not in people.columns]
@@ -331,14 +382,26 @@ def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[
         raise FileError(f"{named(table)} has no column {absent[0]!r}, which the model needs.")
     X, guarantee = people[[name for name in model.feature_names_in_ if name in people.columns]], model.guarantee_
     if guarantee.output_range is None:
-        return model.predict_proba(X), None
+        return pd.DataFrame(model.predict_proba(X), columns=model.classes_), None
     # A mean may leave the range by a rounding.
     return model.predict(X).clip(*guarantee.output_range), guarantee.output_range
 
 
-def _named_pairs(pairs: pd.DataFrame, column: str, names: pd.Series[Any]) -> pd.DataFrame:
-    """People by name, which are indexed by row, instead of by row."""
-    found = pairs.drop(columns=["row_a", "row_b"])
+def _pairs_of(pairs: pd.DataFrame, id_column: str | None, names: pd.Series[Any]) -> pd.DataFrame:
+    """Pairs with people by name, where names are given, indexed by row; without an outcome that has no name."""
+    found = pairs if pairs["outcome"].notna().any() else pairs.drop(columns="outcome")
+    if id_column is None:
+        return found
+    found = found.drop(columns=["row_a", "row_b"])
     for position, side in enumerate("ab"):
-        found.insert(position, f"{column}_{side}", names.loc[pairs[f"row_{side}"]].to_numpy())
+        found.insert(position, f"{id_column}_{side}", names.loc[pairs[f"row_{side}"]].to_numpy())
     return found
+
+
+def _points(share: float) -> str:
+    """A share of 1 in percentage points."""
+    return f"{100 * share:.3g} {'point' if share == 0.01 else 'points'}"
+
+
+def _count(n: int) -> str:
+    return f"{n:,} {'pair' if n == 1 else 'pairs'}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from likewise._checks import check_count, check_output_range, checking
-from likewise._rules import WHOLE_SEED, one_of
+from likewise._rules import WHOLE_SEED, in_a_line, one_of
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
 from likewise.metrics.coding import without_sparse
@@ -19,6 +20,7 @@ from likewise.metrics.people import People
 from likewise.models.pipelines import Task
 
 _MOST_CLASSES = 20
+_SMOOTHING = ("noise", "vote", "epsilon", "delta", "n_draws", "augment")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,10 @@ class Assignment:
     n_draws : int
         Evaluations per person of a smoothed model.
     seed : int
+    inner : unfitted model, or None
+        What is projected and smoothed; None for gradient boosting.
+    smoothing : dict
+        Parameters of smoothed models that were asked for.
     """
 
     people: People
@@ -47,6 +53,8 @@ class Assignment:
     output_range: tuple[float, float] | None
     n_draws: int
     seed: int
+    inner: Any = None
+    smoothing: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -67,7 +75,15 @@ class Assignment:
 
 
 def read_assignment(
-    X: Any, y: Any, metric: Any, task: str, output_range: Any, n_draws: Any, random_state: Any
+    X: Any,
+    y: Any,
+    metric: Any,
+    task: str,
+    output_range: Any,
+    n_draws: Any,
+    random_state: Any,
+    inner: Any = None,
+    smoothing: Any = None,
 ) -> Assignment:
     """Check what is to be learned."""
     metric = check_metric(metric)
@@ -100,7 +116,23 @@ def read_assignment(
         limits,
         check_count("n_draws", n_draws),
         int(random_state),
+        inner,
+        _check_smoothing(smoothing, found),
     )
+
+
+def _check_smoothing(smoothing: Any, task: str) -> dict[str, Any]:
+    if smoothing is None:
+        return {}
+    unknown = [] if not isinstance(smoothing, Mapping) else [name for name in smoothing if name not in _SMOOTHING]
+    if not isinstance(smoothing, Mapping) or unknown:
+        got = repr(unknown[0]) if unknown else in_a_line(smoothing)
+        raise InvalidInputError(
+            f"smoothing must be a dictionary with parameters of smoothed models, {', '.join(_SMOOTHING)}; got {got}."
+        )
+    if "vote" in smoothing and task == "numbers":
+        raise InvalidInputError("smoothing must not have a vote for numbers, of which the mean is taken. Leave it out.")
+    return dict(smoothing)
 
 
 def _task_of(outcomes: npt.NDArray[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -91,6 +92,8 @@ def compare(
     output_range: tuple[float, float] | None = None,
     n_people: int = 1000,
     n_draws: int = 200,
+    estimator: Any = None,
+    smoothing: Mapping[str, Any] | None = None,
     random_state: int = 0,
     verbose: bool = False,
 ) -> Comparison:
@@ -99,7 +102,8 @@ def compare(
     The ways, the simplest first: ``"constant"`` (the base rate or the mean: any promise allows it), ``"additive"``,
     ``"network"`` (1-Lipschitz, if PyTorch is there), ``"projection"``, ``"smoothing"`` and ``"augmented"`` (smoothing
     of a model that was trained on noisy copies), all within `metric`; and without a promise ``"linear"`` (logistic or
-    linear regression without the columns of weight 0) and ``"boosting"``, which is also what is projected and smoothed.
+    linear regression without the columns of weight 0) and ``"boosting"``, which reads all columns, those of weight 0
+    too, and is what is projected and smoothed unless an `estimator` is given.
 
     Parameters
     ----------
@@ -120,6 +124,11 @@ def compare(
         Held-out people per fold among whom all pairs are searched, and on whom smoothing is measured: an even sample.
     n_draws : int, default=200
         Evaluations per person of a smoothed model; the more, the smaller its epsilon.
+    estimator : classifier or regressor, optional
+        What is projected and smoothed, not yet fitted, or fitted and in a `FrozenEstimator`. None is gradient boosting.
+    smoothing : dict, optional
+        Parameters of the smoothed models: ``noise``, ``vote``, ``epsilon``, ``delta``, ``n_draws`` and, for
+        ``"augmented"``, ``augment``. If smoothing cannot do what they ask, that is an error.
     random_state : int, default=0
         Seeds folds and models.
     verbose : bool, default=False
@@ -149,7 +158,7 @@ def compare(
     'constant'
     """
     TRUTH.check("verbose", verbose)
-    given = read_assignment(X, y, metric, task, output_range, n_draws, random_state)
+    given = read_assignment(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
     chosen = ways_for(given, ways)
     folds = make_folds(given, cv, n_people)
     showings = {}

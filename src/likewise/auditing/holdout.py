@@ -19,7 +19,7 @@ from likewise._checks import check_count
 from likewise._typing import FloatArray, IntArray
 from likewise.auditing.assignment import Assignment
 from likewise.auditing.measures import YARDSTICKS, figures_of, losses_of
-from likewise.auditing.violations import audit
+from likewise.auditing.violations import audit, tolerance_under
 from likewise.auditing.ways import WAYS, Way
 from likewise.errors import InvalidInputError, LikewiseError
 from likewise.guarantees.promise import Guarantee, VacuousGuaranteeWarning
@@ -27,7 +27,6 @@ from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People, spread
 from likewise.models.folds import positions_by
 
-_ROUNDING = 1e-9
 _LEVELS = ("exact", "deterministic", "sampled")
 
 
@@ -177,8 +176,7 @@ def _measure(way: Way, given: Assignment, fold: Fold, losses: FloatArray, everyo
     losses[measured], everyone[measured] = losses_of(answers, outcomes, given.classes), answers
     promise = _promise_of(model, given.metric)
     searched = answers if way.is_slow else answers[fold.sample]
-    tolerance = max(_ROUNDING, promise.epsilon if promise else 0.0)
-    n_violations = _violations(given, people.take(fold.held_out[fold.sample]), searched, tolerance)
+    n_violations = _violations(given, people.take(fold.held_out[fold.sample]), searched, tolerance_under(promise))
     return {
         **figures_of(answers, outcomes, given.classes),
         "people": len(measured),

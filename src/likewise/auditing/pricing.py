@@ -36,8 +36,10 @@ class Price(Frozen):
         Of the way.
     showings : dict from scale to Showing
         Under ``metric.scaled(scale)``, the strictest first.
-    constant, reference : Showing
-        The constant that every metric allows, and the model without a promise.
+    constant : Showing
+        The constant that every metric allows.
+    without_promise : dict from way to Showing
+        Models without a promise: a linear one without the columns of weight 0, and boosting with them.
     folds : tuple of Fold
         The same for everything.
     task : {"classes", "numbers"}
@@ -48,7 +50,7 @@ class Price(Frozen):
     title: str
     showings: dict[float, Showing]
     constant: Showing
-    reference: Showing
+    without_promise: dict[str, Showing]
     folds: tuple[Fold, ...]
     task: Task
     metric: Metric
@@ -59,40 +61,43 @@ class Price(Frozen):
         return as_table({scale: showing.row for scale, showing in self.showings.items()}, self.task, "scale")
 
     @property
+    def reference(self) -> Showing:
+        """The best of the models without a promise, by the proper score."""
+        name = YARDSTICKS[self.task][0].name
+        return min(self.without_promise.values(), key=lambda showing: float(showing.row[name]))
+
+    @property
     def beside(self) -> pd.DataFrame:
-        """The same of the constant and of the model without a promise."""
-        return as_table({CONSTANT: self.constant.row, REFERENCE: self.reference.row}, self.task)
+        """The same of the constant and of the models without a promise."""
+        others = {name: showing.row for name, showing in self.without_promise.items()}
+        return as_table({CONSTANT: self.constant.row} | others, self.task)
 
     @property
     def meets(self) -> float | None:
-        """The strictest scale at which the way is as good as the model without a promise, by the proper score.
+        """The strictest of the scales at which the way is as good as the best model without a promise.
 
-        Interpolated between scales, along the logarithm. The strictest scale that was tried, if it is as good there
-        already; None if it never is.
+        By the proper score; None if it never is.
         """
         name = YARDSTICKS[self.task][0].name
-        gaps = self.table[name] - self.reference.row[name]
-        return _first_crossing(np.array(list(self.showings)), gaps.to_numpy())
+        limit = self.reference.row[name]
+        return min((scale for scale, showing in self.showings.items() if showing.row[name] <= limit), default=None)
 
     @property
     def conclusion(self) -> str:
         """How strict one can afford to be, in words."""
         measure = YARDSTICKS[self.task][0]
-        title, name = measure.title, measure.name
-        limits = (
-            f"that of {self.reference.row['title']} is {measure.in_words(self.reference.row[name])}, "
-            f"of a constant {measure.in_words(self.constant.row[name])}."
+        title, name, best = measure.title, measure.name, self.reference.row
+        beside = (
+            f"of the best model without a promise, {best['title']} ({measure.in_words(best[name])}; a constant has "
+            f"{measure.in_words(self.constant.row[name])})."
         )
         if self.meets is None:
-            met = f"Under none of these metrics is the {title} as good as without a promise"
-        elif self.meets == min(self.showings):
-            met = (
-                f"Already under the strictest of these metrics (x {self.meets:g}) the {title} is as good as without a "
-                "promise"
-            )
-        else:
-            met = f"From x {self.meets:.2g} of the metric on, the {title} is as good as without a promise"
-        return f"{met}: {limits}"
+            return f"Under none of these metrics is the {title} as good as that {beside}"
+        found = f"x {self.meets:g} is the strictest of these metrics"
+        if self.meets == min(self.showings):
+            found = f"Already under the strictest of these metrics, x {self.meets:g},"
+            return f"{found} the {title} is as good as that {beside}"
+        return f"{found} under which the {title} is as good as that {beside}"
 
     def __str__(self) -> str:
         return as_text(self._rows(), self.task, measured_on(self.folds), self.conclusion)
@@ -105,11 +110,10 @@ class Price(Frozen):
         return f"<Price of {self.title} at {', '.join(f'x {scale:g}' for scale in self.showings)}>"
 
     def _rows(self) -> pd.DataFrame:
-        """The constant, the scales and the model without a promise, under one another."""
-        table = self.table
+        """The constant, the scales and the models without a promise, under one another."""
+        table, beside = self.table, self.beside
         table["title"] = [f"{self.title}, x {scale:g}" for scale in table.index]
-        first, last = self.beside.loc[[CONSTANT]], self.beside.loc[[REFERENCE]]
-        return pd.concat([first, table, last]).rename_axis("model")
+        return pd.concat([beside[:1], table, beside[1:]]).rename_axis("model")
 
 
 def price(
@@ -127,7 +131,7 @@ def price(
     random_state: int = 0,
     verbose: bool = False,
 ) -> Price:
-    """Measure one way under stricter and looser metrics, beside the model without a promise and a constant.
+    """Measure one way under stricter and looser metrics, beside models without a promise and a constant.
 
     At scale s all distances are s times as large (up to 1 between categories): below 1 the promise is stricter, above 1
     looser. All models are fitted on the same folds and measured on the people held out.
@@ -161,13 +165,14 @@ def price(
     factors = _check_scales(scales)
     ways = {factor: _way_under(given.under(metric.scaled(factor)), way) for factor in factors}
     folds = make_folds(given, cv, n_people)
-    with progress_bar("Pricing", (len(factors) + 2) * len(folds), show=verbose) as advance:
+    free = [way for way in (build_way(given, name) for name in ("linear", REFERENCE)) if way.estimator is not None]
+    with progress_bar("Pricing", (len(factors) + 1 + len(free)) * len(folds), show=verbose) as advance:
         showings = {
             factor: show(one, given.under(metric.scaled(factor)), folds, advance) for factor, one in ways.items()
         }
         constant = show(build_way(given, CONSTANT), given, folds, advance)
-        reference = show(build_way(given, REFERENCE), given, folds, advance)
-    return Price(ways[factors[0]].title, showings, constant, reference, folds, given.task, given.metric)
+        without_promise = {way.name: show(way, given, folds, advance) for way in free}
+    return Price(ways[factors[0]].title, showings, constant, without_promise, folds, given.task, given.metric)
 
 
 def _check_scales(scales: Any) -> list[float]:
@@ -196,15 +201,3 @@ def _way_under(given: Assignment, asked: Any) -> Way:
     if not isinstance(way.estimator, Enforced):
         raise InvalidInputError(f"way must be one that enforces a metric; {way.name!r} promises nothing.")
     return replace(way, may_fail=False)
-
-
-def _first_crossing(scales: Any, gaps: Any) -> float | None:
-    """Where the gap first falls to 0, linear in the logarithm of the scale."""
-    below = np.flatnonzero(gaps <= 0)
-    if not len(below):
-        return None
-    i = int(below[0])
-    if i == 0:
-        return float(scales[0])
-    share = gaps[i - 1] / (gaps[i - 1] - gaps[i])
-    return float(np.exp(np.log(scales[i - 1]) + share * np.log(scales[i] / scales[i - 1])))

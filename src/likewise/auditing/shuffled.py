@@ -8,6 +8,7 @@ two buckets, whatever the size of the table. Importing this module imports numba
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,17 +18,19 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray, IntArray
-from likewise.auditing.violations import Audit, check_tolerance, sampled_pairs, tabulate
+from likewise.auditing.violations import Audit, check_limits, sampled_pairs, tabulate
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
+from likewise.metrics.distance import ColumnWeights
 from likewise.pairs.arranged import SOME, Bearings, arrange, ends_of, take_bearings
 from likewise.pairs.buckets import choose_splits
 from likewise.pairs.crossing import Outline, outline_of
 from likewise.pairs.interviews import Interview, check_named, columns_under, take_stock
-from likewise.pairs.points import groups_of
-from likewise.pairs.search import Aim, Box, Found, first_guess, merge, settle
+from likewise.pairs.points import Difference, groups_of
+from likewise.pairs.population import OutputLabels, Population
+from likewise.pairs.search import Aim, Box, Found, aim_above, first_guess, merge, settle
 from likewise.pairs.sending import BUCKET, Sent, read_bucket, shuffle, slices_of, unit_of
-from likewise.pairs.shelves import search_shelves, shelve, tasks_among
+from likewise.pairs.shelves import outputs_on_shelf, search_shelves, shelve, tasks_among
 from likewise.partitions.parquet import StoredTable
 from likewise.partitions.scratch import working_room
 from likewise.partitions.surveying import fetch
@@ -43,6 +46,7 @@ def audit_partitions(
     predictions: Any,
     output_range: tuple[float, float] | None,
     tolerance: float | None,
+    thresholds: Sequence[float],
     n_worst: int,
     cluster: Any,
     scratch: Any,
@@ -67,12 +71,20 @@ def audit_partitions(
         pairs = sampled_pairs(n)
         sent = shuffle(interview, people, splits, np.stack(pairs), room, work)
         unit = unit_of(sent)
-        tolerance = check_tolerance(tolerance, unit)
+        labels = OutputLabels.of(model, predictions, output_range, probable=sent[0].probable)
+        tolerance, above = check_limits(tolerance, thresholds, unit, shares=labels.are_shares)
         chosen = slice(None, None, -(-len(said) // SOME))
         ends = ends_of(known.points(known.table).X)
         bearings = take_bearings(points.X[chosen], said[chosen] / unit, ends, scales / unit, metric.p, points.kinds)
-        found, n_distinct = _search(sent, unit, bearings, tolerance / unit, n_worst, room, work)
-        violations = _tabulate(interview, people, found, unit, scales, work)
+        boxed = _box_all(sent, unit, bearings, tolerance / unit, n_worst, room, work)
+        found = _search(boxed, bearings, tolerance / unit, n_worst, work)
+        aims = {each: aim_above(found, max(tolerance, each) / unit) for each in above}
+        n_above = {
+            threshold: 0 if aim is None else _look(boxed, bearings, aim, work).n_violations
+            for threshold, aim in aims.items()
+        }
+        outputs = _outputs_at(boxed, np.unique(found.pairs), work)
+        violations, differences = _tabulate(interview, people, found, outputs, unit, labels, weights, work)
     sample = _Sample(sent, pairs, unit)
     return Audit(
         n_pairs=n * (n - 1) // 2,
@@ -80,9 +92,11 @@ def audit_partitions(
         max_excess=unit * float(found.differences[0] - found.distances[0]) if found.n_violations else 0.0,
         max_ratio=found.max_ratio,
         violations=violations,
+        n_above=n_above,
+        differences=differences,
         sample=pd.DataFrame({"difference": sample.differences, "distance": weights.distances(*sample.rows)}),
         n_samples=n,
-        n_distinct=n_distinct,
+        n_distinct=sum(box.n_people for box in boxed),
         n_compared=found.n_compared,
         tolerance=tolerance,
         metric=metric,
@@ -125,20 +139,27 @@ class _Parcel(NamedTuple):
     outline: Outline
 
 
-def _search(
+def _box_all(
     sent: list[Sent], unit: float, bearings: Bearings, tolerance: float, n_worst: int, room: Path, work: Workforce
-) -> tuple[Found, int]:
+) -> list[_Parcel]:
     put = partial(_box, sent[0].n_columns, unit, bearings, tolerance, n_worst, room)
     boxed = list(work.map(put, slices_of(sent)))
     for part in sent:
         os.unlink(part.file)
+    return boxed
+
+
+def _search(boxed: list[_Parcel], bearings: Bearings, tolerance: float, n_worst: int, work: Workforce) -> Found:
     aim = Aim(tolerance, n_worst, *settle([box.guess for box in boxed], tolerance, n_worst))
-    files, outlines = [box.file for box in boxed], [box.outline for box in boxed]
-    tasks = tasks_among(files, outlines, bearings, tolerance)
+    return _look(boxed, bearings, aim, work)
+
+
+def _look(boxed: list[_Parcel], bearings: Bearings, aim: Aim, work: Workforce) -> Found:
+    tasks = tasks_among([box.file for box in boxed], [box.outline for box in boxed], bearings, aim.tolerance)
     parts: list[Found] = []
     for found in work.map(partial(search_shelves, bearings, aim, work.n_jobs), tasks):
-        parts = [merge([*parts, found], n_worst)]
-    return parts[0], sum(box.n_people for box in boxed)
+        parts = [merge([*parts, found], aim.n_worst)]
+    return parts[0]
 
 
 def _box(
@@ -165,12 +186,26 @@ def _box(
 # -- the result ------------------------------------------------------------------------------------------------------
 
 
+def _outputs_at(boxed: list[_Parcel], positions: IntArray, work: Workforce) -> FloatArray:
+    """Outputs of the people at these positions, first rows of distinct people: those that were compared."""
+    parts = list(work.map(partial(outputs_on_shelf, positions), [box.file for box in boxed]))
+    places, outputs = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    return np.asarray(outputs[np.argsort(places)])
+
+
 def _tabulate(
-    interview: Interview, people: StoredTable, found: Found, unit: float, scales: FloatArray, work: Workforce
-) -> pd.DataFrame:
+    interview: Interview,
+    people: StoredTable,
+    found: Found,
+    outputs: FloatArray,
+    unit: float,
+    labels: OutputLabels,
+    weights: ColumnWeights,
+    work: Workforce,
+) -> tuple[pd.DataFrame, list[list[Difference]]]:
     assert interview.known is not None
     positions, places = np.unique(found.pairs, return_inverse=True)
-    table = fetch(people, interview.names, positions, work)
-    points = interview.known.points(table)
-    out = tabulate(points, places.reshape(-1, 2), found, unit, scales)
-    return out.assign(row_a=found.pairs[:, 0], row_b=found.pairs[:, 1])
+    points = interview.known.points(fetch(people, interview.names, positions, work))
+    population = Population(points, outputs, unit, labels)
+    out, differences = tabulate(points, places.reshape(-1, 2), found, population, weights)
+    return out.assign(row_a=found.pairs[:, 0], row_b=found.pairs[:, 1]), differences

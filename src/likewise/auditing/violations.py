@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -12,16 +13,18 @@ import pandas as pd
 
 from likewise._checks import check_count
 from likewise._html import folded, grid, panel, words
-from likewise._rules import NOT_NEGATIVE
+from likewise._rules import NOT_NEGATIVE, in_a_line
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric, check_metric
+from likewise.metrics.distance import ColumnWeights
 from likewise.metrics.function import FunctionMetric
-from likewise.pairs.points import Groups, Points
+from likewise.pairs.points import Difference, Groups, Points, listed
 from likewise.pairs.population import Population
 from likewise.partitions.parquet import StoredTable
 
 if TYPE_CHECKING:
+    from likewise.guarantees.promise import Guarantee
     from likewise.pairs.search import Found
 
 _SAMPLE = 2000
@@ -46,9 +49,14 @@ class Audit:
         there is no violation (ratios up to 1 are not searched for).
     violations : DataFrame
         The worst pairs of distinct people, largest excess first: ``row_a`` and ``row_b`` (positions of their first
-        rows in X), ``difference``, ``distance``, ``excess``, ``ratio``, ``n_pairs`` (how many pairs of rows are
-        this pair) and ``differs`` (the features in which they differ, with both values, those that contribute most
-        to the distance first).
+        rows in X), ``score_a`` and ``score_b`` (their outputs; of several classes, the probabilities of the class in
+        which they differ most, which ``outcome`` names), ``difference``, ``distance``, ``excess``, ``ratio``,
+        ``n_pairs`` (how many pairs of rows are this pair) and ``differs`` (all columns in which they differ, with both
+        values: those of weight 0 first, then those that contribute most to the distance).
+    n_above : dict from float to int
+        For each of the `thresholds` that were asked for, how many pairs exceed the distance by more than that.
+    differences : list of lists of Difference
+        What ``violations["differs"]`` says, column by column.
     sample : DataFrame
         ``difference`` and ``distance`` of random pairs, for context.
     coverage : str
@@ -64,6 +72,8 @@ class Audit:
     max_excess: float
     max_ratio: float
     violations: pd.DataFrame
+    n_above: dict[float, int]
+    differences: list[list[Difference]]
     sample: pd.DataFrame
     n_samples: int
     n_distinct: int
@@ -79,18 +89,24 @@ class Audit:
         """What was found, in a line."""
         if not self.n_violations:
             return f"none of {self.n_pairs:,} pairs was found to exceed the metric"
-        return f"{self.n_violations:,} of {self.n_pairs:,} pairs exceed the metric, the worst by {self.max_excess:.3g}"
+        verb = "exceeds" if self.n_violations == 1 else "exceed"
+        return f"{self.n_violations:,} of {self.n_pairs:,} pairs {verb} the metric, the worst by {self.max_excess:.3g}"
+
+    def abridged(self, most: int = 6) -> pd.DataFrame:
+        """The worst pairs for a screen: of the columns with a weight that differ, at most `most`, and a count."""
+        return self.violations.assign(differs=[listed(each, most) for each in self.differences])
 
     def _repr_html_(self) -> str:
         rows = [
             (
                 f"{pair['row_a']} and {pair['row_b']}",
                 pair["differs"],
+                f"{pair['score_a']:.4g} and {pair['score_b']:.4g}",
                 *(f"{pair[size]:.3g}" for size in ("difference", "distance", "excess")),
             )
-            for pair in self.violations.head(_SHOWN).to_dict("records")
+            for pair in self.abridged().head(_SHOWN).to_dict("records")
         ]
-        head = ["rows", "they differ in", "outputs differ by", "distance", "excess"]
+        head = ["rows", "they differ in", "scores", "outputs differ by", "distance", "excess"]
         return panel(
             self.headline[0].upper() + self.headline[1:],
             grid(head, rows, left=2) if rows else "",
@@ -103,9 +119,11 @@ class Audit:
         """What was searched, what was found, and what was not searched."""
         distinct_pairs = max(1, self.n_distinct * (self.n_distinct - 1) // 2)
         if self.n_violations:
+            larger = {each: n for each, n in self.n_above.items() if each > self.tolerance}
+            more = "".join(f"; {n:,} by more than {each:.3g}" for each, n in larger.items())
             found = (
-                f"{self.n_violations:,} pairs exceed it, the worst by {self.max_excess:.3g} "
-                f"(largest ratio {self.max_ratio:.3g})."
+                f"{self.n_violations:,} {'pair exceeds' if self.n_violations == 1 else 'pairs exceed'} it{more}; the "
+                f"worst by {self.max_excess:.3g} (largest ratio {self.max_ratio:.3g})."
             )
         else:
             found = "No pair was found to exceed it."
@@ -128,6 +146,7 @@ def audit(
     predictions: Any = None,
     output_range: tuple[float, float] | None = None,
     tolerance: float | None = None,
+    thresholds: Sequence[float] = (),
     n_worst: int = 100,
     cluster: Any = None,
     scratch: Any = None,
@@ -153,13 +172,19 @@ def audit(
         A `FunctionMetric` is asked about every pair, so `X` may then hold at most 10,000 distinct people, in memory.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Outputs of any outside system, to be used in place of the model's answers: probabilities within [0, 1], or
-        numbers within `output_range`. For a path, the name of the column that holds them.
+        numbers within `output_range`. The columns of a DataFrame name the classes. For a path, the name of the column
+        that holds them.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``, as in the guarantee of
         `SmoothedRegressor`, whose own range is used if none is given.
     tolerance : float, optional
-        Excess that does not count. None takes 1e-9 of the range of the outputs, for rounding. Use
-        ``model.guarantee_.epsilon`` to leave room for the error of sampling in a smoothed model.
+        Excess that does not count, in the unit of the outputs: 0.01 is one percentage point of probability. None takes
+        1e-9 of the range of the outputs, for rounding. Use ``model.guarantee_.epsilon`` to leave room for the error of
+        sampling in a smoothed model. Probabilities and shares of a range never differ by more than 1, so 1 or more is
+        refused: it would find nothing.
+    thresholds : sequence of float, default=()
+        Larger excesses, in the same unit, above which pairs are counted as well, such as the epsilon of a guarantee or
+        what a gate tolerates: see ``Audit.n_above``.
     n_worst : int, default=100
         How many of the worst pairs to list.
     cluster : str or distributed.Client, optional
@@ -193,7 +218,7 @@ def audit(
     >>> from likewise import TableMetric
     >>> X = pd.DataFrame({"age": [30, 31], "race": ["x", "y"]})
     >>> audit(None, X, TableMetric({"age": 0.01}, {"race": 0}), predictions=[0.2, 0.6]).violations["differs"][0]
-    'age: 30 / 31, race: x / y'
+    'race: x / y, age: 30 / 31'
     """
     metric = check_metric(metric)
     n_worst = check_count("n_worst", n_worst)
@@ -206,7 +231,16 @@ def audit(
                 f"up to {_MOST_ASKED:,} rows with pandas.read_parquet, or use WeightedLp or TableMetric."
             )
         return audit_partitions(
-            model, StoredTable(Path(X)), metric, predictions, output_range, tolerance, n_worst, cluster, scratch
+            model,
+            StoredTable(Path(X)),
+            metric,
+            predictions,
+            output_range,
+            tolerance,
+            thresholds,
+            n_worst,
+            cluster,
+            scratch,
         )
     if cluster is not None or scratch is not None:
         raise InvalidInputError(
@@ -215,17 +249,25 @@ def audit(
         )
     points = Points.of(metric.people(X))
     population = Population.of(model, X, points, predictions, output_range)
-    tolerance = check_tolerance(tolerance, population.unit)
-    groups = points.groups(population.outputs)
-    found, scales = _search(metric, points, population, groups, tolerance, n_worst)
-    n, unit, (a, b) = len(points), population.unit, sampled_pairs(len(points))
+    unit, groups = population.unit, points.groups(population.outputs)
+    tolerance, above = check_limits(tolerance, thresholds, unit, shares=population.labels.are_shares)
+    if isinstance(metric, FunctionMetric):
+        weights = None
+        found, n_above = _search_every_pair(metric, points, population, groups, tolerance, above, n_worst)
+    else:
+        weights = metric.weights_of(points.people.coding)
+        found, n_above = _search_boxes(metric, points, population, groups, tolerance, above, n_worst)
+    n, (a, b) = len(points), sampled_pairs(len(points))
     distances = metric.between(points.people.take(a), points.people.take(b))
+    violations, differences = tabulate(points, groups.first[found.pairs], found, population, weights)
     return Audit(
         n_pairs=n * (n - 1) // 2,
         n_violations=found.n_violations,
         max_excess=unit * float(found.differences[0] - found.distances[0]) if found.n_violations else 0.0,
         max_ratio=found.max_ratio,
-        violations=tabulate(points, groups.first[found.pairs], found, unit, scales),
+        violations=violations,
+        n_above=n_above,
+        differences=differences,
         sample=pd.DataFrame({"difference": population.differences(a, b), "distance": distances}),
         n_samples=n,
         n_distinct=len(groups.first),
@@ -235,27 +277,45 @@ def audit(
     )
 
 
-def _search(
-    metric: Metric, points: Points, population: Population, groups: Groups, tolerance: float, n_worst: int
-) -> tuple[Found, FloatArray]:
-    """The pairs that exceed a metric, in units of the population, and what each column counts in its distances."""
-    from likewise.pairs.search import search, search_every_pair
+def _search_boxes(
+    metric: Metric,
+    points: Points,
+    population: Population,
+    groups: Groups,
+    tolerance: float,
+    above: Sequence[float],
+    n_worst: int,
+) -> tuple[Found, dict[float, int]]:
+    """The pairs that exceed a metric of columns, in units of the population, and how many exceed it by more."""
+    from likewise.pairs.search import aim_above, box_of, search_box, search_within
 
-    outputs, unit = population.outputs[groups.first], population.unit
-    if not isinstance(metric, FunctionMetric):
-        scales = points.scales(metric.weights_of(points.people.coding))
-        found = search(
-            points.X[groups.first],
-            outputs,
-            groups.count,
-            scales / unit,
-            metric.p,
-            tolerance / unit,
-            n_worst,
-            kinds=points.kinds,
-        )
-        return found, scales
-    n = len(groups.first)
+    unit, weights = population.unit, metric.weights_of(points.people.coding)
+    box = box_of(
+        points.X[groups.first],
+        population.outputs[groups.first],
+        groups.count,
+        points.scales(weights) / unit,
+        metric.p,
+        points.kinds,
+    )
+    found = search_box(box, tolerance / unit, n_worst)
+    aims = {each: aim_above(found, max(tolerance, each) / unit) for each in above}
+    return found, {each: 0 if aim is None else search_within(box, aim).n_violations for each, aim in aims.items()}
+
+
+def _search_every_pair(
+    metric: FunctionMetric,
+    points: Points,
+    population: Population,
+    groups: Groups,
+    tolerance: float,
+    above: Sequence[float],
+    n_worst: int,
+) -> tuple[Found, dict[float, int]]:
+    """The same for a distance that is a function: it is asked about every pair."""
+    from likewise.pairs.search import search_every_pair
+
+    unit, n = population.unit, len(groups.first)
     if n > _MOST_ASKED:
         raise InvalidInputError(
             f"X must hold at most {_MOST_ASKED:,} distinct people for {metric!r}; got {n:,}. A function of two people "
@@ -267,32 +327,39 @@ def _search(
     def distances_after(i: int) -> FloatArray:
         return metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None))) / unit
 
-    found = search_every_pair(distances_after, outputs, groups.count, tolerance / unit, n_worst)
-    return found, np.zeros(len(points.kinds))  # nothing is known of single columns
+    limits = [max(tolerance, each) / unit for each in above]
+    outputs = population.outputs[groups.first]
+    found, counts = search_every_pair(distances_after, outputs, groups.count, tolerance / unit, n_worst, limits)
+    return found, dict(zip(above, counts, strict=True))
 
 
-def tabulate(points: Points, pairs: IntArray, found: Found, unit: float, scales: FloatArray) -> pd.DataFrame:
-    """The worst pairs, given as positions among the points."""
+def tabulate(
+    points: Points, pairs: IntArray, found: Found, population: Population, weights: ColumnWeights | None
+) -> tuple[pd.DataFrame, list[list[Difference]]]:
+    """The worst pairs, given as positions among the points, and the columns in which they differ."""
     a, b = pairs.T
+    unit = population.unit
     differences, distances = unit * found.differences, unit * found.distances
-    contribution = scales * points.gaps(a, b)
-    orders = np.argsort(-contribution, axis=1, kind="stable")
+    scores = population.labels.pairs(unit * population.outputs[a], unit * population.outputs[b])
+    columns = [points.differences(j, k, weights) for j, k in zip(a, b, strict=True)]
     with np.errstate(divide="ignore", over="ignore"):
         ratios = differences / distances
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "row_a": a,
             "row_b": b,
+            "score_a": scores["score_a"],
+            "score_b": scores["score_b"],
+            "outcome": scores["outcome"],
             "difference": differences,
             "distance": distances,
             "excess": differences - distances,
             "ratio": ratios,
             "n_pairs": found.times,
-            "differs": pd.Series(
-                [points.differing(j, k, order) for j, k, order in zip(a, b, orders, strict=True)], dtype=object
-            ),
+            "differs": pd.Series([listed(each) for each in columns], dtype=object),
         }
     )
+    return table, columns
 
 
 def sampled_pairs(n_people: int) -> tuple[IntArray, IntArray]:
@@ -307,3 +374,27 @@ def check_tolerance(tolerance: Any, unit: float) -> float:
         return 1e-9 * unit
     NOT_NEGATIVE.check("tolerance", tolerance)
     return float(tolerance)
+
+
+def check_limits(tolerance: Any, thresholds: Any, unit: float, *, shares: bool) -> tuple[float, list[float]]:
+    """The excess that does not count, and larger ones above which pairs are counted as well.
+
+    Where outputs are `shares`, probabilities or of a range, no excess is above 1.
+    """
+    least = check_tolerance(tolerance, unit)
+    if shares and least >= 1:
+        raise InvalidInputError(
+            f"tolerance must be below 1, since these outputs never differ by more; got {least:g}. 0.01 is one "
+            "percentage point."
+        )
+    if not isinstance(thresholds, (Sequence, np.ndarray)) or isinstance(thresholds, str):
+        raise InvalidInputError(f"thresholds must be a list of non-negative numbers; got {in_a_line(thresholds)}.")
+    for threshold in thresholds:
+        NOT_NEGATIVE.check("thresholds", threshold)
+    return least, [float(threshold) for threshold in thresholds]
+
+
+def tolerance_under(guarantee: Guarantee | None) -> float:
+    """The `tolerance` with which to search a model that may exceed the distance by the epsilon of its guarantee."""
+    epsilon = 0.0 if guarantee is None else guarantee.epsilon
+    return float(np.clip(epsilon, 1e-9, 1 - 1e-9))

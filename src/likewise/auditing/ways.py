@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from sklearn.base import is_classifier, is_regressor
+from sklearn.frozen import FrozenEstimator
 
 from likewise._rules import in_a_line
 from likewise.auditing.assignment import Assignment
@@ -79,42 +80,56 @@ def _network(given: Assignment) -> Way:
 def _projection(given: Assignment) -> Way:
     from likewise.enforce.projection.projected_models import ProjectedClassifier, ProjectedRegressor
 
-    title = "projected boosting"
+    title = f"projected {_inner_title(given)}"
     if given.classes is not None and len(given.classes) > 2:
         return Way("projection", title, None, _SEVERAL)
-    estimator = _pick(given, ProjectedClassifier, ProjectedRegressor, _boosted(given), random_state=given.seed)
+    estimator = _pick(given, ProjectedClassifier, ProjectedRegressor, _inner(given), random_state=given.seed)
     return Way("projection", title, estimator, may_fail=True)
 
 
 def _smoothing(given: Assignment, *, copies: int = 0) -> Way:
     from likewise.enforce.smoothing.estimators import SmoothedClassifier, SmoothedRegressor
 
-    estimator = _pick(
-        given,
-        partial(SmoothedClassifier, vote="soft"),
-        SmoothedRegressor,
-        _boosted(given),
-        n_draws=given.n_draws,
-        augment=copies,
-        random_state=given.seed,
-    )
-    if copies:
-        return Way("augmented", "smoothed, noisy copies", estimator, is_slow=True, may_fail=True)
-    return Way("smoothing", "smoothed boosting", estimator, is_slow=True, may_fail=True)
+    if not copies:
+        name, title = "smoothing", f"smoothed {_inner_title(given)}"
+    else:
+        name, title, copies = "augmented", "smoothed, noisy copies", given.smoothing.get("augment", copies)
+        if not copies:
+            return Way(name, title, None, "no noisy copies were asked for")
+    options: dict[str, Any] = {"vote": "soft"} if given.task == "classes" else {}
+    options |= {"n_draws": given.n_draws, **given.smoothing, "augment": copies, "random_state": given.seed}
+    estimator = _pick(given, SmoothedClassifier, SmoothedRegressor, _inner(given), **options)
+    # What was asked of smoothing is done, or an error says why not.
+    return Way(name, title, estimator, is_slow=True, may_fail=not given.smoothing)
 
 
 def _linear(given: Assignment) -> Way:
     kind = "logistic" if given.task == "classes" else "linear"
     hidden = given.hidden
     kept = [name for name in given.table.columns if name not in hidden]
-    title = f"{kind} without {_listed(hidden)}" if hidden else kind
+    title = f"{kind} without {listed_columns(hidden)}" if hidden else kind
     if not kept:
         return Way("linear", kind, None, "no column is left that may matter")
     return Way("linear", title, table_model(given.table, kind, given.task, columns=kept))
 
 
 def _reference(given: Assignment) -> Way:
-    return Way(REFERENCE, "boosting", _boosted(given))
+    hidden = given.hidden
+    return Way(REFERENCE, f"boosting with {listed_columns(hidden)}" if hidden else "boosting", _boosted(given))
+
+
+def _inner(given: Assignment) -> Any:
+    """What is projected and smoothed."""
+    return _boosted(given) if given.inner is None else given.inner
+
+
+def _inner_title(given: Assignment) -> str:
+    if given.inner is None:
+        return "boosting"
+    model = given.inner
+    while isinstance(model, FrozenEstimator):
+        model = model.estimator
+    return type(model.steps[-1][1] if hasattr(model, "steps") else model).__name__
 
 
 def _boosted(given: Assignment) -> Any:
@@ -198,7 +213,8 @@ def _known(name: str) -> str:
     return name
 
 
-def _listed(names: list[Any]) -> str:
+def listed_columns(names: list[Any]) -> str:
+    """Names of columns for a sentence."""
     words = [str(name) if isinstance(name, str) else f"column {name}" for name in names]
     shown = words if len(words) <= 3 else [*words[:2], f"{len(words) - 2} other columns"]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

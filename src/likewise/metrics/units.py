@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 _SIGNS = ("$", "€", "£")
 _SHARES = ("ratio", "share", "fraction")
-_COUNTED = ("step", "year", "month", "week", "day", "hour", "point")
+_COUNTED = re.compile(r"^( percentage)?( (?:point|step|year|month|week|day|hour|minute|second))s?\b")
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,6 @@ class Unit:
     ('$42,500 per year', '80%', '2004')
     >>> Unit.of("ratio").difference("2.3"), Unit.of("% of income").difference("0.9"), Unit.of("years").difference("5")
     ('2.3 percentage points', '0.9 percentage points of income', '5 years')
-    >>> Unit.of("step").difference("0.333"), Unit.of("step").difference("1")
-    ('0.333 steps', '1 step')
     """
 
     factor: float
@@ -49,7 +48,7 @@ class Unit:
             return cls(100.0, "", "%", " percentage points")
         if unit.startswith("%"):
             return cls(1.0, "", f"%{_spaced(unit[1:])}", f" percentage points{_spaced(unit[1:])}")
-        return cls(1.0, "", _spaced(unit), _spaced(f"{unit}s" if unit in _COUNTED else unit))
+        return cls(1.0, "", _spaced(unit), _spaced(unit))
 
     def written(self, value: float) -> str:
         """A value of the column."""
@@ -60,10 +59,17 @@ class Unit:
 
     def difference(self, size: str) -> str:
         """A difference, as a number that is multiplied by the factor and written already."""
-        after = self.difference_suffix
-        if size == "1":
-            after = self.suffix if self.suffix.strip() in _COUNTED else after.replace("points", "point", 1)
-        return f"{self.prefix}{size}{after}"
+        return f"{self.prefix}{size}{self.after(one=size == '1')}"
+
+    def after(self, *, one: bool) -> str:
+        """What stands after a difference of one, or of another size: "1 step", and "0.333 steps".
+
+        Examples
+        --------
+        >>> Unit.of("step").difference("0.333"), Unit.of("years").difference("1"), Unit.of("$ per year").difference("9")
+        ('0.333 steps', '1 year', '$9 per year')
+        """
+        return _COUNTED.sub(rf"\1\2{'' if one else 's'}", self.difference_suffix)
 
 
 def number(value: float, digits: int = 6) -> str:

@@ -1,6 +1,6 @@
 """A tree of boxes over people, and what the boxes say about the pairs between them.
 
-The first `n_numbers` features are numbers, the others codes (`likewise.pairs.scans.points`).
+The first `n_numbers` features are numbers, the others codes (`likewise.pairs.points.Points`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,39 @@ Kinds = npt.NDArray[np.int8]
 
 NUMBER, GAPPY, CODE = 0, 1, 2
 """Kinds of columns: numbers; numbers of which some are missing (NaN); codes, which are equal or not."""
+
+
+class Difference(NamedTuple):
+    """A column in which two people differ, with both values as they are written."""
+
+    column: str
+    first: str
+    second: str
+    is_protected: bool  # of weight 0: it must not matter
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.first} / {self.second}"
+
+
+def listed(differences: Sequence[Difference], most: int | None = None) -> str:
+    """Columns in which two people differ, in a line.
+
+    Columns that must not matter are never cut; at most `most` of the others are shown, with a count of the rest.
+
+    Examples
+    --------
+    >>> listed([Difference("sex", "f", "m", True), Difference("age", "30", "41", False)])
+    'sex: f / m, age: 30 / 41'
+    >>> listed([Difference("sex", "f", "m", True), Difference("age", "30", "41", False)], most=0)
+    'sex: f / m, 1 more column'
+    """
+    others = [each for each in differences if not each.is_protected]
+    kept = others if most is None else others[:most]
+    shown = [str(each) for each in differences if each.is_protected or each in kept]
+    n_more = len(others) - len(kept)
+    if n_more:
+        shown.append(f"{n_more} more {'column' if n_more == 1 else 'columns'}")
+    return ", ".join(shown) or "nothing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,21 +117,23 @@ class Points:
         n = self.n_columns
         return str(self.people.coding.names[column if column < n else self.gappy[column - n]])
 
-    def differing(self, a: int, b: int, order: npt.ArrayLike, most: int = 6) -> str:
-        """List the columns in which two people differ, with both values, in the given order of columns."""
-        differs = self.gaps(np.array([a]), np.array([b]))[0] > 0
-        parts = list(
-            dict.fromkeys(
-                f"{self.name(i)}: {self._value(a, i)} / {self._value(b, i)}" for i in np.asarray(order) if differs[i]
-            )
-        )
-        if len(parts) > most:
-            parts = [*parts[:most], f"{len(parts) - most} more"]
-        return ", ".join(parts) or "nothing"
+    def differences(self, a: int, b: int, weights: ColumnWeights | None = None) -> list[Difference]:
+        """The columns in which two people differ: those of weight 0 first, then by their part of the distance.
+
+        Without weights, in the order of the columns.
+        """
+        gaps = self.gaps(np.array([a]), np.array([b]))[0]
+        column_of = np.append(np.arange(self.n_columns), self.gappy)
+        if weights is None:
+            parts, protected = np.zeros(len(gaps)), np.zeros(self.n_columns, dtype=bool)
+        else:
+            parts, protected = np.nan_to_num(self.scales(weights)) * gaps, ~weights.matters
+        order = np.lexsort((-parts, ~protected[column_of]))
+        columns = dict.fromkeys(int(column_of[i]) for i in order if gaps[i] > 0)
+        return [Difference(self.name(i), self._value(a, i), self._value(b, i), bool(protected[i])) for i in columns]
 
     def _value(self, person: int, column: int) -> str:
         """A value as it was written."""
-        column = column if column < self.n_columns else int(self.gappy[column - self.n_columns])
         table = self.people.table
         value: Any = table.iat[person, column] if isinstance(table, pd.DataFrame) else table[person, column]
         if pd.isna(value):

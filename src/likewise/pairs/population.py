@@ -18,6 +18,60 @@ from likewise.pairs.points import Points
 
 
 @dataclass(frozen=True, eq=False)
+class OutputLabels:
+    """What outputs are of, so that they can be shown as the model gave them.
+
+    Attributes
+    ----------
+    are_probabilities : bool
+    classes : list, optional
+        Names of the classes, where outputs are probabilities and the classes are named.
+    limits : tuple of float, optional
+        Lowest and highest number, of which outputs are shares.
+    """
+
+    are_probabilities: bool = True
+    classes: list[Any] | None = None
+    limits: tuple[float, float] | None = None
+
+    @property
+    def are_shares(self) -> bool:
+        """Whether no two outputs differ by more than 1."""
+        return self.are_probabilities or self.limits is not None
+
+    @classmethod
+    def of(
+        cls, model: Any, predictions: Any, output_range: tuple[float, float] | None, *, probable: bool
+    ) -> OutputLabels:
+        """Read it off what was asked, or given."""
+        if not probable:
+            own = getattr(getattr(model, "guarantee_", None), "output_range", None) if predictions is None else None
+            return cls(False, limits=own if output_range is None else output_range)
+        if predictions is None:
+            classes = getattr(model, "classes_", None)
+        else:
+            columns = getattr(predictions, "columns", ())
+            classes = list(columns) if len(columns) > 1 else None
+        return cls(True, None if classes is None else np.asarray(classes).tolist())
+
+    def pairs(self, a: FloatArray, b: FloatArray) -> pd.DataFrame:
+        """Scores of pairs of people from their outputs, shape (n_pairs, n_outputs) each.
+
+        Of several classes, the class whose probabilities differ most. ``outcome`` names the class that the
+        probabilities ``score_a`` and ``score_b`` are of; None if it has no name.
+        """
+        if a.shape[1] > 1:  # probability_outputs has divided by 2
+            largest = np.abs(a - b).argmax(axis=1)[:, None]
+            a, b = 2 * np.take_along_axis(a, largest, 1), 2 * np.take_along_axis(b, largest, 1)
+            outcomes = [k if self.classes is None else self.classes[k] for k in largest[:, 0].tolist()]
+        else:
+            outcomes = [None if self.classes is None else self.classes[-1]] * len(a)
+        low, high = self.limits or (0.0, 1.0)
+        scores = {f"score_{side}": low + (high - low) * each[:, 0] for side, each in (("a", a), ("b", b))}
+        return pd.DataFrame(scores | {"outcome": pd.Series(outcomes, dtype=object)})
+
+
+@dataclass(frozen=True, eq=False)
 class Population:
     """People, with a model's outputs in a form that is cheap to compare.
 
@@ -29,11 +83,14 @@ class Population:
         variation of class probabilities, or absolute difference of predictions. The sum is at most 1.
     unit : float
         A power of two, so that leaving it out and putting it back costs no digit. 1 for probabilities.
+    labels : OutputLabels
+        What the outputs are of.
     """
 
     points: Points
     outputs: FloatArray
     unit: float
+    labels: OutputLabels = OutputLabels()
 
     @classmethod
     def of(
@@ -46,11 +103,12 @@ class Population:
     ) -> Population:
         """Ask `model` about `X`, or take `predictions`; differences are in units of the width of `output_range`."""
         if predictions is None:
-            outputs, probable = asked(model, rows_for(model, points.people, X), output_range)
+            rows = rows_for(model, points.people, X)
+            outputs, probable = asked(model, rows, output_range, getattr(model, "classes_", None))
         else:
             outputs, probable = given(predictions, len(points), output_range)
         unit = 1.0 if probable else unit_for(float(np.ptp(outputs)))
-        return cls(points, outputs / unit, unit)
+        return cls(points, outputs / unit, unit, OutputLabels.of(model, predictions, output_range, probable=probable))
 
     def differences(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences of outputs between the people a and b."""

@@ -128,7 +128,7 @@ def worst_partners(
     X : ndarray of shape (n_features, n_people)
     outputs : ndarray of shape (n_outputs, n_people)
     kinds : ndarray of shape (n_features,), optional
-        As in `likewise.pairs.scans.points`; numbers if not given.
+        As in `likewise.pairs.points.Points`; numbers if not given.
 
     Returns
     -------

@@ -8,7 +8,7 @@ be among the worst. Importing this module imports numba; callers do so inside fu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,16 +73,11 @@ def search(
     n_worst : int
         How many pairs to return.
     kinds : ndarray of shape (n_features,), optional
-        As in `likewise.pairs.scans.points`; numbers if not given.
+        As in `likewise.pairs.points.Points`; numbers if not given.
     prune : bool
         False looks at every pair: what the search is tested and measured against.
     """
-    tree = arrange(X, outputs, own_bearings(X, outputs, scales, p, kinds))
-    box = Box(tree, count[tree.order])
-    guess = first_guess(box, tolerance, n_worst)
-    return merge(
-        [search_within(box, Aim(tolerance, n_worst, *settle([guess], tolerance, n_worst)), prune=prune)], n_worst
-    )
+    return search_box(box_of(X, outputs, count, scales, p, kinds), tolerance, n_worst, prune=prune)
 
 
 def search_every_pair(
@@ -91,7 +86,8 @@ def search_every_pair(
     count: IntArray,
     tolerance: float,
     n_worst: int,
-) -> Found:
+    thresholds: Sequence[float] = (),
+) -> tuple[Found, list[int]]:
     """The same for any distance, by looking at every pair: nothing is known that would decide some without looking.
 
     Parameters
@@ -100,19 +96,25 @@ def search_every_pair(
         ``distances_after(i)`` gives the distances from person i to all after them, ``i + 1, i + 2, ...``.
     outputs, count, tolerance, n_worst
         As for `search`.
+    thresholds : sequence of float
+        At least `tolerance` each: the pairs whose excess is above them are counted too.
     """
-    n = len(outputs)
+    n, counts = len(outputs), [0] * len(thresholds)
     found = Found(0, np.nan, 0, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
     for i in range(n - 1):
         differences, distances = np.abs(outputs[i + 1 :] - outputs[i]).sum(axis=1), distances_after(i)
         here = np.flatnonzero(differences - distances > tolerance)
         differences, distances, times = differences[here], distances[here], count[i] * count[i + 1 + here]
+        counts = [
+            n_above + int(times[differences - distances > threshold].sum())
+            for n_above, threshold in zip(counts, thresholds, strict=True)
+        ]
         with np.errstate(divide="ignore", over="ignore"):
             ratio = float((differences / distances).max(initial=0.0))
         pairs = np.column_stack([np.full(len(here), i), i + 1 + here]).astype(np.int64)
         part = Found(int(times.sum()), ratio, n - 1 - i, pairs, times, differences, distances)
         found = merge([found, part], n_worst)
-    return found
+    return found, counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +143,32 @@ class Aim:
     n_worst: int
     floor: float
     ratio: float
+
+
+def box_of(
+    X: FloatArray, outputs: FloatArray, count: IntArray, scales: FloatArray, p: float, kinds: Kinds | None = None
+) -> Box:
+    """Put people in a tree of boxes; arguments as in `search`."""
+    tree = arrange(X, outputs, own_bearings(X, outputs, scales, p, kinds))
+    return Box(tree, count[tree.order])
+
+
+def search_box(box: Box, tolerance: float, n_worst: int, *, prune: bool = True) -> Found:
+    """As `search`, of people who are in a tree already."""
+    guess = first_guess(box, tolerance, n_worst)
+    return merge(
+        [search_within(box, Aim(tolerance, n_worst, *settle([guess], tolerance, n_worst)), prune=prune)], n_worst
+    )
+
+
+def aim_above(found: Found, threshold: float) -> Aim | None:
+    """What to look for to count the pairs with an excess above a threshold, given the search that found some.
+
+    None if no pair is above it. Pairs up to the largest excess and ratio need only be counted.
+    """
+    if not found.n_violations or found.differences[0] - found.distances[0] <= threshold:
+        return None
+    return Aim(threshold, 1, float(found.differences[0] - found.distances[0]), found.max_ratio)
 
 
 def first_guess(box: Box, tolerance: float, n_worst: int) -> tuple[FloatArray, float]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise._typing import IntArray
+from likewise._typing import FloatArray, IntArray
 from likewise.pairs.arranged import Arranged, Bearings
 from likewise.pairs.crossing import Outline, crossing_pairs
 from likewise.pairs.search import Aim, Box, Found, merge, search_between, search_within
@@ -65,3 +65,10 @@ def search_shelves(bearings: Bearings, aim: Aim, n_jobs: int | None, task: Task)
         for other in task[1]
     ]
     return merge(found, aim.n_worst)
+
+
+def outputs_on_shelf(positions: IntArray, file: str) -> tuple[IntArray, FloatArray]:
+    """Which of some sorted positions are of people in a box, and their outputs, shape (n_found, n_outputs)."""
+    arrays = _arrays(file)
+    here = np.isin(arrays["order"], positions)
+    return np.searchsorted(positions, arrays["order"][here]), arrays["answers"][:, here].T

@@ -98,10 +98,10 @@ class PriceDisplay:
             color=BLUE,
         )
         if result.meets is not None and result.meets > scales[0]:
-            level = result.reference.row[name]
+            level = result.showings[result.meets].row[name]
             ax.plot(result.meets, level, "o", ms=12, mfc="none", mec=INK, mew=1.4, zorder=4)
             ax.annotate(
-                f"as good from x {result.meets:.2g} on",
+                f"as good at x {result.meets:g}",
                 (result.meets, level),
                 xytext=(10, 12),
                 textcoords="offset points",

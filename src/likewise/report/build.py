@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 
@@ -17,8 +16,7 @@ from likewise._typing import FloatArray
 from likewise.auditing.comparison import Comparison
 from likewise.auditing.pricing import Price
 from likewise.auditing.reach import measure_reach
-from likewise.auditing.violations import Audit, audit
-from likewise.auditing.ways import REFERENCE
+from likewise.auditing.violations import Audit, audit, tolerance_under
 from likewise.enforce.additive.panels import panels_of
 from likewise.enforce.additive.reading import Readable
 from likewise.enforce.base import Enforced
@@ -30,7 +28,7 @@ from likewise.metrics.coding import as_frame, without_sparse
 from likewise.metrics.people import People, spread
 from likewise.models.votes import hard_votes, soft_votes
 from likewise.report.closest import closest_pairs
-from likewise.report.costing import cost_of
+from likewise.report.costing import cost_of, fit_baseline
 from likewise.report.data import Cost, GroupScores, ReportData, check_takes_tables
 from likewise.report.groups import groups_of
 from likewise.report.words import KINDS
@@ -58,7 +56,9 @@ def build_report(
 
     Pairs are searched with the model as it is. How good it is, and what groups get, is measured on people held out, by
     models of its kind that are trained anew on folds of these people: so it does not matter whether the model has
-    learned from them. Large tables are sampled evenly; the report says how many people each part is about.
+    learned from them. Beside it stands one baseline, the best of the models without a promise on people held out; its
+    pairs are of people whom it has not learned from either. Large tables are sampled evenly; the report says how many
+    people each part is about.
 
     Columns of weight 0 may be absent. If the model wraps another one that was trained on them, it cannot be trained
     anew without them: then nothing is measured, and the report says so.
@@ -104,8 +104,11 @@ def build_report(
     costing: Any = {"comparison": comparison, "prices": prices, "cv": cv, "verbose": verbose}
     with said_once():  # the loosest of these promises may well be empty
         cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], **costing)
-    people = metric.people(table.iloc[spread(len(table), _searchable(guarantee.n_draws))])
-    plain, what = (None, "") if missed else _without_promise(model, table.iloc[learned], labels[learned], cost)
+    plain, unseen = None, np.arange(len(table))
+    if cost is not None:
+        plain = fit_baseline(cost.comparison, cost.plain, table.iloc[learned], labels[learned])
+        unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].trained])
+    people = metric.people(table.iloc[unseen[spread(len(unseen), _searchable(guarantee.n_draws))]])
     before = None if plain is None else _ask(plain, people, classes, guarantee.output_range)
     after = _ask(model, people, classes, guarantee.output_range)
     favourable = None if classes is None else classes[shown]
@@ -130,7 +133,8 @@ def build_report(
         reasons=_reasons(model, people),
         reach=measure_reach(metric, table) if len(table) > 1 else None,
         kind=_kind(model),
-        plain=what,
+        plain="" if cost is None else cost.comparison.showings[cost.plain].row["title"],
+        classes=() if classes is None else tuple(map(str, classes)),
         n_population=len(table),
         **words,
     )
@@ -162,16 +166,6 @@ def _searchable(n_draws: int) -> int:
     return int(np.clip(_EVALUATIONS // max(1, n_draws), 100, _SEARCHED))
 
 
-def _without_promise(model: Any, X: pd.DataFrame, y: npt.NDArray[Any], cost: Cost | None) -> tuple[Any, str]:
-    """A model that promises nothing, and what it is: the one inside, or else one that is trained on these people."""
-    inner = getattr(model, "estimator_", None)
-    if inner is not None:
-        return inner, "the model inside, as it was"
-    if cost is None:
-        return None, ""
-    return clone(cost.comparison.estimators[REFERENCE]).fit(X, y), "boosting, trained on the same people"
-
-
 def _ask(
     model: Any, people: People, classes: npt.NDArray[Any] | None, output_range: tuple[float, float] | None
 ) -> FloatArray:
@@ -194,7 +188,7 @@ def _audit(people: People, answers: FloatArray, guarantee: Guarantee) -> Audit |
         guarantee.metric,
         predictions=answers,
         output_range=guarantee.output_range,
-        tolerance=max(guarantee.epsilon, 1e-9),
+        tolerance=tolerance_under(guarantee),
         n_worst=_WORST,
     )
 

@@ -1,6 +1,8 @@
-"""Pairs of people who use most of the difference that they may have."""
+"""Pairs of people worth a look: those who use most of the difference that they may have, and the one shown first."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,9 +10,11 @@ import pandas as pd
 from likewise._typing import FloatArray
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import People, spread
+from likewise.report.data import ReportData
 
 _PEOPLE = 1200
 _BLOCK = 200
+_ROUNDING = 1e-9
 _LEAST = 0.002  # of a distance, and of a difference: below a fifth of a point there is nothing to look at
 
 
@@ -60,3 +64,31 @@ def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: 
             met |= {a, b}
             kept.append((int(chosen[int(a)]), int(chosen[int(b)]), gap, distance))
     return pd.DataFrame(kept, columns=["row_a", "row_b", "difference", "distance"])
+
+
+def first_pair(data: ReportData) -> dict[str, Any]:
+    """The two people with whom the page opens, as positions in its sample, and the rule by which they were chosen.
+
+    Of the pairs at a distance D < 1 that the model keeps within ``D + epsilon``, the one whose distance the baseline
+    exceeds most. If there is none, the pair with the smallest distance.
+    """
+    sample, shares = data.sample, data.shares
+    if len(sample) < 2:
+        return {"pair": [0, 0] if len(sample) else None, "rule": ""}
+    first, second = np.triu_indices(len(sample), 1)
+    a, b = sample[first], sample[second]
+    rows = data.people.rows
+    distances = data.metric.weights_of(data.people.coding).distances(rows[a], rows[b])
+    if {"before", "after"} <= shares.keys():
+        excess = data.differences("before", a, b) - distances
+        kept = data.differences("after", a, b) <= distances + data.epsilon + _ROUNDING
+        able = (distances < 1) & kept & (excess > _ROUNDING)
+        if able.any():
+            best = int(np.where(able, excess, -np.inf).argmax())
+            rule = (
+                f"Shown first are the two whose scores {data.plain} sets furthest apart beyond their distance, of "
+                "those whom this model keeps within it."
+            )
+            return {"pair": [int(first[best]), int(second[best])], "rule": rule}
+    best = int(distances.argmin())
+    return {"pair": [int(first[best]), int(second[best])], "rule": "Shown first are the two at the smallest distance."}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from sklearn.frozen import FrozenEstimator
 from likewise._progress import progress_bar
 from likewise.auditing.ceilings import ceiling
 from likewise.auditing.comparison import Comparison, compare
+from likewise.auditing.measures import YARDSTICKS
 from likewise.auditing.pricing import Price, price
-from likewise.auditing.ways import REFERENCE
 from likewise.errors import InvalidInputError
 from likewise.metrics.people import spread
 from likewise.report.data import Cost
@@ -64,8 +65,10 @@ def cost_of(
             f"comparison must be of these {len(y):,} people, with a {type(model).__name__} among the ways. Leave it "
             "out to have it made."
         )
-    plain = INNER if INNER in comparison.showings else REFERENCE
     is_given = isinstance(inner, FrozenEstimator)
+    plain = baseline_of(comparison, INNER if is_given else None)
+    # One baseline in the whole report.
+    prices = replace(prices, without_promise={plain: comparison.showings[plain]})
     if classes is None:
         return Cost(comparison, own, plain, is_given, prices)
     some = spread(len(X), _CEILING.get(len(classes), _CEILING_OF_SEVERAL))
@@ -75,6 +78,23 @@ def cost_of(
             ceilings[scale] = float(ceiling(X.iloc[some], y[some], metric.scaled(scale)))
             advance(1)
     return Cost(comparison, own, plain, is_given, prices, ceilings, len(some))
+
+
+def baseline_of(comparison: Comparison, but: str | None = None) -> str:
+    """The best model without a promise, by the proper score on people held out; not one that may know them."""
+    measure = YARDSTICKS[comparison.task][0].name
+    scores = {
+        name: float(showing.row[measure])
+        for name, showing in comparison.showings.items()
+        if name != but and name in comparison.estimators and not showing.row["promise"] and measure in showing.row
+    }
+    return min(scores, key=lambda name: scores[name])
+
+
+def fit_baseline(comparison: Comparison, name: str, X: pd.DataFrame, y: npt.NDArray[Any]) -> Any:
+    """Fit a model of a comparison to those of its people whom the first fold does not hold out."""
+    trained = comparison.folds[0].trained
+    return clone(comparison.estimators[name]).fit(X.iloc[trained], y[trained])
 
 
 def _is_boosting(model: Any) -> bool:

@@ -35,7 +35,7 @@ class Cost:
     comparison : Comparison
         Of this model and others, on the people of the report.
     own, plain : str
-        The ways of the comparison that are this model, and the one without a promise beside it.
+        The ways of the comparison that are this model, and the baseline, which makes no promise.
     is_given : bool
         Whether the model inside came ready-made: it may have learned from the people on whom it is measured.
     price : Price, optional
@@ -103,7 +103,7 @@ class GroupScores:
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """A whole report. "After" is the model that it is about, "before" one that promises nothing.
+    """A whole report. "After" is the model that it is about, "before" the baseline, which promises nothing.
 
     Attributes
     ----------
@@ -145,7 +145,9 @@ class ReportData:
     kind : str
         How the promise is kept, a key of `words.KINDS`; empty where that is not known.
     plain : str
-        What the model before is, as in "boosting".
+        What the model before is, the baseline, as in "logistic without race".
+    classes : tuple of str
+        Names of the classes, in the order of the columns of `before` and `after`.
     model_name, source, date : str
         The model's file, the table, and the date of the data, shown as given; a rendering never asks the clock.
     n_population : int, optional
@@ -174,6 +176,7 @@ class ReportData:
     reach: Reach | None = None
     kind: str = ""
     plain: str = "a model without a promise"
+    classes: tuple[str, ...] = ()
     model_name: str = ""
     source: str = ""
     date: str = ""

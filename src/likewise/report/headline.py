@@ -25,6 +25,7 @@ def costs(cost: Cost) -> dict[str, Any]:
             "name": _title(str(name), str(row["title"]), cost),
             "is_own": name == cost.own,
             "is_constant": name == CONSTANT,
+            "is_baseline": name == cost.plain,
             "promise": bool(row["promise"]),
             "figures": [words.measured(measure, float(row[measure.name])) for measure in measures],
             "error": words.measured(measures[0], float(row[f"{measures[0].name}_se"])),
@@ -40,7 +41,7 @@ def costs(cost: Cost) -> dict[str, Any]:
         "measures": measures,
         "own": own,
         "constant": next(row for row in rows if row["is_constant"]),
-        "free": _best_without_promise(rows),
+        "baseline": _baseline(rows),
         "verdict": _verdict(cost, rows, measures[0]),
         "measured_on": comparison.measured_on,
     }
@@ -56,16 +57,15 @@ def _title(name: str, title: str, cost: Cost) -> str:
     return "a constant" if name == CONSTANT else title
 
 
-def _best_without_promise(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    return next(row for row in rows if not row["promise"])
+def _baseline(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return next(row for row in rows if row["is_baseline"])
 
 
 def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Yardstick) -> str:
-    """What the promise cost, against the best of the models without one, and against a constant."""
+    """What the promise cost, against the baseline and against a constant."""
     showings, folds = cost.comparison.showings, cost.comparison.folds
-    own, free = (next(row for row in rows if row["is_own"]), _best_without_promise(rows))
-    names = {_title(name, str(showing.row["title"]), cost): name for name, showing in showings.items()}
-    gap, error = difference(showings[cost.own], showings[names[free["name"]]], folds)
+    own, free = next(row for row in rows if row["is_own"]), _baseline(rows)
+    gap, error = difference(showings[cost.own], showings[cost.plain], folds)
     beyond, noise = difference(showings[cost.own], showings[CONSTANT], folds)
     constant = next(row for row in rows if row["is_constant"])["figures"][0]
     if beyond >= -noise:
@@ -77,8 +77,8 @@ def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Yardstick) -> str:
     else:
         found = "The promise has a price"
     return (
-        f"{found}: the {measure.title}, of which less is better, is {own['figures'][0]}; that of the best model "
-        f"without a promise ({free['name']}) is {free['figures'][0]}, of a constant {constant}, on people held out."
+        f"{found}: the {measure.title}, of which less is better, is {own['figures'][0]}; that of the baseline "
+        f"({free['name']}) is {free['figures'][0]}, of a constant {constant}, on people held out."
     )
 
 

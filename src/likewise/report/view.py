@@ -12,11 +12,13 @@ import numpy as np
 from likewise._typing import FloatArray
 from likewise.metrics.units import Unit, number
 from likewise.report import pictures, words
+from likewise.report.closest import first_pair
 from likewise.report.data import ReportData
 from likewise.report.headline import costs, groups
 
 _TOP = 6  # columns whose weights are shown unfolded
 _SHAPES, _GROUPS = 6, 2  # and shapes, and columns of groups
+_APART = 4  # columns with a weight in which a pair differs
 
 
 def prepare(data: ReportData) -> dict[str, Any]:
@@ -45,10 +47,11 @@ def prepare(data: ReportData) -> dict[str, Any]:
             if column.is_number and column.weight
         ][:3],
         "pairs": _pair_pictures(data),
-        "worst": [] if data.audit_before is None else _cards(data, columns, data.audit_before.violations),
-        "over": [] if data.audit_after is None else _cards(data, columns, data.audit_after.violations),
+        "worst": [] if data.audit_before is None else _cards(data, columns, data.audit_before.violations, "before"),
+        "over": [] if data.audit_after is None else _cards(data, columns, data.audit_after.violations, "after"),
         "broken": _is_broken(data),
-        "closest": [] if data.closest is None else _cards(data, columns, data.closest),
+        "closest": [] if data.closest is None else _cards(data, columns, data.closest, "after"),
+        "first": first_pair(data),
         "cost": cost,
         "charts": [] if data.cost is None else pictures.price_charts(data.cost),
         "shapes": pictures.shapes(data.panels, getattr(data.metric, "units", {}), _SHAPES) if data.panels else None,
@@ -159,7 +162,8 @@ class ColumnView:
         return {name: getattr(self, name) for name in fields} | {
             "factor": unit.factor,
             "prefix": unit.prefix,
-            "suffix": unit.difference_suffix,
+            "suffix": unit.after(one=False),
+            "suffix_of_one": unit.after(one=True),
         }
 
 
@@ -214,26 +218,29 @@ def _pair_pictures(data: ReportData) -> dict[str, Any] | None:
     }
 
 
-def _cards(data: ReportData, columns: list[ColumnView], pairs: Any) -> list[dict[str, Any]]:
-    """Pairs of people, with what sets them apart: what counts most comes first."""
+def _cards(data: ReportData, columns: list[ColumnView], pairs: Any, name: str) -> list[dict[str, Any]]:
+    """Pairs of people, with their scores and what sets them apart.
+
+    Columns that must not matter come first, and all of them; then what counts most.
+    """
     weights = data.metric.weights_of(data.people.coding)
     cards = []
     for pair in pairs.to_dict("records"):
         both, difference = [pair["row_a"], pair["row_b"]], pair["difference"]
         allowed = min(1.0, pair["distance"] + data.epsilon)
         first, second = data.people.rows[both]
-        parts = np.abs(first - second) * weights.scales
-        apart = [
-            (column, column.written(a), column.written(b))
-            for _, column, a, b in sorted(
-                zip(-np.nan_to_num(parts, nan=1.0), columns, first, second, strict=True), key=lambda entry: entry[0]
-            )
-            if column.known(a) != column.known(b)
-        ]
+        parts = np.nan_to_num(np.abs(first - second) * weights.scales, nan=1.0)
+        order = np.lexsort((-parts, weights.matters))
+        apart = [(columns[i], first[i], second[i]) for i in order]
+        apart = [(column, a, b) for column, a, b in apart if column.known(a) != column.known(b)]
+        hidden = [entry for entry in apart if not entry[0].weight]
+        others = [entry for entry in apart if entry[0].weight]
         cards.append(
             {
                 "names": [data.name(position) for position in both],
-                "apart": apart,
+                "scores": _scores(data, name, both),
+                "apart": [(column, column.written(a), column.written(b)) for column, a, b in hidden + others[:_APART]],
+                "n_more": len(others[_APART:]),
                 "n_equal": len(columns) - len(apart),
                 "allowed": allowed,
                 "difference": difference,
@@ -244,6 +251,26 @@ def _cards(data: ReportData, columns: list[ColumnView], pairs: Any) -> list[dict
     return cards
 
 
+def _scores(data: ReportData, name: str, both: list[int]) -> str:
+    """The two scores in words; of several outcomes, of the one in which they differ most."""
+    if name not in data.shares:
+        return ""
+    shares = data.shares[name][both]
+    if shares.shape[1] == 1:
+        low, high = data.output_range or (0.0, 1.0)
+        a, b = (low + (high - low) * shares[:, 0]).tolist()
+        return f"Predictions: {number(a)} and {number(b)}." if data.output_range else f"Scores: {_both(a, b)}."
+    largest = int(np.abs(shares[0] - shares[1]).argmax())
+    what = data.classes[largest] if data.classes else f"outcome {largest}"
+    return (
+        f"Scores for \N{LEFT DOUBLE QUOTATION MARK}{what}\N{RIGHT DOUBLE QUOTATION MARK}: {_both(*shares[:, largest])}."
+    )
+
+
+def _both(a: float, b: float) -> str:
+    return f"{words.percent(a)} and {words.percent(b)}"
+
+
 def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:
     """Return what the page's script needs, and no more."""
     columns, shares = view["columns"], data.shares
@@ -252,6 +279,8 @@ def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:
         "p": "inf" if math.isinf(data.metric.p) else data.metric.p,
         "epsilon": data.epsilon,
         "promised": data.guarantee is not None,
+        "plain": data.plain[:1].upper() + data.plain[1:],
+        "first": view["first"]["pair"],
         "limit": 1 if view["pairs"] is None else view["pairs"]["limit"],
         "shown": 0 if n_outputs == 1 else data.shown % n_outputs,
         "range": data.output_range,

@@ -6,8 +6,10 @@ import numpy as np
 
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
-from likewise.pairs.points import CODE
+from likewise.pairs.points import CODE, listed
 from likewise.reveal.crowds import ROUNDING, SHORTFALL, Crowd, Cuts
+
+_MOST_COLUMNS = 6  # of a pair, in an error
 
 
 def check_possible(crowd: Crowd, cuts: Cuts, high: FloatArray, p: float) -> None:
@@ -30,9 +32,10 @@ def check_possible(crowd: Crowd, cuts: Cuts, high: FloatArray, p: float) -> None
 def _impossible(crowd: Crowd, pairs: IntArray, differences: FloatArray) -> str:
     shown = pairs[:3]
     points = crowd.points_at(np.unique(shown))
-    order, places = np.arange(len(points.kinds)), np.searchsorted(np.unique(shown), shown)
+    places = np.searchsorted(np.unique(shown), shown)
     lines = [
-        f"rows {a} and {b} (outputs differ by {crowd.unit * gap:.4g}; {points.differing(i, j, order)})"
+        f"rows {a} and {b} (outputs differ by {crowd.unit * gap:.4g}; "
+        f"{listed(points.differences(i, j), _MOST_COLUMNS)})"
         for (a, b), (i, j), gap in zip(shown, places, differences, strict=False)
     ]
     cure = "Raise these weights, or audit the model against the metric you have in mind."

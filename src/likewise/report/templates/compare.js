@@ -32,7 +32,7 @@ function verdict(result) {
   const details = [];
   const one = scored("a"), other = scored("b");
   if (one && other) {
-    for (const [name, when] of [["before", "Without a promise"], ["after", one.before === null ? "Their scores" : "With the promise"]]) {
+    for (const [name, when] of [["before", report.plain], ["after", one.before === null ? "Their scores" : "This model"]]) {
       if (one[name] === null) continue;
       const over = gapOf(one[name], other[name]) - Math.min(1, result.distance);
       let end = "within their distance";
@@ -112,18 +112,6 @@ function draw(result) {
   picture.toggleAttribute("hidden", !parts.length || Number.isNaN(total));
 }
 
-// Whom the page starts with: who has the lowest score, and who is most like them.
-function firstPair() {
-  const low = (person) => ((person.after || person.before || [0])[report.shown]);
-  const first = report.people.reduce((best, person, i) => (low(person) < low(report.people[best]) ? i : best), 0);
-  let second = first, nearest = Infinity;
-  report.people.forEach((person, i) => {
-    const distance = compare(weights, report.people[first].values, person.values).distance;
-    if (i !== first && distance < nearest) [second, nearest] = [i, distance];
-  });
-  return [first, second];
-}
-
 function update() {
   const result = compare(weights, read("a"), read("b"));
   const [first, detail] = verdict(result);
@@ -156,7 +144,7 @@ byId("compare-form").addEventListener("submit", (event) => event.preventDefault(
 onWeights.push(update);
 
 if (sides.a.person) {
-  const [first, second] = firstPair();
+  const [first, second] = report.first;
   sides.a.person.value = String(first);
   sides.b.person.value = String(second);
   fill("a");

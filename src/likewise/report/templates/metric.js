@@ -77,7 +77,8 @@ function worth(column, weight) {
   const scale = perUnit(column, weight);
   if (scale === 0) return "must not matter";
   if (!column.is_number) return "any difference = " + points(scale);
-  return "1 point = " + column.prefix + figure(0.01 / scale * column.factor) + column.suffix;
+  const amount = figure(0.01 / scale * column.factor);
+  return "1 point = " + column.prefix + amount + (amount === "1" ? column.suffix_of_one : column.suffix);
 }
 
 // The weights in use: those of the report until a slider moves.
