@@ -89,7 +89,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             if os.environ.get("LIKEWISE_DEBUG"):
                 raise
-            text = " ".join(str(error).split())
+            text = " ".join((getattr(error, "command_text", None) or str(error)).split())
             if isinstance(error, (LikewiseError, ValueError, OSError)):
                 click.echo(f"Error: {text}", err=True)
                 sys.exit(BAD_INPUT)

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from likewise._checks import check_numbers, check_output_range
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
+from likewise.metrics.coding import as_frame, labels_of
 from likewise.metrics.people import People
 from likewise.models.asking import is_plain_function
 from likewise.pairs.points import Points
@@ -65,8 +66,13 @@ def unit_for(spread: float) -> float:
 def rows_for(model: Any, people: People, X: Any = None) -> Any:
     """People as a model takes them; `X` is how they were given."""
     rows, known = people.table, getattr(model, "feature_names_in_", None)
-    if known is not None and isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
-        return X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
+    if known is None:
+        return rows
+    if isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
+        rows = X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
+    given = labels_of(rows) or ()
+    if given != tuple(known) and {*given} == {*known}:
+        return as_frame(rows)[list(known)]  # scikit-learn refuses another order
     return rows
 
 
