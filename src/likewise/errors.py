@@ -15,7 +15,6 @@ Each is also the built-in error in brackets, so code that catches that one goes 
 that was not fitted is scikit-learn's `NotFittedError`, and a `LikewiseError` too.
 """
 
-
 from typing import Self
 
 

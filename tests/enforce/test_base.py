@@ -165,7 +165,8 @@ def test_columns_are_matched_by_name(names):
     same = make(metric=WeightedLp([0.5, 0.1])).fit(people.to_numpy(), Y)
     np.testing.assert_array_equal(model.predict_proba(people), same.predict_proba(people.to_numpy()))
     np.testing.assert_array_equal(model.predict_proba(turned), model.predict_proba(people))
-    assert (model.predict_proba(turned.to_numpy()) != model.predict_proba(people)).any()  # the control: by position
+    swapped = turned.set_axis(names, axis=1)  # the control: other names are other columns
+    assert (model.predict_proba(swapped) != model.predict_proba(people)).any()
     with pytest.raises(ValueError, match="X must have the columns of the metric"):
         model.predict_proba(people.rename(columns={names[0]: "other"}))
 

@@ -105,10 +105,14 @@ def test_columns_of_frames_are_matched_by_name_and_those_of_arrays_by_position()
     frame = pd.DataFrame({"income": [1.0], "age": [2.0]})
     for order in (["age", "income"], ["income", "age"]):
         assert metric(frame[order], [[0, 0]]).tolist() == [22]
-        assert metric.weights_of(ArrayCoding(2, tuple(order))).weights.tolist() == [metric.weights[metric.feature_names.index(name)] for name in order]
+        assert metric.weights_of(ArrayCoding(2, tuple(order))).weights.tolist() == [
+            metric.weights[metric.feature_names.index(name)] for name in order
+        ]
     assert metric(frame.to_numpy(), [[0, 0]]).tolist() == [41]
     for other in (frame.rename(columns={"age": "years"}), frame[["age"]]):
-        with pytest.raises(ValueError, match=r"X must have the columns of the metric, \['age', 'income'\]; got|A must have the col"):
+        with pytest.raises(
+            ValueError, match=r"X must have the columns of the metric, \['age', 'income'\]; got|A must have the col"
+        ):
             metric(other, frame)
 
 

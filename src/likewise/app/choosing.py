@@ -32,6 +32,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
     @options.target
     @options.task
     @options.metric
+    @options.id_aside
     @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
     @click.option("--draws", type=click.IntRange(1), default=100, show_default=True, help="For smoothing.")
     @click.option("--out", type=options.FILE, help="Write the table as CSV.")
@@ -45,6 +46,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         target: str,
         task: Task | None,
         metric_file: Path,
+        id_column: str | None,
         folds: int,
         draws: int,
         out: Path | None,
@@ -58,7 +60,9 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
 
         if out is not None:
             check_free(out, table, metric_file, force=force)
-        data, metric = learnable_under(table, target, metric_file, dialect=dialect, task=task, note=say.note)
+        data, metric = learnable_under(
+            table, target, metric_file, dialect=dialect, task=task, note=say.note, id_column=id_column
+        )
         shared = {"cv": folds, "task": data.kind, "n_draws": draws, "verbose": not say.as_json}
         found, facts, then = function(data.X, data.y, metric, **asked, **shared)
         say(str(found), **facts)

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 @click.option("--zero", multiple=True, help="Column that must not matter; may be given several times.")
 @click.option("--scale", type=float, default=1.0, help="Multiply every weight: below 1 is stricter.")
 @click.option("--normalize", is_flag=True, help="Scale the weights so that half of the pairs are closer than 0.5.")
-@click.option("--drop", multiple=True, help="Column to leave out, such as a number of the file.")
+@click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
+@click.option("--categorical", multiple=True, help="Column of codes, whose numbers are no amounts; several times too.")
+@options.id_aside
 @click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
 @options.force
 @click.option("--seed", type=int, default=0, show_default=True)
@@ -44,6 +46,8 @@ def metric(
     scale: float,
     normalize: bool,
     drop: tuple[str, ...],
+    categorical: tuple[str, ...],
+    id_column: str | None,
     out: Path,
     force: bool,
     seed: int,
@@ -54,8 +58,9 @@ def metric(
     Exact for logistic models without missing numbers; otherwise the smallest that fits the people in the table. With
     --force, the units and comments of the file that is replaced are kept.
 
-    Example: likewise metric loans.csv --target approved --zero race --drop id --out metric.toml
+    Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
+    from likewise.app.column_notes import note_doubtful
     from likewise.app.commands import constant_columns, edit, people_and_outcomes, reveal, without_empty
     from likewise.app.files import check_free
     from likewise.app.metric_files import meanings, write_metric
@@ -65,8 +70,18 @@ def metric(
     check_free(out, table, force=force)
     if not 0 < scale < float("inf"):
         raise InvalidInputError(f"--scale must be a positive number; got {scale:g}.")
-    data = people_and_outcomes(table, target, drop, dialect=dialect, task=task, note=say.note)
+    data = people_and_outcomes(
+        table,
+        target,
+        drop,
+        dialect=dialect,
+        task=task,
+        categorical=categorical,
+        id_column=id_column,
+        note=say.note,
+    )
     X = without_empty(data.X, say.note)
+    note_doubtful(X, say.note)
     alike = constant_columns(X, say.note)
     with say.busy("Training and revealing"):
         revealed = reveal(X, data.y, kind, seed, regression=not data.classify)
@@ -109,6 +124,7 @@ def metric(
 @options.target
 @options.task
 @options.metric
+@options.id_aside
 @click.option(
     "--by",
     type=click.Choice(["auto", "additive", "network", "projection", "smoothing"]),
@@ -149,6 +165,7 @@ def enforce(
     target: str,
     task: Task | None,
     metric_file: Path,
+    id_column: str | None,
     by: str,
     inner: str,
     noise: str,
@@ -198,7 +215,16 @@ def enforce(
             f"likewise audit {table} --model {out}",
         )
         return
-    data, chosen = learnable_under(table, target, metric_file, dialect=dialect, task=task, note=say.note)
+    data, chosen = learnable_under(
+        table,
+        target,
+        metric_file,
+        dialect=dialect,
+        task=task,
+        note=say.note,
+        id_column=id_column,
+        natural=inner.endswith(".skops"),  # a model that was made elsewhere
+    )
     plain = inner_model(data, inner)
     if by == "auto":
         result = compare(data.X, data.y, chosen, task=data.kind, n_draws=draws or 100, verbose=not say.as_json)

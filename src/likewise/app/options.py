@@ -21,6 +21,8 @@ task = click.option(
     "--task", type=click.Choice(TASKS), help="What the target is, where it could be either: kinds or a number."
 )
 
+id_aside = click.option("--id", "id_column", help="Column that names people: it is left out, and names rows in errors.")
+
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786.")
 scratch = click.option(
     "--scratch",

@@ -215,7 +215,9 @@ class TableCoding(Coding):
             frame = frame[order]
         kinds: dict[Any, Any] = dict(zip(frame.columns, frame.dtypes.array, strict=True))
         boxed = [column for column in self.columns if kinds.get(column.name) == np.dtype(object)]
-        plain: dict[Any, Any] = {column.name: column.encode(frame[column.name]) for column in boxed if _is_amount(column)}
+        plain: dict[Any, Any] = {
+            column.name: column.encode(frame[column.name]) for column in boxed if _is_amount(column)
+        }
         plain |= {
             column.name: canonical_texts(frame[column.name])
             for column in boxed

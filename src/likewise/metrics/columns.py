@@ -125,7 +125,7 @@ class NumericColumn(Frozen):
         if pd.api.types.is_bool_dtype(kind):
             raise InvalidInputError(
                 f"Column {name!r} is boolean: list it under categorical, where its two values can differ."
-            )
+            ).in_commands(f"Column {name!r} is boolean: give it a weight under [categorical] in the metric file.")
         _refuse_complex(kind, name)
         if isinstance(kind, pd.CategoricalDtype):
             if not kind.ordered:
@@ -158,7 +158,7 @@ class NumericColumn(Frozen):
             return column.to_numpy(dtype=np.float64)
         _refuse_times(column, _INTO_A_NUMBER)
         try:
-            if not isinstance(kind, np.dtype) or kind.kind in "OSU":
+            if pd.api.types.is_object_dtype(kind) or pd.api.types.is_string_dtype(kind):
                 column = _with_read_text(column)
             parsed = pd.to_numeric(column)
             _refuse_complex(parsed.dtype, self.name)
@@ -289,7 +289,9 @@ def _with_read_text(column: pd.Series[Any]) -> pd.Series[Any]:
     wrong = [i for i, text in enumerate(texts) if text.strip() and not _NUMBER.fullmatch(text.strip())]
     if wrong:
         rows = np.flatnonzero(is_text)[where == wrong[0]]
-        raise ValueError(f"it has {texts[wrong[0]]!r} in row {rows[0]}" + f", and {len(rows) - 1:,} more" * (len(rows) > 1))
+        raise ValueError(
+            f"it has {texts[wrong[0]]!r} in row {rows[0]}" + f", and {len(rows) - 1:,} more" * (len(rows) > 1)
+        )
     read = column.astype(object)
     read[is_text] = np.array([float(text) if text.strip() else np.nan for text in texts])[where]
     return read

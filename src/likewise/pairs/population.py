@@ -132,7 +132,7 @@ def given(predictions: Any, n_samples: int, output_range: tuple[float, float] | 
             example = f"{answers[wrong][0]:g}" if wrong.any() else f"shape {answers.shape}"
             raise InvalidInputError(
                 f"predictions must be one number per row in output_range, {output_range}; got {example}."
-            )
+            ).in_commands(f"Scores must lie within --range {low:g} {high:g}; got {example}. Give a wider --range.")
         return _shares(answers, output_range), False
     _check_probabilities(answers, "predictions", "For predictions of another kind give output_range=(lowest, highest).")
     return probability_outputs(answers), True
@@ -148,7 +148,10 @@ def _shares(answers: FloatArray, output_range: tuple[float, float] | None) -> Fl
 def _check_probabilities(answers: FloatArray, what: str, cure: str) -> None:
     wrong = ~((answers >= 0) & (answers <= 1))
     if wrong.any():
-        raise InvalidInputError(f"{what} must be probabilities within [0, 1]; got {answers[wrong][0]:g}. {cure}")
+        got = f"{answers[wrong][0]:g}"
+        raise InvalidInputError(f"{what} must be probabilities within [0, 1]; got {got}. {cure}").in_commands(
+            f"Scores must be probabilities within 0 and 1; got {got}. For other scores give --range LOWEST HIGHEST."
+        )
     if answers.ndim == 2:
         sums = answers.sum(axis=1)
         off = np.flatnonzero(np.abs(sums - 1) > 1e-5)
