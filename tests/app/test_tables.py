@@ -40,3 +40,13 @@ def test_columns_are_read_as_text_where_that_is_asked_for_and_where_zeros_lead(t
     assert table["a"].tolist()[::2] == ["01", "10"]
     assert table["c"].tolist() == ["1", "2.0", "3"]
     assert table["b"].isna().tolist() == [False, True, False]
+
+
+def test_a_long_file_is_read_as_one_piece(tmp_path):
+    """pandas reads it in parts otherwise, and 30 is a number in the first and text in the last."""
+    rows = ["30"] * 400_000 + ["V9"]
+    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(f"{code},{code}" for code in rows) + "\n")
+    table = read_table(tmp_path / "t.csv", as_text=["a"])
+    for name in ("a", "b"):
+        assert table[name].map(type).eq(str).all()
+        assert table[name].unique().tolist() == ["30", "V9"]

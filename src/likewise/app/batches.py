@@ -17,7 +17,7 @@ from likewise.app.tables import Dialect, Note, header_of, kind_of, no_note, note
 from likewise.errors import FileError
 
 
-class Batch(NamedTuple):
+class ReadBatch(NamedTuple):
     """Some people: their columns as they are said to be, and columns to repeat as they are written."""
 
     people: pd.DataFrame
@@ -58,7 +58,7 @@ class Batches(Frozen):
             raise FileError(f"There is no file {self.source}.")
         kind_of(self.source)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[ReadBatch]:
         """Raises once all is read, and all rows are counted, if some hold no numbers where they must."""
         faults, noted = Faults(self.id_column), set[str]()
 
@@ -71,7 +71,7 @@ class Batches(Frozen):
         for table in self._read():
             people = as_kinds(table, self.kinds, self.dialect, faults, once)
             if not faults:
-                yield Batch(people, table[[name for name in self.beside if name in table.columns]])
+                yield ReadBatch(people, table[[name for name in self.beside if name in table.columns]])
         faults.stop(str(self.source), of_model=True)
 
     @cached_property

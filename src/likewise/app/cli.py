@@ -53,7 +53,7 @@ def demo(say: Say, out: Path) -> None:
 @options.target
 @click.option("--outcome", help="Value of the target whose probability is shown; the last one by default.")
 @click.option("--id", "id_column", help="Column that names people; by default the row, counted from 0.")
-@click.option("--date", help="Of the data, as it is to be shown; by default the date of the table's file.")
+@click.option("--date", help="Of the data, as it is to be shown; without it, when the file was last changed.")
 @click.option("--title", default="How alike people are treated", show_default=True)
 @click.option("--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="To hold people out.")
 @click.option("--out", type=options.FILE, default=Path("report.html"), show_default=True)
@@ -113,7 +113,8 @@ def report(
         title=title,
         model_name=model.name,
         source=named(table),
-        date=date_of(table) if date is None else date,
+        date=date or "",
+        changed=date_of(table) if date is None else "",
     )
     say(f"Wrote {out}", report_file=str(out))
     say.finish(f"open {out} in a browser")

@@ -119,7 +119,7 @@ def read_numbers(column: pd.Series[Any], dialect: Dialect) -> Numbers:
     if objects != "string":  # such as dates or decimals
         column, dialect = canonical_texts(column), Dialect()
     where, values = pd.factorize(column)
-    read = [_Read.of(value, dialect) for value in values.tolist()]
+    read = [_ParsedValue.of(value, dialect) for value in values.tolist()]
     numbers = np.array([*(each.number for each in read), np.nan])[where]
     wrong = np.array([*(np.isnan(each.number) and not each.blank for each in read), False])[where]
     dates = np.array([*(each.is_date for each in read), False])[where]
@@ -128,14 +128,14 @@ def read_numbers(column: pd.Series[Any], dialect: Dialect) -> Numbers:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ParsedValue:
     number: float
     is_date: bool = False
     is_grouped: bool = False
     blank: bool = False
 
     @classmethod
-    def of(cls, value: str, dialect: Dialect) -> _Read:
+    def of(cls, value: str, dialect: Dialect) -> _ParsedValue:
         text = value.strip()
         if re.fullmatch(dialect.plain_number, text):
             return cls(float(text.replace(dialect.decimal, ".")))
@@ -181,8 +181,8 @@ class Faults:
     def __init__(self, ids: pd.Series[Any] | str | None = None) -> None:
         self._ids = ids
         self.n_rows = 0
-        self._wrong: dict[str, _Found] = {}
-        self._absent: dict[str, _Found] = {}
+        self._wrong: dict[str, _FaultyRows] = {}
+        self._absent: dict[str, _FaultyRows] = {}
 
     def __bool__(self) -> bool:
         return bool(self._wrong or self._absent)
@@ -223,17 +223,17 @@ class Faults:
                 f"{_others(self._absent)}. Fill them in, or leave these rows out. {cure}"
             )
 
-    def _count(self, faults: dict[str, _Found], table: pd.DataFrame, name: str, which: BoolArray, n: int) -> None:
+    def _count(self, faults: dict[str, _FaultyRows], table: pd.DataFrame, name: str, which: BoolArray, n: int) -> None:
         places = np.flatnonzero(which)
         if not len(places):
             return
-        found = faults.setdefault(name, _Found(table[name].iloc[int(places[0])]))
+        found = faults.setdefault(name, _FaultyRows(table[name].iloc[int(places[0])]))
         found.count += len(places)
         for i in places[: _SHOWN_ROWS - len(found.rows)]:
             ids = table[self._ids] if isinstance(self._ids, str) else self._ids
             found.rows.append(str(n + int(i) + 1 if ids is None else ids.iloc[int(i)]))
 
-    def _rows(self, found: _Found) -> str:
+    def _rows(self, found: _FaultyRows) -> str:
         name = self._ids.name if isinstance(self._ids, pd.Series) else self._ids
         what = name or ("row" if found.count == 1 else "rows")
         more = f" and {found.count - len(found.rows):,} more" if found.count > len(found.rows) else ""
@@ -241,7 +241,7 @@ class Faults:
 
 
 @dataclass
-class _Found:
+class _FaultyRows:
     example: Any
     count: int = 0
     rows: list[str] = field(default_factory=list)

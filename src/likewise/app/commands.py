@@ -116,6 +116,10 @@ def people_and_outcomes(
     outcomes = infer_kinds(given[[target]], dialect, note)[0][target]
     if classes is not None:
         outcomes = _as_classes(outcomes, classes)
+    elif outcomes.nunique() < 2 and not name_rows:
+        raise FileError(
+            f"{where}: the target {target!r} is {str(outcomes.iloc[0])!r} for everyone, so there is nothing to learn."
+        )
     task = task_of(outcomes, where, task)
     y = outcomes.to_numpy()
     if task == "classification":

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._writing import atomic_write
-from likewise.app.batches import Batch, Batches
+from likewise.app.batches import Batches, ReadBatch
 from likewise.app.column_kinds import Kinds, as_naturally_typed
 from likewise.app.column_notes import Unseen
 from likewise.app.files import model_from_bytes
@@ -152,7 +152,7 @@ def score_file(
     with _working_in(parts, _plan(order, source, keep, batch_rows, dialect)):
         done = 0
 
-        def pending(people: Batches, advance: Callable[[int], None]) -> Iterator[tuple[Path, Batch]]:
+        def pending(people: Batches, advance: Callable[[int], None]) -> Iterator[tuple[Path, ReadBatch]]:
             nonlocal done
             for i, batch in enumerate(people):
                 unseen.look(batch.people)
@@ -163,7 +163,7 @@ def score_file(
                 elif len(batch.people):
                     yield part, batch
 
-        def store(part: Path, batch: Batch, scores: pd.DataFrame) -> None:
+        def store(part: Path, batch: ReadBatch, scores: pd.DataFrame) -> None:
             with atomic_write(part) as temporary:
                 beside = batch.beside[list(keep)].reset_index(drop=True)
                 pd.concat([beside, scores], axis=1).to_parquet(temporary, index=False)
@@ -206,8 +206,8 @@ def _check_columns(people: Batches, model: Any, keep: tuple[str, ...]) -> None:
 
 
 def _compute(
-    order: Order, work: Iterator[tuple[Path, Batch]], jobs: int, cluster: str | None
-) -> Iterator[tuple[Path, Batch, pd.DataFrame]]:
+    order: Order, work: Iterator[tuple[Path, ReadBatch]], jobs: int, cluster: str | None
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     if cluster is not None:
         yield from _on_cluster(order, work, cluster)
     elif jobs == 1:
@@ -224,8 +224,8 @@ def _compute(
 
 
 def _on_cluster(
-    order: Order, work: Iterator[tuple[Path, Batch]], address: str
-) -> Iterator[tuple[Path, Batch, pd.DataFrame]]:
+    order: Order, work: Iterator[tuple[Path, ReadBatch]], address: str
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     with connected(address) as client:
         import distributed
 
@@ -245,12 +245,12 @@ def _score(order: Order, batch: pd.DataFrame) -> pd.DataFrame:
 
 def _in_flight(
     submit: Callable[[pd.DataFrame], Any],
-    work: Iterator[tuple[Path, Batch]],
+    work: Iterator[tuple[Path, ReadBatch]],
     most: int,
     wait_for: Callable[..., Any],
-) -> Iterator[tuple[Path, Batch, pd.DataFrame]]:
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     """Keep at most `most` batches in flight, and yield them as they are done."""
-    running: dict[Any, tuple[Path, Batch]] = {}
+    running: dict[Any, tuple[Path, ReadBatch]] = {}
     for part, batch in work:
         running[submit(batch.people)] = (part, batch)
         if len(running) >= most:
@@ -260,8 +260,8 @@ def _in_flight(
 
 
 def _finished(
-    running: dict[Future[Any], tuple[Path, Batch]], wait_for: Callable[..., Any]
-) -> Iterator[tuple[Path, Batch, pd.DataFrame]]:
+    running: dict[Future[Any], tuple[Path, ReadBatch]], wait_for: Callable[..., Any]
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     for future in list(wait_for(list(running), return_when=FIRST_COMPLETED).done):
         part, batch = running.pop(future)
         yield part, batch, future.result()

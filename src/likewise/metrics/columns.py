@@ -16,7 +16,7 @@ import pandas as pd
 from likewise._checks import check_size
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
-from likewise.errors import InvalidInputError
+from likewise.errors import InvalidInputError, LikewiseError
 
 UNSEEN = -1.0
 """Code of a category that was not there when the coding was learned."""
@@ -163,13 +163,10 @@ class NumericColumn(Frozen):
             parsed = pd.to_numeric(column)
             _refuse_complex(parsed.dtype, self.name)
             return np.asarray(parsed.to_numpy(dtype=np.float64, na_value=np.nan))
+        except LikewiseError:
+            raise
         except (TypeError, ValueError) as error:
-            if isinstance(error, InvalidInputError):
-                raise
-            problem = f"Column {self.name!r} must hold numbers ({error})."
-            raise InvalidInputError(f"{problem} List it under categorical, or clean it first.").in_commands(
-                f"{problem} Correct the table, or give the column a weight under [categorical] in the metric file."
-            ) from None
+            raise _no_numbers(self.name, str(error)) from None
 
     def decode(self, numbers: FloatArray) -> Any:
         """Numbers as the model expects them; for ordered categories the nearest one."""
@@ -289,12 +286,18 @@ def _with_read_text(column: pd.Series[Any]) -> pd.Series[Any]:
     wrong = [i for i, text in enumerate(texts) if text.strip() and not _NUMBER.fullmatch(text.strip())]
     if wrong:
         rows = np.flatnonzero(is_text)[where == wrong[0]]
-        raise ValueError(
-            f"it has {texts[wrong[0]]!r} in row {rows[0]}" + f", and {len(rows) - 1:,} more" * (len(rows) > 1)
-        )
+        more = f", and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        raise _no_numbers(column.name, f"it has {texts[wrong[0]]!r} in row {rows[0]}{more}")
     read = column.astype(object)
     read[is_text] = np.array([float(text) if text.strip() else np.nan for text in texts])[where]
     return read
+
+
+def _no_numbers(name: Hashable, why: str) -> InvalidInputError:
+    problem = f"Column {name!r} must hold numbers ({why})."
+    return InvalidInputError(f"{problem} List it under categorical, or clean it first.").in_commands(
+        f"{problem} Correct the table, or give the column a weight under [categorical] in the metric file."
+    )
 
 
 def _refuse_complex(kind: Any, name: Hashable) -> None:

@@ -80,7 +80,7 @@ def build_report(
     verbose : bool, default=False
         Show progress.
     words : str
-        ``title``, ``model_name``, ``source`` and ``date`` of `ReportData`.
+        ``title``, ``model_name``, ``source``, ``date`` and ``changed`` of `ReportData`.
     """
     guarantee, metric = model.guarantee_, model.guarantee_.metric
     check_takes_tables(metric)

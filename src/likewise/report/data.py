@@ -146,8 +146,9 @@ class ReportData:
         How the promise is kept, a key of `words.KINDS`; empty where that is not known.
     plain : str
         What the model before is, as in "boosting".
-    model_name, source, date : str
-        The model's file, the table, and the date of the data, shown as given; a rendering never asks the clock.
+    model_name, source, date, changed : str
+        The model's file, the table, the date of the data, and where that is not known the date at which the file was
+        last changed, shown as given; a rendering never asks the clock.
     n_population : int, optional
         How many people `people` were drawn from.
     """
@@ -177,6 +178,7 @@ class ReportData:
     model_name: str = ""
     source: str = ""
     date: str = ""
+    changed: str = ""
     n_population: int | None = None
 
     def __post_init__(self) -> None:
