@@ -15,9 +15,24 @@ Each is also the built-in error in brackets, so code that catches that one goes 
 that was not fitted is scikit-learn's `NotFittedError`, and a `LikewiseError` too.
 """
 
+from typing import Self
+
 
 class LikewiseError(Exception):
-    """Whatever likewise raises on purpose: catch this to catch all of it."""
+    """Whatever likewise raises on purpose: catch this to catch all of it.
+
+    Attributes
+    ----------
+    command_text : str or None
+        The same for people at the command line, where the cure is an option or a file rather than Python.
+    """
+
+    command_text: str | None = None
+
+    def in_commands(self, text: str) -> Self:
+        """This error, with what the command line says in its place."""
+        self.command_text = text
+        return self
 
 
 class InvalidInputError(LikewiseError, ValueError):

@@ -83,7 +83,7 @@ def test_several_classes_agree_with_two_where_the_third_never_occurs_nearby():
         ([[0.0], [1.0]], [0, 1, 1], r"one label per row of X \(2\)"),
         ([[0.0, 1.0], [1.0, 1.0]], [0, 1], "X must have 1 columns, one per weight"),
         ([[0.0], [1.0]], [0.5, 1.7], "continuous"),
-        (pd.DataFrame({"b": [0.0, 1.0]}), [0, 1], "columns of the metric in its order"),
+        (pd.DataFrame({"b": [0.0, 1.0]}), [0, 1], "must have the columns of the metric, "),
     ],
 )
 def test_bad_input_gives_one_clear_error(X, y, message):

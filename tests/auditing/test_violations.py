@@ -232,13 +232,19 @@ def test_an_estimated_metric_has_no_violation_at_the_default_tolerance():
         assert audit(model, X, metric).n_violations == 0
 
 
-def test_names_of_features_are_checked_by_scikit_learn_and_by_us():
+def test_columns_are_matched_by_name():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = LogisticRegression().fit(frame, Y > 0)
-    metric = WeightedLp(minimal_metric(model).numeric)
-    assert audit(model, X, metric).n_violations == 0  # an array, for a model that knows names
-    with pytest.raises(ValueError, match=r"in its order, \['a', 'b', 'c'\]; got \['c', 'b', 'a'\]"):
-        audit(lambda rows: rows[:, 0], frame[["c", "b", "a"]], metric)
+    assert audit(model, X, WeightedLp(minimal_metric(model).numeric)).n_violations == 0  # an array, for named columns
+    turned, metric = frame[["c", "b", "a"]], WeightedLp({"a": 0.1, "b": 0.2, "c": 0})
+    expected = audit(model, frame, metric)
+    assert expected.n_violations > 0
+    table = TableMetric(dict(zip("abc", metric.weights, strict=True)))
+    for under, asked in ((metric, model), (table, model), (metric, lambda rows: model.predict_proba(frame))):
+        found = audit(asked, turned, under)
+        assert (found.n_violations, found.max_excess) == (expected.n_violations, expected.max_excess)
+    with pytest.raises(ValueError, match=r"X must have the columns of the metric, \['a', 'b', 'c'\]; got \['a', 'b'\]"):
+        audit(model, frame[["a", "b"]], metric)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from importlib import import_module
 from pkgutil import walk_packages
 
@@ -173,13 +174,31 @@ def test_integer_column_names_work():
     ).shape == (120,)
 
 
-def test_integer_names_are_compared_like_others():
-    people = pd.DataFrame(X[:, :2], columns=[0, 1])
-    with pytest.raises(ValueError, match=r"in its order, \[1, 0\]; got \[0, 1\]"):
-        SmoothedClassifier(DecisionTreeClassifier(), metric=WeightedLp({1: 5.0, 0: 0.01})).fit(people, Y)
-    model = SmoothedClassifier(DecisionTreeClassifier(), metric=WeightedLp({0: 0.5, 1: 0.1})).fit(people, Y)
-    with pytest.raises(ValueError, match=r"in its order, \[0, 1\]; got \[1, 0\]"):
-        model.predict_proba(people[[1, 0]])
+@pytest.mark.parametrize("names", [[0, 1], ["b", "a"]])
+def test_columns_are_matched_by_name(names):
+    people = pd.DataFrame(X[:, :2], columns=names)
+    turned = people[names[::-1]]
+    weights = {names[1]: 0.1, names[0]: 0.5}  # in the other order
+    make = partial(SmoothedClassifier, DecisionTreeClassifier(random_state=0), n_draws=50, random_state=0)
+    model = make(metric=WeightedLp(weights)).fit(people, Y)
+    same = make(metric=WeightedLp([0.5, 0.1])).fit(people.to_numpy(), Y)
+    np.testing.assert_array_equal(model.predict_proba(people), same.predict_proba(people.to_numpy()))
+    np.testing.assert_array_equal(model.predict_proba(turned), model.predict_proba(people))
+    swapped = turned.set_axis(names, axis=1)  # the control: other names are other columns
+    assert (model.predict_proba(swapped) != model.predict_proba(people)).any()
+    with pytest.raises(ValueError, match="X must have the columns of the metric"):
+        model.predict_proba(people.rename(columns={names[0]: "other"}))
+
+
+@pytest.mark.parametrize("metric", [WeightedLp({"a": 0.5, "b": 0.1}), TableMetric({"a": 0.5, "b": 0.1})])
+def test_a_frozen_model_is_asked_by_name_whatever_the_order_in_fit(metric):
+    people = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    frozen = FrozenEstimator(DecisionTreeClassifier(random_state=0).fit(people, Y))
+    scores = [
+        SmoothedClassifier(frozen, metric=metric, n_draws=50, random_state=0).fit(given, Y).predict_proba(people)
+        for given in (people, people[["b", "a"]])
+    ]
+    np.testing.assert_array_equal(*scores)
 
 
 @pytest.mark.parametrize("p", [1, 2])

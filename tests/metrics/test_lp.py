@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from likewise import InvalidInputError, WeightedLp
+from likewise.metrics.coding import ArrayCoding
 
 EXPONENTS = [1, 1.5, 2, 3, np.inf]
 
@@ -99,12 +100,20 @@ def test_repr_is_short_for_many_features():
     assert shown == "WeightedLp([1, 1, 1, 1, 1, 1, 1, 1, ... 169 more ..., 1], p=inf)"
 
 
-def test_frames_must_have_the_columns_of_the_metric():
-    metric = WeightedLp({"age": 1, "income": 2})
+def test_columns_of_frames_are_matched_by_name_and_those_of_arrays_by_position():
+    metric = WeightedLp({"age": 1, "income": 20})
     frame = pd.DataFrame({"income": [1.0], "age": [2.0]})
-    with pytest.raises(ValueError, match=r"\['age', 'income'\].*got \['income', 'age'\]"):
-        metric(frame, frame)
-    assert metric(frame[["age", "income"]], [[0, 0]]).tolist() == [4]
+    for order in (["age", "income"], ["income", "age"]):
+        assert metric(frame[order], [[0, 0]]).tolist() == [22]
+        assert metric.weights_of(ArrayCoding(2, tuple(order))).weights.tolist() == [
+            metric.weights[metric.feature_names.index(name)] for name in order
+        ]
+    assert metric(frame.to_numpy(), [[0, 0]]).tolist() == [41]
+    for other in (frame.rename(columns={"age": "years"}), frame[["age"]]):
+        with pytest.raises(
+            ValueError, match=r"X must have the columns of the metric, \['age', 'income'\]; got|A must have the col"
+        ):
+            metric(other, frame)
 
 
 def test_equal_metrics_are_equal_and_nothing_can_be_changed():

@@ -265,8 +265,13 @@ def test_the_columns_of_later_tables_are_checked():
         ValueError, match=r"X has the column 'extra', of which the metric says nothing. Give it a weight"
     ):
         CODING.encode(PEOPLE.assign(extra=1))
-    with pytest.raises(ValueError, match="in the order of fit"):
-        CODING.encode(PEOPLE[PEOPLE.columns[::-1]])
+
+
+def test_columns_are_matched_by_name():
+    turned = PEOPLE[PEOPLE.columns[::-1]]
+    np.testing.assert_array_equal(CODING.encode(turned), CODING.encode(PEOPLE))
+    pd.testing.assert_frame_equal(CODING.as_table(turned), PEOPLE)
+    np.testing.assert_array_equal(metric()(turned, PEOPLE), np.zeros(len(PEOPLE)))
 
 
 def test_equal_weights_are_equal_whatever_the_order_of_keys_and_the_words_for_units():

@@ -6,20 +6,29 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
 from likewise._frozen import Frozen
-from likewise.app.tables import Dialect, Note, kind_of, no_note, note_repeated, reading, tidy
+from likewise.app.column_kinds import Faults, Kinds, as_kinds
+from likewise.app.tables import Dialect, Note, header_of, kind_of, no_note, note_repeated, reading
 from likewise.errors import FileError
+
+
+class ReadBatch(NamedTuple):
+    """Some people: their columns as they are said to be, and columns to repeat as they are written."""
+
+    people: pd.DataFrame
+    beside: pd.DataFrame
 
 
 @dataclass(frozen=True, eq=False)
 class Batches(Frozen):
     """The people in a CSV or Parquet file, `rows` at a time.
+
+    What a column is, `kinds` say: no batch depends on what else is in the file.
 
     Attributes
     ----------
@@ -27,8 +36,11 @@ class Batches(Frozen):
     rows : int
         Memory does not depend on the size of the file.
     dialect : Dialect
-    numeric : collection of str
-        Columns that must be numbers, however they are written.
+    kinds : Kinds
+    beside : collection of str
+        Columns that are also given as they are written.
+    id_column : str or None
+        Names people in errors.
     note : callable
         Takes a line on what is not plain.
     """
@@ -36,7 +48,9 @@ class Batches(Frozen):
     source: Path
     rows: int
     dialect: Dialect = field(default_factory=Dialect)
-    numeric: Collection[str] = ()
+    kinds: Kinds = field(default_factory=Kinds)
+    beside: Collection[str] = ()
+    id_column: str | None = None
     note: Note = no_note
 
     def __post_init__(self) -> None:
@@ -44,50 +58,52 @@ class Batches(Frozen):
             raise FileError(f"There is no file {self.source}.")
         kind_of(self.source)
 
-    def __iter__(self) -> Iterator[pd.DataFrame]:
-        for batch in self._read():
-            yield tidy(batch, self.dialect, self.note, only=self.numeric)
+    def __iter__(self) -> Iterator[ReadBatch]:
+        """Raises once all is read, and all rows are counted, if some hold no numbers where they must."""
+        faults, noted = Faults(self.id_column), set[str]()
 
-    @property
+        def once(line: str) -> None:
+            column = line.split("'")[1]
+            if column not in noted:
+                noted.add(column)
+                self.note(line)
+
+        for table in self._read():
+            people = as_kinds(table, self.kinds, self.dialect, faults, once)
+            if not faults:
+                yield ReadBatch(people, table[[name for name in self.beside if name in table.columns]])
+        faults.stop(str(self.source), of_model=True)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        with reading(self.source, self.dialect):
+            if kind_of(self.source) == "parquet":
+                return [str(name) for name in pq.read_schema(self.source).names]
+            return [str(name) for name in pd.read_csv(self.source, nrows=0, **self.dialect.options).columns]
+
+    @cached_property
     def n_people(self) -> int:
         """Rows of the file."""
-        return self._survey[0]
+        with reading(self.source, self.dialect):
+            if kind_of(self.source) == "parquet":
+                return int(pq.read_metadata(self.source).num_rows)
+            note_repeated(header_of(self.source, self.dialect), self.note)
+            options = self.dialect.options | {"usecols": [0], "dtype": str, "chunksize": self.rows}
+            with pd.read_csv(self.source, **options) as reader:
+                return sum(len(batch) for batch in reader)
 
     def _read(self) -> Iterator[pd.DataFrame]:
+        wanted = {*self.kinds.numeric, *self.kinds.as_text, *self.beside} | {self.id_column}
+        needed = [name for name in self.columns if name in wanted]
         with reading(self.source, self.dialect):
             if kind_of(self.source) == "parquet":
                 with pq.ParquetFile(self.source) as file:
-                    for batch in file.iter_batches(batch_size=self.rows):
+                    for batch in file.iter_batches(batch_size=self.rows, columns=needed):
                         yield batch.to_pandas()
             else:
-                kinds = self._survey[1]
-                with pd.read_csv(self.source, chunksize=self.rows, dtype=kinds, **self.dialect.options) as reader:
+                # What is repeated is text, too: it stays as it is written, in every batch.
+                texts = [name for name in needed if name not in self.kinds.numeric or name in self.beside]
+                options = self.dialect.options | {"usecols": needed.__contains__, "dtype": dict.fromkeys(texts, str)}
+                with pd.read_csv(self.source, chunksize=self.rows, **options) as reader:
                     yield from reader
-
-    @cached_property
-    def _survey(self) -> tuple[int, dict[str, Any]]:
-        """How many rows there are and, in CSV, the types of columns.
-
-        Types are those of the whole file, or a column could be text in one batch and numbers in the next.
-        """
-        with reading(self.source, self.dialect):
-            if kind_of(self.source) == "parquet":
-                return int(pq.read_metadata(self.source).num_rows), {}
-            header = pd.read_csv(self.source, header=None, nrows=1, dtype=str, **self.dialect.options)
-            note_repeated(header.iloc[0].tolist(), self.note)
-            count, kinds = 0, dict[str, Any]()
-            with pd.read_csv(self.source, chunksize=self.rows, **self.dialect.options) as reader:
-                for batch in reader:
-                    count += len(batch)
-                    for name, kind in batch.dtypes.items():
-                        kinds[str(name)] = _common(kinds.get(str(name), kind), kind)
-            return count, kinds
-
-
-def _common(known: Any, kind: Any) -> Any:
-    """The type that holds the values of both."""
-    if known == kind:
-        return known
-    numbers = pd.api.types.is_numeric_dtype(known) and pd.api.types.is_numeric_dtype(kind)
-    booleans = pd.api.types.is_bool_dtype(known) or pd.api.types.is_bool_dtype(kind)
-    return np.dtype(np.float64) if numbers and not booleans else np.dtype(object)

@@ -33,6 +33,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
     @options.task
     @options.metric
     @options.output_range
+    @options.id_aside
     @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
     @click.option("--draws", type=click.IntRange(1), default=100, show_default=True, help="For smoothing.")
     @click.option("--out", type=options.FILE, help="Write the table as CSV.")
@@ -47,6 +48,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         task: Task | None,
         metric_file: Path,
         output_range: tuple[float, float] | None,
+        id_column: str | None,
         folds: int,
         draws: int,
         out: Path | None,
@@ -61,7 +63,14 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         if out is not None:
             check_free(out, table, metric_file, force=force)
         data, metric = learnable_under(
-            table, target, metric_file, dialect=dialect, task=task, note=say.note, output_range=output_range
+            table,
+            target,
+            metric_file,
+            dialect=dialect,
+            task=task,
+            note=say.note,
+            output_range=output_range,
+            id_column=id_column,
         )
         shared: dict[str, Any] = {"cv": folds, "task": data.kind, "n_draws": draws, "verbose": not say.as_json}
         shared["output_range"] = data.output_range

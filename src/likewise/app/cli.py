@@ -103,7 +103,9 @@ def report(
         dialect=dialect,
         task="classification" if hasattr(fitted, "classes_") else "regression",
         metric=fitted.guarantee_.metric,
-        names=id_column,
+        classes=getattr(fitted, "classes_", None),
+        id_column=id_column,
+        name_rows=True,
         note=say.note,
     )
     if not data.classify and outcome is not None:

@@ -13,12 +13,14 @@ import pandas as pd
 from sklearn.frozen import FrozenEstimator
 
 from likewise._writing import atomic_write
+from likewise.app.column_kinds import Faults, Kinds, as_kinds, infer_kinds
 from likewise.app.files import load_inner
 from likewise.app.held_out import PROMISED, hold_out, measure_models
 from likewise.app.metric_files import MetricFile, read_metric_file
-from likewise.app.tables import Dialect, Note, date_columns, named, no_note, read_table, tidy
+from likewise.app.tables import Dialect, Note, named, no_note, read_table
 from likewise.errors import FileError, InvalidInputError, UnprovableError
 from likewise.guarantees.vacuity import said_once
+from likewise.metrics.columns import UNSEEN, CategoricalColumn
 from likewise.metrics.tabular import TableMetric
 from likewise.models.pipelines import MODELS, categorical_columns, table_model
 from likewise.reveal.estimated import estimate_minimal_metric
@@ -26,6 +28,7 @@ from likewise.reveal.exact import minimal_metric
 
 _MOST_PEOPLE = 6000  # distinct people whose pairs are searched for the minimal metric of any model
 _FEW_KINDS, _MOST_KINDS = 10, 50
+_RARE = 0.05  # of the people; values of a target beyond two that are rarer may be mistakes
 _TWINS = {"logistic": "linear"}  # of numbers
 
 Task = Literal["classification", "regression"]
@@ -76,34 +79,99 @@ def people_and_outcomes(
     dialect: Dialect | None = None,
     task: Task | None = None,
     metric: TableMetric | None = None,
-    names: str | None = None,
+    classes: Sequence[Any] | None = None,
+    categorical: Sequence[str] = (),
+    id_column: str | None = None,
+    name_rows: bool = False,
+    natural: bool = False,
     note: Note = no_note,
 ) -> Learnable:
     """Read a table and split off its target; where a metric is given, its columns only.
 
-    The column `names` becomes the index, as "id 17".
+    What a column is, the metric says; without one, `categorical` and all values of the column. The column `id_column`
+    is left out; with `name_rows` it becomes the index, as "id 17". Outcomes are those of `classes`, if there are any.
     """
-    given, where = read_table(path, dialect, note), named(path)
-    for name in (target, *drop, *([] if names is None else [names])):
+    dialect, where = dialect or Dialect(), named(path)
+    aside = [] if id_column is None else [id_column]
+    kinds = None if metric is None else Kinds.of_metric(metric)
+    as_text = [*categorical, *aside] if kinds is None else [*kinds.as_text, *aside]
+    given = read_table(path, dialect, note, as_text=as_text, padded=kinds is None)
+    for name in (target, *drop, *categorical, *aside):
         if name not in given.columns:
             raise FileError(f"{where} has no column {name!r}; it has {', '.join(map(repr, given.columns))}.")
     given = given.drop(columns=[name for name in drop if name != target])
     if not len(given):
         raise FileError(f"{where} has no rows.")
-    table = tidy(given, dialect, note, categorical=[] if metric is None else list(metric.categorical))
-    if table[target].isna().any():
-        raise FileError(f"{where}: the target {target!r} is missing in some rows. Drop these first.")
-    X = table.drop(columns=target)
-    if metric is not None:
-        X = columns_of(X, metric, path, note, aside=[] if names is None else [names])
-    if names is not None:
-        X = X.set_axis([f"{names} {name}" for name in given[names]])
+    if given[target].isna().any():
+        rows = np.flatnonzero(given[target].isna())
+        raise FileError(
+            f"{where}: the target {target!r} is missing in {len(rows):,} of {len(given):,} rows, the first of them row "
+            f"{rows[0] + 1}. Drop these first."
+        )
+    dates: list[str] = []
+    people = given.drop(columns=[target, *([] if name_rows else aside)])
+    if kinds is None:
+        X, dates = infer_kinds(people, dialect, note, categorical=categorical)
+    else:
+        assert metric is not None
+        X = _under(people, metric, kinds, given, path, dialect, note, id_column=id_column, natural=natural)
+    if name_rows and id_column is not None:
+        X = X.set_axis([f"{id_column} {name}" for name in given[id_column]])
     if not X.shape[1]:
         raise FileError(f"{where} has no column but the target, so there is nothing to predict it from.")
-    units = dict.fromkeys(date_columns(given[X.columns], X), "days")
-    task = task_of(table[target], where, task)
-    y = table[target].to_numpy()
-    return Learnable(X, y if task == "classification" else y.astype(np.float64), task, units)
+    outcomes = infer_kinds(given[[target]], dialect, note)[0][target]
+    if classes is not None:
+        outcomes = _as_classes(outcomes, classes)
+    elif outcomes.nunique() < 2 and not name_rows:
+        raise FileError(
+            f"{where}: the target {target!r} is {str(outcomes.iloc[0])!r} for everyone, so there is nothing to learn."
+        )
+    task = task_of(outcomes, where, task)
+    y = outcomes.to_numpy()
+    if task == "classification":
+        note_rare_outcomes(outcomes, note)
+    return Learnable(X, y if task == "classification" else y.astype(np.float64), task, dict.fromkeys(dates, "days"))
+
+
+def _under(
+    people: pd.DataFrame,
+    metric: TableMetric,
+    kinds: Kinds,
+    given: pd.DataFrame,
+    path: str | Path,
+    dialect: Dialect,
+    note: Note,
+    *,
+    id_column: str | None,
+    natural: bool,
+) -> pd.DataFrame:
+    """The columns that a metric names, as it says; `given` is the whole table."""
+    chosen = columns_of(people, metric, path, note, aside=[] if id_column is None else [id_column])
+    faults = Faults(None if id_column is None else given[id_column])
+    X = as_kinds(chosen, kinds, dialect, faults, note, natural=natural)
+    faults.stop(named(path))
+    return X
+
+
+def _as_classes(outcomes: pd.Series[Any], classes: Sequence[Any]) -> pd.Series[Any]:
+    """Outcomes as a model has them, where they are the same to a reader; others as they are."""
+    known = CategoricalColumn.learn(pd.Series(classes, name=outcomes.name))
+    codes = known.encode(outcomes)
+    if (codes == UNSEEN).any():
+        return outcomes
+    return pd.Series(known.decode(codes), index=outcomes.index, name=outcomes.name)
+
+
+def note_rare_outcomes(outcomes: pd.Series[Any], note: Note) -> None:
+    """A line on values of a target beyond two that hardly occur."""
+    counts = outcomes.value_counts()
+    rare = counts.iloc[2:]
+    if len(rare) and rare.sum() < _RARE * len(outcomes):
+        shown = ", ".join(f"{str(value)!r} ({count:,})" for value, count in counts.iloc[:5].items())
+        note(
+            f"The target {str(outcomes.name)!r} has {len(counts)} different values: {shown}. If it should have two, "
+            "correct the others, or leave these rows out."
+        )
 
 
 def task_of(target: pd.Series[Any], where: str, asked: Task | None = None) -> Task:
@@ -137,20 +205,13 @@ def columns_of(
 ) -> pd.DataFrame:
     """The columns that the metric names, in the order of the table; those `aside` are not missed."""
     where = named(path)
-    absent = [name for name in metric.columns if name not in table.columns and name not in metric.hidden]
+    absent = [n for n in metric.columns if n not in table.columns and n not in metric.hidden and n not in aside]
     if absent:
         raise FileError(f"{where} has no column {absent[0]!r}, which the metric names; it has {list(table.columns)}.")
     others = [str(name) for name in table.columns if name not in metric.columns and name not in aside]
     if others:
         note(f"Left out, since the metric does not name {'it' if len(others) == 1 else 'them'}: {', '.join(others)}.")
-    X = table[[name for name in table.columns if name in metric.columns]]
-    for name in metric.numeric:
-        if name not in metric.missing and name not in metric.hidden and X[name].isna().any():
-            raise FileError(
-                f"Column {name!r} has missing numbers, which the metric refuses. Fill them in, or say what a missing "
-                f"number weighs, between 0 and 1, in the metric file: [missing] {name} = 1."
-            )
-    return X
+    return table[[name for name in table.columns if name in metric.columns]]
 
 
 def without_empty(X: pd.DataFrame, note: Note) -> pd.DataFrame:
@@ -252,6 +313,8 @@ def learnable_under(
     task: Task | None,
     note: Note,
     output_range: tuple[float, float] | None = None,
+    id_column: str | None = None,
+    natural: bool = False,
 ) -> tuple[Learnable, TableMetric]:
     """People and outcomes with the columns of a metric file, and the metric of those that hold something.
 
@@ -259,7 +322,9 @@ def learnable_under(
     """
     file = read_metric_file(metric_file)
     metric = file.metric
-    data = people_and_outcomes(table, target, dialect=dialect, task=task, metric=metric, note=note)
+    data = people_and_outcomes(
+        table, target, dialect=dialect, task=task, metric=metric, id_column=id_column, natural=natural, note=note
+    )
     X = without_empty(data.X, note)
     limits = range_of_outcomes(data, agreed_range(file, output_range, metric_file), metric_file, note)
     return replace(data, X=X, output_range=limits), restricted(metric, list(X.columns))

@@ -119,7 +119,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             if os.environ.get("LIKEWISE_DEBUG"):
                 raise
-            text = " ".join(str(error).split())
+            text = " ".join(_for_commands(error).split())
             if isinstance(error, (LikewiseError, ValueError, OSError)):
                 click.echo(f"Error: {text}", err=True)
                 sys.exit(BAD_INPUT)
@@ -133,6 +133,11 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def _for_commands(message: Warning | Exception | str) -> str:
+    """What an error or a warning says at the command line."""
+    return getattr(message, "command_text", None) or str(message)
+
+
 def _words(interrupt: BaseException | None) -> list[str]:
     """What the work said when it was interrupted, even if a second Ctrl-C broke into that."""
     while interrupt is not None and not (isinstance(interrupt, KeyboardInterrupt) and interrupt.args):
@@ -144,5 +149,5 @@ def _words(interrupt: BaseException | None) -> list[str]:
 def _warnings_as_notes(say: Say) -> Iterator[None]:
     """A warning is for people: one line without file names."""
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *place, **more: say.note(" ".join(str(message).split()))
+        warnings.showwarning = lambda message, *place, **more: say.note(" ".join(_for_commands(message).split()))
         yield

@@ -87,8 +87,10 @@ def load_inner(path: str | Path) -> Any:
         model = None if unknown else skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
     except FileNotFoundError:
         raise FileError(f"There is no model file {path}.") from None
-    except Exception as error:  # whatever a damaged archive leads to
-        raise FileError(f"{path} is not a model saved with skops, or it is damaged ({type(error).__name__}).") from None
+    except Exception:  # whatever a damaged archive leads to
+        raise FileError(
+            f"{path} is not a scikit-learn model saved with skops, or it is damaged. Save one with skops.io.dump."
+        ) from None
     if unknown:
         raise FileError(f"{path} holds objects of type {unknown[0]}, which likewise does not load.")
     if not hasattr(model, "predict"):
@@ -104,9 +106,9 @@ def model_from_bytes(data: bytes, name: str) -> Any:
         types = skops.io.get_untrusted_types(data=data)
         unknown = [kind for kind in types if not _allowed(kind)]
         document = None if unknown else skops.io.loads(data, trusted=types)
-    except Exception as error:  # whatever a damaged archive leads to
+    except Exception:  # whatever a damaged archive leads to
         raise FileError(
-            f"{name} is not a model saved by likewise, or it is damaged ({type(error).__name__})."
+            f"{name} is not a model saved by likewise, or it is damaged. Make one with likewise enforce."
         ) from None
     if unknown:
         raise FileError(f"{name} holds objects of type {unknown[0]}, which likewise does not load.")

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 @click.option("--zero", multiple=True, help="Column that must not matter; may be given several times.")
 @click.option("--scale", type=float, default=1.0, help="Multiply every weight: below 1 is stricter.")
 @click.option("--normalize", is_flag=True, help="Scale the weights so that half of the pairs are closer than 0.5.")
-@click.option("--drop", multiple=True, help="Column to leave out, such as a number of the file.")
+@click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
+@click.option("--categorical", multiple=True, help="Column of codes, whose numbers are no amounts; several times too.")
+@options.id_aside
 @click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
 @options.force
 @click.option("--seed", type=int, default=0, show_default=True)
@@ -48,6 +50,8 @@ def metric(
     scale: float,
     normalize: bool,
     drop: tuple[str, ...],
+    categorical: tuple[str, ...],
+    id_column: str | None,
     out: Path,
     force: bool,
     seed: int,
@@ -61,8 +65,9 @@ def metric(
     With --force, the protected columns, units and comments of the file that is replaced are kept. A file with weights
     that people have written is never replaced.
 
-    Example: likewise metric loans.csv --target approved --zero race --drop id --out metric.toml
+    Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
+    from likewise.app.column_notes import note_doubtful
     from likewise.app.commands import (
         constant_columns,
         edit,
@@ -80,9 +85,19 @@ def metric(
     before = check_unedited(out)
     if not 0 < scale < float("inf"):
         raise InvalidInputError(f"--scale must be a positive number; got {scale:g}.")
-    data = people_and_outcomes(table, target, drop, dialect=dialect, task=task, note=say.note)
+    data = people_and_outcomes(
+        table,
+        target,
+        drop,
+        dialect=dialect,
+        task=task,
+        categorical=categorical,
+        id_column=id_column,
+        note=say.note,
+    )
     limits = range_of_metric(data, output_range)
     X = without_empty(data.X, say.note)
+    note_doubtful(X, say.note)
     alike = constant_columns(X, say.note)
     with say.busy("Training and revealing"):
         revealed = reveal(X, data.y, kind, seed, output_range=limits)
@@ -189,6 +204,7 @@ def scale(say: Say, metric_file: Path, factor: float, out: Path, force: bool) ->
 @options.task
 @options.metric
 @options.output_range
+@options.id_aside
 @click.option(
     "--by",
     type=click.Choice(["auto", "additive", "network", "projection", "smoothing"]),
@@ -238,6 +254,7 @@ def enforce(
     task: Task | None,
     metric_file: Path,
     output_range: tuple[float, float] | None,
+    id_column: str | None,
     by: str,
     inner: str,
     noise: str | None,
@@ -305,7 +322,15 @@ def enforce(
         say.finish(then("audit", table, "--model", out))
         return
     data, chosen = learnable_under(
-        table, target, metric_file, dialect=dialect, task=task, note=say.note, output_range=output_range
+        table,
+        target,
+        metric_file,
+        dialect=dialect,
+        task=task,
+        note=say.note,
+        output_range=output_range,
+        id_column=id_column,
+        natural=inner.endswith(".skops"),  # a model that was made elsewhere
     )
     plain = inner_model(data, inner)
     if vote is not None and not data.classify:

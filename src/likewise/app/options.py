@@ -29,6 +29,9 @@ output_range = click.option(
     help="Lowest and highest outcome of a regression; by default as the metric file says.",
 )
 
+
+id_aside = click.option("--id", "id_column", help="Column that names people: it is left out, and names rows in errors.")
+
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786.")
 scratch = click.option(
     "--scratch",

@@ -28,11 +28,12 @@ import pyarrow.parquet as pq
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._writing import atomic_write, write_csv
-from likewise.app.batches import Batches
+from likewise.app.batches import Batches, ReadBatch
+from likewise.app.column_kinds import Kinds, as_naturally_typed
+from likewise.app.column_notes import Unseen
 from likewise.app.files import model_from_bytes
 from likewise.app.tables import Dialect, Note, kind_of, no_note
 from likewise.errors import FileError, InvalidInputError
-from likewise.metrics.columns import NumericColumn
 from likewise.partitions.workforce import connected
 
 BATCH_ROWS = 20_000
@@ -60,9 +61,6 @@ class Order:
     def __call__(self, X: pd.DataFrame) -> pd.DataFrame:
         """Score a batch."""
         model = _loaded(self.model)
-        absent = [name for name in model.needed_columns_ if name not in X.columns]
-        if absent:
-            raise FileError(f"The table has no column {absent[0]!r}, which the model needs; it has {list(X.columns)}.")
         people = X[[name for name in model.feature_names_in_ if name in X.columns]]
         certificate = model.certify(people)
         regression = not hasattr(model, "classes_")
@@ -110,6 +108,7 @@ def score_file(
     source: str | Path,
     target: str | Path,
     *,
+    id_column: str | None = None,
     keep: tuple[str, ...] = (),
     batch_rows: int = BATCH_ROWS,
     dialect: Dialect | None = None,
@@ -126,8 +125,10 @@ def score_file(
     ----------
     order : Order
     source, target : path-like
+    id_column : str, optional
+        Column of the source that names people, to be repeated in the target.
     keep : tuple of str
-        Columns of the source to repeat in the target.
+        Other columns of the source to repeat in the target.
     batch_rows : int
         People at a time: memory does not depend on the size of the file.
     dialect : Dialect, optional
@@ -146,6 +147,7 @@ def score_file(
         With what is done, and how to go on.
     """
     source, target = Path(source), Path(target)
+    keep = tuple(dict.fromkeys((*([] if id_column is None else [id_column]), *keep)))
     if kind_of(target) and target.resolve() == source.resolve():
         raise FileError(f"Scores must go into a file other than the table itself; got {target}.")
     dialect = dialect or Dialect()
@@ -153,37 +155,38 @@ def score_file(
     with _working_in(parts, _plan(order, source, keep, batch_rows, dialect)):
         done = 0
 
-        def pending(people: Batches, advance: Callable[[int], None]) -> Iterator[tuple[Path, pd.DataFrame]]:
+        def pending(people: Batches, advance: Callable[[int], None]) -> Iterator[tuple[Path, ReadBatch]]:
             nonlocal done
             for i, batch in enumerate(people):
-                absent = [name for name in keep if name not in batch.columns]
-                if absent:
-                    raise FileError(f"{source} has no column {absent[0]!r} to keep; it has {list(batch.columns)}.")
+                unseen.look(batch.people)
                 part = parts / f"{i:08d}.parquet"
                 if part.exists():
-                    done += len(batch)
-                    advance(len(batch))
-                elif len(batch):
+                    done += len(batch.people)
+                    advance(len(batch.people))
+                elif len(batch.people):
                     yield part, batch
 
-        def store(part: Path, batch: pd.DataFrame, scores: pd.DataFrame) -> None:
-            columns = [batch[name].reset_index(drop=True) for name in keep]
+        def store(part: Path, batch: ReadBatch, scores: pd.DataFrame) -> None:
             with atomic_write(part) as temporary:
-                pd.concat([*columns, scores], axis=1).to_parquet(temporary, index=False)
+                beside = batch.beside[list(keep)].reset_index(drop=True)
+                pd.concat([beside, scores], axis=1).to_parquet(temporary, index=False)
 
         total = None
         try:
-            numbers = [name for name in numeric_columns(_loaded(order.model)) if name not in keep]
-            people = Batches(source, batch_rows, dialect, numbers, note)
+            model = _loaded(order.model)
+            people = Batches(source, batch_rows, dialect, Kinds.of_model(model), keep, id_column, note)
+            unseen = Unseen(model)
             total = people.n_people
+            _check_columns(people, model, keep)
             if total == 0:
                 raise FileError(f"{source} has no rows, so there is nobody to score.")
             with progress_bar("Scoring", total, show=verbose) as advance:
                 for part, batch, scores in _compute(order, pending(people, advance), jobs, cluster):
                     store(part, batch, scores)
-                    done += len(batch)
-                    advance(len(batch))
-            _join(_finished_parts(parts), total, target)
+                    done += len(batch.people)
+                    advance(len(batch.people))
+            unseen.tell(note)
+            _join(_finished_parts(parts), total, target, keep if kind_of(source) == "csv" else ())
         except BaseException as error:
             if not _finished_parts(parts):  # nothing to go on from
                 _remove(parts)
@@ -196,20 +199,23 @@ def score_file(
         return total
 
 
-def numeric_columns(model: Any) -> list[str]:
-    """Columns of a model's table that hold plain numbers."""
-    columns = getattr(getattr(model, "coding_", None), "columns", ())
-    return [str(c.name) for c in columns if isinstance(c, NumericColumn) and c.categories is None]
+def _check_columns(people: Batches, model: Any, keep: tuple[str, ...]) -> None:
+    if not hasattr(model, "feature_names_in_"):
+        raise FileError("The model has learned from an array, so it knows no columns of a table by name.")
+    for names, why in ((keep, "to keep"), (model.needed_columns_, "which the model needs")):
+        absent = [name for name in names if name not in people.columns]
+        if absent:
+            raise FileError(f"{people.source} has no column {absent[0]!r}, {why}; it has {people.columns}.")
 
 
 def _compute(
-    order: Order, work: Iterator[tuple[Path, pd.DataFrame]], jobs: int, cluster: str | None
-) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
+    order: Order, work: Iterator[tuple[Path, ReadBatch]], jobs: int, cluster: str | None
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     if cluster is not None:
         yield from _on_cluster(order, work, cluster)
     elif jobs == 1:
         for part, batch in work:
-            yield part, batch, order(batch)
+            yield part, batch, order(batch.people)
     else:
         from joblib.externals.loky import get_reusable_executor
 
@@ -221,8 +227,8 @@ def _compute(
 
 
 def _on_cluster(
-    order: Order, work: Iterator[tuple[Path, pd.DataFrame]], address: str
-) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
+    order: Order, work: Iterator[tuple[Path, ReadBatch]], address: str
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     with connected(address) as client:
         import distributed
 
@@ -242,14 +248,14 @@ def _score(order: Order, batch: pd.DataFrame) -> pd.DataFrame:
 
 def _in_flight(
     submit: Callable[[pd.DataFrame], Any],
-    work: Iterator[tuple[Path, pd.DataFrame]],
+    work: Iterator[tuple[Path, ReadBatch]],
     most: int,
     wait_for: Callable[..., Any],
-) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     """Keep at most `most` batches in flight, and yield them as they are done."""
-    running: dict[Any, tuple[Path, pd.DataFrame]] = {}
+    running: dict[Any, tuple[Path, ReadBatch]] = {}
     for part, batch in work:
-        running[submit(batch)] = (part, batch)
+        running[submit(batch.people)] = (part, batch)
         if len(running) >= most:
             yield from _finished(running, wait_for)
     while running:
@@ -257,8 +263,8 @@ def _in_flight(
 
 
 def _finished(
-    running: dict[Future[Any], tuple[Path, pd.DataFrame]], wait_for: Callable[..., Any]
-) -> Iterator[tuple[Path, pd.DataFrame, pd.DataFrame]]:
+    running: dict[Future[Any], tuple[Path, ReadBatch]], wait_for: Callable[..., Any]
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     for future in list(wait_for(list(running), return_when=FIRST_COMPLETED).done):
         part, batch = running.pop(future)
         yield part, batch, future.result()
@@ -340,14 +346,14 @@ def _remove(parts: Path) -> None:
     parts.rmdir()
 
 
-def _join(parts: list[Path], total: int, target: Path) -> None:
-    """Write the parts, in order, into one file, one at a time."""
+def _join(parts: list[Path], total: int, target: Path, texts: tuple[str, ...] = ()) -> None:
+    """Write the parts, in order, into one file, one at a time; the columns `texts` were read as text."""
     found = sum(pq.read_metadata(part).num_rows for part in parts)
     if found != total:
         raise FileError(f"{parts[0].parent} holds {found:,} scores of {total:,} people. Delete it and run this again.")
     with atomic_write(target) as temporary:
         if kind_of(target) == "parquet":
-            schema = pa.unify_schemas([pq.read_schema(part) for part in parts], promote_options="permissive")
+            schema = _schema(parts, texts)
             with pq.ParquetWriter(temporary, schema) as writer:
                 for part in parts:
                     writer.write_table(pq.read_table(part).cast(schema))
@@ -356,6 +362,17 @@ def _join(parts: list[Path], total: int, target: Path) -> None:
         with gzip.open(temporary, "wb") if packed else open(temporary, "wb") as file:
             for i, part in enumerate(parts):
                 write_csv(pd.read_parquet(part), file, index=False, header=i == 0)
+
+
+def _schema(parts: list[Path], texts: tuple[str, ...]) -> pa.Schema:
+    """The types of all parts together; text that is whole numbers throughout, such as ids, is stored as such."""
+    schema = pa.unify_schemas([pq.read_schema(part) for part in parts], promote_options="permissive")
+    for i, column in enumerate(schema):
+        if column.name in texts:
+            read = (pd.read_parquet(part, columns=[column.name])[column.name] for part in parts)
+            if all(pd.api.types.is_integer_dtype(as_naturally_typed(values).dtype) for values in read):
+                schema = schema.set(i, pa.field(column.name, pa.int64()))
+    return schema.remove_metadata()
 
 
 @lru_cache(maxsize=1)

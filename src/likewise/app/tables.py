@@ -22,8 +22,12 @@ Note = Callable[[str], None]
 
 _ORDINALS = {2: "second", 3: "third"}
 _TABS = ("\\t", "tab")
-_ISO_DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
-_OTHER_DATE = r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}"
+_SAMPLE = 1000  # rows that are looked at for leading zeros
+_PADDED = r"-?0\d+"
+# Older versions of pandas read decimals to all but the last digit unless told otherwise.
+_EXACT: dict[str, Any] = (
+    {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+)
 
 
 def no_note(text: str) -> None:
@@ -64,7 +68,15 @@ class Dialect:
     @property
     def options(self) -> dict[str, Any]:
         """For `pandas.read_csv`."""
-        return {"sep": self.delimiter, "encoding": self.encoding, "decimal": self.decimal}
+        plain = {"sep": self.delimiter, "encoding": self.encoding, "decimal": self.decimal}
+        # A column is read as a whole: in parts, it could be numbers in one and text in the next.
+        return plain | _EXACT | {"low_memory": False}
+
+    @property
+    def plain_number(self) -> str:
+        """Pattern of a number."""
+        point = re.escape(self.decimal)
+        return rf"[-+]?(?:\d+(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?"
 
     @property
     def grouped_number(self) -> str:
@@ -98,8 +110,18 @@ def kind_of(path: str | Path) -> str:
     raise FileError(f"{path} must be a .csv, .csv.gz or .parquet file, or - for CSV on standard input.")
 
 
-def read_table(path: str | Path, dialect: Dialect | None = None, note: Note = no_note) -> pd.DataFrame:
-    """Read a CSV or Parquet file, or CSV from standard input for "-"."""
+def read_table(
+    path: str | Path,
+    dialect: Dialect | None = None,
+    note: Note = no_note,
+    *,
+    as_text: Collection[str] = (),
+    padded: bool = False,
+) -> pd.DataFrame:
+    """Read a CSV or Parquet file, or CSV from standard input for "-".
+
+    Of CSV, the columns `as_text` are read as text and, with `padded`, those in which numbers have leading zeros.
+    """
     dialect = dialect or Dialect()
     if not is_standard(path) and not Path(path).is_file():
         raise FileError(f"There is no file {path}.")
@@ -109,9 +131,12 @@ def read_table(path: str | Path, dialect: Dialect | None = None, note: Note = no
             table = pd.read_parquet(path)
         else:
             content = sys.stdin.buffer.read() if is_standard(path) else None
-            header = pd.read_csv(_source(path, content), header=None, nrows=1, dtype=str, **dialect.options)
-            table = pd.read_csv(_source(path, content), **dialect.options)
-            note_repeated(header.iloc[0].tolist(), note)
+            note_repeated(header_of(_source(path, content), dialect), note)
+            texts = dict.fromkeys(as_text, str)
+            if padded:
+                some = pd.read_csv(_source(path, content), nrows=_SAMPLE, dtype=str, **dialect.options)
+                texts |= {name: str for name in some.columns if some[name].str.fullmatch(_PADDED).any()}
+            table = pd.read_csv(_source(path, content), dtype=texts, **dialect.options)
     table.columns = pd.Index([str(name) for name in table.columns])
     repeated = table.columns[table.columns.duplicated()]
     if len(repeated):
@@ -138,83 +163,18 @@ def reading(path: str | Path, dialect: Dialect) -> Iterator[None]:
         raise FileError(f"Cannot read {named(path)}: {' '.join(str(error).split())[:200]}.") from None
 
 
+def header_of(source: Any, dialect: Dialect) -> list[Any]:
+    """Names of the columns of a CSV file, as they are written."""
+    first = pd.read_csv(source, header=None, nrows=1, dtype=str, **dialect.options)
+    return list(first.iloc[0])
+
+
 def note_repeated(header: list[Any], note: Note) -> None:
     """Say how columns are called whose names stand twice in a header."""
     for name, count in Counter(header).items():
         for i in range(2, count + 1):
             which = _ORDINALS.get(i, f"{i}th")
             note(f"The column {name!r} stands {count} times; the {which} is called '{name}.{i - 1}'.")
-
-
-def tidy(
-    table: pd.DataFrame,
-    dialect: Dialect | None = None,
-    note: Note = no_note,
-    *,
-    categorical: Collection[str] = (),
-    only: Collection[str | None] | None = None,
-) -> pd.DataFrame:
-    """Read text as the numbers that it stands for: thousands with separators, and dates as days since 1970-01-01.
-
-    Each value is read by itself, so that batches of a table agree. Columns in `categorical`, and all but `only`, stay
-    as they are.
-    """
-    dialect, changed = dialect or Dialect(), {}
-    for name in table.columns:
-        column = table[name]
-        if name in categorical or (only is not None and name not in only):
-            continue
-        if pd.api.types.is_datetime64_any_dtype(column.dtype):
-            changed[name] = _days(column)
-            note(f"Column {name!r} holds dates: read as days since 1970-01-01.")
-        elif pd.api.types.is_object_dtype(column.dtype) or isinstance(column.dtype, pd.StringDtype):
-            numbers = _from_text(column, str(name), dialect, note)
-            if numbers is not None:
-                changed[name] = numbers
-    return table.assign(**changed) if changed else table
-
-
-def date_columns(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
-    """Columns that `tidy` has turned from dates into days."""
-    return [
-        name
-        for name in after.columns
-        if after[name].dtype != before[name].dtype
-        and (
-            pd.api.types.is_datetime64_any_dtype(before[name].dtype)
-            or before[name].dropna().astype(str).str.strip().str.fullmatch(_ISO_DATE).all()
-        )
-    ]
-
-
-def _from_text(column: pd.Series[Any], name: str, dialect: Dialect, note: Note) -> pd.Series[Any] | None:
-    present = column.dropna()
-    if present.empty or not present.map(lambda value: isinstance(value, str)).all():
-        return None
-    text = present.str.strip()
-    if text.str.fullmatch(dialect.grouped_number).all():
-        group = "," if dialect.decimal == "." else "."
-        plain = text.str.replace(f"[{group}$€£]", "", regex=True).str.replace(dialect.decimal, ".", regex=False)
-        shown = next((value for value in text if not value.isdecimal()), text.iloc[0])
-        note(f"Column {name!r} has numbers written like {shown!r}: read as numbers.")
-        return plain.astype(float).reindex(column.index)
-    if text.str.fullmatch(_ISO_DATE).all():
-        days = _days(pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce"))
-        if days.notna().all():
-            note(f"Column {name!r} holds dates: read as days since 1970-01-01.")
-            return days.reindex(column.index)
-    if text.str.fullmatch(_OTHER_DATE).all():
-        note(
-            f"Column {name!r} looks like dates, such as {text.iloc[0]!r}; each is a category of its own. Write them as "
-            "YYYY-MM-DD to have them read as days."
-        )
-    return None
-
-
-def _days(moments: pd.Series[Any]) -> pd.Series[Any]:
-    moments = pd.to_datetime(moments, utc=True)
-    days = (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    return pd.Series(days.astype(float))
 
 
 def _source(path: str | Path, content: bytes | None) -> Any:

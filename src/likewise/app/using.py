@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,13 +85,13 @@ def score(
     if not is_standard(out):
         check_free(out, model, table, key_file, force=force)
     order = Order(model.read_bytes(), intervals, key)
-    kept = tuple(dict.fromkeys(([id_column] if id_column else []) + list(keep)))
     with _standard_streams(table, out) as (source, target):
         n = score_file(
             order,
             source,
             target,
-            keep=kept,
+            id_column=id_column,
+            keep=keep,
             batch_rows=batch,
             dialect=dialect,
             jobs=jobs,
@@ -310,20 +310,37 @@ class _Task:
     def of_file(self, say: Say, table: Path, dialect: Dialect) -> tuple[Audit, Any]:
         """Audit a table that is read whole; and who is who."""
         from likewise import audit as search
+        from likewise.app.column_kinds import Faults, Kinds, as_kinds
+        from likewise.app.column_notes import Unseen
         from likewise.app.commands import columns_of
-        from likewise.app.tables import named, read_table, tidy
+        from likewise.app.tables import named, read_table
 
-        given = read_table(table, dialect, say.note)
+        kinds = Kinds.of_metric(self.metric)
+        of_model = Kinds() if self.model is None else Kinds.of_model(self.model)
         aside = [name for name in (self.scores, self.id_column) if name is not None]
+        texts = [*kinds.as_text, *of_model.as_text, *([] if self.id_column is None else [self.id_column])]
+        given = read_table(table, dialect, say.note, as_text=texts)
         for name in aside:
             if name not in given.columns:
                 raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(given.columns)}.")
-        people = tidy(given, dialect, say.note, only={*self.metric.numeric, *_numbers_of(self.model), self.scores})
-        X = columns_of(people, self.metric, table, say.note, aside=aside)
-        if self.model is None:
-            answers, output_range = people[self.scores], self.output_range
+        ids = None if self.id_column is None else given[self.id_column]
+        chosen = columns_of(given, self.metric, table, say.note, aside=aside)
+        faults = Faults(ids)
+        X = as_kinds(chosen, replace(kinds, orders=of_model.orders), dialect, faults, say.note)
+        faults.stop(named(table))
+        faults = Faults(ids)
+        if self.scores is not None:
+            numbers = Kinds([self.scores], complete=[self.scores])
+            answers: Any = as_kinds(given[[self.scores]], numbers, dialect, faults)[self.scores]
+            faults.stop(named(table), of_scores=True)
+            output_range = self.output_range
         else:
+            people = as_kinds(given, of_model, dialect, faults, say.note)
+            faults.stop(named(table), of_model=True)
             answers, output_range = _answers(self.model, people, table)
+            unseen = Unseen(self.model)
+            unseen.look(people)
+            unseen.tell(say.note)
         with say.busy("Searching all pairs"):
             found = search(
                 None,
@@ -334,7 +351,7 @@ class _Task:
                 thresholds=self.thresholds,
                 n_worst=self.n_worst,
             )
-        return found, None if self.id_column is None else people[self.id_column].reset_index(drop=True)
+        return found, None if ids is None else ids.reset_index(drop=True)
 
     def of_partitions(self, table: Path, cluster: str | None, scratch: Path | None) -> tuple[Audit, Any]:
         """Audit a table in Parquet files, here or on a cluster; and who is who among the worst pairs."""
@@ -363,12 +380,6 @@ class _Task:
         rows = np.unique(found.violations[["row_a", "row_b"]])
         names = [part.rows([self.id_column], here)[self.id_column] for part, here in people.shares(rows) if len(here)]
         return found, pd.concat(names, ignore_index=True).set_axis(rows)
-
-
-def _numbers_of(model: Any) -> list[str]:
-    from likewise.app.scale import numeric_columns
-
-    return [] if model is None else numeric_columns(model)
 
 
 def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[float, float] | None]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -226,6 +227,7 @@ class Enforced(BaseEstimator, ABC):
 
     def _read(self, X: Any, y: Any, metric: Metric | None) -> tuple[People, npt.NDArray[Any]]:
         """People and outcomes of `fit`, checked."""
+        X = self._as_frozen(X)
         if metric is None or not metric.takes_tables:
             options = {"dtype": np.float64, "y_numeric": not self._classify, "ensure_min_samples": 2}
             labels = labels_of(X)
@@ -241,13 +243,21 @@ class Enforced(BaseEstimator, ABC):
         self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
         return People.read(frame, metric.coding(frame)), y
 
+    def _as_frozen(self, X: Any) -> Any:
+        """A table with its columns in the order of the frozen model inside, which is asked by position later on."""
+        inner, given = getattr(self, "estimator", None), labels_of(X)
+        known = getattr(inner, "feature_names_in_", None) if isinstance(inner, FrozenEstimator) else None
+        if known is None or given is None or given == tuple(known) or {*given} != {*known}:
+            return X
+        return as_frame(X)[list(known)]
+
     def _people(self, X: Any) -> People:
         """People in `predict` and its like, checked."""
         metric = self.guarantee_.metric
         if not metric.takes_tables:
-            self.coding_.check_labels(X)
+            given = self.coding_.arranged(X)
             with checking():
-                rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+                rows = validate_data(self, given, dtype=np.float64, order="C", reset=False)
             check_size(rows, self.coding_.names)
             return People(rows, self.coding_, rows)
         people = metric.people(X, self.coding_)

@@ -17,7 +17,15 @@ Level = Literal["exact", "deterministic", "sampled"]
 
 
 class VacuousGuaranteeWarning(UserWarning):
-    """A promise that holds, and says nothing about most people; the message has the cure."""
+    """A promise that holds, and says nothing about most people; the message has the cure.
+
+    Attributes
+    ----------
+    command_text : str or None
+        The same for people at the command line.
+    """
+
+    command_text: str | None = None
 
 
 class IneffectiveWeightWarning(UserWarning):

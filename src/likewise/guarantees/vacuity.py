@@ -22,24 +22,34 @@ _LEAST_REACH = 0.01  # share of a column's own range that its missing weight mus
 def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
     """Warn where the promise allows nearly any difference: by its epsilon, or between nearly all pairs of `people`."""
     if guarantee.epsilon >= _MOST_EPSILON:
-        warnings.warn(
+        problem = (
             f"The promise says little: outputs may differ by D + {guarantee.epsilon:.3g}, and 1 is the largest "
-            f"difference there is. Take more draws than {guarantee.n_draws:,} (n_draws='auto' takes what epsilon "
-            "needs), or use a metric with fewer columns.",
-            VacuousGuaranteeWarning,
-            stacklevel=_outside(),
+            f"difference there is. Take more draws than {guarantee.n_draws:,}"
+        )
+        _warn(
+            f"{problem} (n_draws='auto' takes what epsilon needs), or use a metric with fewer columns.",
+            f"{problem} (without --draws it takes what --epsilon needs), or use a metric with fewer columns.",
         )
     distances = _some_distances(guarantee, people)
     far = float((distances >= 1).mean())
     if far >= _MOST_FAR:
         factor = float(f"{0.5 / np.median(distances):.1g}")
-        warnings.warn(
-            f"The promise says nothing about {far:.1%} of the pairs of people in X: they are at a distance D >= 1, "
-            "where outputs may differ by everything. Use a metric with smaller weights: under metric.scaled"
-            f"({factor:g}), half of these pairs are closer than about 0.5.",
-            VacuousGuaranteeWarning,
-            stacklevel=_outside(),
+        problem = f"The promise says nothing about {far:.1%} of the pairs of people"
+        rule = (
+            "they are at a distance D >= 1, where outputs may differ by everything. Use a metric with smaller weights"
         )
+        gain = "half of these pairs are closer than about 0.5."
+        _warn(
+            f"{problem} in X: {rule}: under metric.scaled({factor:g}), {gain}",
+            f"{problem}: {rule}: with all of them times {factor:g}, {gain}",
+        )
+
+
+def _warn(text: str, command_text: str) -> None:
+    """Warn where the caller's own code is; the command line has words of its own."""
+    warning = VacuousGuaranteeWarning(text)
+    warning.command_text = command_text
+    warnings.warn(warning, stacklevel=_outside())
 
 
 def warn_if_ineffective(metric: Metric, people: People) -> None:

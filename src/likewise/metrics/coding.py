@@ -13,7 +13,7 @@ import pandas as pd
 from likewise._checks import check_numbers, check_size
 from likewise._typing import BoolArray, FloatArray
 from likewise.errors import InvalidInputError, InvalidTypeError
-from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
+from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn, canonical_texts, is_mixed
 
 
 def is_table(X: Any) -> bool:
@@ -122,18 +122,19 @@ class ArrayCoding(Coding):
         return True
 
     def as_table(self, X: Any, name: str = "X") -> Any:
-        """The numbers, if columns are in their order."""
-        self.check_labels(X, name)
-        return check_numbers(name, X, "Encode text columns first.")
+        """The numbers, with columns in this order."""
+        return check_numbers(name, self.arranged(X, name), "Encode text columns first.")
 
-    def check_labels(self, X: Any, name: str = "X") -> None:
-        """Raise if `X` is a table with other columns, or the same in another order."""
+    def arranged(self, X: Any, name: str = "X") -> Any:
+        """The same table with its columns in this order; an array, or a table without names here, as it is."""
         given = labels_of(X, name)
-        if None not in (given, self.labels) and given != self.labels:
+        if given is None or self.labels is None or given == self.labels:
+            return X
+        if {*given} != {*self.labels}:
             raise InvalidInputError(
-                f"{name} must have the columns of the metric in its order, {list(self.labels or ())}; got "
-                f"{list(given or ())}. Use {name}[{list(self.labels or ())}]."
+                f"{name} must have the columns of the metric, {list(self.labels)}; got {list(given)}."
             )
+        return as_frame(X, name)[list(self.labels)]
 
     def encode(self, X: Any, name: str = "X") -> FloatArray:
         """The numbers, if they are finite."""
@@ -203,17 +204,29 @@ class TableCoding(Coding):
         return all(_is_amount(column) for column in self.columns)
 
     def as_table(self, X: Any, name: str = "X") -> pd.DataFrame:
-        """Any kind of table, as pandas has it, without what must not matter and was not there when this was learned.
+        """Any kind of table, as pandas has it, with columns in the order of those that were learned.
 
-        Numbers that pandas holds as objects, such as decimals, become floating point, as they are after noise.
+        What must not matter and was not there then is left out. Numbers that pandas holds as objects, such as decimals,
+        become floating point, as they are after noise, and categories of several types become text.
         """
         frame = self._without_surplus(X, name)
+        order = [column for column in self.names if column in frame.columns]
+        if order != list(frame.columns) and len(order) == frame.shape[1]:
+            frame = frame[order]
         kinds: dict[Any, Any] = dict(zip(frame.columns, frame.dtypes.array, strict=True))
-        boxed = [column for column in self.columns if _is_amount(column) and kinds.get(column.name) == np.dtype(object)]
-        if boxed:
+        boxed = [column for column in self.columns if kinds.get(column.name) == np.dtype(object)]
+        plain: dict[Any, Any] = {
+            column.name: column.encode(frame[column.name]) for column in boxed if _is_amount(column)
+        }
+        plain |= {
+            column.name: canonical_texts(frame[column.name])
+            for column in boxed
+            if isinstance(column, CategoricalColumn) and is_mixed(frame[column.name])
+        }
+        if plain:
             frame = frame.copy(deep=False)
-            for column in boxed:
-                frame[column.name] = column.encode(frame[column.name])
+            for column_name, values in plain.items():
+                frame[column_name] = values
         return frame
 
     def _without_surplus(self, X: Any, name: str) -> pd.DataFrame:
@@ -225,15 +238,9 @@ class TableCoding(Coding):
         """People as numbers: NaN for missing ones, `UNSEEN` for unseen categories."""
         frame = self._without_surplus(X, name)
         values = dict(frame.items())  # looking columns up one by one takes as long as the rest of a single answer
-        given = list(values)
-        if given != self.names:
+        if list(values) != self.names:
             absent = [column for column in self.optional if column not in values]
-            expected = [column for column in self.names if column not in absent]
-            _check_names(given, expected, name)
-            if given != expected:
-                raise InvalidInputError(
-                    f"{name} must have its columns in the order of fit, {expected}; got {given}. Use X[{expected}]."
-                )
+            _check_names(list(values), [column for column in self.names if column not in absent], name)
         rows = np.empty((len(frame), len(self.columns)))
         for i, column in enumerate(self.columns):
             if column.name in values:

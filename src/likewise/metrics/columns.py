@@ -2,29 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from likewise._checks import check_size
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
-from likewise.errors import InvalidInputError
+from likewise.errors import InvalidInputError, LikewiseError
 
 UNSEEN = -1.0
 """Code of a category that was not there when the coding was learned."""
 
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_MIXED = ("mixed", "mixed-integer")  # as pandas calls columns of several types, such as numbers and text
+_MOST_DIGITS = 400  # before the point; floats have fewer
+_DIGITS = {"true": "1", "false": "0"}
 _TIMES = ("date", "datetime", "datetime64", "period", "time", "timedelta", "timedelta64")  # as pandas calls them
+
+_INTO_A_NUMBER = "Turn it into a number first, such as years before a fixed day."
 
 # Values are kept as plain Python values, so that a saved model holds nothing that a file may not.
 
 
+def canonical_category(value: Any) -> str:
+    """The text by which categories are compared: two values are one category if it is the same.
+
+    It depends on the value alone, so that a code is the same category in a column of numbers, of text or of both, in
+    any file. Whole numbers are written by their digits, also where they are floats or the text of a float, as in a
+    column with blanks; other text stays as it is, leading zeros included.
+
+    Examples
+    --------
+    >>> [canonical_category(value) for value in (30, 30.0, "30.0", "030", 0.5, True)]
+    ['30', '30', '30', '030', '0.5', 'True']
+    """
+    if isinstance(value, str):
+        return str(int(float(value))) if _is_written_float(value) else str(value)
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        # Otherwise the shortest decimals that give the number in its own precision, as a file would have it.
+        return str(int(value)) if value.is_integer() else repr(float(str(value)))
+    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < _MOST_DIGITS:
+        return str(int(value)) if value == value.to_integral_value() else repr(float(value))
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def _is_written_float(text: str) -> bool:
+    """Whether this is exactly how a whole number is written that is held as a float."""
+    if not (text.endswith(".0") or "e+" in text) or not _NUMBER.fullmatch(text):
+        return False
+    return repr(float(text)) == text
+
+
+class Places:
+    """Positions of known categories, looked up by their canonical text.
+
+    Text that is no category itself stands for one that was learned as a number or boolean and that it reads as: "030"
+    for 30, "TRUE" or 1 for True.
+
+    Examples
+    --------
+    >>> places = Places([30, True, "x"])
+    >>> [places.find(value) for value in (30.0, "030", "true", "X")]
+    [0.0, 0.0, 1.0, -1.0]
+    """
+
+    def __init__(self, levels: Sequence[Any]) -> None:
+        self._known = {canonical_category(level): float(i) for i, level in enumerate(levels)}
+        self._numbers = {
+            canonical_category(level): float(i)
+            for i, level in enumerate(levels)
+            if isinstance(level, (int, float)) and not isinstance(level, bool)
+        }
+        words = [(text.casefold(), place) for text, place in self._known.items() if text.casefold() in _DIGITS]
+        # One that is spelt in several ways is several categories, of which none is meant more than the other.
+        self._truths = {word: place for word, place in words if [other for other, _ in words].count(word) == 1}
+        if not words:
+            self._truths = {word: self._numbers[digit] for word, digit in _DIGITS.items() if digit in self._numbers}
+        booleans = [(str(level).casefold(), i) for i, level in enumerate(levels) if isinstance(level, bool)]
+        self._digits = {_DIGITS[word]: float(i) for word, i in booleans}
+
+    def find(self, value: Any) -> float:
+        """The position of a value that is not missing; `UNSEEN` if it is no known category."""
+        text = canonical_category(value)
+        known = self._known.get(text)
+        return self._read_as(text) if known is None else known
+
+    def _read_as(self, text: str) -> float:
+        """The position of the number or boolean that a text stands for. It depends on the canonical text alone."""
+        bare = text.strip()
+        if bare.casefold() in _DIGITS:
+            return self._truths.get(bare.casefold(), UNSEEN)
+        if not (self._numbers or self._digits) or not _NUMBER.fullmatch(bare):
+            return UNSEEN
+        number = canonical_category(Decimal(bare))  # exact, however many digits there are
+        return self._numbers.get(number, self._digits.get(number, UNSEEN))
+
+
 @dataclass(frozen=True)
-class NumericColumn:
+class NumericColumn(Frozen):
     """A column of numbers, or of ordered categories counted from 0."""
 
     name: Hashable
@@ -34,11 +121,11 @@ class NumericColumn:
     def learn(cls, column: pd.Series[Any]) -> NumericColumn:
         """Check that distances make sense in this column."""
         name, kind = column.name, column.dtype
-        _refuse_times(column, "Turn it into a number first, such as years before a fixed day.")
+        _refuse_times(column, _INTO_A_NUMBER)
         if pd.api.types.is_bool_dtype(kind):
             raise InvalidInputError(
                 f"Column {name!r} is boolean: list it under categorical, where its two values can differ."
-            )
+            ).in_commands(f"Column {name!r} is boolean: give it a weight under [categorical] in the metric file.")
         _refuse_complex(kind, name)
         if isinstance(kind, pd.CategoricalDtype):
             if not kind.ordered:
@@ -46,11 +133,14 @@ class NumericColumn:
             return cls(name, tuple(kind.categories.tolist()))
         return cls(name)
 
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self.categories or ())
+
     def encode(self, column: pd.Series[Any]) -> FloatArray:
         """Numbers, NaN where missing."""
         if self.categories is not None:
-            places = {category: float(i) for i, category in enumerate(self.categories)}
-            codes = _coded(column, places, np.nan)
+            codes = _coded(column, self._places, np.nan)
             unknown = codes == UNSEEN
             if unknown.any():
                 raise InvalidInputError(
@@ -58,22 +148,25 @@ class NumericColumn:
                     f"categories {list(self.categories)}: it has no place in their order."
                 )
             return codes
-        try:
-            plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
-            if plain:
-                numbers = column.to_numpy(dtype=np.float64)
-            else:
-                parsed = pd.to_numeric(column)
-                _refuse_complex(parsed.dtype, self.name)
-                numbers = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
-        except InvalidInputError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(
-                f"Column {self.name!r} must hold numbers ({error}). List it under categorical, or clean it first."
-            ) from None
+        numbers = self._numbers(column)
         check_size(numbers[:, None], [self.name])
         return np.asarray(numbers)
+
+    def _numbers(self, column: pd.Series[Any]) -> FloatArray:
+        kind = column.dtype
+        if isinstance(kind, np.dtype) and kind.kind in "iuf":
+            return column.to_numpy(dtype=np.float64)
+        _refuse_times(column, _INTO_A_NUMBER)
+        try:
+            if pd.api.types.is_object_dtype(kind) or pd.api.types.is_string_dtype(kind):
+                column = _with_read_text(column)
+            parsed = pd.to_numeric(column)
+            _refuse_complex(parsed.dtype, self.name)
+            return np.asarray(parsed.to_numpy(dtype=np.float64, na_value=np.nan))
+        except LikewiseError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise _no_numbers(self.name, str(error)) from None
 
     def decode(self, numbers: FloatArray) -> Any:
         """Numbers as the model expects them; for ordered categories the nearest one."""
@@ -112,28 +205,23 @@ class CategoricalColumn(Frozen):
         """Remember the values that occur."""
         name, kind = column.name, column.dtype
         _refuse_times(column, "Turn it into a number, or into text such as the month, first.")
-        try:
-            levels = column.dropna().drop_duplicates().tolist()
-            hash(tuple(levels))
-        except TypeError:
-            raise InvalidInputError(
-                f"Column {name!r} must hold plain values such as text or numbers, not lists."
-            ) from None
-        if any(isinstance(value, float) and np.isinf(value) for value in levels):
+        _, values = _distinct(column)
+        if any(isinstance(value, float) and np.isinf(value) for value in values):
             raise InvalidInputError(f"Column {name!r} must be finite; it has an infinity.")
-        # Sorted, so that codes do not depend on the order of people.
-        levels.sort(key=str)
+        # Sorted, so that codes depend neither on the order of people nor on how a file holds the values.
+        levels = {canonical_category(value): _plain(value) for value in sorted(values, key=str, reverse=True)}
+        levels = dict(sorted(levels.items()))
         categories = tuple(kind.categories.tolist()) if isinstance(kind, pd.CategoricalDtype) else None
-        return cls(name, tuple(levels), bool(column.isna().any()), str(kind), categories)
+        return cls(name, tuple(levels.values()), bool(column.isna().any()), str(kind), categories)
 
     @cached_property
-    def _positions(self) -> dict[Any, float]:
-        return {level: float(i) for i, level in enumerate(self.levels)}
+    def _places(self) -> Places:
+        return Places(self.levels)
 
     def encode(self, column: pd.Series[Any]) -> FloatArray:
         """Positions among the known values; `UNSEEN` for others."""
         missing = float(len(self.levels)) if self.has_missing else UNSEEN
-        return _coded(column, self._positions, missing)
+        return _coded(column, self._places, missing)
 
     def decode(self, codes: FloatArray) -> Any:
         """Values of the column's own type."""
@@ -143,18 +231,73 @@ class CategoricalColumn(Frozen):
         return pd.Series(values, dtype=self.kind).array.take(codes.astype(np.intp))
 
 
-def _coded(column: pd.Series[Any], places: Mapping[Any, float], missing: float) -> FloatArray:
+def _coded(column: pd.Series[Any], places: Places, missing: float) -> FloatArray:
     """The places of a column's values; `UNSEEN` for those without one."""
+    if len(column) == 1:  # one person: counting categories would take longer than all the rest of an answer
+        value: Any = column.iat[0]
+        if pd.api.types.is_scalar(value):
+            return np.array([missing if pd.isna(value) else places.find(value)])
+    where, values = _distinct(column)
+    return np.array([*map(places.find, values), missing])[where]
+
+
+def _distinct(column: pd.Series[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
+    """For each value its position among the distinct ones, -1 where missing; and these.
+
+    A column of several types is read as text, value by value: to pandas, 1 and True are equal.
+    """
     try:
-        if len(column) == 1:  # one person: counting categories would take longer than all the rest of an answer
-            value: Any = column.iat[0]
-            known_as = places.get(value, UNSEEN)
-            return np.array([missing if known_as == UNSEEN and pd.isna(value) else known_as])
-        where, values = pd.factorize(column)  # -1 where missing
+        if is_mixed(column):
+            column = canonical_texts(column)
+        where, values = pd.factorize(column)
     except TypeError:
-        raise InvalidInputError(f"Column {column.name!r} must hold plain values such as text or numbers.") from None
-    known = [places.get(value, UNSEEN) for value in values.tolist()]
-    return np.array([*known, missing])[where]
+        raise InvalidInputError(
+            f"Column {column.name!r} must hold plain values such as text or numbers, not lists."
+        ) from None
+    if str(values.dtype).lower() in ("float16", "float32"):  # which would be other numbers as Python's own floats
+        return where, list(values.to_numpy(dtype=str(values.dtype).lower()))
+    return where, values.tolist()
+
+
+def is_mixed(column: pd.Series[Any]) -> bool:
+    """Whether a column holds values of several types, such as numbers and text."""
+    return column.dtype == np.dtype(object) and pd.api.types.infer_dtype(column, skipna=True) in _MIXED
+
+
+def canonical_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The canonical text of each value; None where it is missing."""
+    column.map(hash)  # lists and their like are refused, as they are in columns of one type
+    return column.map(canonical_category, na_action="ignore").astype(object)
+
+
+def _plain(value: Any) -> Any:
+    """A category as a model file may hold it."""
+    if isinstance(value, (Decimal, np.floating)):
+        return int(value) if value == value // 1 else float(str(value))
+    return value
+
+
+def _with_read_text(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column with the numbers that texts stand for, each read by itself and exactly; pandas may be off by a digit."""
+    is_text = column.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
+    if not is_text.any():
+        return column
+    where, texts = pd.factorize(column[is_text])
+    wrong = [i for i, text in enumerate(texts) if text.strip() and not _NUMBER.fullmatch(text.strip())]
+    if wrong:
+        rows = np.flatnonzero(is_text)[where == wrong[0]]
+        more = f", and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        raise _no_numbers(column.name, f"it has {texts[wrong[0]]!r} in row {rows[0]}{more}")
+    read = column.astype(object)
+    read[is_text] = np.array([float(text) if text.strip() else np.nan for text in texts])[where]
+    return read
+
+
+def _no_numbers(name: Hashable, why: str) -> InvalidInputError:
+    problem = f"Column {name!r} must hold numbers ({why})."
+    return InvalidInputError(f"{problem} List it under categorical, or clean it first.").in_commands(
+        f"{problem} Correct the table, or give the column a weight under [categorical] in the metric file."
+    )
 
 
 def _refuse_complex(kind: Any, name: Hashable) -> None:

@@ -59,9 +59,16 @@ class ColumnWeights:
         """Raise if a number is missing in a column for which the metric refuses that."""
         for i in people.missing():
             if np.isnan(self.missing[i]):
+                name, rows = people.coding.names[i], np.flatnonzero(np.isnan(people.rows[:, i]))
+                problem = (
+                    f"Column {name!r} has missing numbers, which the metric refuses: {len(rows):,} of {len(people):,} "
+                    f"rows, the first in row {people.name_of(int(rows[0]))}."
+                )
                 raise InvalidInputError(
-                    f"Column {people.coding.names[i]!r} has missing numbers, which the metric refuses. Impute them, or "
-                    "use TableMetric(..., missing='category')."
+                    f"{problem} Impute them, or use TableMetric(..., missing='category')."
+                ).in_commands(
+                    f"{problem} Fill them in, or leave these rows out. [missing] {name} = 1 in the metric file says "
+                    "what a missing number weighs, between 0 and 1."
                 )
 
     def distances(self, a: FloatArray, b: FloatArray) -> FloatArray:

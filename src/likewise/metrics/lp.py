@@ -91,18 +91,20 @@ class WeightedLp(Metric):
         return ArrayCoding(self.n_features, self.feature_names)
 
     def weights_of(self, coding: Coding) -> ColumnWeights:
-        """The scales, if there is one for each feature."""
+        """The weights in the order of the coding's columns, if there is one for each."""
         if len(coding.names) != self.n_features:
             raise InvalidInputError(
                 f"metric must have one weight per feature of X ({len(coding.names)}); it has {self.n_features}: "
                 f"{self!r}."
             )
-        if None not in (coding.labels, self.feature_names) and coding.labels != self.feature_names:
-            raise InvalidInputError(
-                f"X must have the columns of the metric in its order, {list(self.feature_names or ())}; "
-                f"got {list(coding.labels or ())}. Select them with X[list(metric.feature_names)]."
-            )
-        return ColumnWeights(self.weights, coding.is_number, np.full(self.n_features, np.nan), self.p)
+        weights = self.weights
+        if coding.labels is not None and self.feature_names is not None and coding.labels != self.feature_names:
+            if {*coding.labels} != {*self.feature_names}:
+                raise InvalidInputError(
+                    f"X must have the columns of the metric, {list(self.feature_names)}; got {list(coding.labels)}."
+                )
+            weights = weights[[self.feature_names.index(name) for name in coding.labels]]
+        return ColumnWeights(weights, coding.is_number, np.full(self.n_features, np.nan), self.p)
 
     def scaled(self, factor: float) -> WeightedLp:
         """Return the metric whose distances are `factor` times as large."""

@@ -49,6 +49,11 @@ class People:
         table = self.table.iloc[chosen] if hasattr(self.table, "iloc") else self.table[chosen]
         return People(self.rows[chosen], self.coding, table)
 
+    def name_of(self, row: int) -> Any:
+        """What a row is called: by the index of its table, or else by its position."""
+        index = getattr(self.table, "index", None)
+        return row if index is None or len(index) != len(self) else index[row]
+
     def missing(self) -> list[int]:
         """Columns in which a number is missing for someone."""
         return np.flatnonzero(np.isnan(self.rows).any(axis=0)).tolist()

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from likewise._checks import check_numbers, check_output_range
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError
+from likewise.metrics.coding import as_frame, labels_of
 from likewise.metrics.people import People
 from likewise.models.asking import is_plain_function
 from likewise.pairs.points import Points
@@ -123,8 +124,13 @@ def unit_for(spread: float) -> float:
 def rows_for(model: Any, people: People, X: Any = None) -> Any:
     """People as a model takes them; `X` is how they were given."""
     rows, known = people.table, getattr(model, "feature_names_in_", None)
-    if known is not None and isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
-        return X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
+    if known is None:
+        return rows
+    if isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
+        rows = X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
+    given = labels_of(rows) or ()
+    if given != tuple(known) and {*given} == {*known}:
+        return as_frame(rows)[list(known)]  # scikit-learn refuses another order
     return rows
 
 
@@ -184,7 +190,7 @@ def given(predictions: Any, n_samples: int, output_range: tuple[float, float] | 
             example = f"{answers[wrong][0]:g}" if wrong.any() else f"shape {answers.shape}"
             raise InvalidInputError(
                 f"predictions must be one number per row in output_range, {output_range}; got {example}."
-            )
+            ).in_commands(f"Scores must lie within --range {low:g} {high:g}; got {example}. Give a wider --range.")
         return _shares(answers, output_range), False
     _check_probabilities(answers, "predictions", "For predictions of another kind give output_range=(lowest, highest).")
     return probability_outputs(answers), True
@@ -200,7 +206,10 @@ def _shares(answers: FloatArray, output_range: tuple[float, float] | None) -> Fl
 def _check_probabilities(answers: FloatArray, what: str, cure: str) -> None:
     wrong = ~((answers >= 0) & (answers <= 1))
     if wrong.any():
-        raise InvalidInputError(f"{what} must be probabilities within [0, 1]; got {answers[wrong][0]:g}. {cure}")
+        got = f"{answers[wrong][0]:g}"
+        raise InvalidInputError(f"{what} must be probabilities within [0, 1]; got {got}. {cure}").in_commands(
+            f"Scores must be probabilities within 0 and 1; got {got}. For other scores give --range LOWEST HIGHEST."
+        )
     if answers.ndim == 2:
         sums = answers.sum(axis=1)
         off = np.flatnonzero(np.abs(sums - 1) > 1e-5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +39,8 @@ class Partition:
         position = self.start
         with _as_file_errors(self.file), pq.ParquetFile(self.file) as file:
             for batch in file.iter_batches(batch_size=BATCH, row_groups=[self.group], columns=list(columns)):
-                frame = batch.to_pandas().reset_index(drop=True)
+                frame = batch.to_pandas()
+                frame.index = pd.RangeIndex(position, position + len(frame))  # names people in errors
                 yield position, frame[list(columns)]
                 position += len(frame)
 
@@ -136,6 +137,24 @@ class StoredTable(Frozen):
         wanted = np.unique(positions)
         cuts = np.searchsorted(wanted, [part.start for part in self.parts] + [len(self)])
         return [(part, wanted[a:b]) for part, a, b in zip(self.parts, cuts[:-1], cuts[1:], strict=True)]
+
+
+def joined(frames: Sequence[pd.DataFrame], categories: Collection[Any]) -> pd.DataFrame:
+    """People of several files in one table. Categories that these hold in several types keep their values.
+
+    Examples
+    --------
+    >>> codes = [pd.DataFrame({"code": [2**53 + 1]}), pd.DataFrame({"code": [7.5]})]
+    >>> joined(codes, ["code"])["code"].tolist()
+    [9007199254740993, 7.5]
+    """
+    differ = [
+        name
+        for name in (frames[0].columns if frames else ())
+        if name in categories and any(frame[name].dtype != frames[0][name].dtype for frame in frames)
+    ]
+    kept = [frame.astype(dict.fromkeys(differ, object)) if differ else frame for frame in frames]
+    return pd.concat(kept, ignore_index=True)
 
 
 class _as_file_errors:  # noqa: N801  # a context manager, used as a word

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import IntArray
-from likewise.partitions.parquet import Partition, StoredTable
+from likewise.metrics.columns import canonical_texts, is_mixed
+from likewise.partitions.parquet import Partition, StoredTable, joined
 from likewise.partitions.workforce import Workforce
 
 
@@ -27,14 +28,14 @@ def survey(
     """A digest of some columns, and those columns and others `beside` them of the people at the positions `chosen`."""
     seen = list(work.map(partial(_look, columns, categories, beside), people.shares(chosen)))
     table = digest_all((table for table, _ in seen), categories)
-    return table, pd.concat([some for _, some in seen if len(some)], ignore_index=True)
+    return table, joined([some for _, some in seen if len(some)], categories)
 
 
 def fetch(people: StoredTable, columns: Sequence[str], positions: IntArray, work: Workforce) -> pd.DataFrame:
     """The people at some positions, increasing and distinct."""
     shares = [(part, here) for part, here in people.shares(positions) if len(here)]
     frames = list(work.map(partial(_rows, columns), shares))
-    return pd.concat(frames, ignore_index=True) if frames else people.head(columns).iloc[:0]
+    return joined(frames, columns) if frames else people.head(columns).iloc[:0]
 
 
 def _rows(columns: Sequence[str], task: tuple[Partition, IntArray]) -> pd.DataFrame:
@@ -49,7 +50,7 @@ def _look(
     for start, frame in part.batches(list(dict.fromkeys([*columns, *beside]))):
         tables.append(digest(frame[list(columns)], categories))
         some.append(frame.iloc[chosen[(chosen >= start) & (chosen < start + len(frame))] - start])
-    return digest_all(tables, categories), pd.concat(some, ignore_index=True)
+    return digest_all(tables, categories), joined(some, categories)
 
 
 def digest(table: pd.DataFrame, categories: Collection[str]) -> pd.DataFrame:
@@ -74,13 +75,13 @@ def digest(table: pd.DataFrame, categories: Collection[str]) -> pd.DataFrame:
 
 def digest_all(tables: Iterable[pd.DataFrame], categories: Collection[str]) -> pd.DataFrame:
     """The digest of many tables with the same columns."""
-    return digest(pd.concat(list(tables), ignore_index=True), categories)
+    return digest(joined(list(tables), categories), categories)
 
 
 def _telling(column: pd.Series[Any], category: bool) -> npt.NDArray[np.intp]:
     """Positions of the values that tell what there is."""
     if category or not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
-        return np.flatnonzero(~column.duplicated())
+        return np.flatnonzero(~(canonical_texts(column) if is_mixed(column) else column).duplicated())
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     absent = np.flatnonzero(np.isnan(values))[:1]
     if len(absent) and np.isnan(values).all():

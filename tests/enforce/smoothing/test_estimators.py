@@ -338,8 +338,8 @@ def test_models_fitted_on_frames_are_given_frames(people):
     model = SmoothedClassifier(FrozenEstimator(fitted), n_draws=20).fit(frame, y)
     assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
     assert model.predict_proba(frame[:3]).shape == (3, 2)
-    with pytest.raises(ValueError, match="X must have the columns of the metric in its order"):
-        model.predict_proba(frame[["b", "a", "c", "d"]])
+    turned = model.predict_proba(frame[["b", "a", "c", "d"]])
+    np.testing.assert_array_equal(turned, model.predict_proba(frame))
 
 
 # -- training on noisy copies -----------------------------------------------------------------------------------
@@ -596,8 +596,8 @@ def test_models_that_answer_wrongly_are_refused(people, function, vote, message)
 def test_a_metric_with_other_columns_than_the_table_is_refused(people):
     X, y = people
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    metric = WeightedLp({"a": 1, "c": 1, "b": 1, "d": 1})
-    with pytest.raises(ValueError, match=r"X must have the columns of the metric in its order, \['a', 'c'"):
+    metric = WeightedLp({"a": 1, "c": 1, "b": 1, "e": 1})
+    with pytest.raises(ValueError, match=r"X must have the columns of the metric, \['a', 'c'"):
         SmoothedClassifier(LogisticRegression(), metric=metric, n_draws=5).fit(frame, y)
 
 

@@ -23,7 +23,7 @@ from likewise.guarantees.vacuity import warn_if_ineffective, warn_if_vacuous
 from likewise.metrics.coding import Coding
 from likewise.metrics.people import People, spread
 from likewise.pairs.interviews import columns_under
-from likewise.partitions.parquet import Partition, StoredTable
+from likewise.partitions.parquet import Partition, StoredTable, joined
 from likewise.partitions.scratch import working_room
 from likewise.partitions.surveying import survey
 from likewise.partitions.workforce import Workforce, workers_of
@@ -147,7 +147,8 @@ def _bin(reader: _Reader, room: Path, task: tuple[int, int, list[Partition]]) ->
     for part in partitions:
         for start, frame in part.batches([*reader.names, reader.target]):
             frames.append(frame.iloc[max(0, first - start) : max(0, last - start)])
-    frame = pd.concat([each for each in frames if len(each)], ignore_index=True)
+    categories = [name for name, number in zip(reader.names, reader.coding.is_number, strict=True) if not number]
+    frame = joined([each for each in frames if len(each)], categories)
     people = People.read(frame[reader.names], reader.coding)
     model.metric.check_people(people)
     y = check_outcomes(frame[reader.target], numeric=not model._classify)
