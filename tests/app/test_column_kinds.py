@@ -122,12 +122,12 @@ def test_types_of_text_for_a_model_made_elsewhere():
 
 
 def test_batches_read_a_column_alike(tmp_path, notes):
-    (tmp_path / "t.csv").write_text("n,word,other\n" + "5,7,x\n" * 3 + '"1,234",a,x\n' * 2)
+    (tmp_path / "t.csv").write_text("n,word,other\n" + "5,07,x\n" * 3 + '"1,234",a,x\n' * 2)
     kinds = Kinds(["n"], ["word"])
     batches = Batches(tmp_path / "t.csv", 2, kinds=kinds, beside=["n"], note=notes.append)
     assert batches.n_people == 5
     assert [batch.people["n"].tolist() for batch in batches] == [[5, 5], [5, 1234], [1234]]
-    assert [batch.people["word"].tolist() for batch in batches] == [["7", "7"], ["7", "a"], ["a"]]
+    assert [batch.people["word"].tolist() for batch in batches] == [["07", "07"], ["07", "a"], ["a"]]
     assert [batch.beside["n"].tolist() for batch in batches] == [["5", "5"], ["5", "1,234"], ["1,234"]]  # as written
     assert all("other" not in batch.people for batch in batches)
     assert notes[0] == "Column 'n' has numbers written like '1,234': read as numbers."

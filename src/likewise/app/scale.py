@@ -61,6 +61,9 @@ class Order:
     def __call__(self, X: pd.DataFrame) -> pd.DataFrame:
         """Score a batch."""
         model = _loaded(self.model)
+        absent = [name for name in model.needed_columns_ if name not in X.columns]
+        if absent:
+            raise FileError(f"The table has no column {absent[0]!r}, which the model needs; it has {list(X.columns)}.")
         people = X[[name for name in model.feature_names_in_ if name in X.columns]]
         certificate = model.certify(people)
         regression = not hasattr(model, "classes_")

@@ -210,9 +210,9 @@ class TableCoding(Coding):
         become floating point, as they are after noise, and categories of several types become text.
         """
         frame = self._without_surplus(X, name)
-        order = [column for column in self.names if column in frame.columns]
-        if order != list(frame.columns) and len(order) == frame.shape[1]:
-            frame = frame[order]
+        given, names = frame.columns.tolist(), self.names
+        if given != names and {*given} <= {*names}:
+            frame = frame[[column for column in names if column in given]]
         kinds: dict[Any, Any] = dict(zip(frame.columns, frame.dtypes.array, strict=True))
         boxed = [column for column in self.columns if kinds.get(column.name) == np.dtype(object)]
         plain: dict[Any, Any] = {
