@@ -65,9 +65,9 @@ def write_people(place: Path, n: int) -> None:
 
 
 def measure(what: str, n: int) -> None:
-    import distributed
     import numpy as np
 
+    import distributed
     from likewise import AdditiveClassifier, WeightedLp, audit, estimate_minimal_metric
 
     metric = WeightedLp(dict(zip("abcde", 1.5 * np.abs([1.0, -0.5, 0.3, 0.2, 0.7]) / 4, strict=True)))

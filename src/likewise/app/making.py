@@ -140,7 +140,6 @@ def metric(
 @options.force
 @click.option("--seed", type=int, default=None, help="For repeatable runs; without it the seed is secret.")
 @options.cluster
-@options.scratch
 @command
 @options.reads_table
 def enforce(
@@ -162,7 +161,6 @@ def enforce(
     force: bool,
     seed: int | None,
     cluster: str | None,
-    scratch: Path | None,
     dialect: Dialect,
 ) -> None:
     """Train a model that provably respects a metric: the best way, or the one asked for.
@@ -185,9 +183,7 @@ def enforce(
     check_free(out, table, metric_file, force=force)
     if in_partitions(table, cluster):
         with say.busy("Fitting, block by block"):
-            model = fit_additive(
-                table, target, metric_file, by=by, task=task, seed=seed, cluster=cluster, scratch=scratch
-            )
+            model = fit_additive(table, target, metric_file, by=by, task=task, seed=seed, cluster=cluster)
         save_model(model, out)
         guarantee = model.guarantee_
         say(guarantee.statement, statement=guarantee.statement, level=guarantee.level)

@@ -22,11 +22,6 @@ task = click.option(
 )
 
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786.")
-scratch = click.option(
-    "--scratch",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Directory to work in for a table in partitions, which all workers can write; by default beside the table.",
-)
 
 
 def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -31,9 +31,9 @@ from likewise._writing import atomic_write
 from likewise.app.batches import Batches
 from likewise.app.files import model_from_bytes
 from likewise.app.tables import Dialect, Note, kind_of, no_note
+from likewise.distributed.frames import connected
 from likewise.errors import FileError, InvalidInputError
 from likewise.metrics.columns import NumericColumn
-from likewise.partitions.workforce import connected
 
 BATCH_ROWS = 20_000
 _PLAN = "plan.json"
