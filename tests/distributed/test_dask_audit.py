@@ -316,7 +316,7 @@ def test_an_unreachable_cluster_is_one_clear_error():
         pass
     for wrong in (True, "x"):
         with (
-            pytest.raises(InvalidInputError, match="cluster must be the address of a Dask scheduler"),
+            pytest.raises(InvalidInputError, match="cluster must be 'local' or the address of a Dask scheduler"),
             connected(wrong),
         ):
             pass

@@ -21,7 +21,7 @@ task = click.option(
     "--task", type=click.Choice(TASKS), help="What the target is, where it could be either: kinds or a number."
 )
 
-cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786.")
+cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
 
 
 def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:

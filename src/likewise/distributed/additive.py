@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._extras import need
 from likewise._rules import check_rules
 from likewise._typing import FloatArray
 from likewise.distributed.frames import (
@@ -23,6 +22,7 @@ from likewise.distributed.frames import (
     Partitions,
     categories_under,
     compute,
+    delayed,
     metric_columns,
     persist,
     shared,
@@ -71,13 +71,13 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         parts = _plan_columns(plan, sample.rows, ends.rows, n, wishes.max_knots)
         binning = _Binning(model, names, target, coding, parts, n, wishes.seed)
         blocks = persist(_bin_blocks(partitions, binning))
-        shares = compute([need("dask", "A Dask DataFrame").delayed(_shares)(block) for block in blocks])
+        shares = compute([delayed(_shares)(block) for block in blocks])
         for j, part in enumerate(parts):
             parts[j] = replace(part, share=sum((block[j] for block in shares), np.zeros(part.n_slots)))
         loss = model.loss_of(np.asarray(digest[target])[:2], ends.take(slice(2)))
-        ground = Ground(plan.layout([intercept(0), *parts]), replace(loss, target=loss.target[:, :0]), n)
+        template = Template(plan.layout([intercept(0), *parts]), replace(loss, target=loss.target[:, :0]), n)
         problem = DaskObjective(
-            ground.layout, ground.loss, np.empty(0), wishes.penalty or 1e-3, blocks=blocks, ground=ground
+            template.layout, template.loss, np.empty(0), wishes.penalty or 1e-3, blocks=blocks, template=template
         )
         output_range = None if model._classify else model.output_range_
         model.scorer_, model.penalty_ = plan.complete(problem, wishes, output_range)
@@ -128,7 +128,7 @@ class Block:
 
 def _bin_blocks(partitions: Partitions, binning: _Binning) -> list[Any]:
     """Blocks of rows by position, delayed."""
-    bin_rows, context = need("dask", "A Dask DataFrame").delayed(_bin), shared(binning)
+    bin_rows, context = delayed(_bin), shared(binning)
     blocks = []
     for block in blocks_of(len(partitions)):
         first = int(np.searchsorted(partitions.starts, block.start, side="right")) - 1
@@ -176,7 +176,7 @@ def _shares(block: Block) -> list[FloatArray]:
 # -- the objective ---------------------------------------------------------------------------------------------------
 
 
-class Ground(NamedTuple):
+class Template(NamedTuple):
     """What all blocks share: variables and loss, without rows, and how many rows there are."""
 
     layout: Layout
@@ -211,7 +211,7 @@ class DaskObjective(Objective):
     ----------
     blocks : list of Delayed
         Each a `Block`, in the order of rows.
-    ground : Ground
+    template : Template
         What a worker puts the rows of a block into; `view` is then applied to it.
     view : tuple
     memory : dict
@@ -219,7 +219,7 @@ class DaskObjective(Objective):
     """
 
     blocks: list[Any] = field(kw_only=True)
-    ground: Ground = field(kw_only=True)
+    template: Template = field(kw_only=True)
     view: View = ()
     memory: dict[str, Any] = field(default_factory=dict)
 
@@ -275,39 +275,38 @@ class DaskObjective(Objective):
         return self.memory["sums"]  # type: ignore[no-any-return]
 
     def _total(self, ask: Callable[[Objective, Any], Any], argument: Any) -> Any:
-        delayed = need("dask", "A Dask DataFrame").delayed
-        question = shared(_Question(self.ground, self.view, ask, argument))
-        answers = [delayed(_answer)(block, question) for block in self.blocks]
+        request = shared(_Request(self.template, self.view, ask, argument))
+        sums = [delayed(_evaluate)(block, request) for block in self.blocks]
         # In the order of rows, from 0, as in memory: floating-point sums depend on their order.
         total = None
-        for i in range(0, len(answers), _ADDED_AT_ONCE):
-            total = delayed(_add)(total, *answers[i : i + _ADDED_AT_ONCE])
+        for i in range(0, len(sums), _ADDED_AT_ONCE):
+            total = delayed(_add)(total, *sums[i : i + _ADDED_AT_ONCE])
         return compute([total])[0]
 
 
 @dataclass(frozen=True, eq=False)
-class _Question:
-    ground: Ground
+class _Request:
+    template: Template
     view: View
     ask: Callable[[Objective, Any], Any]
     argument: Any
 
 
-def _answer(block: Block, question: _Question) -> Any:
+def _evaluate(block: Block, request: _Request) -> Any:
     """What a worker says about a block."""
-    problem = question.ground.objective(block)
-    for method, given in question.view:
+    problem = request.template.objective(block)
+    for method, given in request.view:
         problem = getattr(problem, method)(*given)
-    return question.ask(problem, question.argument)
+    return request.ask(problem, request.argument)
 
 
-def _add(total: Any, *answers: Any) -> Any:
+def _add(total: Any, *sums: Any) -> Any:
     """Add what further blocks say to what those before them do."""
-    for answer in answers:
-        if isinstance(answer, list):
-            total = [a + b for a, b in zip(total or [0.0] * len(answer), answer, strict=True)]
+    for part in sums:
+        if isinstance(part, list):
+            total = [a + b for a, b in zip(total or [0.0] * len(part), part, strict=True)]
         else:
-            total = (0.0 if total is None else total) + answer
+            total = (0.0 if total is None else total) + part
     return total
 
 

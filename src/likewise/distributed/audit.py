@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._extras import need
 from likewise._typing import FloatArray
 from likewise.auditing.violations import Audit, check_tolerance, sampled_pairs, tabulate
 from likewise.distributed.buckets import (
@@ -32,7 +31,7 @@ from likewise.distributed.buckets import (
     shuffle,
     summarise,
 )
-from likewise.distributed.frames import DaskTable, categories_under, compute, metric_columns, persist
+from likewise.distributed.frames import DaskTable, categories_under, compute, delayed, metric_columns, persist
 from likewise.metrics.abstract import Metric
 from likewise.metrics.people import fixed_sample
 from likewise.pairs.arranged import SOME, Bearings, arrange, ends_of, take_bearings
@@ -104,7 +103,6 @@ def audit(
 def _search(
     buckets: list[Any], n_columns: int, unit: float, bearings: Bearings, tolerance: float, n_worst: int
 ) -> tuple[Found, int]:
-    delayed = need("dask", "A Dask DataFrame").delayed
     box = delayed(partial(_box, n_columns, unit, bearings))
     boxed = persist([box(bucket) for bucket in buckets])
     buckets.clear()  # the workers may forget them

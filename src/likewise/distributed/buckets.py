@@ -19,7 +19,7 @@ from likewise._compiling import njit
 from likewise._extras import need
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray, IntArray
-from likewise.distributed.frames import DaskTable, Partitions, compute, reduce, shared
+from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, reduce, shared
 from likewise.errors import InvalidInputError
 from likewise.metrics.abstract import Metric
 from likewise.metrics.coding import Coding
@@ -242,7 +242,7 @@ def shuffle(
 
     `read_bucket` reads them. The tree may look at outputs, or at the columns alone.
     """
-    dd, delayed = need("dask.dataframe", "A Dask DataFrame"), need("dask", "A Dask DataFrame").delayed
+    dd = need("dask.dataframe", "A table in partitions")
     n_columns = encoder.template.X.shape[1]
     context = shared(_Encoding(reader, encoder, tree, as_tables))
     encoded = [
@@ -293,7 +293,6 @@ def read_bucket(table: pd.DataFrame, n_columns: int) -> Bucket:
 
 def output_unit(buckets: Sequence[Any]) -> float:
     """The unit of numbers, as in `Population`."""
-    delayed = need("dask", "A Dask DataFrame").delayed
     ends = [each for each in compute([delayed(_ends)(bucket) for bucket in buckets]) if each is not None]
     return unit_for(max(high for _, high in ends) - min(low for low, _ in ends))
 
@@ -377,7 +376,7 @@ def _may_exceed(a, whole, bearings, tolerance):
 
 def search_pairs(buckets: Sequence[Any], pairs: Sequence[tuple[int, int]], aim: Aim) -> Any:
     """What is found in all of these pairs of buckets, delayed."""
-    search = need("dask", "A Dask DataFrame").delayed(partial(_search, aim))
+    search = delayed(partial(_search, aim))
     found = [search(buckets[a], None if a == b else buckets[b]) for a, b in pairs]
     return reduce(found, partial(merge, n_worst=aim.n_worst))
 

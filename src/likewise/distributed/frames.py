@@ -95,7 +95,6 @@ class DaskTable:
 
     def scan(self, columns: Sequence[Any], described: Sequence[Any], categorical: Collection[Any]) -> Partitions:
         """Partitions of some columns, after a first pass that counts rows and describes the columns `described`."""
-        delayed = need("dask", "A Dask DataFrame").delayed
         # The needed columns at once: Dask may merge partitions where few columns are read.
         tables = self.frame[list(columns)].to_delayed()
         look = delayed(partial(_describe, list(described), list(categorical)))
@@ -131,7 +130,6 @@ class Partitions:
 
     def rows_at(self, positions: IntArray, columns: Sequence[Any] | None = None) -> pd.DataFrame:
         """The rows at some positions, increasing and distinct."""
-        delayed = need("dask", "A Dask DataFrame").delayed
         cuts = np.searchsorted(positions, self.starts)
         chosen = [
             delayed(_take)(table, positions[a:b] - start, columns)
@@ -198,24 +196,29 @@ def _apply(table: pd.DataFrame, method: Callable[[Any], Any], empty: Any) -> Any
 # -- Dask ------------------------------------------------------------------------------------------------------------
 
 
+def delayed(function: Callable[..., Any]) -> Any:
+    """A function whose calls are tasks of a Dask graph."""
+    return need("dask", "A table in partitions").delayed(function)
+
+
 def compute(values: Sequence[Any]) -> list[Any]:
     """Results of delayed values, in their order."""
-    return list(need("dask", "A Dask DataFrame").compute(*values))
+    return list(need("dask", "A table in partitions").compute(*values))
 
 
 def persist(values: Sequence[Any]) -> list[Any]:
     """The same delayed values, computed and kept by the workers, which spill to disk what does not fit."""
-    return list(need("dask", "A Dask DataFrame").persist(*values)) if values else []
+    return list(need("dask", "A table in partitions").persist(*values)) if values else []
 
 
 def shared(value: Any) -> Any:
     """A delayed constant that is sent to each worker once, however many tasks use it."""
-    return need("dask", "A Dask DataFrame").delayed(value, traverse=False)
+    return need("dask", "A table in partitions").delayed(value, traverse=False)
 
 
 def reduce(values: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:
     """The delayed result of `combine` on lists of delayed values, in their order, by a tree of tasks."""
-    task = need("dask", "A Dask DataFrame").delayed(partial(_combine, combine))
+    task = delayed(partial(_combine, combine))
     level = list(values)
     while True:
         level = [task(*level[i : i + _FAN_IN]) for i in range(0, len(level), _FAN_IN)]
@@ -229,15 +232,20 @@ def _combine(combine: Callable[[list[Any]], Any], *values: Any) -> Any:
 
 @contextmanager
 def connected(address: str | None) -> Iterator[Any]:
-    """An active Dask client for the address of a scheduler; None leaves the active one."""
+    """An active Dask client for the address of a scheduler, or "local" for new workers; None leaves the active one."""
     if address is None:
         yield None
         return
+    distributed = need("distributed", "A cluster")
+    if address == "local":
+        with distributed.Client(threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR) as client:
+            yield client
+        return
     if not isinstance(address, str) or ":" not in address:
         raise InvalidInputError(
-            f"cluster must be the address of a Dask scheduler, such as 'tcp://10.0.0.1:8786'; got {in_a_line(address)}."
+            "cluster must be 'local' or the address of a Dask scheduler, such as 'tcp://10.0.0.1:8786'; got "
+            f"{in_a_line(address)}."
         )
-    distributed = need("distributed", "A cluster")
     with _quiet_client():
         try:
             client = distributed.Client(address, timeout="10s")
@@ -287,7 +295,7 @@ def describe(table: pd.DataFrame, categorical: Collection[Any]) -> pd.DataFrame:
     0   30  north
     1   41  south
     """
-    kept = {name: _telling(table[name], name in categorical) for name in table.columns}
+    kept = {name: _defining(table[name], name in categorical) for name in table.columns}
     size = max((len(places) for places in kept.values()), default=0)
     return pd.DataFrame(
         {name: table[name].iloc[np.resize(places, size)].reset_index(drop=True) for name, places in kept.items()}
@@ -301,7 +309,7 @@ def _describe(
     return len(table), kinds, describe(table[described], categorical)
 
 
-def _telling(column: pd.Series[Any], categorical: bool) -> npt.NDArray[np.intp]:
+def _defining(column: pd.Series[Any], categorical: bool) -> npt.NDArray[np.intp]:
     """Positions of the values that a coding depends on."""
     if categorical or not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         return np.flatnonzero(~column.duplicated())

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._checks import check_names
-from likewise._extras import need
 from likewise._typing import FloatArray, IntArray
 from likewise.distributed.buckets import (
     SAMPLE_PER_BUCKET,
@@ -33,7 +32,7 @@ from likewise.distributed.buckets import (
     shuffle,
     summarise,
 )
-from likewise.distributed.frames import DaskTable, Partitions, compute, persist, reduce
+from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, persist, reduce
 from likewise.errors import InvalidInputError
 from likewise.metrics.coding import ArrayCoding
 from likewise.metrics.people import fixed_sample
@@ -65,12 +64,11 @@ class DaskCrowd(Crowd):
     """
 
     def __init__(self, partitions: Partitions, encoder: RowEncoder, buckets: list[Any], unit: float) -> None:
-        delayed = need("dask", "A Dask DataFrame").delayed
         self.partitions, self.encoder, self.unit, self.n_rows = partitions, encoder, unit, len(partitions)
         collect = delayed(partial(_collect, encoder.template.X.shape[1], unit))
         collected = persist([collect(bucket) for bucket in buckets])
         buckets.clear()  # the workers may forget them
-        known = compute([delayed(_described)(bucket) for bucket in collected])
+        known = compute([delayed(_summary)(bucket) for bucket in collected])
         self.buckets = [bucket for bucket, (n, *_) in zip(collected, known, strict=True) if n]
         self.n_people = sum(n for n, *_ in known)
         _, self.largest_gap, self.equal_rows = max(known, key=lambda each: (each[1], -each[2][1]))
@@ -79,8 +77,8 @@ class DaskCrowd(Crowd):
 
     def some(self, share: float) -> Some:
         """About this share of the people."""
-        take = need("dask", "A Dask DataFrame").delayed(partial(_share, share))
-        return _together(compute([take(bucket) for bucket in self.buckets]))
+        take = delayed(partial(_share, share))
+        return _concatenated(compute([take(bucket) for bucket in self.buckets]))
 
     def points_at(self, rows: IntArray) -> Points:
         """The people in some rows."""
@@ -90,7 +88,6 @@ class DaskCrowd(Crowd):
         """Pairs of a share of the people that a metric does not explain."""
         if self.n_people * share <= AT_ONCE:
             return cuts_among(self.some(share), scales, p, self.kinds, most)
-        delayed = need("dask", "A Dask DataFrame").delayed
         few = self.some(SOME / self.n_people)
         bearings = take_bearings(few.X, lowered(few.outputs), ends_of(self.template.X), scales, p, self.kinds)
         box = delayed(partial(_box, share, bearings))
@@ -104,7 +101,7 @@ class DaskCrowd(Crowd):
 
     def _gathered(self, boxed: list[Any], pairs: list[tuple[int, int]], most: int) -> Cuts | None:
         """All pairs of people; None if there is no room for them."""
-        gather = need("dask", "A Dask DataFrame").delayed(partial(_gather, self.kinds, most))
+        gather = delayed(partial(_gather, self.kinds, most))
         parts: list[Cuts] = []
         for i in range(0, len(pairs), _PAIRS_AT_ONCE):
             tasks = [gather(boxed[a], None if a == b else boxed[b]) for a, b in pairs[i : i + _PAIRS_AT_ONCE]]
@@ -119,8 +116,8 @@ class DaskCrowd(Crowd):
     ) -> Cuts:
         aim = Aim(TOLERANCE, n_worst, *settle([summary.guess for summary in summaries], TOLERANCE, n_worst))
         (found,) = compute([search_pairs(boxed, pairs, aim)])
-        take = need("dask", "A Dask DataFrame").delayed(partial(_those, np.unique(found.pairs)))
-        people = _together(compute([take(bucket) for bucket in self.buckets]))
+        take = delayed(partial(_those, np.unique(found.pairs)))
+        people = _concatenated(compute([take(bucket) for bucket in self.buckets]))
         return described(people, np.searchsorted(people.rows, found.pairs), self.kinds, complete=False)
 
 
@@ -168,7 +165,7 @@ def dask_crowd(
 
 
 @dataclass(frozen=True, eq=False)
-class Collected:
+class DistinctRows:
     """Distinct people of a bucket, their hashes, and the equal ones whose outputs differ most."""
 
     people: Some
@@ -181,12 +178,12 @@ class Collected:
         return sum(array.nbytes for array in (*self.people, self.marks))
 
 
-def _collect(n_columns: int, unit: float, table: pd.DataFrame) -> Collected:
+def _collect(n_columns: int, unit: float, table: pd.DataFrame) -> DistinctRows:
     """Collapse the equal people of a bucket; they keep the positions of their first rows."""
     bucket = read_bucket(table, n_columns)
     if not len(table):
         nobody = Some(bucket.X, bucket.outputs, bucket.position)
-        return Collected(nobody, np.empty(0, dtype=np.uint64), -1.0, (0, 0))
+        return DistinctRows(nobody, np.empty(0, dtype=np.uint64), -1.0, (0, 0))
     outputs = bucket.outputs / unit
     groups = groups_of(np.nan_to_num(bucket.X, nan=np.inf))
     own = groups.first[groups.of_row]
@@ -194,28 +191,28 @@ def _collect(n_columns: int, unit: float, table: pd.DataFrame) -> Collected:
     worst = int(gap.argmax())
     X, rows = bucket.X[groups.first], bucket.position[groups.first]
     equal = int(bucket.position[own[worst]]), int(bucket.position[worst])
-    return Collected(Some(X, outputs[groups.first], rows), content_marks(X.T), float(gap[worst]), equal)
+    return DistinctRows(Some(X, outputs[groups.first], rows), content_marks(X.T), float(gap[worst]), equal)
 
 
-def _described(bucket: Collected) -> tuple[int, float, tuple[int, int]]:
+def _summary(bucket: DistinctRows) -> tuple[int, float, tuple[int, int]]:
     return len(bucket.people.rows), bucket.largest_gap, bucket.equal_rows
 
 
-def _share(share: float, bucket: Collected) -> Some:
+def _share(share: float, bucket: DistinctRows) -> Some:
     return chosen(bucket.people, bucket.marks, share)
 
 
-def _those(rows: IntArray, bucket: Collected) -> Some:
+def _those(rows: IntArray, bucket: DistinctRows) -> Some:
     return bucket.people.take(np.isin(bucket.people.rows, rows))
 
 
-def _together(parts: Sequence[Some]) -> Some:
+def _concatenated(parts: Sequence[Some]) -> Some:
     """People of several buckets, in the order of their rows."""
     X, outputs, rows = (np.concatenate(lines) for lines in zip(*parts, strict=True))
     return Some(X, outputs, rows).take(np.argsort(rows))
 
 
-def _box(share: float, bearings: Bearings, bucket: Collected) -> BoxedBucket | None:
+def _box(share: float, bearings: Bearings, bucket: DistinctRows) -> BoxedBucket | None:
     """Put a share of the people of a bucket in boxes."""
     people = _share(share, bucket)
     if not len(people.rows):
@@ -234,7 +231,7 @@ def _gather(kinds: Kinds, most: int, one: BoxedBucket, other: BoxedBucket | None
         pairs, people = gather_within(one.box.tree, TOLERANCE, most, 1), one.rows
     else:
         pairs = gather_between(one.box.tree, other.box.tree, TOLERANCE, most, 1)
-        people = _together([one.rows, other.rows])
+        people = _concatenated([one.rows, other.rows])
     if pairs is None:
         return None
     return described(people, np.searchsorted(people.rows, pairs), kinds, complete=True)
