@@ -273,6 +273,34 @@ def test_partitions_that_hold_different_kinds_of_values_are_refused(column):
         audit(None, table, metric, predictions="score")
 
 
+@pytest.mark.parametrize(
+    ("first", "change"),
+    [
+        (False, lambda people: people.assign(age=people["age"] + 0.5)),
+        (True, lambda people: people.assign(age=people["age"] + 0.5)),
+        (False, lambda people: people.assign(age=people["age"].where(people["age"] > 30))),
+        (False, lambda people: people.assign(age=np.nan)),
+        (True, lambda people: people.assign(region=None)),
+        (False, lambda people: people.assign(region="west").astype({"region": "category"})),
+        (False, lambda people: people[people.columns[::-1]].assign(more=1)),
+        (True, lambda people: people.sample(frac=1, random_state=0)),  # an index is no column
+    ],
+)
+def test_files_need_not_be_written_alike(tmp_path, first, change):
+    people = mixed(60, 10)
+    parts = [change(people), people] if first else [people, change(people)]
+    (tmp_path / "people").mkdir()
+    for i, part in enumerate(parts):
+        part.to_parquet(tmp_path / "people" / f"{i}.parquet")
+    metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
+    whole = pd.concat(parts, ignore_index=True)[people.columns]
+    here = audit(None, whole.drop(columns="score"), metric, predictions=whole["score"])
+    found = audit(None, tmp_path / "people", metric, predictions="score")
+    assert (found.n_violations, found.max_excess) == (here.n_violations, here.max_excess)
+    columns = ["row_a", "row_b", "difference", "distance"]
+    pd.testing.assert_frame_equal(found.violations[columns], here.violations[columns], check_exact=True)
+
+
 @pytest.fixture
 def many_tasks(tmp_path, monkeypatch):
     """A table whose audit has many tasks, and a metric."""

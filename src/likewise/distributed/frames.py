@@ -29,6 +29,7 @@ from likewise.metrics.abstract import Metric
 _BLOCKSIZE = 2**26  # bytes of a Parquet file in one partition, about
 _FAN_IN = 8  # results that one task of a reduction takes
 _EXTENSIONS = (".parquet", ".parq", ".pq")
+_INDEX = "__index_level_"  # how pandas names an index in a Parquet file
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +158,7 @@ def read_parquet(path: Any) -> Any:
     _check_schemas(files)
     with dask.config.set({"dataframe.convert-string": False}):  # text as pandas reads it
         frame = dd.read_parquet([str(file) for file in files], blocksize=_BLOCKSIZE, index=False)
-    return frame[[name for name in frame.columns if not str(name).startswith("__index_level_")]]
+    return frame[[name for name in frame.columns if not str(name).startswith(_INDEX)]]
 
 
 def metric_columns(table: DaskTable, metric: Metric, aside: Any = None) -> list[Any]:
@@ -358,7 +359,7 @@ def _check_schemas(files: list[Path]) -> None:
     first: list[str] | None = None
     for file in files:
         try:
-            names = pq.read_schema(file).names
+            names = [name for name in pq.read_schema(file).names if not name.startswith(_INDEX)]
         except (pa.ArrowInvalid, OSError) as error:
             raise FileError(f"Cannot read {file} as Parquet ({' '.join(str(error).split())[:120]}).") from None
         first = names if first is None else first
