@@ -170,6 +170,11 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path):
         AdditiveRegressor(TableMetric({"income": 0.2})).fit(table, table["age"])
     with pytest.raises(FileError, match="X has no column 'income', which the metric names"):
         AdditiveClassifier(METRIC).fit(table.drop(columns="income"), table["binary"])
+    model = AdditiveClassifier(METRIC, penalty=1e-3)
+    with pytest.raises(FileError, match="X has no column 'income', which the model needs"):
+        model.fit(X, OUTCOMES["binary"]).predict(table.drop(columns="income"))
+    blind = table.drop(columns="race")  # of weight 0
+    np.testing.assert_array_equal(model.predict_proba(blind).compute(), model.predict_proba(X))
     model = AdditiveClassifier(METRIC)
     with pytest.raises(NotFittedError, match="is not fitted"):
         model.predict_proba(table)

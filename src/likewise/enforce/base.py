@@ -241,9 +241,12 @@ class Enforced(BaseEstimator, ABC):
 
     def _by_partition(self, method: Callable[[Any], Any], X: Any, nobody: Any) -> Any:
         """Answers for each partition of a Dask DataFrame; `nobody` is an answer for no rows."""
-        from likewise.distributed.frames import map_partitions
+        from likewise.distributed.frames import DaskTable, map_partitions
 
-        return map_partitions(method, X, getattr(self, "feature_names_in_", None), nobody)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            DaskTable(X).check_columns(self.needed_columns_, "which the model needs")
+        return map_partitions(method, X, names, nobody)
 
     def _means(self, X: Any) -> FloatArray:
         people, verbose = self._people(X), bool(getattr(self, "verbose", False))
