@@ -1,4 +1,4 @@
-"""Audits, minimal metrics and fits of tables in partitions on a local Dask cluster, up to ten million people."""
+"""Audits, minimal metrics and fits of Dask DataFrames on a local cluster, up to ten million people."""
 
 import math
 import os
@@ -29,10 +29,10 @@ def told(measured: dict[tuple[str, int], list[float]]) -> str:
         last[what], ahead[what] = (n, cpu), cpu * (MANY / n) ** max(1.0, power) / 3600
     hours = ", ".join(f"{what} {spent:.1f}" for what, spent in ahead.items())
     return (
-        "## Tables in partitions, on a cluster\n\n"
+        "## Dask DataFrames, on a cluster\n\n"
         "A local Dask cluster of two worker processes with one thread and a limit of 1 GB each; people as for `audit` "
         f"above, in Parquet files of {PER_FILE:,} people. `estimate` is `estimate_minimal_metric` with p = 1, `fit` is "
-        "`AdditiveClassifier.fit_partitions` with a given penalty. Processor time is that of both workers, and memory "
+        "`AdditiveClassifier.fit` with a given penalty. Processor time is that of both workers, and memory "
         "the most that each process ever held. Allowed at ten million: 1 GB per worker.\n\n"
         "| work | people | time | processor time | growth | each worker held | the client held |\n"
         "|---|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n\n"
@@ -65,9 +65,9 @@ def write_people(place: Path, n: int) -> None:
 
 
 def measure(what: str, n: int) -> None:
-    import distributed
     import numpy as np
 
+    import distributed
     from likewise import AdditiveClassifier, WeightedLp, audit, estimate_minimal_metric
 
     metric = WeightedLp(dict(zip("abcde", 1.5 * np.abs([1.0, -0.5, 0.3, 0.2, 0.7]) / 4, strict=True)))
@@ -84,21 +84,18 @@ def measure(what: str, n: int) -> None:
                 dashboard_address=None,
                 local_directory=place,
             ) as cluster,
-            distributed.Client(cluster) as client,
+            distributed.Client(cluster) as client,  # the active one, on which Dask works
         ):
             before = sum(client.run(time.process_time).values())
             start = time.perf_counter()
             if what == "audit":
-                found = audit(None, people, metric, predictions="score", cluster=client)
+                found = audit(None, people, metric, predictions="score")
                 print(found.coverage, file=sys.stderr)
             elif what == "estimate":
-                found = estimate_minimal_metric(
-                    None, people, predictions="score", columns=list("abcde"), cluster=client
-                )
+                found = estimate_minimal_metric(None, people, predictions="score", columns=list("abcde"))
                 print(found.metric, found.n_rounds, file=sys.stderr)
             else:
-                model = AdditiveClassifier(metric, penalty=1e-3)
-                model.fit_partitions(people, "outcome", cluster=client)
+                model = AdditiveClassifier(metric, penalty=1e-3).fit(people, "outcome")
                 print(model.guarantee_.statement, file=sys.stderr)
             wall = time.perf_counter() - start
             print(wall, sum(client.run(time.process_time).values()) - before, *client.run(peak).values(), peak())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from os import PathLike
 from typing import Any
 
 from likewise.errors import MissingExtraError
 
 # Packages, and the extra of likewise that brings them.
 EXTRAS = {
+    "dask": "cluster",
     "distributed": "cluster",
     "jinja2": "report",
     "matplotlib": "plot",
@@ -41,3 +44,14 @@ def need(module: str, what: str) -> Any:
         raise MissingExtraError(
             f"{what} needs {package}, which is not installed: pip install 'likewise[{EXTRAS[package]}]'."
         ) from None
+
+
+def is_dask(value: Any, kind: str = "DataFrame") -> bool:
+    """Whether something is a Dask DataFrame, or a Dask Series; without importing Dask."""
+    module = sys.modules.get("dask.dataframe")
+    return module is not None and isinstance(value, getattr(module, kind))
+
+
+def is_partitioned(X: Any) -> bool:
+    """Whether a table is read in partitions: a Dask DataFrame, or the path of Parquet files."""
+    return isinstance(X, (str, PathLike)) or is_dask(X)

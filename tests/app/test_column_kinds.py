@@ -286,7 +286,7 @@ def test_partitions_of_several_types_give_the_model_of_the_whole(place):
     for i, part in enumerate(held):
         part.to_parquet(place / "mixed" / f"{i}.parquet")
     everyone = pd.concat([part.astype(object) for part in held]).astype({"income": float})
-    model = AdditiveClassifier(METRIC, random_state=0).fit_partitions(place / "mixed", "y")
+    model = AdditiveClassifier(METRIC, random_state=0).fit(place / "mixed", "y")
     whole = AdditiveClassifier(METRIC, random_state=0).fit(everyone[X.columns], everyone.y.to_numpy(dtype=str))
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
 

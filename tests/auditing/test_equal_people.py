@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, audit
-from likewise.auditing import shuffled
-from likewise.partitions import parquet
+from likewise.distributed import buckets
 
 METRIC = TableMetric({"x": 0.1}, missing={"x": 0.25})
 # Three rows of a, two of b, two whose x is missing, two of c; they stand apart, so that a cut parts equal ones.
@@ -15,27 +14,26 @@ ROWS = [GONE, A, B, A, C, GONE, B, A, C]
 TABLE = pd.DataFrame(ROWS, columns=["x", "score"])
 
 
-def in_memory(place, batch, n_parts):
+def in_memory(place, n_parts):
     return audit(None, TABLE[["x"]], METRIC, predictions=TABLE["score"])
 
 
-def in_files(place, batch, n_parts):
+def in_files(place, n_parts):
     parts = np.array_split(np.arange(len(TABLE)), n_parts)
     for k, rows in enumerate(parts):
         TABLE.iloc[rows].to_parquet(place / f"{k}.parquet", index=False)
     return audit(None, place, METRIC, predictions="score")
 
 
-CUTS = [(in_memory, 9, 1)] + [(in_files, batch, n_parts) for batch in (2, 3, 100) for n_parts in (1, 2, 3)]
+CUTS = [(in_memory, 1)] + [(in_files, n_parts) for n_parts in (1, 2, 3, 9)]
 
 
-@pytest.mark.parametrize(("search", "batch", "n_parts"), CUTS)
+@pytest.mark.parametrize(("search", "n_parts"), CUTS)
 @pytest.mark.parametrize("bucket", [2, 100])
-def test_every_pair_of_equal_people_is_counted_and_listed_once(search, batch, n_parts, bucket, tmp_path, monkeypatch):
+def test_every_pair_of_equal_people_is_counted_and_listed_once(search, n_parts, bucket, tmp_path, monkeypatch):
     """a and b: 1 apart where 0.1 is allowed, b and c likewise; x and what is missing: 0.5 where 0.25 is."""
-    monkeypatch.setattr(parquet, "BATCH", batch)
-    monkeypatch.setattr(shuffled, "BUCKET", bucket)
-    found = search(tmp_path, batch, n_parts)
+    monkeypatch.setattr(buckets, "BUCKET_SIZE", bucket)
+    found = search(tmp_path, n_parts)
     assert (found.n_samples, found.n_distinct, found.n_pairs) == (9, 4, 36)
     listed = found.violations[["row_a", "row_b", "difference", "distance", "n_pairs"]].to_numpy().tolist()
     assert sorted(listed) == [

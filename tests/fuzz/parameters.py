@@ -109,6 +109,7 @@ def calls():
         "AdditiveClassifier": Call(likewise.AdditiveClassifier, additive, fit(X, y)),
         "AdditiveRegressor": Call(likewise.AdditiveRegressor, additive, fit(X, amounts)),
         "AdditiveClassifier.fit": Call(likewise.AdditiveClassifier(**additive).fit, table),
+        "AdditiveClassifier.fit of files": Call(likewise.AdditiveClassifier(**additive).fit, {"X": stored, "y": "y"}),
         "ProjectedClassifier": Call(likewise.ProjectedClassifier, projected, fit(X, y)),
         "ProjectedRegressor": Call(likewise.ProjectedRegressor, projected | {"base": None}, fit(X, amounts)),
         "ProjectedClassifier.fit": Call(likewise.ProjectedClassifier(**projected).fit, table),
@@ -136,7 +137,6 @@ def calls():
                 "to_json": {},
                 "to_sql": {},
                 "with_metric": {"metric": METRIC},
-                "fit_partitions": {"path": stored, "target": "y"},
             }.items()
         },
         "SmoothedClassifier.predict_proba": Call(split.predict_proba, {"X": rows}),

@@ -10,9 +10,9 @@ import pandas as pd
 from likewise.app.commands import Task, agreed_range
 from likewise.app.metric_files import read_metric_file
 from likewise.app.tables import kind_of
+from likewise.distributed.frames import DaskTable, connected
 from likewise.enforce.additive.additive_models import AdditiveClassifier, AdditiveRegressor
 from likewise.errors import FileError, InvalidInputError
-from likewise.partitions.parquet import StoredTable
 
 
 def in_partitions(table: Path, cluster: str | None) -> bool:
@@ -33,7 +33,6 @@ def fit_additive(
     task: Task | None,
     seed: int | None,
     cluster: str | None,
-    scratch: Path | None,
     output_range: tuple[float, float] | None = None,
 ) -> Any:
     """Fit an additive model to a table in partitions."""
@@ -41,9 +40,9 @@ def fit_additive(
         raise InvalidInputError(
             f"--by must be additive for a table in partitions, since no other way learns from sums; got {by!r}."
         )
-    people = StoredTable(table)
+    people = DaskTable.of(table)
     people.check_columns([target], "the --target")
-    kind = people.head([target])[target].dtype
+    kind = people.frame.dtypes[target]
     plain = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
     if task is None and plain:
         raise InvalidInputError(
@@ -57,4 +56,5 @@ def fit_additive(
         raise InvalidInputError(f"An output range is for --task regression; {target!r} has classes. Leave it out.")
     else:
         model = AdditiveClassifier(file.metric, random_state=seed)
-    return model.fit_partitions(table, target, cluster=cluster, scratch=scratch)
+    with connected(cluster):
+        return model.fit(table, target)

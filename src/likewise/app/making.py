@@ -244,7 +244,6 @@ def scale(say: Say, metric_file: Path, factor: float, out: Path, force: bool) ->
 @options.force
 @click.option("--seed", type=int, default=None, help="For repeatable runs; without it the seed is secret.")
 @options.cluster
-@options.scratch
 @command
 @options.reads_table
 def enforce(
@@ -268,7 +267,6 @@ def enforce(
     force: bool,
     seed: int | None,
     cluster: str | None,
-    scratch: Path | None,
     dialect: Dialect,
 ) -> None:
     """Train a model that provably respects a metric: the best way, or the one asked for.
@@ -308,7 +306,6 @@ def enforce(
                 task=task,
                 seed=seed,
                 cluster=cluster,
-                scratch=scratch,
                 output_range=output_range,
             )
         save_model(model, out)

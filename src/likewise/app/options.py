@@ -32,12 +32,7 @@ output_range = click.option(
 
 id_aside = click.option("--id", "id_column", help="Column that names people: it is left out, and names rows in errors.")
 
-cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786.")
-scratch = click.option(
-    "--scratch",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Directory to work in for a table in partitions, which all workers can write; by default beside the table.",
-)
+cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
 
 
 def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -33,8 +33,8 @@ from likewise.app.column_kinds import Kinds, as_naturally_typed
 from likewise.app.column_notes import Unseen
 from likewise.app.files import model_from_bytes
 from likewise.app.tables import Dialect, Note, kind_of, no_note
+from likewise.distributed.frames import connected
 from likewise.errors import FileError, InvalidInputError
-from likewise.partitions.workforce import connected
 
 BATCH_ROWS = 20_000
 _PLAN = "plan.json"

@@ -157,7 +157,6 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 @click.option("--out", type=options.FILE, help="Write the worst pairs as CSV.")
 @options.force
 @options.cluster
-@options.scratch
 @command
 @options.reads_table
 def audit(
@@ -173,7 +172,6 @@ def audit(
     out: Path | None,
     force: bool,
     cluster: str | None,
-    scratch: Path | None,
     dialect: Dialect,
 ) -> None:
     """Search all pairs of people for scores that differ by more than the people do.
@@ -222,7 +220,7 @@ def audit(
     task = _Task(model, chosen, scores, output_range, limits.thresholds, worst, id_column)
     if in_partitions(table, cluster):
         with say.busy("Searching all pairs, bucket by bucket"):
-            found, names = task.of_partitions(table, cluster, scratch)
+            found, names = task.of_partitions(table, cluster)
     else:
         found, names = task.of_file(say, table, dialect)
     say(
@@ -353,33 +351,30 @@ class _Task:
             )
         return found, None if ids is None else ids.reset_index(drop=True)
 
-    def of_partitions(self, table: Path, cluster: str | None, scratch: Path | None) -> tuple[Audit, Any]:
+    def of_partitions(self, table: Path, cluster: str | None) -> tuple[Audit, Any]:
         """Audit a table in Parquet files, here or on a cluster; and who is who among the worst pairs."""
         import numpy as np
-        import pandas as pd
 
         from likewise import audit as search
-        from likewise.partitions.parquet import StoredTable
+        from likewise.distributed.frames import DaskTable, connected
 
-        people = StoredTable(table)
+        people = DaskTable.of(table)
         if self.id_column is not None:
             people.check_columns([self.id_column], "the --id")
-        found = search(
-            self.model,
-            table,
-            self.metric,
-            predictions=self.scores,
-            output_range=self.output_range,
-            thresholds=self.thresholds,
-            n_worst=self.n_worst,
-            cluster=cluster,
-            scratch=scratch,
-        )
-        if self.id_column is None or not len(found.violations):
-            return found, None if self.id_column is None else pd.Series(dtype=object)
-        rows = np.unique(found.violations[["row_a", "row_b"]])
-        names = [part.rows([self.id_column], here)[self.id_column] for part, here in people.shares(rows) if len(here)]
-        return found, pd.concat(names, ignore_index=True).set_axis(rows)
+        with connected(cluster):
+            found = search(
+                self.model,
+                table,
+                self.metric,
+                predictions=self.scores,
+                output_range=self.output_range,
+                thresholds=self.thresholds,
+                n_worst=self.n_worst,
+            )
+            if self.id_column is None:
+                return found, None
+            rows = np.unique(found.violations[["row_a", "row_b"]].to_numpy())
+            return found, people.values_at(self.id_column, rows)
 
 
 def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[float, float] | None]:

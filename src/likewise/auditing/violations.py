@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from likewise._checks import check_count
+from likewise._extras import is_partitioned
 from likewise._html import folded, grid, panel, words
 from likewise._rules import NOT_NEGATIVE, in_a_line
 from likewise._typing import FloatArray, IntArray
@@ -21,7 +21,6 @@ from likewise.metrics.distance import ColumnWeights
 from likewise.metrics.function import FunctionMetric
 from likewise.pairs.points import Difference, Groups, Points, listed
 from likewise.pairs.population import Population
-from likewise.partitions.parquet import StoredTable
 
 if TYPE_CHECKING:
     from likewise.guarantees.promise import Guarantee
@@ -148,8 +147,6 @@ def audit(
     tolerance: float | None = None,
     thresholds: Sequence[float] = (),
     n_worst: int = 100,
-    cluster: Any = None,
-    scratch: Any = None,
 ) -> Audit:
     """Search all pairs of people in `X` for outputs that differ by more than the distance between the people.
 
@@ -165,15 +162,15 @@ def audit(
     X : array-like of shape (n_samples, n_features)
         For a metric of tables a table (pandas, polars or pyarrow) with the metric's columns, in any order; the model is
         given it as a pandas DataFrame.
-        Or the path of a Parquet file, or of a directory of them, of any size: people are then put in buckets on disk,
-        and pairs of buckets are searched one after the other, or by many machines. The model is given the columns it
-        has learned from, or those of the metric. All but ``n_compared`` is as for a table in memory, to the last bit.
+        Or a Dask DataFrame of any size, or the path of a Parquet file or of a directory of them, which Dask reads: the
+        search runs on the active Dask client, or in threads (`docs/scale.md`). The model is given the columns it has
+        learned from, or those of the metric. All but ``n_compared`` is as for a table in memory, to the last bit.
     metric : Metric
         A `FunctionMetric` is asked about every pair, so `X` may then hold at most 10,000 distinct people, in memory.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Outputs of any outside system, to be used in place of the model's answers: probabilities within [0, 1], or
-        numbers within `output_range`. The columns of a DataFrame name the classes. For a path, the name of the column
-        that holds them.
+        numbers within `output_range`. The columns of a DataFrame name the classes. For a Dask DataFrame or a path, a
+        Dask Series or the name of a column.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``, as in the guarantee of
         `SmoothedRegressor`, whose own range is used if none is given.
@@ -187,11 +184,6 @@ def audit(
         what a gate tolerates: see ``Audit.n_above``.
     n_worst : int, default=100
         How many of the worst pairs to list.
-    cluster : str or distributed.Client, optional
-        For a path: a Dask cluster, or the address of its scheduler, whose workers do the search. None is this process.
-    scratch : path-like, optional
-        For a path: directory for the buckets, which takes about four times the size of the numbers and is
-        empty at the end; every worker must be able to write there. None is the directory in which the table is.
 
     Returns
     -------
@@ -222,31 +214,16 @@ def audit(
     """
     metric = check_metric(metric)
     n_worst = check_count("n_worst", n_worst)
-    if isinstance(X, (str, PathLike)):
-        from likewise.auditing.shuffled import audit_partitions
+    if is_partitioned(X):
+        from likewise.distributed.audit import audit as audit_partitions
 
         if isinstance(metric, FunctionMetric):
+            got = "a path" if isinstance(X, (str, PathLike)) else "a Dask DataFrame"
             raise InvalidInputError(
-                f"X must be a table in memory for {metric!r}, which has to be asked about every pair; got a path. Read "
-                f"up to {_MOST_ASKED:,} rows with pandas.read_parquet, or use WeightedLp or TableMetric."
+                f"X must be a table in memory for {metric!r}, which has to be asked about every pair; got {got}. Take "
+                f"up to {_MOST_ASKED:,} rows as a pandas DataFrame, or use WeightedLp or TableMetric."
             )
-        return audit_partitions(
-            model,
-            StoredTable(Path(X)),
-            metric,
-            predictions,
-            output_range,
-            tolerance,
-            thresholds,
-            n_worst,
-            cluster,
-            scratch,
-        )
-    if cluster is not None or scratch is not None:
-        raise InvalidInputError(
-            "cluster and scratch are for a table in Parquet files, given by its path; X is in memory. Write it with "
-            "X.to_parquet, or leave them out."
-        )
+        return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
     points = Points.of(metric.people(X))
     population = Population.of(model, X, points, predictions, output_range)
     unit, groups = population.unit, points.groups(population.outputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 )
 
 from likewise._checks import check_labels, check_random, check_size, checking
+from likewise._extras import is_dask
 from likewise._frozen import Frozen
 from likewise._rules import LIMITS, NOTHING, Rule, check_rules
 from likewise._typing import FloatArray
@@ -265,6 +266,15 @@ class Enforced(BaseEstimator, ABC):
             raise InvalidInputError("X must hold at least one person; got a table without rows.")
         return people
 
+    def _by_partition(self, method: Callable[[Any], Any], X: Any, nobody: Any) -> Any:
+        """Answers for each partition of a Dask DataFrame; `nobody` is an answer for no rows."""
+        from likewise.distributed.frames import DaskTable, map_partitions
+
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            DaskTable(X).check_columns(self.needed_columns_, "which the model needs")
+        return map_partitions(method, X, names, nobody)
+
     def _means(self, X: Any) -> FloatArray:
         people, verbose = self._people(X), bool(getattr(self, "verbose", False))
         if verbose or len(people) <= BLOCK:  # one bar for all
@@ -294,11 +304,19 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            For a Dask DataFrame, a Dask DataFrame with a column per class.
         """
+        if is_dask(X):
+            check_fitted(self)
+            nobody = pd.DataFrame(np.empty((0, len(self.classes_))), columns=self.classes_)
+            return self._by_partition(self.predict_proba, X, nobody)  # type: ignore[no-any-return]
         return self._means(X)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class. **Not covered by the guarantee**: it jumps where classes tie; see `decide`."""
+        if is_dask(X):
+            check_fitted(self)
+            return self._by_partition(self.predict, X, pd.Series(self.classes_[:0], name="prediction"))  # type: ignore[no-any-return]
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
@@ -374,7 +392,11 @@ class EnforcedRegressor(RegressorMixin, Enforced):
         Returns
         -------
         ndarray of shape (n_samples,)
+            For a Dask DataFrame, a Dask Series.
         """
+        if is_dask(X):
+            check_fitted(self)
+            return self._by_partition(self.predict, X, pd.Series(np.empty(0), name="prediction"))  # type: ignore[no-any-return]
         return self._means(X)[:, 0]
 
     def certify(self, X: Any) -> Certificate:

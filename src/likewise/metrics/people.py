@@ -68,3 +68,10 @@ def spread(n: int, most: int) -> IntArray:
     (array([0, 1, 2]), array([0, 4, 8]))
     """
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
+
+
+def fixed_sample(n: int, size: int) -> IntArray:
+    """Positions of about `size` of `n` rows, always the same; all of them, if there are few."""
+    if n <= size:
+        return np.arange(n)
+    return np.unique(np.random.default_rng(1).integers(n, size=size))

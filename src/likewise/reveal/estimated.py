@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from likewise._extras import is_partitioned
 from likewise._rules import NOT_NEGATIVE, in_a_line
 from likewise._typing import FloatArray, IntArray
 from likewise.errors import InvalidInputError, InvalidTypeError
@@ -20,9 +19,6 @@ from likewise.metrics.lp import WeightedLp, check_exponent
 from likewise.metrics.tabular import TableMetric
 from likewise.pairs.points import CODE, GAPPY, Points
 from likewise.pairs.population import Population
-from likewise.partitions.parquet import StoredTable
-from likewise.partitions.scratch import working_room
-from likewise.partitions.workforce import workers_of
 from likewise.reveal.blanks import stand_in, usable
 from likewise.reveal.crowds import Crowd, Present
 from likewise.reveal.intake import read_people
@@ -91,8 +87,6 @@ def estimate_minimal_metric(
     upper: Mapping[Any, float] | None = None,
     fixed: Mapping[Any, float] | None = None,
     columns: Sequence[str] | None = None,
-    cluster: Any = None,
-    scratch: Any = None,
 ) -> MetricEstimate:
     """Smallest weighted Lp metric under which a model treats the people in `X` alike.
 
@@ -114,9 +108,9 @@ def estimate_minimal_metric(
         where no number is missing in `X` the metric refuses people with one missing. A blank weighs at least half of
         what the column makes of these people, up to 1, since less would cut the column: `notes` names the columns to
         whose blanks the people force less.
-        Or the path of a Parquet file, or of a directory of them, of any size: people are then put in buckets on disk,
-        and pairs of buckets are searched one after the other, or by many machines. The result is that of a table in
-        memory, to the last bit.
+        Or a Dask DataFrame of any size, or the path of a Parquet file or of a directory of them, which Dask reads: the
+        search runs on the active Dask client, or in threads (`docs/scale.md`). The result is that of a table in memory,
+        to the last bit.
     p : float, default=1
         Any finite number >= 1; 1 for tables with categories. Above 7 the linear program may be too badly scaled to be
         solved, which is then said.
@@ -124,7 +118,7 @@ def estimate_minimal_metric(
         Columns whose values are equal or not. None takes those of text, categories and truth values.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Probabilities to use in place of the model's answers, or numbers within `output_range`; `model` may then be
-        None. For a path, the name of the column that holds them.
+        None. For a Dask DataFrame or a path, a Dask Series or the name of a column.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
         `audit` take them; otherwise they are in the unit of the output.
@@ -135,13 +129,8 @@ def estimate_minimal_metric(
         other columns. That they can does not show that the model ignores race: exchange its values to see. A number
         that is the name of a column is taken as such.
     columns : sequence of str, optional
-        For a path: the columns that distances are about. None takes those that the model has learned from, or all but
-        the predictions.
-    cluster : str or distributed.Client, optional
-        For a path: a Dask cluster, or the address of its scheduler, whose workers do the search. None is this process.
-    scratch : path-like, optional
-        For a path: directory for the buckets, which takes about five times the size of the numbers and is
-        empty at the end; every worker must be able to write there. None is the directory in which the table is.
+        For a Dask DataFrame or a path: the columns that distances are about. None takes those that the model has
+        learned from, or all but the predictions.
 
     Returns
     -------
@@ -174,14 +163,15 @@ def estimate_minimal_metric(
     TableMetric(numeric: age=0.02; mismatch: region=0.3; p=1)
     """
     p = _check_finite_p(p)
-    if isinstance(X, (str, PathLike)):
-        asked = (model, columns, categorical, predictions, output_range)
-        return _estimate_partitions(StoredTable(Path(X)), p, asked, upper, fixed, cluster, scratch)
-    if columns is not None or cluster is not None or scratch is not None:
-        raise InvalidInputError(
-            "columns, cluster and scratch are for a table in Parquet files, given by its path; X is in memory. Write "
-            "it with X.to_parquet, or leave them out."
-        )
+    if is_partitioned(X):
+        from likewise.distributed.reveal import dask_crowd
+
+        people = dask_crowd(model, X, columns, categorical, predictions, output_range)
+        _check_power(p, people.template)
+        _check_distinct(people, people.unit * people.largest_gap, people.equal_rows, people.n_rows)
+        return _estimate(people, people.template, p, upper, fixed)
+    if columns is not None:
+        raise InvalidInputError("columns is for a Dask DataFrame or a path; select them with X[columns] in memory.")
     everyone = Points.of(read_people(X, categorical))
     _check_power(p, everyone)
     population = Population.of(model, X, everyone, predictions, output_range)
@@ -191,21 +181,6 @@ def estimate_minimal_metric(
     crowd = Present(population, distinct.first)
     _check_distinct(crowd, float(gap[worst]), (int(distinct.first[distinct.of_row[worst]]), worst), len(everyone))
     return _estimate(crowd, everyone, p, upper, fixed)
-
-
-def _estimate_partitions(
-    people: StoredTable, p: float, asked: tuple[Any, ...], upper: Any, fixed: Any, cluster: Any, scratch: Any
-) -> MetricEstimate:
-    from likewise.reveal.dispersed import disperse
-
-    if len(people) < 2:
-        raise InvalidInputError(f"{people.path} must hold at least two people; it has {len(people)}.")
-    with workers_of(cluster) as work, working_room(people.path, scratch) as room:
-        crowd = disperse(people, *asked, room=room, work=work)
-        _check_power(p, crowd.template)
-        worst = max(crowd.buckets, key=lambda bucket: (bucket.largest_gap, -bucket.equal_rows[1]))
-        _check_distinct(crowd, crowd.unit * worst.largest_gap, worst.equal_rows, len(people))
-        return _estimate(crowd, crowd.template, p, upper, fixed)
 
 
 def _check_power(p: float, points: Points) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from likewise._extras import is_partitioned
 from likewise._rules import SEED, THREADS, TRUTH, Rule, one_of, positive, whole
 from likewise._typing import FloatArray
 from likewise.enforce.additive.assembling import Wishes, assemble
-from likewise.enforce.additive.from_files import FitsPartitions
 from likewise.enforce.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.enforce.additive.reading import Readable
 from likewise.enforce.additive.scorers import AdditiveScorer
@@ -33,7 +33,32 @@ SHARED_RULES: dict[str, Rule] = {
 }
 
 
-class AdditiveClassifier(Readable, FitsPartitions, EnforcedClassifier):
+class DaskFitMixin:
+    """Lets `fit` learn from a Dask DataFrame."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from people with known outcomes, all or nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            With a metric of tables, a table with named columns (pandas, polars or pyarrow). Or a Dask DataFrame, or the
+            path of a Parquet file or of a directory of them, which Dask reads (`docs/scale.md`): columns that the
+            metric does not name are not read, and the model is that of the table in memory, to the last bit.
+        y : array-like of shape (n_samples,)
+            With a Dask DataFrame or a path, a Dask Series, or the name of a column of `X`.
+        sample_weight : array-like of shape (n_samples,), optional
+            What each person counts in learning; the promise is the same for all. Not for a Dask DataFrame.
+        """
+        if is_partitioned(X):
+            from likewise.distributed.additive import fit
+
+            fit(self, X, y, sample_weight)
+            return self
+        return super().fit(X, y, sample_weight)  # type: ignore[misc,no-any-return]
+
+
+class AdditiveClassifier(Readable, DaskFitMixin, EnforcedClassifier):
     """A scorecard whose probabilities are close for people who are close, by construction.
 
     ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
@@ -158,7 +183,7 @@ class AdditiveClassifier(Readable, FitsPartitions, EnforcedClassifier):
         return SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
 
 
-class AdditiveRegressor(Readable, FitsPartitions, EnforcedRegressor):
+class AdditiveRegressor(Readable, DaskFitMixin, EnforcedRegressor):
     """A scorecard whose predictions are close for people who are close, by construction.
 
     ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a

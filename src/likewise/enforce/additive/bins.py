@@ -11,7 +11,7 @@ import numpy.typing as npt
 from likewise._threads import run_in_threads
 from likewise._typing import FloatArray, IntArray
 from likewise.metrics.distance import ColumnWeights
-from likewise.partitions.surveying import fixed_sample
+from likewise.metrics.people import fixed_sample
 
 BLOCK = 2**18
 """People whose sums are taken at once. Sums of blocks are added in the order of people: by whom they were taken, and

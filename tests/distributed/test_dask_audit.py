@@ -1,7 +1,8 @@
-"""Audits of tables in partitions: to the last bit those of the table in memory, here and on a real cluster."""
+"""Audits of Dask DataFrames: to the last bit those of the table in memory, in threads and on a real cluster."""
 
 import time
 from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from killing import killed
+from killing import killed_after
 from likewise import (
     AdditiveClassifier,
     AdditiveRegressor,
@@ -22,9 +23,12 @@ from likewise import (
     WeightedLp,
     audit,
 )
-from likewise.auditing import shuffled
-from likewise.pairs import shelves
-from likewise.pairs.buckets import choose_splits
+from likewise.distributed import audit as dask_audit
+from likewise.distributed import buckets
+from likewise.distributed.frames import connected
+
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
 
 
 def write(table, place, sizes):
@@ -36,6 +40,16 @@ def write(table, place, sizes):
         start += size
     assert start == len(table)
     return place
+
+
+def dask_frame(table, sizes, seed=0):
+    """A Dask DataFrame with partitions of these sizes, and labels in the index that say nothing."""
+    ends = np.cumsum([0, *sizes])
+    assert ends[-1] == len(table)
+    labels = np.random.default_rng(seed).integers(0, 5, len(table))
+    table = table.set_axis(labels, axis=0)
+    parts = [dask.delayed(table.iloc[a:b]) for a, b in pairwise(ends)]
+    return dd.from_delayed(parts, meta=table.iloc[:0], verify_meta=False)
 
 
 def halves(table, n_parts):
@@ -79,12 +93,13 @@ def mixed(n, seed):
     p=st.sampled_from([1, 1.5, 2, 3, np.inf]),
     strictness=st.sampled_from([0.02, 0.3, 1.0]),
     n=st.integers(2, 400),
-    n_parts=st.integers(1, 5),
+    cuts=st.lists(st.floats(0, 1), max_size=5),
+    from_files=st.booleans(),
     bucket=st.sampled_from([30, 100, 10_000]),
     n_worst=st.sampled_from([1, 20]),
 )
 def test_every_number_is_that_of_the_table_in_memory(
-    tmp_path_factory, monkeypatch, seed, p, strictness, n, n_parts, bucket, n_worst
+    tmp_path_factory, monkeypatch, seed, p, strictness, n, cuts, from_files, bucket, n_worst
 ):
     people = mixed(n, seed)
     metric = TableMetric(
@@ -93,10 +108,15 @@ def test_every_number_is_that_of_the_table_in_memory(
         p,
         missing={"income": 0.2, "age": 0.5},
     )
-    place = write(people, tmp_path_factory.mktemp("table") / "people", halves(people, n_parts))
-    monkeypatch.setattr(shuffled, "BUCKET", bucket)
+    sizes = np.diff([0, *sorted(int(cut * n) for cut in cuts), n])  # some partitions are empty
+    table = (
+        write(people, tmp_path_factory.mktemp("table") / "people", sizes)
+        if from_files
+        else dask_frame(people, sizes, seed)
+    )
+    monkeypatch.setattr(buckets, "BUCKET_SIZE", bucket)
     more = {"n_worst": n_worst, "thresholds": [0.01, 0.4]}
-    found = audit(None, place, metric, predictions="score", **more)
+    found = audit(None, table, metric, predictions="score", **more)
     X = people.drop(columns="score")
     assert_same(audit(None, X, metric, predictions=people["score"], **more), found, but=["n_compared"])
     # Brute force, by the metric itself.
@@ -118,7 +138,7 @@ def test_equal_people_of_different_files_are_one_person_who_counts_each_time(tmp
     metric = TableMetric(
         {"income": 0.1, "age": 0.002}, {"region": 0.05, "kind": 0}, missing={"income": 0.1, "age": 0.1}
     )
-    monkeypatch.setattr(shuffled, "BUCKET", bucket)
+    monkeypatch.setattr(buckets, "BUCKET_SIZE", bucket)
     place = write(people, tmp_path / "people", halves(people, 4))
     found = audit(None, place, metric, predictions="score", thresholds=[0.3])
     X = people.drop(columns="score")
@@ -142,7 +162,7 @@ def test_models_of_every_kind_are_asked_by_partition(tmp_path, monkeypatch, p):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(600, 3)), columns=list("abc"))
     place = write(X.assign(other="x"), tmp_path / "people", [250, 0, 350])
-    monkeypatch.setattr(shuffled, "BUCKET", 100)
+    monkeypatch.setattr(buckets, "BUCKET_SIZE", 100)
     metric = WeightedLp({"a": 0.05**p, "b": 0.1**p, "c": 0.0}, p)
     three = np.digitize(X["a"] + rng.normal(size=600), [-0.5, 0.5])
     numbers = AdditiveRegressor(WeightedLp({"a": 0.3, "b": 0.1, "c": 0.1}), penalty=1e-3).fit(X, 7 * X["a"])
@@ -180,7 +200,7 @@ def test_columns_that_must_not_matter_need_not_be_in_the_files(tmp_path):
 def test_nothing_depends_on_how_the_table_is_cut(tmp_path, monkeypatch):
     people = mixed(500, 1)
     metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
-    monkeypatch.setattr(shuffled, "BUCKET", 60)
+    monkeypatch.setattr(buckets, "BUCKET_SIZE", 60)
     results = [
         audit(None, write(people, tmp_path / str(i), sizes), metric, predictions="score")
         for i, sizes in enumerate(([500], [1, 499], halves(people, 7)))
@@ -193,35 +213,35 @@ def test_nothing_depends_on_how_the_table_is_cut(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 4  # nothing is left behind
 
 
-def test_control_a_pair_of_buckets_that_is_not_searched_is_missed(tmp_path, monkeypatch):
+def test_control_a_pair_of_buckets_that_is_not_searched_is_missed(monkeypatch):
     people = mixed(300, 2)
-    place = write(people, tmp_path / "people", [150, 150])
+    table = dask_frame(people, [150, 150])
     metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
-    monkeypatch.setattr(shuffled, "BUCKET", 50)
-    whole = audit(None, place, metric, predictions="score")
-    original = shelves.crossing_pairs
-    monkeypatch.setattr(shelves, "crossing_pairs", lambda *given: [x[:1] for x in original(*given)])
-    assert audit(None, place, metric, predictions="score").n_violations < whole.n_violations
+    monkeypatch.setattr(buckets, "BUCKET_SIZE", 50)
+    whole = audit(None, table, metric, predictions="score")
+    original = dask_audit.crossing_pairs
+    monkeypatch.setattr(dask_audit, "crossing_pairs", lambda *given: [(a, b) for a, b in original(*given) if a == b])
+    assert audit(None, table, metric, predictions="score").n_violations < whole.n_violations
 
 
-def test_bounds_leave_out_pairs_of_buckets(tmp_path, monkeypatch):
+def test_bounds_leave_out_pairs_of_buckets(monkeypatch):
     rng = np.random.default_rng(3)
     people = pd.DataFrame({"a": rng.random(2000), "score": 0.0})
     people["score"] = 0.5 * people["a"]
-    place = write(people, tmp_path / "people", [1000, 1000])
-    monkeypatch.setattr(shuffled, "BUCKET", 100)
+    monkeypatch.setattr(buckets, "BUCKET_SIZE", 100)
     searched = []
-    original = shelves.crossing_pairs
+    original = dask_audit.crossing_pairs
 
     def counted(*given):
         searched.extend(original(*given))
         return searched
 
-    monkeypatch.setattr(shelves, "crossing_pairs", counted)
-    assert audit(None, place, WeightedLp({"a": 1.0}), predictions="score").n_violations == 0
-    n_buckets = len(searched)
+    monkeypatch.setattr(dask_audit, "crossing_pairs", counted)
+    found = audit(None, dask_frame(people, [1000, 1000]), WeightedLp({"a": 1.0}), predictions="score")
+    assert found.n_violations == 0
+    n_buckets = sum(a == b for a, b in searched)
     assert n_buckets > 15
-    assert sum(map(len, searched)) < n_buckets * 4  # neighbours only
+    assert len(searched) < n_buckets * 4  # neighbours only
 
 
 def test_equal_people_share_a_bucket_and_buckets_are_even():
@@ -229,12 +249,24 @@ def test_equal_people_share_a_bucket_and_buckets_are_even():
     X = np.column_stack([rng.normal(size=4000), rng.integers(0, 3, 4000)])
     X[rng.random(4000) < 0.1, 0] = np.nan
     outputs = rng.random((4000, 1)).round(3)
-    splits = choose_splits(X[:1000], outputs[:1000], np.array([1.0, 0.5]), np.array([1, 2], dtype=np.int8), 8)
-    bucket = splits.place(X, outputs)
-    np.testing.assert_array_equal(splits.place(X[::-1], outputs[::-1]), bucket[::-1])
+    kinds = np.array([1, 2], dtype=np.int8)
+    tree = buckets.BucketTree.fit(X[:1000], outputs[:1000], np.array([1.0, 0.5]), kinds, 8)
+    bucket = tree.apply(X, outputs)
+    np.testing.assert_array_equal(tree.apply(X[::-1], outputs[::-1]), bucket[::-1])
     sizes = np.bincount(bucket)
-    assert len(sizes) == splits.n_buckets >= 6
+    assert len(sizes) == tree.n_buckets >= 6
     assert sizes.max() <= 2 * 4000 / 8
+
+
+def test_predictions_may_be_a_dask_series_of_the_same_partitions():
+    people = mixed(200, 8)
+    table = dask_frame(people, [50, 150])
+    metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
+    found = audit(None, table.drop(columns="score"), metric, predictions=table["score"] / 2)
+    here = audit(None, people.drop(columns="score"), metric, predictions=people["score"] / 2)
+    assert_same(here, found, but=["n_compared"])
+    with pytest.raises(InvalidInputError, match="predictions must have the partitions of X"):
+        audit(None, table, metric, predictions=table.repartition(npartitions=1)["score"])
 
 
 def test_what_cannot_be_done_is_one_clear_error(tmp_path):
@@ -248,16 +280,14 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path):
         audit(None, tmp_path / "empty", metric, predictions="score")
     with pytest.raises(FileError, match="has no column 'height', which the metric names"):
         audit(None, place, TableMetric({"height": 1.0}), predictions="score")
-    with pytest.raises(FileError, match="has no column 'points', the predictions"):
-        audit(None, place, metric, predictions="points")
-    with pytest.raises(InvalidTypeError, match="predictions must name a column"):
+    with pytest.raises(FileError, match="X has no column 'points', the predictions"):
+        audit(None, dask_frame(people, [20, 30]), metric, predictions="points")
+    with pytest.raises(InvalidTypeError, match="predictions must name a column of X, or be a Dask Series"):
         audit(None, place, metric, predictions=people["score"])
     with pytest.raises(InvalidInputError, match="has missing numbers, which the metric refuses"):
         audit(None, place, metric, predictions="score")
-    with pytest.raises(InvalidInputError, match="cluster and scratch are for a table in Parquet files"):
-        audit(None, people, metric, predictions=people["score"], cluster="tcp://127.0.0.1:1")
-    with pytest.raises(FileError, match=r"Cannot work in .*nowhere"):
-        audit(None, place, metric, predictions="score", scratch=tmp_path / "nowhere")
+    with pytest.raises(InvalidInputError, match="must hold at least two people; it has 1"):
+        audit(None, dask_frame(people[:1], [0, 1]), metric, predictions="score")
     with pytest.raises(InvalidInputError, match="model must have classes_"):
         audit(lambda rows: np.where(rows["age"] > 40, "a", "b"), place, TableMetric({"age": 0.1}))
     (place / "0001.parquet").write_bytes(b"not a table")
@@ -265,51 +295,116 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path):
         audit(None, place, metric, predictions="score")
 
 
+def typed(parts):
+    """A Dask DataFrame of partitions whose types differ."""
+    return dd.from_delayed([dask.delayed(part) for part in parts], meta=parts[0][:0], verify_meta=False)
+
+
+def test_what_a_column_is_comes_from_the_metric_in_partitions_of_several_types():
+    """Codes are whole numbers, floats, text and categories, and one number is written as text."""
+    people = mixed(120, 9).dropna()
+    parts = [people.iloc[rows] for rows in np.array_split(np.arange(len(people)), 4)]
+    changed = [
+        parts[0],
+        parts[1].astype({"kind": float, "age": str}),
+        parts[2].astype({"kind": str}),
+        parts[3].astype({"kind": "category"}),
+    ]
+    metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0.1})
+    found = audit(None, typed(changed), metric, predictions="score", thresholds=[0.3])
+    here = audit(None, people.drop(columns="score"), metric, predictions=people["score"], thresholds=[0.3])
+    assert (found.n_violations, found.n_above, found.n_distinct) == (here.n_violations, here.n_above, here.n_distinct)
+    columns = ["row_a", "row_b", "score_a", "score_b", "difference", "distance"]
+    pd.testing.assert_frame_equal(found.violations[columns], here.violations[columns], check_exact=True)
+    wrong = [parts[0], parts[1].assign(age="many")]
+    with pytest.raises(InvalidInputError, match=r"Column 'age' must hold numbers \(it has 'many'"):
+        audit(None, typed(wrong), metric, predictions="score")
+
+
+@pytest.mark.parametrize("lengths", [(20, 30), (5000, 6000)])
+def test_a_blank_that_is_refused_is_named_by_its_row(lengths):
+    people = pd.DataFrame({"age": np.arange(sum(lengths)) % 50, "score": 0.5}).astype({"age": float})
+    people.loc[0, "score"] = 0.6
+    row = lengths[0] + 7
+    people.loc[row, "age"] = np.nan
+    with pytest.raises(InvalidInputError, match=f"the first in row {row}"):
+        audit(None, dask_frame(people, lengths), TableMetric({"age": 0.1}), predictions="score")
+    with pytest.raises(InvalidInputError, match=f"the first in row {row}"):
+        AdditiveRegressor(TableMetric({"age": 0.1})).fit(dask_frame(people, lengths), "score")
+
+
+@pytest.mark.parametrize(
+    ("first", "change"),
+    [
+        (False, lambda people: people.assign(age=people["age"] + 0.5)),
+        (True, lambda people: people.assign(age=people["age"] + 0.5)),
+        (False, lambda people: people.assign(age=people["age"].where(people["age"] > 30))),
+        (False, lambda people: people.assign(age=np.nan)),
+        (True, lambda people: people.assign(region=None)),
+        (False, lambda people: people.assign(region="west").astype({"region": "category"})),
+        (False, lambda people: people[people.columns[::-1]].assign(more=1)),
+        (True, lambda people: people.sample(frac=1, random_state=0)),  # an index is no column
+    ],
+)
+def test_files_need_not_be_written_alike(tmp_path, first, change):
+    people = mixed(60, 10)
+    parts = [change(people), people] if first else [people, change(people)]
+    (tmp_path / "people").mkdir()
+    for i, part in enumerate(parts):
+        part.to_parquet(tmp_path / "people" / f"{i}.parquet")
+    metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
+    whole = pd.concat(parts, ignore_index=True)[people.columns]
+    here = audit(None, whole.drop(columns="score"), metric, predictions=whole["score"])
+    found = audit(None, tmp_path / "people", metric, predictions="score")
+    assert (found.n_violations, found.max_excess) == (here.n_violations, here.max_excess)
+    columns = ["row_a", "row_b", "difference", "distance"]
+    pd.testing.assert_frame_equal(found.violations[columns], here.violations[columns], check_exact=True)
+
+
 @pytest.fixture
 def many_tasks(tmp_path, monkeypatch):
-    """A table whose audit has many tasks, a metric, and a directory to work in."""
+    """A table whose audit has many tasks, and a metric."""
     people = mixed(3000, 6)
-    place = write(people, tmp_path / "people", halves(people, 60))
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
+    place = write(people, tmp_path / "people", halves(people, 20))
     metric = TableMetric({"income": 0.05, "age": 0.002}, {"region": 0.05, "kind": 0}, missing="category")
-    monkeypatch.setattr(shuffled, "BUCKET", 100)
-    return place, metric, scratch
+    monkeypatch.setattr(buckets, "BUCKET_SIZE", 250)
+    return place, metric
 
 
-def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(many_tasks, cluster):
-    address, workers, _ = cluster
-    place, metric, scratch = many_tasks
+@pytest.mark.parametrize("stage", ["shuffle-transfer", "_box", "_search"])
+def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(many_tasks, cluster, stage):
+    place, metric = many_tasks
     here = audit(None, place, metric, predictions="score")
-    with killed(workers[0], scratch, "*/people-*", 10) as left:
-        there = audit(None, place, metric, predictions="score", cluster=address, scratch=scratch)
+    with connected(cluster.address) as client, killed_after(client, cluster.workers[0], stage) as left:
+        there = audit(None, place, metric, predictions="score")
     assert left[0], "the worker must die while there is work left"
     assert_same(here, there)
     assert there.n_violations > 1000
-    assert not list(scratch.iterdir())
 
 
 def test_a_killed_scheduler_is_one_clear_error_and_the_next_audit_is_whole(many_tasks, cluster):
-    place, metric, scratch = many_tasks
+    place, metric = many_tasks
     start = time.monotonic()
     with (
-        killed(cluster.scheduler, scratch, "*/people-*", 10) as left,
         pytest.raises(FileError, match=r"scheduler at tcp://.* does not answer any more .* start a scheduler"),
+        connected(cluster.address) as client,
+        killed_after(client, cluster.scheduler, "shuffle-transfer") as left,
     ):
-        audit(None, place, metric, predictions="score", cluster=cluster.address, scratch=scratch)
+        audit(None, place, metric, predictions="score")
     assert left[0], "the scheduler must die while there is work left"
     assert time.monotonic() - start < 240  # it does not wait for what will not come
-    for worker in cluster.workers:  # who else could still be writing
-        worker.kill()
-        worker.wait(timeout=60)
-    assert_same(
-        audit(None, place, metric, predictions="score"),
-        audit(None, place, metric, predictions="score", scratch=scratch),
-    )
+    assert audit(None, place, metric, predictions="score").n_violations > 1000
 
 
-def test_an_unreachable_cluster_is_one_clear_error(tmp_path):
-    pytest.importorskip("distributed")
-    place = write(mixed(50, 7), tmp_path / "people", [50])
-    with pytest.raises(FileError, match=r"Cannot reach a Dask scheduler at tcp://127.0.0.1:1"):
-        audit(None, place, TableMetric({"age": 0.1}), predictions="score", cluster="tcp://127.0.0.1:1")
+def test_an_unreachable_cluster_is_one_clear_error():
+    with (
+        pytest.raises(FileError, match=r"Cannot reach a Dask scheduler at tcp://127.0.0.1:1"),
+        connected("tcp://127.0.0.1:1"),
+    ):
+        pass
+    for wrong in (True, "x"):
+        with (
+            pytest.raises(InvalidInputError, match="cluster must be 'local' or the address of a Dask scheduler"),
+            connected(wrong),
+        ):
+            pass

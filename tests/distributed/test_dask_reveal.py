@@ -1,4 +1,6 @@
-"""Minimal metrics of tables in partitions: to the last bit those of the table in memory, here and on a real cluster."""
+"""Minimal metrics of Dask DataFrames: to the last bit those of the table in memory, in threads and on a cluster."""
+
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -7,10 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from killing import killed
+from killing import killed_after
 from likewise import FileError, InvalidInputError, InvalidTypeError, audit, estimate_minimal_metric
+from likewise.distributed import buckets
+from likewise.distributed import reveal as dask_reveal
+from likewise.distributed.frames import connected
 from likewise.pairs import gathering
-from likewise.reveal import dispersed, program, widening
+from likewise.reveal import program, widening
+
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
 
 
 def write(table, place, n_parts):
@@ -19,6 +27,14 @@ def write(table, place, n_parts):
     for i, rows in enumerate(np.array_split(np.arange(len(table)), n_parts)):
         table.iloc[rows].to_parquet(place / f"{i:04d}.parquet", index=False, row_group_size=40)
     return place
+
+
+def dask_frame(table, cuts):
+    """A Dask DataFrame cut at these shares, whose index says nothing."""
+    ends = [0, *sorted(int(cut * len(table)) for cut in cuts), len(table)]
+    table = table.set_axis(np.arange(len(table)) % 7, axis=0)
+    parts = [dask.delayed(table.iloc[a:b]) for a, b in pairwise(ends)]
+    return dd.from_delayed(parts, meta=table.iloc[:0], verify_meta=False)
 
 
 def people_of(kind, n, seed):
@@ -47,11 +63,11 @@ def small(monkeypatch):
     """Buckets and samples so small that few people are searched by workers, in several rounds."""
 
     def shrink(bucket=60, at_once=50, room=64, worst=gathering.WORST, weighed=200):
-        monkeypatch.setattr(dispersed, "BUCKET", bucket)
-        monkeypatch.setattr(dispersed, "AT_ONCE", at_once)
+        monkeypatch.setattr(buckets, "BUCKET_SIZE", bucket)
+        monkeypatch.setattr(dask_reveal, "AT_ONCE", at_once)
         monkeypatch.setattr(widening, "LEAST_ROOM", room)
         monkeypatch.setattr(gathering, "WORST", worst)
-        monkeypatch.setattr(dispersed, "WORST", worst)
+        monkeypatch.setattr(dask_reveal, "WORST", worst)
         monkeypatch.setattr(program, "_WEIGHED", weighed)
 
     return shrink
@@ -62,23 +78,20 @@ def small(monkeypatch):
     seed=st.integers(0, 10**6),
     kind_and_p=st.sampled_from([("table", 1), ("numbers", 1), ("numbers", 1.5), ("numbers", 2), ("numbers", 3)]),
     n=st.integers(3, 500),
-    n_parts=st.integers(1, 5),
+    cuts=st.lists(st.floats(0, 1), max_size=5),
     bucket=st.sampled_from([30, 100, 10_000]),
     at_once=st.sampled_from([0, 40, 10_000]),
     room=st.sampled_from([4, 64, 10_000]),
 )
-def test_every_number_is_that_of_the_table_in_memory(
-    tmp_path_factory, small, seed, kind_and_p, n, n_parts, bucket, at_once, room
-):
+def test_every_number_is_that_of_the_table_in_memory(small, seed, kind_and_p, n, cuts, bucket, at_once, room):
     kind, p = kind_and_p
     people = people_of(kind, n, seed)
     X = people.drop(columns="score")
     if X.drop_duplicates().shape[0] < 2:
         return
-    place = write(people, tmp_path_factory.mktemp("table") / "people", n_parts)
     small(bucket, at_once, room, worst=room)
     options = {"categorical": ["region", "kind"]} if kind == "table" else {}
-    found = estimate_minimal_metric(None, place, p, predictions="score", **options)
+    found = estimate_minimal_metric(None, dask_frame(people, cuts), p, predictions="score", **options)
     assert_same(estimate_minimal_metric(None, X, p, predictions=people["score"], **options), found)
     assert audit(None, X, found.metric, predictions=people["score"]).n_violations == 0
 
@@ -88,9 +101,9 @@ def test_with_and_without_room_for_all_pairs(tmp_path, small, monkeypatch, worst
     people = people_of("numbers", 900, 1)
     place = write(people, tmp_path / "people", 4)
     incomplete = []
-    original = dispersed.Dispersed._worst
+    original = dask_reveal.DaskCrowd._worst
     monkeypatch.setattr(
-        dispersed.Dispersed, "_worst", lambda self, *given: incomplete.append(1) or original(self, *given)
+        dask_reveal.DaskCrowd, "_worst", lambda self, *given: incomplete.append(1) or original(self, *given)
     )
     small(room=2 if worst == 5 else 10_000, worst=worst, at_once=20)
     found = estimate_minimal_metric(None, place, predictions="score")
@@ -138,8 +151,8 @@ def test_control_a_pair_of_buckets_that_is_not_searched_is_missed(tmp_path, smal
     small(room=10)
     right = estimate_minimal_metric(None, place, predictions="score")
     assert audit(None, people[["a"]], right.metric, predictions=people["score"]).n_violations == 0
-    original = dispersed.tasks_among
-    monkeypatch.setattr(dispersed, "tasks_among", lambda *given: [(a, [a]) for a, _ in original(*given)])
+    original = dask_reveal.crossing_pairs
+    monkeypatch.setattr(dask_reveal, "crossing_pairs", lambda *given: [(a, b) for a, b in original(*given) if a == b])
     found = estimate_minimal_metric(None, place, predictions="score")
     assert audit(None, people[["a"]], found.metric, predictions=people["score"]).n_violations > 0
 
@@ -157,12 +170,12 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path, small):
     for nothing in ([], ["score"]):
         with pytest.raises(InvalidInputError, match="columns must name at least one column besides the predictions"):
             estimate_minimal_metric(None, place, predictions="score", columns=nothing)
-    with pytest.raises(InvalidTypeError, match="predictions must name a column"):
+    with pytest.raises(InvalidTypeError, match="predictions must name a column of X, or be a Dask Series"):
         estimate_minimal_metric(None, place, predictions=people["score"])
     with pytest.raises(InvalidInputError, match="p must be 1 for a table with categories"):
         estimate_minimal_metric(None, place, 2, predictions="score")
-    with pytest.raises(InvalidInputError, match="columns, cluster and scratch are for a table in Parquet files"):
-        estimate_minimal_metric(None, people, predictions=people["score"], cluster="tcp://127.0.0.1:1")
+    with pytest.raises(InvalidInputError, match="columns is for a Dask DataFrame or a path"):
+        estimate_minimal_metric(None, people, predictions=people["score"], columns=["age"])
     people.loc[299, ["income", "age", "region", "kind"]] = people.loc[0, ["income", "age", "region", "kind"]]
     people.loc[299, "score"] = people.loc[0, "score"] / 2
     place = write(people, tmp_path / "changed", 3)
@@ -174,16 +187,39 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path, small):
     assert len(list(tmp_path.iterdir())) == 2  # nothing is left behind
 
 
-def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, small, cluster):
-    address, workers, _ = cluster
-    people = people_of("table", 3000, 6)
-    place = write(people, tmp_path / "people", 60)
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    small(bucket=100, room=2000)
+@pytest.mark.parametrize("stage", ["shuffle-transfer", "_gather"])
+def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, small, cluster, stage):
+    people = people_of("table", 2000, 6)
+    place = write(people, tmp_path / "people", 20)
+    small(bucket=200, room=2000)
     here = estimate_minimal_metric(None, place, predictions="score")
-    with killed(workers[0], scratch, "*/people-*", 10) as left:
-        there = estimate_minimal_metric(None, place, predictions="score", cluster=address, scratch=scratch)
+    with connected(cluster.address) as client, killed_after(client, cluster.workers[0], stage) as left:
+        there = estimate_minimal_metric(None, place, predictions="score")
     assert left[0], "the worker must die while there is work left"
     assert_same(here, there)
-    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("column", ["a", "region"])
+def test_columns_told_apart_by_type_have_one_type_in_all_partitions(column):
+    people = pd.DataFrame({"a": [0.0, 1.0, 2.0], "region": ["n", "s", "n"], "score": [0.1, 0.2, 0.3]})
+    changed = people.assign(**{column: "many" if column == "a" else 3})
+    parts = [dask.delayed(people), dask.delayed(changed)]
+    table = dd.from_delayed(parts, meta=people[:0], verify_meta=False)
+    with pytest.raises(InvalidInputError, match=rf"Column '{column}' of X must hold the same kind .* in partition 1"):
+        estimate_minimal_metric(None, table, predictions="score")
+
+
+def test_blanks_weigh_as_in_memory_and_what_is_not_forced_is_said():
+    rng = np.random.default_rng(3)
+    people = pd.DataFrame(
+        {"a": rng.normal(size=300).round(1), "b": rng.normal(size=300).round(1), "c": rng.choice([0.0, 1.0], 300)}
+    )
+    people["score"] = 0.4 + 0.08 * people["a"]
+    people.loc[::17, "a"] = np.nan
+    people["score"] = people["score"].where(people["a"].notna(), 0.4)
+    people = people[people["a"].abs().fillna(0) < 2.5].reset_index(drop=True)
+    here = estimate_minimal_metric(None, people[["a", "b", "c"]], predictions=people["score"])
+    there = estimate_minimal_metric(None, dd.from_pandas(people, npartitions=3), predictions="score")
+    assert (there.metric, there.not_forced, there.notes) == (here.metric, here.not_forced, here.notes)
+    assert here.metric.missing["a"] > 0
+    pd.testing.assert_frame_equal(there.active_pairs, here.active_pairs, check_exact=True)

@@ -1,0 +1,332 @@
+"""Additive models fitted to a Dask DataFrame, to the last bit as in memory.
+
+Rows are binned once, in blocks of `bins.BLOCK` rows by position, whatever the partitions are; workers keep the blocks.
+A step of the fit needs sums over rows: workers take those of each block, and the sums of blocks are added in their
+order, as `fit` does in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from likewise._rules import check_rules
+from likewise._typing import FloatArray
+from likewise.distributed.frames import (
+    DaskTable,
+    Partitions,
+    categories_under,
+    compute,
+    delayed,
+    joined,
+    metric_columns,
+    persist,
+    shared,
+)
+from likewise.enforce.additive.assembling import Plan, Wishes
+from likewise.enforce.additive.bins import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
+from likewise.enforce.additive.fitting import Objective
+from likewise.enforce.additive.layout import Layout
+from likewise.enforce.additive.losses import Loss
+from likewise.enforce.additive.tuning import content_folds
+from likewise.enforce.base import all_or_nothing, check_outcomes
+from likewise.errors import InvalidInputError
+from likewise.guarantees.vacuity import warn_if_ineffective, warn_if_vacuous
+from likewise.metrics.coding import Coding
+from likewise.metrics.people import People, spread
+
+_SHOWN = 5000  # people by whom a vacuous guarantee is noticed
+_ADDED_AT_ONCE = 16  # blocks whose sums one task adds up
+
+
+def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
+    """Fit an additive model to a Dask DataFrame or a path, all or nothing; `y` as in `AdditiveClassifier.fit`."""
+    check_rules(model.rules, model)
+    metric = model._asked_metric()
+    if metric is None:
+        raise InvalidInputError(
+            "metric must be given for a Dask DataFrame; `linear_metric` makes one from a part of it in memory."
+        )
+    if sample_weight is not None:
+        raise InvalidInputError("sample_weight must be None for a Dask DataFrame.")
+    if y is None:
+        raise InvalidInputError("y must be a Dask Series or the name of a column of X; got None.")
+    table, target = DaskTable.of(X).with_column(y, "target")
+    names = [name for name in metric_columns(table, metric, aside=target) if name != target]
+    with all_or_nothing(model):
+        categories = categories_under(table, metric, names) + ([target] if model._classify else [])
+        partitions = table.scan([*names, target], [*names, target], categories)
+        digest, n = partitions.digest, len(partitions)
+        # Twice each: scikit-learn suspects classes of one person.
+        model._check_target(np.tile(check_outcomes(digest[target], numeric=not model._classify), 2))
+        model.n_features_in_, model.feature_names_in_ = len(names), np.array(names, dtype=object)
+        coding = metric.coding(digest[names])
+        sample = metric.people(partitions.rows_at(knot_sample(n), names), coding)
+        ends = People.read(digest[names], coding)
+        wishes, plan = Wishes.read(model), Plan.of(metric, coding, model.monotone, model.link_name)
+        parts = _plan_columns(plan, sample.rows, ends.rows, n, wishes.max_knots)
+        binning = _Binning(model, names, target, coding, parts, n, wishes.seed)
+        blocks = persist(_bin_blocks(partitions, binning))
+        shares = compute([delayed(_shares)(block) for block in blocks])
+        for j, part in enumerate(parts):
+            parts[j] = replace(part, share=sum((block[j] for block in shares), np.zeros(part.n_slots)))
+        loss = model.loss_of(np.asarray(digest[target])[:2], ends.take(slice(2)))
+        template = Template(plan.layout([intercept(0), *parts]), replace(loss, target=loss.target[:, :0]), n)
+        problem = DaskObjective(
+            template.layout, template.loss, np.empty(0), wishes.penalty or 1e-3, blocks=blocks, template=template
+        )
+        output_range = None if model._classify else model.output_range_
+        model.scorer_, model.penalty_ = plan.complete(problem, wishes, output_range)
+        model.coding_ = coding
+        warn_if_vacuous(model.guarantee_, sample.take(spread(len(sample), _SHOWN)))
+        warn_if_ineffective(metric, ends)
+
+
+def _plan_columns(plan: Plan, sample: FloatArray, ends: FloatArray, n_rows: int, max_knots: int) -> list[Part]:
+    shares = np.full(len(sample), 1 / n_rows)
+    found = (
+        plan_column(int(i), np.ascontiguousarray(sample[:, i]), shares, ends[:, i], plan.columns, max_knots)
+        for i in np.flatnonzero(plan.columns.matters)
+    )
+    return [part for part in found if part is not None]
+
+
+# -- blocks ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Binning:
+    """What a worker must know to bin rows."""
+
+    model: Any
+    names: list[Any]
+    target: Any
+    coding: Coding
+    parts: list[Part]
+    n_rows: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Binned rows: per part the slot and the way to the next one, what is aimed at, and the fold."""
+
+    index: list[npt.NDArray[Any]]
+    fraction: list[FloatArray | None]
+    target: FloatArray
+    folds: npt.NDArray[np.uint8]
+    shares: list[FloatArray]
+
+    def __sizeof__(self) -> int:
+        # Dask spills by size, and does not look into objects by itself.
+        arrays = [*self.index, *(line for line in self.fraction if line is not None), self.target, self.folds]
+        return sum(array.nbytes for array in arrays)
+
+
+def _bin_blocks(partitions: Partitions, binning: _Binning) -> list[Any]:
+    """Blocks of rows by position, delayed."""
+    bin_rows, context = delayed(_bin), shared(binning)
+    blocks = []
+    for block in blocks_of(len(partitions)):
+        first = int(np.searchsorted(partitions.starts, block.start, side="right")) - 1
+        last = int(np.searchsorted(partitions.starts, block.stop, side="left"))
+        blocks.append(
+            bin_rows(
+                context,
+                block.start,
+                block.start - int(partitions.starts[first]),
+                block.stop - block.start,
+                *partitions.tables[first:last],
+            )
+        )
+    return blocks
+
+
+def _bin(given: _Binning, start: int, skipped: int, size: int, *tables: pd.DataFrame) -> Block:
+    """Bin some rows of neighbouring partitions."""
+    model, needed = given.model, []
+    for table in tables:
+        here = table.iloc[skipped : skipped + size]
+        skipped, size = max(0, skipped - len(table)), size - len(here)
+        needed.append(here)
+    categories = [name for name, number in zip(given.names, given.coding.is_number, strict=True) if not number]
+    rows = joined([part for part in needed if len(part)], categories)
+    rows.index = pd.RangeIndex(start, start + len(rows))  # names people in errors
+    people = People.read(rows[given.names], given.coding)
+    model.metric.check_people(people)
+    y = check_outcomes(rows[given.target], numeric=not model._classify)
+    parts = [fill(part, np.ascontiguousarray(people.rows[:, part.column])) for part in given.parts]
+    weights = np.full(len(people), 1 / given.n_rows)
+    target = model.loss_of(y, people).target
+    matters = model.metric.weights_of(given.coding).matters
+    folds = content_folds(people.rows[:, matters], target, given.seed)
+    return Block(
+        [part.index for part in parts],
+        [part.fraction for part in parts],
+        target,
+        folds.astype(np.uint8),
+        [slot_shares(part, weights) for part in parts],
+    )
+
+
+def _shares(block: Block) -> list[FloatArray]:
+    return block.shares
+
+
+# -- the objective ---------------------------------------------------------------------------------------------------
+
+
+class Template(NamedTuple):
+    """What all blocks share: variables and loss, without rows, and how many rows there are."""
+
+    layout: Layout
+    loss: Loss
+    n_rows: int
+
+    def objective(self, block: Block) -> Objective:
+        """The objective of the rows of a block alone."""
+        n = len(block.folds)
+        filled = (
+            replace(part, index=index, fraction=fraction)
+            for part, index, fraction in zip(self.layout.parts[1:], block.index, block.fraction, strict=True)
+        )
+        layout = replace(self.layout, parts=[intercept(n), *filled])
+        weights = np.full(n, 1 / self.n_rows)
+        return Objective(
+            layout, replace(self.loss, target=block.target), weights, 0.0, n_jobs=1, folds=block.folds.astype(np.int64)
+        )
+
+
+View = tuple[tuple[str, tuple[Any, ...]], ...]
+"""Methods of `Objective`, with their arguments, that make another one of it: who is left out, and what is held."""
+
+
+@dataclass(frozen=True, eq=False)
+class DaskObjective(Objective):
+    """As `Objective`, of which `layout`, `loss` and `weights` are without rows here.
+
+    In place of scores stand the values at slots from which workers compute them.
+
+    Attributes
+    ----------
+    blocks : list of Delayed
+        Each a `Block`, in the order of rows.
+    template : Template
+        What a worker puts the rows of a block into; `view` is then applied to it.
+    view : tuple
+    memory : dict
+        The last derivatives, and where they were taken.
+    """
+
+    blocks: list[Any] = field(kw_only=True)
+    template: Template = field(kw_only=True)
+    view: View = ()
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    def scores_at(self, slots: FloatArray) -> FloatArray:
+        """The values at slots themselves."""
+        return slots
+
+    def mean_loss(self, scores: FloatArray) -> float:
+        """Mean loss, without the penalty."""
+        return float(self._total(_mean_loss, scores))
+
+    def mean_target(self) -> FloatArray:
+        """Mean of what is aimed at."""
+        return np.asarray(self._total(_mean_target, None))
+
+    def fold_shares(self, n_folds: int) -> FloatArray:
+        """Weight of the rows in each fold."""
+        return np.asarray(self._total(_fold_shares, n_folds))
+
+    def slope_sums(self, scores: FloatArray) -> FloatArray:
+        """Sums of first derivatives per slot, shape (n_functions, n_slots)."""
+        return np.asarray(self._derivatives(scores)[0])
+
+    def bend_sums(self, scores: FloatArray) -> dict[tuple[int, int], FloatArray]:
+        """Sums of second derivatives per pair of slots, for each pair of functions once."""
+        pairs = [(k, other) for k in range(self.loss.n_functions) for other in range(k + 1)]
+        return dict(zip(pairs, self._derivatives(scores)[1:], strict=True))
+
+    def only(self, fold: int) -> Objective:
+        """The same for the rows in a fold alone."""
+        return self._seen(self, "only", fold)
+
+    def without(self, fold: int, left: float) -> Objective:
+        """The same without the rows in a fold."""
+        return self._seen(self, "without", fold, left)
+
+    def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
+        """The same for function k in some parts alone."""
+        nobody = Objective.facing(replace(self, view=()), np.zeros((self.loss.n_functions, 0)), k, chosen)
+        return self._seen(nobody, "facing", held, k, chosen)
+
+    def coarser(self, most: int) -> Objective:
+        """The same with at most so many knots per column."""
+        return self._seen(super().coarser(most), "coarser", most)
+
+    def _seen(self, nobody: Objective, *step: Any) -> Objective:
+        return replace(nobody, view=(*self.view, (step[0], step[1:])))  # type: ignore[call-arg]
+
+    def _derivatives(self, scores: FloatArray) -> list[FloatArray]:
+        # A step asks for first and second derivatives at the same scores, one after the other: one pass gives both.
+        if self.memory.get("at") is not scores:
+            self.memory.update(at=scores, sums=self._total(_derivatives, scores))
+        return self.memory["sums"]  # type: ignore[no-any-return]
+
+    def _total(self, ask: Callable[[Objective, Any], Any], argument: Any) -> Any:
+        request = shared(_Request(self.template, self.view, ask, argument))
+        sums = [delayed(_evaluate)(block, request) for block in self.blocks]
+        # In the order of rows, from 0, as in memory: floating-point sums depend on their order.
+        total = None
+        for i in range(0, len(sums), _ADDED_AT_ONCE):
+            total = delayed(_add)(total, *sums[i : i + _ADDED_AT_ONCE])
+        return compute([total])[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Request:
+    template: Template
+    view: View
+    ask: Callable[[Objective, Any], Any]
+    argument: Any
+
+
+def _evaluate(block: Block, request: _Request) -> Any:
+    """What a worker says about a block."""
+    problem = request.template.objective(block)
+    for method, given in request.view:
+        problem = getattr(problem, method)(*given)
+    return request.ask(problem, request.argument)
+
+
+def _add(total: Any, *sums: Any) -> Any:
+    """Add what further blocks say to what those before them do."""
+    for part in sums:
+        if isinstance(part, list):
+            total = [a + b for a, b in zip(total or [0.0] * len(part), part, strict=True)]
+        else:
+            total = (0.0 if total is None else total) + part
+    return total
+
+
+def _mean_loss(problem: Objective, slots: FloatArray) -> float:
+    return problem.mean_loss(problem.scores_at(slots))
+
+
+def _mean_target(problem: Objective, _: None) -> FloatArray:
+    return problem.mean_target()
+
+
+def _fold_shares(problem: Objective, n_folds: int) -> FloatArray:
+    return problem.fold_shares(n_folds)
+
+
+def _derivatives(problem: Objective, slots: FloatArray) -> list[FloatArray]:
+    scores = problem.scores_at(slots)
+    return [problem.slope_sums(scores), *problem.bend_sums(scores).values()]

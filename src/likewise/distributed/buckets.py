@@ -1,0 +1,386 @@
+"""Rows of a Dask DataFrame, shuffled into buckets of similar people, whose pairs are then searched.
+
+Equal people share a bucket. Each bucket becomes a tree of boxes; the bounds that hold between two boxes hold between
+two buckets, and only pairs of buckets that may hold a violation are searched. Importing this module imports numba;
+callers do so inside functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from likewise._compiling import njit
+from likewise._extras import need
+from likewise._frozen import Frozen
+from likewise._typing import FloatArray, IntArray
+from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, reduce, shared
+from likewise.errors import InvalidInputError
+from likewise.metrics.abstract import Metric
+from likewise.metrics.coding import Coding
+from likewise.metrics.people import People
+from likewise.pairs.arranged import Arranged, Bearings, bound
+from likewise.pairs.points import CODE, Kinds, Points, groups_of
+from likewise.pairs.population import asked, given, unit_for
+from likewise.pairs.search import Aim, Box, Found, first_guess, merge, search_between, search_within
+
+BUCKET_SIZE = 2**17
+"""People in a bucket, about: two of them in trees of boxes are some 50 MB."""
+
+SAMPLE_PER_BUCKET = 128
+"""People by whom the thresholds between buckets are chosen."""
+
+_BATCH = 2**17  # people that a model is asked about at once
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RowEncoder(Frozen):
+    """Rows of any partition as points.
+
+    Attributes
+    ----------
+    coding : Coding
+        Learned from all partitions.
+    digest : DataFrame
+        As in `Partitions`.
+    metric : Metric, optional
+        Refuses people of whom it says nothing.
+    """
+
+    coding: Coding
+    digest: pd.DataFrame
+    metric: Metric | None = None
+
+    @cached_property
+    def gappy(self) -> IntArray:
+        """Columns in which numbers are missing for someone."""
+        return np.array(People.read(self.digest, self.coding).missing(), dtype=np.int64)
+
+    @cached_property
+    def template(self) -> Points:
+        """The digest as points: it has the ends of every column."""
+        return Points.among(People.read(self.digest, self.coding), self.gappy)
+
+    def points(self, table: pd.DataFrame) -> Points:
+        """Some rows as points."""
+        people = People.read(table, self.coding) if self.metric is None else self.metric.people(table, self.coding)
+        return Points.among(people, self.gappy)
+
+
+@dataclass(frozen=True, eq=False)
+class OutputReader:
+    """Outputs of a model, or of a column of predictions, for the rows of any partition.
+
+    Attributes
+    ----------
+    model : object with predict_proba or predict, or callable, or None
+    names : list
+        Columns that distances are about, in the order of the table.
+    model_columns : list
+        Columns that the model is given.
+    predictions : str or None
+        Column with predictions, in place of a model.
+    output_range : tuple of float, or None
+    """
+
+    model: Any
+    names: list[Any]
+    model_columns: list[Any]
+    predictions: Any
+    output_range: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, model: Any, table: DaskTable, names: list[Any], predictions: Any, output_range: Any) -> OutputReader:
+        """Find out which columns are needed, and whether they are there."""
+        if predictions is not None:
+            return cls(None, names, [], predictions, output_range)
+        taken = list(getattr(model, "feature_names_in_", names))
+        # One of our own models does without columns that must not matter.
+        table.check_columns(getattr(model, "needed_columns_", taken), "which the model needs")
+        return cls(model, names, [name for name in taken if name in table.columns], None, output_range)
+
+    @property
+    def columns(self) -> list[Any]:
+        """All columns to be read."""
+        extra = [] if self.predictions is None else [self.predictions]
+        return list(dict.fromkeys([*self.names, *self.model_columns, *extra]))
+
+    def outputs(self, table: pd.DataFrame, *, as_tables: bool) -> tuple[FloatArray, bool]:
+        """Outputs, and whether they are probabilities; a model that names no columns is given tables or numbers."""
+        if self.predictions is not None:
+            return given(table[self.predictions], len(table), self.output_range)
+        rows: Any = table[self.model_columns]
+        if not as_tables and not hasattr(self.model, "feature_names_in_"):
+            rows = rows.to_numpy(dtype=np.float64)
+        classes = getattr(self.model, "classes_", None)
+        found = [
+            asked(
+                self.model,
+                rows[i : i + _BATCH],
+                self.output_range,
+                _UnknownClasses() if classes is None else classes,
+            )
+            for i in range(0, len(rows), _BATCH)
+        ]
+        return np.concatenate([outputs for outputs, _ in found]), found[0][1]
+
+
+class _UnknownClasses:
+    """In place of the classes of a model that does not name them: no partition has the labels of everyone."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise InvalidInputError(
+            "model must have classes_ if it answers with labels, since no worker sees the labels of everyone. Give it "
+            "predict_proba, or a function that returns one number per row."
+        )
+
+
+# -- buckets ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class BucketTree:
+    """A decision tree over columns and outputs; its leaves are buckets.
+
+    Node k sends rows whose value on `axis[k]` is below `threshold[k]` to the node ``child[k]``, and the others to
+    ``child[k] + 1``; a leaf has child -1 and a bucket.
+    """
+
+    axis: IntArray
+    threshold: FloatArray
+    child: IntArray
+    bucket: IntArray
+
+    @property
+    def n_buckets(self) -> int:
+        """How many buckets there are."""
+        return int(self.bucket.max()) + 1
+
+    def apply(self, X: FloatArray, outputs: FloatArray) -> IntArray:
+        """The bucket of each row."""
+        rows = _side_by_side(X, outputs)
+        out = np.empty(len(rows), dtype=np.int64)
+        waiting = [(0, np.arange(len(rows)))]
+        while waiting:
+            node, here = waiting.pop()
+            if self.child[node] < 0:
+                out[here] = self.bucket[node]
+                continue
+            below = rows[here, self.axis[node]] < self.threshold[node]
+            waiting += [(int(self.child[node]), here[below]), (int(self.child[node]) + 1, here[~below])]
+        return out
+
+    @classmethod
+    def fit(cls, X: FloatArray, outputs: FloatArray, scales: FloatArray, kinds: Kinds, n_buckets: int) -> BucketTree:
+        """Split a sample along the widest of the scaled columns and the outputs, until each part is a bucket's share.
+
+        Examples
+        --------
+        >>> ages = np.array([[20.0], [30.0], [40.0], [50.0]])
+        >>> tree = BucketTree.fit(ages, np.zeros((4, 1)), np.ones(1), np.zeros(1, dtype=np.int8), 2)
+        >>> tree.apply(np.array([[35.0], [41.0], [20.0]]), np.zeros((3, 1)))
+        array([0, 1, 0])
+        """
+        rows = _side_by_side(X, outputs)
+        scales = np.append(scales, np.ones(outputs.shape[1]))
+        codes = np.append(kinds == CODE, np.zeros(outputs.shape[1], dtype=bool))
+        most = max(1.0, len(rows) / n_buckets * 1.5)
+        axis, threshold, child = [0], [0.0], [-1]
+        parts: list[Any] = [np.arange(len(rows))]
+        node = 0
+        while node < len(parts):
+            here = rows[parts[node]]
+            widths = np.ptp(here, axis=0) if len(here) else np.zeros(len(scales))
+            widths = scales * np.where(codes, np.minimum(widths, 1.0), widths)
+            widest = int(widths.argmax())
+            if len(here) > most and widths[widest] > 0:
+                values = np.sort(here[:, widest])
+                middle = values[len(values) // 2]
+                at = middle if middle > values[0] else values[values > middle][0]
+                axis[node], threshold[node], child[node] = widest, float(at), len(parts)
+                below = here[:, widest] < at
+                parts += [parts[node][below], parts[node][~below]]
+                axis, threshold, child = [*axis, 0, 0], [*threshold, 0.0, 0.0], [*child, -1, -1]
+            node += 1
+        leaf = np.array(child) < 0
+        return cls(np.array(axis), np.array(threshold), np.array(child), np.where(leaf, np.cumsum(leaf) - 1, -1))
+
+
+def _side_by_side(X: FloatArray, outputs: FloatArray) -> FloatArray:
+    """Columns and outputs; what is missing stands at 0, as in trees of boxes."""
+    return np.column_stack([np.where(np.isnan(X), 0.0, X), outputs])
+
+
+class Bucket(NamedTuple):
+    """Rows in the order of their positions; each stands for `times` equal ones, of which it is the first."""
+
+    X: FloatArray
+    outputs: FloatArray
+    times: IntArray
+    position: IntArray
+
+
+def n_buckets_for(n_rows: int) -> int:
+    """How many buckets so many rows are divided into, about."""
+    return -(-n_rows // BUCKET_SIZE)
+
+
+def shuffle(
+    partitions: Partitions, reader: OutputReader, encoder: RowEncoder, tree: BucketTree, n_outputs: int, as_tables: bool
+) -> list[Any]:
+    """Send every row to its bucket, by Dask's own shuffle; return the buckets as delayed tables, kept by the workers.
+
+    `read_bucket` reads them. The tree may look at outputs, or at the columns alone.
+    """
+    dd = need("dask.dataframe", "A table in partitions")
+    n_columns = encoder.template.X.shape[1]
+    context = shared(_Encoding(reader, encoder, tree, as_tables))
+    encoded = [
+        delayed(_encode)(table, int(start), context)
+        for table, start, stop in zip(partitions.tables, partitions.starts[:-1], partitions.starts[1:], strict=True)
+        if stop > start
+    ]
+    meta = _frame(np.empty((0, n_columns)), np.empty((0, n_outputs)), *np.empty((3, 0), dtype=np.int64))
+    rows = dd.from_delayed(encoded, meta=meta, verify_meta=False)
+    buckets = rows.set_index("bucket", divisions=list(range(tree.n_buckets + 1)))
+    return list(buckets.persist().to_delayed(optimize_graph=False))
+
+
+@dataclass(frozen=True, eq=False)
+class _Encoding:
+    reader: OutputReader
+    encoder: RowEncoder
+    tree: BucketTree
+    as_tables: bool
+
+
+def _encode(table: pd.DataFrame, start: int, given: _Encoding) -> pd.DataFrame:
+    """Rows as numbers, equal ones once, with their bucket."""
+    table = table.set_axis(pd.RangeIndex(start, start + len(table)), axis=0)  # names people in errors
+    outputs, _ = given.reader.outputs(table, as_tables=given.as_tables)
+    X = given.encoder.points(table[given.reader.names]).X
+    groups = groups_of(np.column_stack([np.nan_to_num(X, nan=np.inf), outputs]))
+    X, outputs = X[groups.first], outputs[groups.first]
+    return _frame(X, outputs, groups.count, groups.first + start, given.tree.apply(X, outputs))
+
+
+def _frame(X: FloatArray, outputs: FloatArray, count: IntArray, position: IntArray, bucket: IntArray) -> pd.DataFrame:
+    lines = {f"x{i}": line for i, line in enumerate(X.T)} | {f"y{i}": line for i, line in enumerate(outputs.T)}
+    return pd.DataFrame({**lines, "count": count, "position": position, "bucket": bucket})
+
+
+def read_bucket(table: pd.DataFrame, n_columns: int) -> Bucket:
+    """The rows of a shuffled table."""
+    table = table.sort_values("position", ignore_index=True)
+    numbers = table.drop(columns=["count", "position"]).to_numpy(dtype=np.float64)
+    return Bucket(
+        np.ascontiguousarray(numbers[:, :n_columns]),
+        np.ascontiguousarray(numbers[:, n_columns:]),
+        table["count"].to_numpy(),
+        table["position"].to_numpy(),
+    )
+
+
+def output_unit(buckets: Sequence[Any]) -> float:
+    """The unit of numbers, as in `Population`."""
+    ends = [each for each in compute([delayed(_ends)(bucket) for bucket in buckets]) if each is not None]
+    return unit_for(max(high for _, high in ends) - min(low for low, _ in ends))
+
+
+def _ends(bucket: pd.DataFrame) -> tuple[float, float] | None:
+    return (float(bucket["y0"].min()), float(bucket["y0"].max())) if len(bucket) else None
+
+
+# -- pairs of buckets ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class BoxedBucket:
+    """A bucket as a tree of boxes; people are named by their positions. `rows` are beside it where they are needed."""
+
+    box: Box
+    rows: Any = None
+
+    def __sizeof__(self) -> int:
+        # Dask spills by size, and does not look into objects by itself.
+        arrays = [*self.box.tree, self.box.weight, *(self.rows or ())]
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
+class Root(NamedTuple):
+    """Ranges over everyone in a tree, as in `Arranged`."""
+
+    low: FloatArray
+    high: FloatArray
+    answer_low: FloatArray
+    answer_high: FloatArray
+    rest_low: FloatArray
+    rest_high: FloatArray
+
+    @classmethod
+    def of(cls, tree: Arranged) -> Root:
+        """The ranges at the root."""
+        return cls(**{name: getattr(tree, name)[0] for name in cls._fields})
+
+
+class BucketSummary(NamedTuple):
+    """What the client knows of a bucket."""
+
+    n_rows: int
+    guess: tuple[FloatArray, float]
+    root: Root
+
+
+def summarise(bucket: BoxedBucket | None, tolerance: float, n_worst: int) -> BucketSummary | None:
+    """Size, some excesses, and ranges; None for nobody."""
+    if bucket is None:
+        return None
+    box = bucket.box
+    return BucketSummary(len(box.weight), first_guess(box, tolerance, n_worst), Root.of(box.tree))
+
+
+def crossing_pairs(roots: Sequence[Root], bearings: Bearings, tolerance: float) -> list[tuple[int, int]]:
+    """Pairs of buckets, or of one with itself, in which someone may exceed the metric by more than `tolerance`."""
+    whole = Root(*(np.stack(lines) for lines in zip(*roots, strict=True)))
+    return [
+        (a, int(b))
+        for a in range(len(roots))
+        for b in np.flatnonzero(_may_exceed(a, tuple(whole), tuple(bearings), tolerance))
+    ]
+
+
+@njit(cache=True, error_model="numpy")
+def _may_exceed(a, whole, bearings, tolerance):
+    low, high, answer_low, answer_high, rest_low, rest_high = whole
+    _, _, n_numbers, scales, p, _, slopes, steepness, slack = bearings
+    out, gap = np.zeros(len(low), np.bool_), np.empty(len(scales))
+    out[a] = True
+    for b in range(a + 1, len(low)):
+        most = bound(
+            low[a], high[a], low[b], high[b], answer_low[a], answer_high[a], answer_low[b], answer_high[b],
+            rest_low[a], rest_high[a], rest_low[b], rest_high[b], n_numbers, scales, p, slopes, steepness, gap,
+        )  # fmt: skip
+        out[b] = most + slack > tolerance
+    return out
+
+
+def search_pairs(buckets: Sequence[Any], pairs: Sequence[tuple[int, int]], aim: Aim) -> Any:
+    """What is found in all of these pairs of buckets, delayed."""
+    search = delayed(partial(_search, aim))
+    found = [search(buckets[a], None if a == b else buckets[b]) for a, b in pairs]
+    return reduce(found, partial(merge, n_worst=aim.n_worst))
+
+
+def _search(aim: Aim, one: BoxedBucket, other: BoxedBucket | None) -> Found:
+    # One thread: Dask gives a worker as many tasks as it has threads.
+    if other is None:
+        return search_within(one.box, aim, n_jobs=1)
+    return search_between(one.box, other.box, aim, n_jobs=1)

@@ -1,0 +1,401 @@
+"""Dask DataFrames as likewise reads them: columns, partitions with row positions, passes over all of them.
+
+Everything runs on the scheduler that Dask itself would use: the active `distributed.Client`, or threads here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from likewise._extras import is_dask, need
+from likewise._rules import PATH, in_a_line
+from likewise._typing import IntArray
+from likewise.errors import FileError, InvalidInputError, InvalidTypeError
+from likewise.metrics.abstract import Metric
+from likewise.metrics.columns import canonical_texts, is_mixed
+
+_BLOCKSIZE = 2**26  # bytes of a Parquet file in one partition, about
+_FAN_IN = 8  # results that one task of a reduction takes
+_EXTENSIONS = (".parquet", ".parq", ".pq")
+_INDEX = "__index_level_"  # how pandas names an index in a Parquet file
+
+
+@dataclass(frozen=True, eq=False)
+class DaskTable:
+    """A Dask DataFrame, and what errors call it.
+
+    Attributes
+    ----------
+    frame : dask.dataframe.DataFrame
+    name : str
+        "X", or the path that it was read from.
+    """
+
+    frame: Any
+    name: str = "X"
+
+    @classmethod
+    def of(cls, X: Any) -> DaskTable:
+        """Take a Dask DataFrame, or the path of a Parquet file or of a directory of them."""
+        if isinstance(X, (str, PathLike)):
+            return cls(read_parquet(X), str(X))
+        return cls(X)
+
+    @property
+    def columns(self) -> list[Any]:
+        """Names of the columns."""
+        return list(self.frame.columns)
+
+    def check_columns(self, wanted: Sequence[Any], why: str) -> None:
+        """Raise if a column is absent."""
+        absent = [name for name in wanted if name not in self.columns]
+        if absent:
+            raise FileError(f"{self.name} has no column {in_a_line(absent[0])}, {why}; it has {self.columns}.")
+
+    def with_column(self, given: Any, parameter: str) -> tuple[DaskTable, Any]:
+        """A table with a given Dask Series as one more column, and its name; `given` may name a column too."""
+        if given is None:
+            return self, None
+        if isinstance(given, str):
+            self.check_columns([given], f"the {parameter}")
+            return self, given
+        if not is_dask(given, "Series"):
+            raise InvalidTypeError(
+                f"{parameter} must name a column of X, or be a Dask Series, where X is a Dask DataFrame or a path; got "
+                f"{type(given).__name__}. Make it a column of the table first."
+            )
+        if given.npartitions != self.frame.npartitions:
+            raise InvalidInputError(
+                f"{parameter} must have the partitions of X ({self.frame.npartitions}); it has {given.npartitions}. "
+                "Take it from the same Dask DataFrame."
+            )
+        name = next(name for name in (f"_{parameter}{'_' * i}" for i in range(99)) if name not in self.columns)
+        return replace(self, frame=self.frame.assign(**{name: given})), name
+
+    def empty(self, columns: Sequence[Any]) -> pd.DataFrame:
+        """Some columns without rows."""
+        kinds = self.frame.dtypes
+        return pd.DataFrame({name: pd.Series(dtype=kinds[name]) for name in columns})
+
+    def values_at(self, column: Any, positions: IntArray) -> pd.Series[Any]:
+        """Values of a column at some positions, increasing and distinct, which are their index."""
+        values: pd.Series[Any] = self.scan([column], [], [column]).rows_at(positions)[column]
+        return values
+
+    def scan(
+        self,
+        columns: Sequence[Any],
+        described: Sequence[Any],
+        categorical: Collection[Any],
+        *,
+        by_type: bool = False,
+    ) -> Partitions:
+        """Partitions of some columns, after a first pass that counts rows and describes the columns `described`.
+
+        Where columns are told apart `by_type`, it must be the same in all partitions.
+        """
+        # The needed columns at once: Dask may merge partitions where few columns are read.
+        tables = self.frame[list(columns)].to_delayed()
+        look = delayed(partial(_describe, list(described), list(categorical)))
+        lengths, kinds, digests = zip(*compute([look(table) for table in tables]), strict=True)
+        if by_type:
+            _check_kinds(self.name, kinds)
+        n_rows = sum(lengths)
+        if n_rows < 2:
+            raise InvalidInputError(f"{self.name} must hold at least two people; it has {n_rows}.")
+        seen = [digest for digest in digests if len(digest)] or [digests[0]]
+        digest = describe(joined(seen, categorical), categorical)
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return Partitions(tables, starts, digest, frozenset(categorical))
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """Delayed tables, each with the position of its first row.
+
+    Attributes
+    ----------
+    tables : list of Delayed
+    starts : ndarray of shape (n_partitions + 1,)
+    digest : DataFrame
+        A few rows that have every category, the ends of numbers, and a missing value where there is one: a coding
+        learned from them is that of all rows.
+    categorical : frozenset
+        Columns whose values are equal or not.
+    """
+
+    tables: list[Any]
+    starts: IntArray
+    digest: pd.DataFrame
+    categorical: frozenset[Any]
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def rows_at(self, positions: IntArray, columns: Sequence[Any] | None = None) -> pd.DataFrame:
+        """The rows at some positions, increasing and distinct, which are their index."""
+        cuts = np.searchsorted(positions, self.starts)
+        chosen = [
+            delayed(_take)(table, positions[a:b] - start, columns)
+            for table, start, a, b in zip(self.tables, self.starts[:-1], cuts[:-1], cuts[1:], strict=True)
+            if b > a
+        ]
+        if not chosen:
+            chosen = [delayed(_take)(self.tables[0], positions, columns)]
+        return joined(compute(chosen), self.categorical).set_axis(positions, axis=0)
+
+
+def read_parquet(path: Any) -> Any:
+    """A Dask DataFrame of a Parquet file, or of the files in a directory, in the natural order of their names."""
+    dd = need("dask.dataframe", "A table in partitions")
+    import dask
+
+    PATH.check("path", path)
+    place = Path(path).resolve()
+    if not place.exists():
+        raise FileError(f"There is no file or directory {place}.")
+    files = [place] if place.is_file() else sorted(file for file in place.rglob("*") if file.suffix in _EXTENSIONS)
+    if not files:
+        raise FileError(f"{place} holds no .parquet file.")
+    _check_schemas(files)
+    with dask.config.set({"dataframe.convert-string": False}):  # text as pandas reads it
+        frame = dd.read_parquet([str(file) for file in files], blocksize=_BLOCKSIZE, index=False)
+    return frame[[name for name in frame.columns if not str(name).startswith(_INDEX)]]
+
+
+def metric_columns(table: DaskTable, metric: Metric, aside: Any = None) -> list[Any]:
+    """Columns that a metric is about; all but the one `aside`, if the metric names none."""
+    known = list(getattr(metric, "columns", None) or getattr(metric, "feature_names", None) or ())
+    hidden = getattr(metric, "hidden", ())
+    table.check_columns([name for name in known if name not in hidden], "which the metric names")
+    if metric.takes_tables:
+        return [name for name in table.columns if name in known and name != aside]
+    return known or [name for name in table.columns if name != aside]
+
+
+def categories_under(table: DaskTable, metric: Metric, names: list[Any]) -> list[Any]:
+    """Those columns that a metric compares as categories."""
+    numbers = metric.coding(table.empty(names)).is_number
+    return [name for name, number in zip(names, numbers, strict=True) if not number]
+
+
+def map_partitions(
+    method: Callable[[Any], Any], X: Any, columns: Sequence[Any] | None, empty: pd.DataFrame | pd.Series[Any]
+) -> Any:
+    """A Dask DataFrame or Series, like `empty`, of what a model's method returns for each partition."""
+    chosen = X if columns is None else X[[name for name in columns if name in list(X.columns)]]
+    return chosen.map_partitions(_apply, method, empty, meta=empty)
+
+
+def _apply(table: pd.DataFrame, method: Callable[[Any], Any], empty: Any) -> Any:
+    if not len(table):
+        return empty.set_axis(table.index, axis=0)
+    answers = method(table)
+    if isinstance(empty, pd.Series):
+        return pd.Series(answers, index=table.index, name=empty.name)
+    return pd.DataFrame(answers, index=table.index, columns=empty.columns)
+
+
+# -- Dask ------------------------------------------------------------------------------------------------------------
+
+
+def delayed(function: Callable[..., Any]) -> Any:
+    """A function whose calls are tasks of a Dask graph."""
+    return need("dask", "A table in partitions").delayed(function)
+
+
+def compute(values: Sequence[Any]) -> list[Any]:
+    """Results of delayed values, in their order."""
+    return list(need("dask", "A table in partitions").compute(*values))
+
+
+def persist(values: Sequence[Any]) -> list[Any]:
+    """The same delayed values, computed and kept by the workers, which spill to disk what does not fit."""
+    return list(need("dask", "A table in partitions").persist(*values)) if values else []
+
+
+def shared(value: Any) -> Any:
+    """A delayed constant that is sent to each worker once, however many tasks use it."""
+    return need("dask", "A table in partitions").delayed(value, traverse=False)
+
+
+def reduce(values: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:
+    """The delayed result of `combine` on lists of delayed values, in their order, by a tree of tasks."""
+    task = delayed(partial(_combine, combine))
+    level = list(values)
+    while True:
+        level = [task(*level[i : i + _FAN_IN]) for i in range(0, len(level), _FAN_IN)]
+        if len(level) == 1:
+            return level[0]
+
+
+def _combine(combine: Callable[[list[Any]], Any], *values: Any) -> Any:
+    return combine(list(values))
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Any]:
+    """An active Dask client for the address of a scheduler, or "local" for new workers; None leaves the active one."""
+    if address is None:
+        yield None
+        return
+    distributed = need("distributed", "A cluster")
+    if address == "local":
+        with distributed.Client(threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR) as client:
+            yield client
+        return
+    if not isinstance(address, str) or ":" not in address:
+        raise InvalidInputError(
+            "cluster must be 'local' or the address of a Dask scheduler, such as 'tcp://10.0.0.1:8786'; got "
+            f"{in_a_line(address)}."
+        )
+    with _quiet_client():
+        try:
+            client = distributed.Client(address, timeout="10s")
+        except (OSError, TimeoutError, ValueError) as error:
+            raise FileError(f"Cannot reach a Dask scheduler at {address} ({error}).") from None
+        with client:
+            try:
+                yield client
+            except Exception as error:
+                # Futures are cancelled and streams closed, each with an error of its own.
+                if client.status == "running" and type(error).__name__ not in (
+                    "CommClosedError",
+                    "FutureCancelledError",
+                ):
+                    raise
+                raise FileError(
+                    f"The Dask scheduler at {address} does not answer any more ({type(error).__name__}). Nothing is "
+                    "half-written: start a scheduler, and the same command again."
+                ) from None
+
+
+@contextmanager
+def _quiet_client() -> Iterator[None]:
+    """Without the tracebacks that a client logs while it looks for its scheduler, beside the error that it raises."""
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+# -- one partition ---------------------------------------------------------------------------------------------------
+
+
+def describe(table: pd.DataFrame, categorical: Collection[Any]) -> pd.DataFrame:
+    """A few rows with the same columns: every category, the ends of numbers, and missing values where there are any.
+
+    A coding learned from it is the one learned from the whole; the digest of digests is that of all together.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"age": [30, 41, 35, 38], "region": ["north", "south", "north", "south"]})
+    >>> describe(table, ["region"])
+       age region
+    0   30  north
+    1   41  south
+    """
+    kept = {name: _defining(table[name], name in categorical) for name in table.columns}
+    size = max((len(places) for places in kept.values()), default=0)
+    return pd.DataFrame(
+        {name: table[name].iloc[np.resize(places, size)].reset_index(drop=True) for name, places in kept.items()}
+    )
+
+
+def joined(tables: Sequence[pd.DataFrame], categorical: Collection[Any]) -> pd.DataFrame:
+    """Rows of several partitions in one table. Categories that these hold in several types keep their values.
+
+    Examples
+    --------
+    >>> codes = [pd.DataFrame({"code": [2**53 + 1]}), pd.DataFrame({"code": [7.5]})]
+    >>> joined(codes, ["code"])["code"].tolist()
+    [9007199254740993, 7.5]
+    """
+    differ = [
+        name
+        for name in (tables[0].columns if tables else ())
+        if name in categorical and any(table[name].dtype != tables[0][name].dtype for table in tables)
+    ]
+    kept = [table.astype(dict.fromkeys(differ, object)) if differ else table for table in tables]
+    return pd.concat(kept, ignore_index=True)
+
+
+def _describe(
+    described: list[Any], categorical: list[Any], table: pd.DataFrame
+) -> tuple[int, dict[Any, str | None], pd.DataFrame]:
+    kinds = {name: _kind(table[name]) for name in described}
+    return len(table), kinds, describe(table[described], categorical)
+
+
+def _defining(column: pd.Series[Any], categorical: bool) -> npt.NDArray[np.intp]:
+    """Positions of the values that a coding depends on."""
+    if categorical or not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
+        return np.flatnonzero(~(canonical_texts(column) if is_mixed(column) else column).duplicated())
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    absent = np.flatnonzero(np.isnan(values))[:1]
+    if len(absent) == len(values) or np.isnan(values).all():
+        return absent
+    return np.unique([int(np.nanargmin(values)), int(np.nanargmax(values)), *absent])
+
+
+def _kind(column: pd.Series[Any]) -> str | None:
+    """What a column holds; None if nothing."""
+    if not column.notna().any():
+        return None
+    kind: Any = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        kind = kind.categories.dtype
+    if pd.api.types.is_bool_dtype(kind):
+        return "truth values"
+    if pd.api.types.is_numeric_dtype(kind):
+        return "numbers"
+    return "times" if pd.api.types.is_datetime64_any_dtype(kind) else "text"
+
+
+def _check_kinds(name: str, kinds: Sequence[dict[Any, str | None]]) -> None:
+    """Raise if a column holds text here and numbers there."""
+    for column in kinds[0] if kinds else ():
+        first: tuple[int, str] | None = None
+        for i, partition in enumerate(kinds):
+            kind = partition[column]
+            if kind is not None and first is None:
+                first = i, kind
+            elif kind is not None and first is not None and kind != first[1]:
+                raise InvalidInputError(
+                    f"Column {column!r} of {name} must hold the same kind of values in all partitions; it holds "
+                    f"{first[1]} in partition {first[0]} and {kind} in partition {i}. Use X[{column!r}].astype first."
+                )
+
+
+def _take(table: pd.DataFrame, positions: IntArray, columns: Sequence[Any] | None) -> pd.DataFrame:
+    return (table if columns is None else table[list(columns)]).iloc[positions]
+
+
+def _check_schemas(files: list[Path]) -> None:
+    """Raise if a file is no Parquet file, or lacks a column of the first one."""
+    first: list[str] | None = None
+    for file in files:
+        try:
+            names = [name for name in pq.read_schema(file).names if not name.startswith(_INDEX)]
+        except (pa.ArrowInvalid, OSError) as error:
+            raise FileError(f"Cannot read {file} as Parquet ({' '.join(str(error).split())[:120]}).") from None
+        first = names if first is None else first
+        absent = sorted(set(first) - set(names))
+        if absent:
+            raise FileError(f"{file} has no column {absent[0]!r}, which {files[0]} has.")
