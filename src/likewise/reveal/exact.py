@@ -36,8 +36,8 @@ def minimal_metric(
         probabilities; also at the end of a `Pipeline` of scalers, `SimpleImputer`, one-hot coding and
         `ColumnTransformer`, and inside a `FrozenEstimator`.
     X : DataFrame, optional
-        People, as any kind of table, whose numbers say how far from a blank a number can be, where the model imputes missing ones. None takes
-        1, the largest difference of outputs, for every blank.
+        People (any kind of table), whose numbers say how far from a blank a number can be, where the model imputes
+        missing ones. None takes 1, the largest difference of outputs, for every blank.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
         `audit` take them; otherwise they are in the unit of the output.
