@@ -51,7 +51,9 @@ def test_a_missing_number_is_a_category_of_its_own():
     assert metric()(two[:1], two[1:]).tolist() == [1.0]
     assert metric(missing={"income": 0.4})(two[:1], two[1:]).tolist() == [0.4]
     assert metric()(two[:1], two[:1]).tolist() == [0.0]
-    with pytest.raises(ValueError, match=r"Column 'income' has missing numbers, which the metric refuses: 1 of 1 rows, .* Impute"):
+    with pytest.raises(
+        ValueError, match=r"Column 'income' has missing numbers, which the metric refuses: 1 of 1 rows, .* Impute"
+    ):
         metric(missing="refuse")(two[:1], two[1:])
 
 
