@@ -49,7 +49,7 @@ def main() -> None:
     estimate = likewise.estimate_minimal_metric(boosted, X_test)
     print(f"Estimated on {len(X_test)} applicants ({estimate.n_pairs:,} pairs); for others it may be too small:\n")
     estimated = likewise.TableMetric(estimate.metric.numeric, estimate.metric.categorical, units=units)
-    print(exchange_rates(estimated).replace("must not matter", "0 among these applicants"))
+    print(exchange_rates(estimated).replace("must not matter", "not forced by these applicants"))
 
     print("\n3. EDIT: a committee takes the metric of the logistic regression, and strikes out", end=" ")
     print(" and ".join(MUST_NOT_MATTER) + ".\n")

@@ -256,8 +256,8 @@ def mistakes(work):
         ("metric semicolon.csv --target approved", "has one column only.*Try --delimiter"),
         ("metric hollow.csv --target approved", "Every column but the target is entirely empty"),
         ("metric nobody.csv --target approved", "nobody.csv has no rows"),
-        ("metric one.csv --target approved", "class|people|samples"),
-        ("metric same.csv --target approved", "class"),
+        ("metric one.csv --target approved", "for everyone"),
+        ("metric same.csv --target approved", "for everyone, so there is nothing to learn"),
         ("metric bare.csv --target approved", "no column but the target"),
         ("metric empty.csv --target approved", "Cannot read empty.csv"),
         ("metric half.parquet --target approved", "Cannot read half.parquet"),
@@ -300,7 +300,11 @@ def mistakes(work):
         ("audit loans.csv --model model.skops --range 0 1", "--range is for --scores"),
         ("audit loans.csv --metric metric.toml --scores income --id name", "has no column 'name'"),
         ("audit loans.csv --metric metric.toml --scores nothing", "has no column 'nothing'"),
-        ("audit loans.csv --metric metric.toml --scores income", "must be probabilities within"),
+        (
+            "audit loans.csv --metric metric.toml --scores income",
+            "must be probabilities within 0 and 1; got .*give --range",
+        ),
+        ("audit loans.csv --metric metric.toml --scores income --range 0 5", "within --range 0 5; got .*wider --range"),
         (
             "audit loans.csv --metric metric.toml --scores approved",
             "Scores must be numbers, one per person; column 'approved' has 'no' in rows 1, 2, 3",
@@ -322,6 +326,7 @@ def test_mistakes_get_one_clear_line_and_leave_nothing(mistakes, command, messag
     assert last.startswith("Error: ")
     assert all(line.startswith("Note: ") for line in notes)
     assert re.search(message, last), done.stderr
+    assert not re.search(r"TableMetric\(|output_range|BadZipFile|predictions|astype|X\[", last), "advice for Python"
     assert {path.name for path in mistakes.iterdir()} == before
 
 

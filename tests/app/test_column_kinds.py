@@ -416,6 +416,30 @@ def test_a_missing_outcome_is_named_by_its_row(work):
     assert "the target 'approved' is missing in 1 of 300 rows, the first of them row 6" in done.stderr
 
 
+def test_a_target_that_is_the_same_for_everyone_is_refused(work):
+    PEOPLE.assign(y=3.5).to_csv(work / "same.csv", index=False)
+    done = run(work, "metric same.csv --target y --id id --out same.toml")
+    assert "same.csv: the target 'y' is '3.5' for everyone, so there is nothing to learn." in done.stderr
+
+
+def test_a_report_does_not_take_the_date_of_the_file_for_that_of_the_data(work):
+    for option, shown in (("", "File last changed"), (" --date 1990", "Data of")):
+        done = run(work, f"report model.skops people.csv --target approved --folds 2 --out d.html --force{option}")
+        assert done.exit_code == 0, done.output
+        page = (work / "d.html").read_text(encoding="utf-8")
+        assert [label for label in ("File last changed", "Data of") if f"<dt>{label}</dt>" in page] == [shown]
+
+
+def test_a_date_before_1677_is_a_date(work):
+    born = [f"{year}-03-01" for year in RNG.integers(1400, 1600, N)]
+    PEOPLE.assign(born=born, approved=Y).to_csv(work / "old.csv", index=False)
+    PEOPLE.assign(born=pd.to_datetime(born).astype("datetime64[us]"), approved=Y).to_parquet(work / "old.parquet")
+    for table in ("old.csv", "old.parquet"):
+        done = run(work, f"metric {table} --target approved --id id --out old.toml --force")
+        assert done.exit_code == 0, done.output
+        assert "Column 'born' holds dates: read as days since 1970-01-01." in done.stderr
+
+
 def test_a_report_knows_outcomes_in_any_spelling_of_numbers(work):
     PEOPLE.assign(y=(Y == "yes").astype(int)).to_csv(work / "digits.csv", index=False)
     PEOPLE.assign(y=(Y == "yes").astype(float)).to_csv(work / "floats.csv", index=False)

@@ -51,3 +51,19 @@ def test_without_a_range_rounding_is_in_proportion_to_the_outputs():
     found = attack(million, METRIC, PEOPLE, n=N, random_state=0)
     assert found.tolerance == pytest.approx(1e-9 * 1e6, rel=0.1)
     assert attack(million, METRIC, PEOPLE, n=N, output_range=(0, 1e6), random_state=0).tolerance == 1e-9
+
+
+class Nearly:
+    """Probabilities between 0.5 and 0.51."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, X):
+        p = 0.5 + 0.01 * np.clip(np.asarray(X)[:, 0], 0, 100) / 100
+        return np.column_stack([1 - p, p])
+
+
+def test_rounding_of_probabilities_is_of_1_however_little_they_differ():
+    found = attack(Nearly(), METRIC, PEOPLE, n=N, random_state=0)
+    assert found.tolerance == 1e-9
+    assert found.largest_share == pytest.approx(0.01, rel=1e-3)

@@ -6,7 +6,7 @@ import pytest
 
 from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit
 from likewise.auditing.reach import Reach, measure_reach
-from likewise.enforce.additive.panels import panels_of
+from likewise.enforce.additive.panels import Panel, panels_of
 from likewise.guarantees.curves import Curve, Loosened
 from likewise.guarantees.promise import Guarantee
 from likewise.report import ReportData, pictures, words
@@ -193,3 +193,16 @@ def test_fans_start_where_the_middle_of_the_people_is():
     (other,) = panels_of(model, 0)
     np.testing.assert_allclose(other.points, -panel.points)
     assert ((panel.points <= panel.high + 1e-9) & (panel.points >= panel.low - 1e-9)).all()
+
+
+def test_shapes_are_drawn_in_proportion_from_end_to_end():
+    """Knots 10, 20 and 40 on 240 units from left to right."""
+    knots, points = np.array([10.0, 20.0, 40.0]), np.array([-1.0, 0.0, 1.0])
+    panel = Panel("x", knots, points, points - 0.5, points + 0.5, np.array([True, False]), (), None)
+    drawn = pictures.shapes([panel], {}, 1)["first"][0]
+    line = [tuple(map(float, at.split())) for at in drawn["line"][1:].split("L")]
+    assert [x for x, _ in line] == [0.0, 80.0, 240.0]
+    heights = [y for _, y in line]
+    assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2])
+    assert heights[0] > heights[2]
+    assert drawn["held"] == drawn["line"].rsplit("L", 1)[0]

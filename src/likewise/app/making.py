@@ -419,7 +419,7 @@ def _say_reach(say: Say, reach: Reach) -> None:
     if reach.is_little:
         say.note(
             f"Nothing is said about {1 - reach.bound_share:.1%} of the pairs, where D >= 1. Smaller weights bind "
-            "more of them: likewise metric --normalize, or --scale."
+            "more of them: likewise scale METRIC --by FACTOR, or likewise metric --normalize."
         )
 
 

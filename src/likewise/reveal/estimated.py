@@ -225,10 +225,11 @@ def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict
         least = usable(own[i], *ends) if own[i] else 1.0  # nothing is known of a weight that is raised later
         missing[name] = max(found, least)
         if own[i] and missing[name] > found:
+            most = ", the most there is" if least == 1 else ""
             less = f"only {2 * found:.3g}" if found else "no difference at all"
             notes[i] = (
-                f"A blank in {name!r} weighs {missing[name]:.3g}, half of what the column makes of these people. They "
-                f"force {found:.3g}, with which the column could make {less}."
+                f"A blank in {name!r} weighs {least:.3g}{most or ', half of what the column makes of these people'}. "
+                f"They force {found:.3g}, with which the column could make {less}."
             )
     named = list(zip(coding.names, own.tolist(), coding.is_number, strict=True))
     metric = TableMetric(

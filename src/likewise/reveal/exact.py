@@ -35,9 +35,9 @@ def minimal_metric(
         Linear regressors of scikit-learn; `LogisticRegression`, `LinearDiscriminantAnalysis` and `SGDClassifier` with
         probabilities; also at the end of a `Pipeline` of scalers, `SimpleImputer`, one-hot coding and
         `ColumnTransformer`, and inside a `FrozenEstimator`.
-    X : table, optional
-        People whose numbers say how far from a blank a number can be, where the model imputes missing ones. None takes
-        1, the largest difference of outputs, for every blank.
+    X : DataFrame, optional
+        People (any kind of table), whose numbers say how far from a blank a number can be, where the model imputes
+        missing ones. None takes 1, the largest difference of outputs, for every blank.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
         `audit` take them; otherwise they are in the unit of the output.

@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
-from likewise import WeightedLp
+from likewise import ProjectedClassifier, WeightedLp
+from likewise.enforce.projection import projected_models
 from likewise.enforce.projection.judging import best_shares, judged_shares
 from likewise.enforce.projection.outoffold import out_of_fold_scores, scores_of
 
@@ -82,3 +84,25 @@ def test_labels_and_single_numbers_are_probabilities_of_the_second_class():
     assert scores_of(lambda rows: np.array(["yes", "no"]), people, classes).tolist() == [1.0, 0.0]
     assert scores_of(lambda rows: np.array([0.25, 0.5]), people, classes).tolist() == [0.25, 0.5]
     assert scores_of(lambda rows: np.array([[0.25, 0.75], [1.0, 0.0]]), people, classes).tolist() == [0.75, 0.0]
+
+
+def test_a_base_that_judges_people_has_not_learned_from_those_who_are_equal_to_them(monkeypatch):
+    """Everybody is there twice."""
+    learned, judged = [], []
+
+    def fitted(given, people, y, weights, metric, limits):
+        learned.append(people.rows[:, 0])
+        return given.set_params(metric=metric, penalty=0.1).fit(people.table, y)
+
+    def asked(base, people, classes, limits):
+        judged.append(people.rows[:, 0])
+        return np.full(len(people), 0.5)
+
+    monkeypatch.setattr(projected_models, "fitted_base", fitted)
+    monkeypatch.setattr(projected_models, "base_scores", asked)
+    rows = np.tile(np.arange(12.0), 2)[:, None]
+    ProjectedClassifier(LogisticRegression(), metric=METRIC, random_state=0).fit(rows, np.tile(np.arange(12) % 2, 2))
+    assert len(judged) == 5
+    for without, about in zip(learned[1:], judged, strict=True):  # the first has learned from everybody
+        assert not set(without) & set(about)
+        assert len(without) == 24 - 2 * len(about)
