@@ -30,7 +30,7 @@ wheel: $(READY)
 	PYTHON=$(PYTHON) .ci/wheel dist
 
 # The tests with the lowest versions that pyproject.toml allows, in an environment of their own that needs Python 3.11.
-# LOWEST_TESTS="tests/app -x" runs some of them.
+# LOWEST_TESTS="tests/cli -x" runs some of them.
 lowest:
 	PYTHON=$(or $(OLDEST),python3.11) .ci/lowest $(LOWEST_TESTS)
 

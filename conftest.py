@@ -23,7 +23,7 @@ def run_commands(example: Example) -> str | None:
     """Run the `likewise` commands of a block; one that must fail says so in a comment: `# exit 1`."""
     from click.testing import CliRunner
 
-    from likewise.app.cli import main
+    from likewise.cli.main import main
 
     for line in example.parsed.replace("\\\n", " ").splitlines():
         command, _, comment = line.partition("#")

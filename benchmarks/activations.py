@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks.common import DataMissingError, section, skipped
 from likewise import LipschitzClassifier, WeightedLp
-from likewise.enforce.lipschitz import training
-from likewise.enforce.lipschitz.parameters import Parameters
 from likewise.experiments.problems import load, prepare
+from likewise.lipschitz import training
+from likewise.lipschitz.training import Parameters
 
 TITLE = "1-Lipschitz networks: how they are trained"
 SEEDS = (0, 1)  # those with which settings were chosen; the reproduced experiments have others

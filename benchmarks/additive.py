@@ -36,7 +36,7 @@ def tables():
 def own_metric(X, y):
     """The logistic model's own metric with the protected columns at 0; missing numbers are a category of their own."""
     from likewise import TableMetric, minimal_metric
-    from likewise.models.pipelines import table_model
+    from likewise.inspection.baselines import table_model
 
     numbers = X.select_dtypes("number").columns
     complete = X.fillna(X[numbers].median())
@@ -121,7 +121,7 @@ def speed() -> str:
 def contestants(X, metric):
     """Name, model, and whether it must not see the protected columns (those with the promise do not read them)."""
     from likewise import SmoothedClassifier
-    from likewise.models.pipelines import table_model
+    from likewise.inspection.baselines import table_model
 
     plain = X.drop(columns=PROTECTED)
 

@@ -42,7 +42,7 @@ def people():
 
 
 def models(X):
-    from likewise.models.pipelines import table_model
+    from likewise.inspection.baselines import table_model
 
     def imported(package, name, **options):
         return lambda: getattr(importlib.import_module(package), name)(random_state=0, **options)
@@ -61,7 +61,7 @@ def measured(name, model, X, y, metric):
     import numpy as np
 
     from likewise import SmoothedClassifier, TableMetric
-    from likewise._threads import single_threaded_blas
+    from likewise._parallel import single_threaded_blas
 
     if "pipeline" not in name:
         X, metric = X[list(metric.numeric)], TableMetric(metric.numeric)

@@ -11,7 +11,7 @@ def run() -> str:
     import numpy as np
 
     from likewise import ceiling
-    from likewise.auditing import ceilings
+    from likewise.auditing import ceiling as ceilings
 
     def labelled(n, factor):
         X, scores, metric = people(n)
@@ -50,7 +50,7 @@ def run() -> str:
 
 
 def by_program(points, weights, tally):
-    from likewise.auditing.ceilings import Confidence
+    from likewise.auditing.ceiling import Confidence
 
     program = Confidence(points, weights, tally)
     n_rounds = program.solve_with_cuts(500, "")

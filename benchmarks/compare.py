@@ -46,7 +46,7 @@ def tables():
 def own_metric(X, y):
     """The distance that a logistic model has, with what must not matter at 0."""
     from likewise import TableMetric, minimal_metric
-    from likewise.models.pipelines import table_model
+    from likewise.inspection.baselines import table_model
 
     numbers = X.select_dtypes("number")
     whole = X.fillna(numbers.median())

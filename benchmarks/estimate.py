@@ -114,8 +114,7 @@ def scan_per_program():
     import numpy as np
     from numba import njit, prange
 
-    from likewise.reveal.crowds import Cuts
-    from likewise.reveal.widening import EveryPair
+    from likewise.reveal.active_set import Cuts, EveryPair
 
     @njit(parallel=True, error_model="numpy")
     def mean_gaps(columns):
@@ -184,7 +183,8 @@ def measure(what: str, n: int, kind: str = "numbers", p: float = 1.0) -> None:
     import numpy as np
 
     from likewise import TableMetric, estimate_minimal_metric
-    from likewise.reveal import program, widening
+    from likewise.reveal import active_set as widening
+    from likewise.reveal import linear_program as program
 
     if what == "kinds":
         measure_kind(n, kind)

@@ -8,8 +8,8 @@ from sklearn.frozen import FrozenEstimator
 
 from benchmarks.common import network, seconds, section
 from likewise import SmoothedClassifier, WeightedLp
-from likewise._threads import single_threaded_blas
-from likewise.enforce.smoothing.forward import NetworkVotes
+from likewise._parallel import single_threaded_blas
+from likewise.smoothing.mlp_forward import NetworkVotes
 
 N_DRAWS, N_PEOPLE, N_FEATURES, SIZE = 100_000, 8, 20, 2048
 

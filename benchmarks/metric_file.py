@@ -11,7 +11,7 @@ COLUMNS = (250, 500, 1_000, 2_000)
 
 def run() -> str:
     from likewise import TableMetric
-    from likewise.app.metric_files import MetricFile, read_metric, scale_text, write_metric
+    from likewise.metric_file import MetricFile, read_metric, scale_text, write_metric
 
     rows, last = [], None
     with tempfile.TemporaryDirectory() as place:

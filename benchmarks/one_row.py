@@ -7,9 +7,9 @@ from sklearn.frozen import FrozenEstimator
 
 from benchmarks.common import network, section
 from likewise import SmoothedClassifier, TableMetric, WeightedLp
-from likewise._threads import single_threaded_blas
+from likewise._parallel import single_threaded_blas
 from likewise.datasets import load_mortgages
-from likewise.models.pipelines import table_model
+from likewise.inspection.baselines import table_model
 
 N_CALLS = 60
 

@@ -11,9 +11,9 @@ from sklearn.model_selection import train_test_split
 from benchmarks.common import DataMissingError, seconds, section, skipped
 from benchmarks.forward import cpu_seconds
 from likewise import AdditiveClassifier, ProjectedClassifier, SmoothedClassifier
-from likewise.app.commands import edit, reveal
+from likewise.cli.workflows import edit, reveal
 from likewise.datasets import fetch_adult, load_mortgages
-from likewise.models.pipelines import table_model
+from likewise.inspection.baselines import table_model
 
 PROTECTED = ["race", "sex"]
 SEEDS = range(10, 15)  # splits that were not used while anything was chosen

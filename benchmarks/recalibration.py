@@ -30,8 +30,8 @@ def measured():
 
     from likewise import AdditiveClassifier, ProjectedClassifier, RecalibratedClassifier, SmoothedClassifier, audit
     from likewise.datasets import load_mortgages
-    from likewise.enforce.constant import ConstantClassifier
-    from likewise.models.pipelines import table_model
+    from likewise.dummy import ConstantClassifier
+    from likewise.inspection.baselines import table_model
 
     bunch = load_mortgages()
     X, y = bunch.data, np.asarray(bunch.target)

@@ -19,8 +19,8 @@ COLUMNS = ["age", "income", "debt", "years", "lines"]
 
 def run() -> str:
     from likewise import SmoothedClassifier, TableMetric
-    from likewise.app.files import save_model
-    from likewise.models.pipelines import table_model
+    from likewise.inspection.baselines import table_model
+    from likewise.io import save_model
 
     rng = np.random.default_rng(0)
     people = pd.DataFrame(rng.normal(size=(PEOPLE, 5)), columns=COLUMNS)
@@ -49,7 +49,7 @@ def run() -> str:
 
 def watched(place: str, *words: str) -> None:
     """Run a command of ours in a directory, and say how much memory it held."""
-    from likewise.app.cli import main
+    from likewise.cli.main import main
 
     os.chdir(place)
     try:

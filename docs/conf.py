@@ -9,7 +9,7 @@ import click
 from sphinx.application import Sphinx
 
 import likewise
-from likewise.app.cli import main
+from likewise.cli.main import main
 
 GENERATED = Path(__file__).parent / "reference" / "generated"
 

@@ -143,7 +143,7 @@ def _content(name):
 
 
 def score(place):
-    from likewise.app.scale import Order, score_file
+    from likewise.cli.batch_scoring import Order, score_file
 
     score_file(Order((place / "model.skops").read_bytes()), place / "people.csv", place / "scores.csv", batch_rows=10)
 
@@ -163,7 +163,7 @@ def enforce(place):
 
 
 def _command(place, words):
-    from likewise.app.cli import main
+    from likewise.cli.main import main
 
     os.chdir(place)
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # the child ends with it
@@ -174,7 +174,7 @@ def _scores_of_model(place):
     """A model file has a time stamp inside: what counts is what it answers."""
     import pandas as pd
 
-    from likewise.app.files import load_model
+    from likewise.io import load_model
 
     if not (place / "new.skops").exists():
         return None
@@ -215,10 +215,5 @@ if __name__ == "__main__":
     import pyarrow.parquet  # noqa: F401
     import rich.progress  # noqa: F401
     import skops.io  # noqa: F401
-
-    import likewise.app.cli
-    import likewise.app.making
-    import likewise.app.scale
-    import likewise.enforce.additive.additive_models  # noqa: F401
 
     print(json.dumps(main(sys.argv[1], Path(sys.argv[2]).resolve(), sys.argv[3])))

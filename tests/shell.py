@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from click.testing import CliRunner
 
-from likewise.app.cli import main
+from likewise.cli.main import main
 
 RNG = np.random.default_rng(0)
 N = 150

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from likewise.app.cli import main
+from likewise.cli.main import main
 from likewise.datasets import load_mortgages
 
 README = Path(__file__).parent.parent / "README.md"

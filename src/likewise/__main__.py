@@ -1,6 +1,6 @@
 """`python -m likewise` is the command line."""
 
-from likewise.app.cli import main
+from likewise.cli.main import main
 
 if __name__ == "__main__":
     main()

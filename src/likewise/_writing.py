@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise._rules import PATH
-from likewise.errors import FileError
+from likewise._validation import PATH
+from likewise.exceptions import FileError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import FunctionMetric, InvalidInputError, ProjectedClassifier, ProjectedRegressor, WeightedLp, audit
-from likewise.auditing import violations
+from likewise.auditing import audit as violations
 
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(size=(200, 3)), RNG.normal(size=(20, 3)).repeat(2, axis=0)])

@@ -7,12 +7,12 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from likewise import FunctionMetric, WeightedLp, compare
-from likewise.auditing import holdout
-from likewise.auditing.measures import figures_of, losses_of
-from likewise.enforce.base import EnforcedClassifier, Scorer
+from likewise.base import EnforcedClassifier, Scorer
+from likewise.guarantees.bounds import Curve
 from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.curves import Curve
-from likewise.guarantees.promise import Guarantee
+from likewise.guarantees.guarantee import Guarantee
+from likewise.selection import cross_validation as holdout
+from likewise.selection.cross_validation import figures_of, losses_of
 
 X = np.linspace(0, 1, 60)[:, None]
 Y = np.arange(60) % 2

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from likewise.auditing.holdout import Fold, Showing
-from likewise.auditing.recommending import difference, recommend
+from likewise.selection.compare import difference, recommend
+from likewise.selection.cross_validation import Fold, Showing
 
 N, K = 40, 4
 FOLDS = tuple(Fold(np.empty(0, int), np.arange(10 * k, 10 * k + 10), np.arange(10)) for k in range(K))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from likewise.auditing.measures import YARDSTICKS
-from likewise.auditing.tabulating import _amount, _figure, as_html, as_table, as_text
+from likewise.selection.compare import _amount, _figure, as_html, as_table, as_text
+from likewise.selection.cross_validation import YARDSTICKS
 
 BRIER, AUC, ACCURACY, LOG_LOSS, _ = YARDSTICKS["classes"]
 SQUARED_ERROR, R2, _ = YARDSTICKS["numbers"]

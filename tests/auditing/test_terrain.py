@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from likewise import TableMetric, WeightedLp
-from likewise.auditing.terrain import survey
+from likewise.auditing.domain import survey
 from likewise.metrics.columns import UNSEEN
 
 METRIC = TableMetric(

@@ -19,10 +19,11 @@ from likewise import (
     TableMetric,
     WeightedLp,
 )
+from likewise.additive import binning as bins
+from likewise.additive import solver as blocks
+from likewise.additive.solver import slot_sums
 from likewise.distributed.frames import connected
-from likewise.enforce.additive import bins, blocks
-from likewise.enforce.additive.fitting import slot_sums
-from likewise.metrics.coding import ArrayCoding
+from likewise.metrics.encoders import ArrayCoding
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")

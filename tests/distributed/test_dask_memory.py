@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, TableMetric, audit, estimate_minimal_metric
+from likewise.additive import binning as bins
 from likewise.distributed import buckets
 from likewise.distributed import reveal as dask_reveal
-from likewise.enforce.additive import bins
-from likewise.reveal import widening
+from likewise.reveal import active_set as widening
 
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -100,7 +100,7 @@ def test_dask_knows_the_size_of_what_workers_keep():
     from dask.sizeof import sizeof
 
     from likewise.distributed.additive import Block
-    from likewise.pairs.arranged import arrange, own_bearings
+    from likewise.pairs.box_tree import arrange, own_bearings
     from likewise.pairs.search import Box
 
     X, outputs = np.random.default_rng(0).random((3000, 2)), np.zeros((3000, 1))

@@ -14,8 +14,9 @@ from likewise import FileError, InvalidInputError, InvalidTypeError, audit, esti
 from likewise.distributed import buckets
 from likewise.distributed import reveal as dask_reveal
 from likewise.distributed.frames import connected
-from likewise.pairs import gathering
-from likewise.reveal import program, widening
+from likewise.pairs import gather as gathering
+from likewise.reveal import active_set as widening
+from likewise.reveal import linear_program as program
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")

@@ -33,5 +33,5 @@ def test_a_name_in_backticks_exists(name):
 
 
 def test_control_a_stale_name_is_found():
-    assert not exists("likewise.pairs.scans.points")
+    assert not exists("likewise.pairs.kernels.points")
     assert not exists("likewise.pairs.nothing")

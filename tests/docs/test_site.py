@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import likewise
-from likewise.app.cli import main
+from likewise.cli.main import main
 
 pytest.importorskip("sphinx")
 pytest.importorskip("myst_parser")

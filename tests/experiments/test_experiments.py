@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 from likewise import Gaussian, Guarantee, SmoothedClassifier, WeightedLp
-from likewise.enforce.smoothing.forward import NetworkVotes
 from likewise.experiments import DATASETS, SEEDS, Settings, Trial, reproduce, summarise, trials
 from likewise.experiments import run as running
 from likewise.experiments.built import goals
@@ -37,6 +36,7 @@ from likewise.experiments.trials import (
     network_for,
     plan,
 )
+from likewise.smoothing.mlp_forward import NetworkVotes
 
 TINY = Settings(n_test=20, n_train=200, n_epochs=2, n_steps=20, epsilon=0.2)
 HAS_TORCH = find_spec("torch") is not None

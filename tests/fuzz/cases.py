@@ -32,7 +32,7 @@ from likewise import (
     WeightedLp,
     audit,
 )
-from likewise.errors import FileError, InvalidInputError
+from likewise.exceptions import FileError, InvalidInputError
 
 ROUNDING = 1e-12
 OF_SCIKIT_LEARN = ("X has feature names, but", "The number of unique classes", "A column-vector y was passed")
@@ -139,7 +139,7 @@ def projected(drawn):
 
 @refusable
 def smoothed(drawn):
-    from likewise.models.pipelines import table_model
+    from likewise.inspection.baselines import table_model
 
     metric = TableMetric(**drawn.metric)
     inner = table_model(drawn.X, "forest")
@@ -289,7 +289,7 @@ def reported(drawn):
 
 @refusable
 def metric_file(text):
-    from likewise.app.metric_files import read_metric, read_words, write_metric
+    from likewise.metric_file import read_metric, read_words, write_metric
 
     path = place() / "metric.toml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -301,7 +301,7 @@ def metric_file(text):
 
 @refusable
 def csv_file(content):
-    from likewise.app.tables import read_table, tidy
+    from likewise.cli.table_io import read_table, tidy
 
     path = place() / "table.csv"
     path.write_bytes(content)
@@ -312,7 +312,7 @@ def csv_file(content):
 @cache
 def _saved():
     """A fitted model as a file, and the people for it."""
-    from likewise.app.files import save_model
+    from likewise.io import save_model
 
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"age": rng.integers(20, 70, 40).astype(float), "job": rng.choice(["a", "b"], 40)})
@@ -328,7 +328,7 @@ def _saved():
 @refusable
 def model_file(change):
     """Pack a model file anew, or change a byte of it, or of a part of it that is packed again with sums that fit."""
-    from likewise.app.files import model_from_bytes, sealed
+    from likewise.io import model_from_bytes, sealed
 
     whole, parts, X, _ = _saved()
     what, where, value = change
@@ -348,7 +348,7 @@ def model_file(change):
 
 @cache
 def _scores():
-    from likewise.app.files import model_from_bytes
+    from likewise.io import model_from_bytes
 
     whole, _, X, _ = _saved()
     return model_from_bytes(whole, "model.skops").predict_proba(X)
@@ -365,7 +365,7 @@ def _folder():
     folder = place() / "folder"
     folder.mkdir()
     _, _, X, metric = _saved()
-    from likewise.app.metric_files import write_metric
+    from likewise.metric_file import write_metric
 
     X = X.assign(approved=np.where(X["age"] > 40, "yes", "no"), score=0.5, id=range(len(X)))
     X.to_csv(folder / "loans.csv", index=False)
@@ -379,7 +379,7 @@ def _folder():
 
 def command_line(words):
     """Run a command; what was there before is untouched unless it is what to replace, and nothing is half-written."""
-    from likewise.app.cli import main
+    from likewise.cli.main import main
 
     folder = _folder()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -22,7 +22,7 @@ from sklearn.model_selection import KFold
 import likewise
 from fuzz.places import place
 from likewise import TableMetric, WeightedLp
-from likewise.errors import InvalidInputError
+from likewise.exceptions import InvalidInputError
 
 METRIC = TableMetric({"age": 0.02, "income": 0.1}, {"job": 0.3})
 NUMBERS = WeightedLp([0.02, 0.1])

@@ -60,7 +60,7 @@ def test_control_an_error_in_a_command_is_a_finding(monkeypatch):
 
     words = ["audit", "loans.csv", "--metric", "metric.toml", "--scores", "score"]
     assert cases.command_line(words) == "result"
-    monkeypatch.setattr("likewise.app.cli.main.invoke", careless)
+    monkeypatch.setattr("likewise.cli.main.main.invoke", careless)
     with pytest.raises(cases.FindingError, match="ZeroDivisionError"):
         cases.command_line(words)
 
@@ -73,7 +73,7 @@ def test_control_a_command_that_changes_what_it_reads_is_a_finding(words, monkey
     def careless(*given, **options):
         (cases._folder() / "loans.csv").write_bytes(b"")
 
-    monkeypatch.setattr("likewise.app.cli.main.invoke", careless)
+    monkeypatch.setattr("likewise.cli.main.main.invoke", careless)
     before = (cases._folder() / "loans.csv").read_bytes()
     with pytest.raises(cases.FindingError, match=r"changed loans\.csv"):
         cases.command_line(line)

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp
-from likewise.metrics.coding import TableCoding
 from likewise.metrics.columns import UNSEEN
-from likewise.metrics.people import spread
+from likewise.metrics.encoders import TableCoding, spread
 from likewise.metrics.units import Unit, number
 
 NOTHING = np.nan

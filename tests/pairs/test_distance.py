@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp
-from likewise.pairs.boxes import norm
+from likewise.pairs.box_tree import norm
+from likewise.pairs.kernels import fill_distances, within_groups
 from likewise.pairs.points import CODE, Points
-from likewise.pairs.scans import fill_distances, within_groups
 
 POWERS = [1, 1.5, 2, 3, 7, 40, np.inf]
 ROUNDING = 1e-12  # relative

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from likewise.pairs.flows import cheapest_transport
+from likewise.pairs.transport import cheapest_transport
 
 
 def optimum(pairs, prices, amount, n_sources):

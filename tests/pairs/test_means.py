@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-
-from likewise.pairs.means import mean_powers
-from likewise.pairs.points import CODE, GAPPY, NUMBER, gaps_between, groups_of
 from likewise.partitions.surveying import digest, fixed_sample
+
+from likewise.pairs.cutting_planes import mean_powers
+from likewise.pairs.points import CODE, GAPPY, NUMBER, gaps_between, groups_of
 
 X = np.array([[0.0, 1.0, 4.0, -2.0, 4.0], [3.0, np.nan, 5.0, np.nan, 9.0], [0.0, 1.0, 1.0, 2.0, 0.0]])
 KINDS = np.array([NUMBER, GAPPY, CODE], dtype=np.int8)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, InvalidInputError, SmoothedClassifier, WeightedLp, audit
-from likewise.pairs.population import given, probability_outputs, unit_for
+from likewise.pairs.model_outputs import given, probability_outputs, unit_for
 
 X = np.linspace(0, 1, 8)[:, None]
 Y = np.arange(8) % 2

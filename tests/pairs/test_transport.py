@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
 
 from likewise import WeightedLp, ceiling
-from likewise.errors import UnsolvedError
+from likewise.exceptions import UnsolvedError
 from likewise.pairs import transport
-from likewise.pairs.flows import cheapest_transport
-from likewise.pairs.transport import potentials
+from likewise.pairs.transport import cheapest_transport, potentials
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
 

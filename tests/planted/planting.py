@@ -191,7 +191,7 @@ def _compiled_from(source, changed_file):
     files = {path.relative_to(source).with_suffix("").as_posix().replace("/", "."): path for path in _modules(source)}
     trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in files.items()}
     taken = {name: _taken(tree) for name, tree in trees.items()}
-    compiled = {name for name in files if "likewise._compiling" in taken[name]}
+    compiled = {name for name in files if "likewise._numba" in taken[name]}
     reached = {f"likewise/{changed_file}".removesuffix(".py").replace("/", ".")}
     waiting = [*reached]
     while waiting:

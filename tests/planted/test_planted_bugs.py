@@ -73,11 +73,11 @@ def test_what_was_compiled_from_a_changed_file_is_compiled_anew():
     def stale(file):
         return {path.stem for path in _compiled_from(SOURCE.parent, file)}
 
-    assert stale("guarantees/curves.py") == set()
-    assert {"boxes", "arranged", "search", "gathering", "nearest"} <= stale("pairs/boxes.py")
+    assert stale("guarantees/bounds.py") == set()
+    assert {"boxes", "arranged", "search", "gathering", "nearest"} <= stale("pairs/box_tree.py")
     assert stale("pairs/search.py") == {"search", "gathering", "buckets"}
     assert {"scans", "search", "transport"} <= stale("pairs/points.py")  # the kinds of columns are constants in it
-    assert stale("enforce/lipschitz/inputs.py") == {"propagation"}
+    assert stale("lipschitz/network.py") == {"propagation"}
 
 
 def test_a_bug_is_caught_and_a_change_that_changes_nothing_survives():

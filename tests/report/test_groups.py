@@ -8,10 +8,8 @@ import pytest
 
 from likewise import TableMetric
 from likewise.report import GroupFigures, GroupScores
-from likewise.report.build import _n_measured
-from likewise.report.closest import closest_pairs
-from likewise.report.groups import groups_of
-from likewise.report.headline import groups
+from likewise.report.build import _n_measured, closest_pairs
+from likewise.report.groups import groups, groups_of
 
 METRIC = TableMetric({"income": 0.01}, {"sex": 0.0, "job": 0.1})
 TABLE = pd.DataFrame({"income": range(6), "sex": ["f", "m", "f", "m", "f", None], "job": "x"})

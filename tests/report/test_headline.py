@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from likewise import TableMetric
-from likewise.auditing.comparison import Comparison
-from likewise.auditing.holdout import Fold, Showing
 from likewise.report import Cost
-from likewise.report.headline import costs
+from likewise.report.groups import costs
+from likewise.selection.compare import Comparison
+from likewise.selection.cross_validation import Fold, Showing
 
 FOLDS = tuple(Fold(np.arange(4), np.arange(2 * k, 2 * k + 2), np.arange(2)) for k in range(2))
 FIGURES = {

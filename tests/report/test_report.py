@@ -10,7 +10,7 @@ from test_report_data import METRIC, PANELS, costs, mortgage, promise, rows_of
 
 from likewise import TableMetric, audit
 from likewise.report import GroupFigures, GroupScores, ReportData, render
-from likewise.report.closest import first_pair
+from likewise.report.build import first_pair
 from likewise.report.render import embedded_json
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028{{ 7 * 7 }}"
@@ -303,7 +303,7 @@ def test_groups_show_rates_and_their_ratios():
 
 
 def test_little_reach_is_a_warning():
-    from likewise.auditing.reach import Reach
+    from likewise.auditing.coverage import Reach
 
     for share, warned in ((0.05, True), (0.5, False)):
         page = render(replace(mortgage(5), reach=Reach(share, 0.3, 2.0)))

@@ -12,11 +12,11 @@ from test_report import HOSTILE, hostile
 from test_report_data import METRIC, mortgage, rows_of
 
 from likewise import TableMetric
-from likewise.app.metric_files import read_metric
+from likewise.metric_file import read_metric
 from likewise.report import ReportData, render
-from likewise.report.closest import first_pair
+from likewise.report.build import first_pair
+from likewise.report.text import figure, points
 from likewise.report.view import prepare
-from likewise.report.words import figure, points
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [

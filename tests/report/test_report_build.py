@@ -24,10 +24,10 @@ from likewise import (
     audit,
     compare,
 )
-from likewise.enforce.base import EnforcedClassifier, PlainScorer
+from likewise.base import EnforcedClassifier, PlainScorer
+from likewise.guarantees.bounds import Curve
 from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.curves import Curve
-from likewise.guarantees.promise import Guarantee
+from likewise.guarantees.guarantee import Guarantee
 from likewise.report import build, render
 from likewise.report.build import build_report
 from likewise.report.groups import groups_of

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp, audit
-from likewise.auditing.comparison import Comparison
-from likewise.auditing.holdout import Fold, Showing
-from likewise.auditing.pricing import Price
-from likewise.enforce.additive.panels import Panel
-from likewise.guarantees.curves import Curve
-from likewise.guarantees.promise import Guarantee
+from likewise.additive.display import Panel
+from likewise.guarantees.bounds import Curve
+from likewise.guarantees.guarantee import Guarantee
 from likewise.report import Cost, GroupFigures, GroupScores, ReportData
+from likewise.selection.compare import Comparison
+from likewise.selection.cross_validation import Fold, Showing
+from likewise.selection.tradeoff import Price
 
 HISTORIES = ["no late payments", "one or two late payments", "more late payments"]
 METRIC = TableMetric(

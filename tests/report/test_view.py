@@ -5,11 +5,13 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit
-from likewise.auditing.reach import Reach, measure_reach
-from likewise.enforce.additive.panels import Panel, panels_of
-from likewise.guarantees.curves import Curve, Loosened
-from likewise.guarantees.promise import Guarantee
-from likewise.report import ReportData, pictures, words
+from likewise.additive.display import Panel, panels_of
+from likewise.auditing.coverage import Reach, measure_reach
+from likewise.guarantees.bounds import Curve, Loosened
+from likewise.guarantees.guarantee import Guarantee
+from likewise.report import ReportData
+from likewise.report import charts as pictures
+from likewise.report import text as words
 from likewise.report.view import for_browser, prepare
 
 METRIC = TableMetric(

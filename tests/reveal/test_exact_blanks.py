@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit, minimal_metric
-from likewise.errors import UnprovableError
+from likewise.exceptions import UnprovableError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories", "ignore:Skipping features without")
 N = 400

@@ -1,1 +1,1 @@
-"""Models checked against a metric, on given people."""
+"""Pairs of people who are treated more differently than a metric allows: audit, attack, ceiling, coverage."""

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 
 from likewise.datasets._bunch import make_bunch
 from likewise.datasets._sources import Source, find, table
-from likewise.errors import InvalidInputError
+from likewise.exceptions import InvalidInputError
 
 _ORIGIN = "the UCI Machine Learning Repository, data set 2, 'Adult'"
 _URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"

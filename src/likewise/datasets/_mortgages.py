@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
-from likewise._extras import need
+from likewise._optional import need
 from likewise.datasets._bunch import make_bunch
 
 # Our name, column of `loanapp`, unit, and codes that stand for "not known".

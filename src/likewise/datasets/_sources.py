@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from likewise._extras import need
-from likewise.errors import DownloadError, InvalidInputError, MissingDataError
+from likewise._optional import need
+from likewise.exceptions import DownloadError, InvalidInputError, MissingDataError
 
 
 @dataclass(frozen=True)

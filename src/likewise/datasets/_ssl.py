@@ -13,10 +13,10 @@ import pandas as pd
 from scipy.stats import rankdata
 from sklearn.utils import Bunch
 
-from likewise._checks import check_count, check_random
+from likewise._validation import check_count, check_random
 from likewise.datasets._bunch import make_bunch
 from likewise.datasets._sources import Source, find, table
-from likewise.errors import InvalidInputError
+from likewise.exceptions import InvalidInputError
 
 _PREFIX = "PREDICTOR RAT "
 _AGE = "age_at_latest_arrest"

@@ -15,8 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._rules import check_rules
 from likewise._typing import FloatArray
+from likewise._validation import check_rules
+from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
+from likewise.additive.design_matrix import Layout
+from likewise.additive.fit import Plan, Wishes, content_folds
+from likewise.additive.losses import Loss
+from likewise.additive.solver import Objective
+from likewise.base import all_or_nothing, check_outcomes
 from likewise.distributed.frames import (
     DaskTable,
     Partitions,
@@ -28,17 +34,9 @@ from likewise.distributed.frames import (
     persist,
     shared,
 )
-from likewise.enforce.additive.assembling import Plan, Wishes
-from likewise.enforce.additive.bins import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
-from likewise.enforce.additive.fitting import Objective
-from likewise.enforce.additive.layout import Layout
-from likewise.enforce.additive.losses import Loss
-from likewise.enforce.additive.tuning import content_folds
-from likewise.enforce.base import all_or_nothing, check_outcomes
-from likewise.errors import InvalidInputError
-from likewise.guarantees.vacuity import warn_if_ineffective, warn_if_vacuous
-from likewise.metrics.coding import Coding
-from likewise.metrics.people import People, spread
+from likewise.exceptions import InvalidInputError
+from likewise.guarantees.guarantee import warn_if_ineffective, warn_if_vacuous
+from likewise.metrics.encoders import Coding, People, spread
 
 _SHOWN = 5000  # people by whom a vacuous guarantee is noticed
 _ADDED_AT_ONCE = 16  # blocks whose sums one task adds up

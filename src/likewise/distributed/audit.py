@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray, IntArray
-from likewise.auditing.violations import Audit, check_limits, sampled_pairs, tabulate
+from likewise.auditing.audit import Audit, check_limits, sampled_pairs, tabulate
 from likewise.distributed.buckets import (
     SAMPLE_PER_BUCKET,
     BoxedBucket,
@@ -33,11 +33,11 @@ from likewise.distributed.buckets import (
     summarise,
 )
 from likewise.distributed.frames import DaskTable, categories_under, compute, delayed, metric_columns, persist
-from likewise.metrics.abstract import Metric
-from likewise.metrics.people import fixed_sample
-from likewise.pairs.arranged import SOME, Bearings, arrange, ends_of, take_bearings
+from likewise.metrics.base import Metric
+from likewise.metrics.encoders import fixed_sample
+from likewise.pairs.box_tree import SOME, Bearings, arrange, ends_of, take_bearings
+from likewise.pairs.model_outputs import OutputLabels, Population
 from likewise.pairs.points import groups_of
-from likewise.pairs.population import OutputLabels, Population
 from likewise.pairs.search import Aim, Box, Found, aim_above, settle
 
 

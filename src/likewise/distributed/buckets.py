@@ -15,18 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from likewise._compiling import njit
-from likewise._extras import need
 from likewise._frozen import Frozen
+from likewise._numba import njit
+from likewise._optional import need
 from likewise._typing import FloatArray, IntArray
 from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, reduce, shared
-from likewise.errors import InvalidInputError
-from likewise.metrics.abstract import Metric
-from likewise.metrics.coding import Coding
-from likewise.metrics.people import People
-from likewise.pairs.arranged import Arranged, Bearings, bound
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric
+from likewise.metrics.encoders import Coding, People
+from likewise.pairs.box_tree import Arranged, Bearings, bound
+from likewise.pairs.model_outputs import asked, given, unit_for
 from likewise.pairs.points import CODE, Kinds, Points, groups_of
-from likewise.pairs.population import asked, given, unit_for
 from likewise.pairs.search import Aim, Box, Found, first_guess, merge, search_between, search_within
 
 BUCKET_SIZE = 2**17

@@ -20,11 +20,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from likewise._extras import is_dask, need
-from likewise._rules import PATH, in_a_line
+from likewise._optional import is_dask, need
 from likewise._typing import IntArray
-from likewise.errors import FileError, InvalidInputError, InvalidTypeError
-from likewise.metrics.abstract import Metric
+from likewise._validation import PATH, in_a_line
+from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
+from likewise.metrics.base import Metric
 from likewise.metrics.columns import canonical_texts, is_mixed
 
 _BLOCKSIZE = 2**26  # bytes of a Parquet file in one partition, about

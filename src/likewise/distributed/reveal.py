@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._checks import check_names
 from likewise._typing import FloatArray, IntArray
+from likewise._validation import check_names
 from likewise.distributed.buckets import (
     SAMPLE_PER_BUCKET,
     BoxedBucket,
@@ -33,16 +33,14 @@ from likewise.distributed.buckets import (
     summarise,
 )
 from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, persist, reduce
-from likewise.errors import InvalidInputError
-from likewise.metrics.coding import ArrayCoding
-from likewise.metrics.people import fixed_sample
-from likewise.pairs.arranged import SOME, Bearings, arrange, ends_of, take_bearings
-from likewise.pairs.gathering import WORST, gather_between, gather_within
-from likewise.pairs.marks import content_marks
-from likewise.pairs.points import CODE, Kinds, Points, groups_of
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.encoders import ArrayCoding, fixed_sample
+from likewise.pairs.box_tree import SOME, Bearings, arrange, ends_of, take_bearings
+from likewise.pairs.gather import WORST, gather_between, gather_within
+from likewise.pairs.points import CODE, Kinds, Points, content_marks, groups_of
 from likewise.pairs.search import Aim, Box, settle
-from likewise.reveal.crowds import TOLERANCE, Crowd, Cuts, Some, chosen, cuts_among, described, lowered, varying
-from likewise.reveal.intake import read_people
+from likewise.reveal.active_set import TOLERANCE, Crowd, Cuts, Some, chosen, cuts_among, described, lowered, varying
+from likewise.reveal.empirical import read_people
 
 AT_ONCE = 2**17
 """People whose pairs the client searches itself."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from likewise.errors import InvalidInputError
+from likewise.exceptions import InvalidInputError
 from likewise.experiments.trials import Settings, Trial
 
 _COLUMNS = [

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._typing import FloatArray
-from likewise.auditing.violations import audit
-from likewise.guarantees.promise import Guarantee
+from likewise.auditing.audit import audit
+from likewise.guarantees.guarantee import Guarantee
 
 T = TypeVar("T")
 _ROUNDS, _ENOUGH = 5, 1.0  # rounds at most, and seconds of processor time after which there is no further one

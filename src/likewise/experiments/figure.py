@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from likewise._extras import need
+from likewise._optional import need
 from likewise.experiments.summary import data_name
 from likewise.experiments.trials import (
     ADDITIVE,

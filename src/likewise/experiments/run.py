@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from likewise._checks import check_count
+from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
-from likewise._threads import single_threaded_blas
-from likewise.errors import InvalidInputError
+from likewise._validation import check_count
+from likewise.exceptions import InvalidInputError
 from likewise.experiments import trials
 from likewise.experiments.checkpoint import Checkpoint
 from likewise.experiments.problems import DATASETS, load, prepare

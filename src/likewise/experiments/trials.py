@@ -16,15 +16,15 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from likewise.auditing.ceilings import ceiling
-from likewise.enforce.additive.additive_models import AdditiveClassifier
-from likewise.enforce.lipschitz.lipschitz_models import LipschitzClassifier
-from likewise.enforce.smoothing.estimators import SmoothedClassifier
-from likewise.enforce.smoothing.noises import NOISES
+from likewise.additive.estimators import AdditiveClassifier
+from likewise.auditing.ceiling import ceiling
 from likewise.experiments.clocks import clocked, kept_promise, scores_of
 from likewise.experiments.problems import Problem
-from likewise.guarantees.promise import VacuousGuaranteeWarning
-from likewise.metrics.lp import WeightedLp
+from likewise.guarantees.guarantee import VacuousGuaranteeWarning
+from likewise.lipschitz.estimators import LipschitzClassifier
+from likewise.metrics.weighted_lp import WeightedLp
+from likewise.smoothing.estimators import SmoothedClassifier
+from likewise.smoothing.noise import NOISES
 
 CONSTANT, LINEAR, NETWORK = "constant", "logistic regression", "network"
 SMOOTHED, ADDITIVE, CEILING = "smoothed network", "additive model", "ceiling"

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.guarantees.curves import Curve, round_down
-from likewise.guarantees.promise import Guarantee
+from likewise.guarantees.bounds import Curve, round_down
+from likewise.guarantees.guarantee import Guarantee
 
 # Outputs are sums of up to some thousand terms, each rounded to 2^-53 of the largest: they are off by less than this.
 # So a probability that is stored as 1 may be smaller by this much, and certifies no more.

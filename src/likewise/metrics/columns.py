@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._checks import check_size
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
-from likewise.errors import InvalidInputError, LikewiseError
+from likewise._validation import check_size
+from likewise.exceptions import InvalidInputError, LikewiseError
 
 UNSEEN = -1.0
 """Code of a category that was not there when the coding was learned."""

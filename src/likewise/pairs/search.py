@@ -13,13 +13,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likewise._compiling import njit
+from likewise._numba import njit
 from likewise._typing import FloatArray, IntArray
-from likewise.pairs.arranged import (
+from likewise.pairs.box_tree import (
     LEAF,
+    MARGIN,
     Arranged,
     arrange,
     bound,
+    least_difference,
+    least_gaps,
+    most_difference,
+    most_gaps,
+    norm,
     own_bearings,
     push_parts,
     share_out,
@@ -27,9 +33,8 @@ from likewise.pairs.arranged import (
     tasks_between,
     tasks_within,
 )
-from likewise.pairs.boxes import MARGIN, least_difference, least_gaps, most_difference, most_gaps, norm
+from likewise.pairs.kernels import fill_differences, fill_distances
 from likewise.pairs.points import Kinds
-from likewise.pairs.scans import fill_differences, fill_distances
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,30 +8,209 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 
-from likewise._rules import in_a_line
+from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise.auditing.comparison import Comparison
-from likewise.auditing.pricing import Price
-from likewise.auditing.reach import measure_reach
-from likewise.auditing.violations import Audit, audit, tolerance_under
-from likewise.enforce.additive.panels import panels_of
-from likewise.enforce.additive.reading import Readable
-from likewise.enforce.base import Enforced
-from likewise.errors import InvalidInputError
-from likewise.guarantees.promise import Guarantee
-from likewise.guarantees.vacuity import said_once
-from likewise.metrics.abstract import Metric
-from likewise.metrics.coding import as_frame, without_sparse
-from likewise.metrics.people import People, spread
-from likewise.models.votes import hard_votes, soft_votes
-from likewise.report.closest import closest_pairs
-from likewise.report.costing import cost_of, fit_baseline
+from likewise._validation import in_a_line
+from likewise.additive.display import panels_of
+from likewise.additive.scorecard import Readable
+from likewise.auditing.audit import Audit, audit, tolerance_under
+from likewise.auditing.ceiling import ceiling
+from likewise.auditing.coverage import measure_reach
+from likewise.base import Enforced
+from likewise.exceptions import InvalidInputError
+from likewise.guarantees.guarantee import Guarantee, said_once
+from likewise.inspection.prediction import hard_votes, soft_votes
+from likewise.metrics.base import Metric
+from likewise.metrics.encoders import People, as_frame, spread, without_sparse
 from likewise.report.data import Cost, GroupScores, ReportData, check_takes_tables
 from likewise.report.groups import groups_of
-from likewise.report.words import KINDS
+from likewise.report.text import KINDS
+from likewise.selection.compare import Comparison, compare
+from likewise.selection.cross_validation import YARDSTICKS
+from likewise.selection.tradeoff import Price, price
+
+_PEOPLE = 1200
+_BLOCK = 200
+_ROUNDING = 1e-9
+_LEAST = 0.002  # of a distance, and of a difference: below a fifth of a point there is nothing to look at
+
+
+def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: float, n: int) -> pd.DataFrame:
+    """The `n` pairs with the largest ``difference / min(1, D + epsilon)``; nobody is in two of them.
+
+    Among up to 1,200 people, spread evenly, and pairs that may not differ freely (D < 1).
+
+    Parameters
+    ----------
+    people : People
+    answers : ndarray of shape (n_people, n_classes)
+        Probabilities; or one column, of numbers as shares of their range.
+
+    Returns
+    -------
+    DataFrame
+        ``row_a`` and ``row_b`` (positions among the people), ``difference`` and ``distance``.
+
+    Examples
+    --------
+    >>> from likewise import TableMetric
+    >>> metric = TableMetric({"age": 0.01})
+    >>> people = metric.people(pd.DataFrame({"age": [30, 40, 60]}))
+    >>> closest_pairs(people, np.array([[0.5], [0.58], [0.6]]), metric, 0.0, 1).round(2)
+       row_a  row_b  difference  distance
+    0      0      1        0.08       0.1
+    """
+    chosen = spread(len(people), _PEOPLE)
+    rows, shares, weights = people.rows[chosen], answers[chosen], metric.weights_of(people.coding)
+    half = 1.0 if shares.shape[1] == 1 else 0.5
+    best = np.empty((0, 5))
+    for start in range(0, len(rows), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        distances = weights.pairwise(rows[block], rows)
+        gaps = half * np.abs(shares[block, None, :] - shares[None]).sum(axis=2)
+        used = gaps / np.minimum(1.0, distances + epsilon + 1e-300)
+        a, b = np.indices(used.shape)
+        able = (b > a + start) & (distances < 1) & (distances >= _LEAST) & (gaps >= _LEAST)
+        found = np.stack([used, a + start, b, gaps, distances], axis=-1)[able]
+        best = np.concatenate([best, found[np.argsort(-found[:, 0], kind="stable")[: 20 * n]]])
+    best = best[np.argsort(-best[:, 0], kind="stable")]
+    kept: list[tuple[int, int, float, float]] = []
+    met = set[float]()
+    for _, a, b, gap, distance in best.tolist():
+        if len(kept) < n and not met & {a, b}:
+            met |= {a, b}
+            kept.append((int(chosen[int(a)]), int(chosen[int(b)]), gap, distance))
+    return pd.DataFrame(kept, columns=["row_a", "row_b", "difference", "distance"])
+
+
+def first_pair(data: ReportData) -> dict[str, Any]:
+    """The two people with whom the page opens, as positions in its sample, and the rule by which they were chosen.
+
+    Of the pairs at a distance D < 1 that the model keeps within ``D + epsilon``, the one whose distance the baseline
+    exceeds most. If there is none, the pair with the smallest distance.
+    """
+    sample, shares = data.sample, data.shares
+    if len(sample) < 2:
+        return {"pair": [0, 0] if len(sample) else None, "rule": ""}
+    first, second = np.triu_indices(len(sample), 1)
+    a, b = sample[first], sample[second]
+    rows = data.people.rows
+    distances = data.metric.weights_of(data.people.coding).distances(rows[a], rows[b])
+    if {"before", "after"} <= shares.keys():
+        excess = data.differences("before", a, b) - distances
+        kept = data.differences("after", a, b) <= distances + data.epsilon + _ROUNDING
+        able = (distances < 1) & kept & (excess > _ROUNDING)
+        if able.any():
+            best = int(np.where(able, excess, -np.inf).argmax())
+            rule = (
+                f"Shown first are the two whose scores {data.plain} sets furthest apart beyond their distance, of "
+                "those whom this model keeps within it."
+            )
+            return {"pair": [int(first[best]), int(second[best])], "rule": rule}
+    best = int(distances.argmin())
+    return {"pair": [int(first[best]), int(second[best])], "rule": "Shown first are the two at the smallest distance."}
+
+
+OWN, INNER = "this model", "the model inside"
+_SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
+_SEARCHED_COST = 500  # people of a fold among whom pairs are searched
+_DRAWS, _STEPS = 60, 1000  # at most, of models that are trained anew
+_CEILING = {2: 500}  # people on whom the ceiling is computed, by the number of classes
+_CEILING_OF_SEVERAL = 120
+
+
+def cost_of(
+    model: Any,
+    X: pd.DataFrame,
+    y: npt.NDArray[Any],
+    *,
+    comparison: Comparison | None = None,
+    prices: Price | None = None,
+    cv: int = 3,
+    verbose: bool = False,
+) -> Cost | None:
+    """Compare and price the kind of model that `model` is, unless both are given; None if there are too few people.
+
+    The penalty of a scorecard, once found, is not searched for again; draws and steps of training are bounded.
+    """
+    metric, classes = model.guarantee_.metric, getattr(model, "classes_", None)
+    fewest = len(y) if classes is None else min(int((y == label).sum()) for label in classes)
+    if fewest < max(cv, 2):
+        return None
+    way, inner = (OWN, _quick(model)), getattr(model, "estimator", None)
+    shared: Any = {
+        "cv": cv,
+        "task": "numbers" if classes is None else "classes",
+        "output_range": model.guarantee_.output_range,
+        "n_people": _SEARCHED_COST,
+        "verbose": verbose,
+    }
+    if comparison is None:
+        beside = [] if inner is None or _is_boosting(inner) else [(INNER, inner)]
+        comparison = compare(X, y, metric, ways=[way, *beside, "linear"], **shared)
+    if prices is None:
+        prices = price(X, y, metric, _SCALES, way=way, **shared)
+    own = next((name for name, one in comparison.estimators.items() if type(one) is type(model)), None)
+    if own is None or len(comparison.showings[own].losses) != len(y):
+        raise InvalidInputError(
+            f"comparison must be of these {len(y):,} people, with a {type(model).__name__} among the ways. Leave it "
+            "out to have it made."
+        )
+    is_given = isinstance(inner, FrozenEstimator)
+    plain = baseline_of(comparison, INNER if is_given else None)
+    # One baseline in the whole report.
+    prices = replace(prices, without_promise={plain: comparison.showings[plain]})
+    if classes is None:
+        return Cost(comparison, own, plain, is_given, prices)
+    some = spread(len(X), _CEILING.get(len(classes), _CEILING_OF_SEVERAL))
+    ceilings = {}
+    with progress_bar("Ceiling", len(prices.showings), show=verbose) as advance:
+        for scale in prices.showings:
+            ceilings[scale] = float(ceiling(X.iloc[some], y[some], metric.scaled(scale)))
+            advance(1)
+    return Cost(comparison, own, plain, is_given, prices, ceilings, len(some))
+
+
+def baseline_of(comparison: Comparison, but: str | None = None) -> str:
+    """The best model without a promise, by the proper score on people held out; not one that may know them."""
+    measure = YARDSTICKS[comparison.task][0].name
+    scores = {
+        name: float(showing.row[measure])
+        for name, showing in comparison.showings.items()
+        if name != but and name in comparison.estimators and not showing.row["promise"] and measure in showing.row
+    }
+    return min(scores, key=lambda name: scores[name])
+
+
+def fit_baseline(comparison: Comparison, name: str, X: pd.DataFrame, y: npt.NDArray[Any]) -> Any:
+    """Fit a model of a comparison to those of its people whom the first fold does not hold out."""
+    trained = comparison.folds[0].trained
+    return clone(comparison.estimators[name]).fit(X.iloc[trained], y[trained])
+
+
+def _is_boosting(model: Any) -> bool:
+    """Whether it is what is compared anyway."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    return type(last).__name__.startswith("HistGradientBoosting")
+
+
+def _quick(model: Any) -> Any:
+    """The same kind of model, unfitted, with no search for its penalty and few draws."""
+    parameters, changes = model.get_params(deep=False), dict[str, Any]()
+    if hasattr(model, "penalty_"):
+        changes["penalty"] = model.penalty_
+    if "n_draws" in parameters and model.guarantee_.n_draws:
+        changes["n_draws"] = int(np.clip(model.guarantee_.n_draws, 1, _DRAWS))
+    if isinstance(parameters.get("n_steps"), int):
+        changes["n_steps"] = min(_STEPS, parameters["n_steps"])
+    if "verbose" in parameters:
+        changes["verbose"] = False
+    return clone(model).set_params(**changes)
+
 
 _SEARCHED = 3000  # people among whom all pairs are searched
 _EVALUATIONS = 20_000_000  # of a smoothed model, at most: then fewer people are searched

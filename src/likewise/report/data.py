@@ -10,18 +10,18 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray, IntArray
-from likewise.errors import InvalidInputError, InvalidTypeError
-from likewise.guarantees.promise import Guarantee
-from likewise.metrics.abstract import Metric
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.guarantees.guarantee import Guarantee
+from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
-from likewise.metrics.people import People, spread
+from likewise.metrics.encoders import People, spread
 
 if TYPE_CHECKING:
-    from likewise.auditing.comparison import Comparison
-    from likewise.auditing.pricing import Price
-    from likewise.auditing.reach import Reach
-    from likewise.auditing.violations import Audit
-    from likewise.enforce.additive.panels import Panel
+    from likewise.additive.display import Panel
+    from likewise.auditing.audit import Audit
+    from likewise.auditing.coverage import Reach
+    from likewise.selection.compare import Comparison
+    from likewise.selection.tradeoff import Price
 
 _SHOWN = 200  # the page looks at all pairs among them while a slider moves
 

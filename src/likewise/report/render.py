@@ -10,8 +10,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from likewise import __version__
-from likewise._extras import need
-from likewise.report import words
+from likewise._optional import need
+from likewise.report import text as words
 from likewise.report.data import ReportData
 from likewise.report.view import for_browser, prepare
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.metrics.units import Unit, number
-from likewise.report import pictures, words
-from likewise.report.closest import first_pair
+from likewise.report import charts as pictures
+from likewise.report import text as words
+from likewise.report.build import first_pair
 from likewise.report.data import ReportData
-from likewise.report.headline import costs, groups
+from likewise.report.groups import costs, groups
 
 _TOP = 6  # columns whose weights are shown unfolded
 _SHAPES, _GROUPS = 6, 2  # and shapes, and columns of groups

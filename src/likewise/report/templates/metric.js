@@ -1,4 +1,4 @@
-// The distance between people and its words: the same arithmetic as in metrics/distance.py and words.py.
+// The distance between people and its words: the same arithmetic as in metrics/base.py and words.py.
 const report = JSON.parse(document.getElementById("data").textContent);
 const P = report.p === "inf" ? Infinity : report.p;
 const byId = (id) => document.getElementById(id);

@@ -1,0 +1,157 @@
+"""What a model says of people it has not seen."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from likewise._progress import progress_bar
+from likewise._typing import FloatArray, IntArray
+from likewise._validation import FOLDS, in_a_line
+from likewise.base import Enforced
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.inspection.prediction import clipped_predictions, hard_votes, is_plain_function, soft_votes
+from likewise.metrics.encoders import People
+
+
+class Wrapping(MetaEstimatorMixin, Enforced):
+    """An estimator around another one, to which `fit` hands on `sample_weight`.
+
+    With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``) the inner estimator is given weights if
+    it asks for them (``set_fit_request(sample_weight=True)``), and must say so either way. Without, it is given them
+    whenever there are any.
+    """
+
+    estimator: Any
+
+    def get_metadata_routing(self) -> Any:
+        """Where metadata go: what this estimator asks for itself, and what the inner one does in `fit`."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if hasattr(self.estimator, "get_metadata_routing"):
+            router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        return router
+
+    def _inner_weights(self, weights: FloatArray | None) -> FloatArray | None:
+        """The weights, unless the inner estimator does not ask for them."""
+        if weights is None or not get_config()["enable_metadata_routing"]:
+            return weights
+        routed = process_routing(self, "fit", sample_weight=weights)
+        asked: FloatArray | None = routed["estimator"].fit.get("sample_weight") if "estimator" in routed else weights
+        return asked
+
+
+def fit_weighted(estimator: Any, table: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
+    """Fit a clone, with weights if there are any; a model that cannot weigh people is refused."""
+    model = clone(estimator)
+    if weights is None:
+        return model.fit(table, y)
+    if get_config()["enable_metadata_routing"]:  # who asks for weights is given them; a pipeline hands them on itself
+        return model.fit(table, y, sample_weight=weights)
+    last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
+    check_takes_weights(last[1])
+    name = f"{last[0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
+    return model.fit(table, y, **{name: weights})
+
+
+def check_takes_weights(estimator: Any, method: str = "fit") -> None:
+    """Raise if an inner estimator cannot weigh people."""
+    if "sample_weight" not in signature(getattr(estimator, method)).parameters:
+        raise InvalidTypeError(
+            f"sample_weight needs an estimator whose {method} takes it; {type(estimator).__name__} does not. Leave it "
+            "out."
+        )
+
+
+def positions_by(cv: Any, rows: Any, y: npt.NDArray[Any], *, classify: bool) -> list[tuple[IntArray, IntArray]]:
+    """Positions of those who train and of those held out, for each fold of `cv`."""
+    FOLDS.check("cv", cv)
+    try:
+        pairs = check_cv(cv, y, classifier=classify).split(rows, y)
+        folds = [(np.arange(len(y))[train], np.arange(len(y))[test]) for train, test in pairs]
+    except (TypeError, ValueError, IndexError) as error:
+        raise InvalidInputError(f"cv must be {FOLDS.words} of these people ({error}).") from None
+    if not all(len(train) and len(test) for train, test in folds):
+        raise InvalidInputError(f"cv must leave people on both sides of each fold; got {in_a_line(cv)}.")
+    return folds
+
+
+_FOLDS = 5
+
+
+def scores_of(
+    model: Any, people: People, classes: npt.NDArray[Any] | None, limits: tuple[float, float] = (0.0, 1.0)
+) -> FloatArray:
+    """What a fitted model or a function says of people, between 0 and 1.
+
+    The probability of the second of two classes (0 or 1 if the model has labels only), or a prediction as a share of
+    its limits.
+    """
+    if classes is None:
+        low, high = limits
+        return np.clip((clipped_predictions(model, limits)(people.table)[:, 0] - low) / (high - low), 0.0, 1.0)
+    if hasattr(model, "predict_proba"):
+        return soft_votes(model, classes)(people.table)[:, 1]
+    if hasattr(model, "predict"):
+        return hard_votes(model, classes)(people.table)[:, 1]
+    answer = np.asarray(model(people.table))
+    if answer.ndim == 1 and answer.dtype.kind not in "biuf":
+        return hard_votes(lambda _: answer, classes)(people.table)[:, 1]
+    # One number per person is the probability of the second class.
+    return soft_votes(lambda _: answer[:, None] if answer.ndim == 1 else answer, classes)(people.table)[:, 1]
+
+
+def out_of_fold_scores(
+    estimator: Any,
+    people: People,
+    y: npt.NDArray[Any],
+    weights: FloatArray | None,
+    classes: npt.NDArray[Any] | None,
+    limits: tuple[float, float],
+    *,
+    cv: Any,
+    seed: int,
+    verbose: bool = False,
+) -> FloatArray:
+    """Scores of each person by a model that was fitted without that person; a frozen model or a function as it is."""
+    if not is_trained_here(estimator):
+        return scores_of(estimator, people, classes, limits)
+    scores = np.full(len(people), np.nan)
+    folds = folds_for(people, y, classes, cv, seed)
+    with progress_bar("Fitting", len(folds), show=verbose) as advance:
+        for train, test in folds:
+            model = fit_weighted(
+                estimator, people.take(train).table, y[train], None if weights is None else weights[train]
+            )
+            scores[test] = scores_of(model, people.take(test), classes, limits)
+            advance(1)
+    if np.isnan(scores).any():
+        raise InvalidInputError(f"cv must hold out every person once; row {int(np.isnan(scores).argmax())} never is.")
+    return scores
+
+
+def is_trained_here(estimator: Any) -> bool:
+    """Whether there is something to train: not for a frozen model, nor for a plain function."""
+    return not is_plain_function("estimator", estimator) and not isinstance(estimator, FrozenEstimator)
+
+
+def folds_for(
+    people: People, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None, cv: Any, seed: int
+) -> list[tuple[IntArray, IntArray]]:
+    """Who trains and who is held out, in turn; without `cv`, in five shuffled folds."""
+    if cv is None:
+        least = len(y) if classes is None else int(np.unique(y, return_counts=True)[1].min())
+        if least < 2:
+            raise InvalidInputError(
+                "y must hold each class at least twice: a model is fitted without each person in turn."
+            )
+        cv = (KFold if classes is None else StratifiedKFold)(min(_FOLDS, least), shuffle=True, random_state=seed)
+    return positions_by(cv, people.rows, y, classify=classes is not None)

@@ -1,0 +1,145 @@
+"""From a score to a probability: how far apart outputs can be if scores move by no more than the distance.
+
+Let ``|z(x) - z(x')| <= D(x, x')`` for all pairs. Each link has a unit, what it multiplies z by, and a curve for
+what comes out; `docs/theory.md` §11 has the proofs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import erf, ndtr, ndtri
+
+from likewise._typing import FloatArray
+from likewise.guarantees.bounds import Curve, lead_of, round_down, round_up
+
+_LEAST = 1e-300  # a probability below this is as good as 0
+_MOST = 1 - 2.0**-53  # the largest number below 1
+_ROUNDING = 2.0**-40  # more than the relative errors of Phi, Phi^-1 and a sum of two scores
+
+
+class Tanh(Curve):
+    """``bound(D) = tanh(D)``: the log-odds of every set of outcomes move by at most 4 D.
+
+    Examples
+    --------
+    >>> Tanh().bound([0, 0.1, 1]).round(3)
+    array([0.   , 0.1  , 0.762])
+    >>> Tanh().highest(0.5, 0.1).round(3)  # sigma(0.4)
+    np.float64(0.599)
+    """
+
+    has_log_odds = True
+
+    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """``sigma(logit(q) + 4 D)``."""
+        q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
+        share = q / np.where(q > 0, q + (1 - q) * np.exp(-4 * d), 1.0)
+        return np.asarray(np.minimum(1.0, round_up(share)))
+
+    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
+        """``(log top - log other) / 4``: the log of the ratio of two outcomes moves by at most 4 D."""
+        p, q = _inside(top, other)
+        return round_down(lead_of(np.log(p), np.log(q)) / 4)
+
+    def scores(self, probabilities: FloatArray) -> FloatArray:
+        """``log h``."""
+        return np.asarray(np.log(np.maximum(probabilities, _LEAST)))
+
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return np.asarray(np.tanh(distance))
+
+
+class Erf(Curve):
+    """``bound(D) = erf(sqrt(pi) D / 2)``: ``Phi^-1`` of the probability moves by at most ``sqrt(2 pi) D``.
+
+    Examples
+    --------
+    >>> Erf().bound([0, 0.1, 1]).round(3)
+    array([0.  , 0.1 , 0.79])
+    """
+
+    has_log_odds = True
+
+    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """``Phi(Phi^-1(q) + sqrt(2 pi) D)``."""
+        q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
+        moved = ndtri(q) + np.sqrt(2 * np.pi) * d
+        # Far out a rounding of the score moves a probability by many units in its last place.
+        raised = moved * np.where(moved < 0, 1 - _ROUNDING, 1 + _ROUNDING)
+        return np.asarray(np.minimum(1.0, ndtr(raised) * (1 + _ROUNDING)))
+
+    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
+        """``(Phi^-1(top) - Phi^-1(other)) / (2 sqrt(2 pi))``."""
+        p, q = _inside(top, other)
+        return round_down(lead_of(ndtri(p), ndtri(q)) / np.sqrt(8 * np.pi))
+
+    def scores(self, probabilities: FloatArray) -> FloatArray:
+        """``-2 z`` and ``2 z``, ``z = Phi^-1(h_1) / sqrt(2 pi)``, from the smaller of the two: it has more digits."""
+        low = np.maximum(probabilities.min(axis=1), _LEAST)
+        z = ndtri(low) * np.where(probabilities[:, 1] < probabilities[:, 0], 1.0, -1.0) / np.sqrt(2 * np.pi)
+        return np.column_stack([-2 * z, 2 * z])
+
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return np.asarray(erf(np.sqrt(np.pi) / 2 * distance))
+
+
+@dataclass(frozen=True)
+class ScoreLink:
+    """A way from scores to outputs.
+
+    Attributes
+    ----------
+    unit : float
+        The score that is fitted and explained moves by at most ``unit * D``.
+    curve : Curve
+    score : str
+        What such a score is called.
+    why : str
+        Why the curve holds, in words.
+    """
+
+    unit: float
+    curve: Curve
+    score: str
+    why: str
+
+    def distance_to_tie(self, scores: FloatArray, error: float) -> FloatArray:
+        """Distance within which the most likely class stays the same, rounded down; shape (n_samples,).
+
+        Of two classes one score decides, by its sign; of several the largest. A probability near 0 or 1 has lost the
+        digits that the score still has.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples, n_functions)
+            In units of `unit`.
+        error : float
+            What rounding may have added to a score.
+        """
+        if scores.shape[1] == 1:
+            lead = np.abs(scores[:, 0])
+        else:  # both may move, one up and one down
+            second, first = np.partition(scores, -2, axis=1)[:, -2:].T
+            lead = (first - second) / 2
+        return round_down(np.maximum(0.0, lead - error) / self.unit)
+
+
+LINKS = {
+    "logistic": ScoreLink(4.0, Tanh(), "log-odds", "log-odds that move by at most 4 D move a probability by tanh(D)"),
+    "softmax": ScoreLink(
+        2.0, Tanh(), "logit", "logits that move by at most 2 D move the log-odds of any set of classes by 4 D"
+    ),
+    "probit": ScoreLink(
+        float(np.sqrt(2 * np.pi)), Erf(), "probit score", "its slope is at most 1 where the score moves by D"
+    ),
+    "clip": ScoreLink(1.0, Curve(), "score", "a score cut to a range moves by no more than before"),
+}
+
+
+def _inside(top: npt.ArrayLike, other: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Two probabilities, moved together where one is 0 or 1: no finite score says that of anybody."""
+    p, q = np.asarray(top, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    return np.clip(p, _LEAST, _MOST), np.clip(q, _LEAST, _MOST)

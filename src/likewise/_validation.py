@@ -1,0 +1,255 @@
+"""Checks of single parameters; each error names the parameter, the rule, what was given, and the cure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise.exceptions import InvalidInputError, InvalidTypeError, LikewiseError
+
+LARGEST, SMALLEST = 1e100, 1e-100
+"""Numbers of people and weights beyond these sizes are refused: their squares and quotients are no numbers any more."""
+
+MOST = 10**15
+"""So many of anything would never end."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule, in words and as a test; its error names the parameter, the rule, what was given, and the cure.
+
+    Attributes
+    ----------
+    words : str
+        What the parameter must be.
+    holds : callable
+        Whether a value is so.
+    cure : str
+    error : type
+        What is raised.
+
+    Examples
+    --------
+    >>> (one_of("auto") | whole(1)).check("n_draws", 0)
+    Traceback (most recent call last):
+    likewise.exceptions.InvalidInputError: n_draws must be 'auto' or a whole number >= 1; got 0.
+    """
+
+    words: str
+    holds: Callable[[Any], bool]
+    cure: str = ""
+    error: type[InvalidInputError] | type[InvalidTypeError] = InvalidInputError
+
+    def __or__(self, other: Rule) -> Rule:
+        words = f"{self.words} or {other.words}"
+        return replace(other, words=words, holds=lambda value: self.holds(value) or other.holds(value))
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise if the parameter `name` may not have this value."""
+        if not self.holds(value):
+            cure = f" {self.cure}" if self.cure else ""
+            raise self.error(f"{name} must be {self.words}; got {in_a_line(value)}.{cure}")
+        if _is(Real, value) and value != 0:
+            size = abs(value) if _is(Integral, value) else abs(float(value))
+            least, most = (1, MOST) if _is(Integral, value) else (SMALLEST, LARGEST)
+            if not least <= size <= most:
+                raise self.error(f"{name} must be between {least:g} and {most:g} in size; got {value!r}.")
+
+
+def in_a_line(value: Any, most: int = 200) -> str:
+    """The value as it would be typed, in one line that is not too long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else text[:most] + "..."
+
+
+def check_rules(rules: Mapping[str, Rule], owner: Any) -> None:
+    """Check the parameters of an estimator."""
+    for name, rule in rules.items():
+        rule.check(name, getattr(owner, name))
+
+
+def one_of(*labels: str) -> Rule:
+    """One of some words."""
+    words = ", ".join(map(repr, labels[:-1])) + " or " + repr(labels[-1]) if len(labels) > 1 else repr(labels[0])
+    return Rule(words, lambda value: isinstance(value, str) and value in labels)
+
+
+def whole(least: int, cure: str = "", *, most: int | None = None) -> Rule:
+    """A whole number that is not too small, nor too large."""
+    words = f"a whole number >= {least}" if most is None else f"a whole number from {least} to {most}"
+    return Rule(words, lambda value: _is(Integral, value) and least <= value <= (most or value), cure)
+
+
+def positive(cure: str = "", *, below: float = np.inf) -> Rule:
+    """A positive number."""
+    words = "a positive finite number" if below == np.inf else f"a positive number below {below:g}"
+    return Rule(words, lambda value: _is(Real, value) and 0 < value < below, cure)
+
+
+def _is(kind: Any, value: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _gives_folds(value: Any) -> bool:
+    return hasattr(value, "split") or hasattr(value, "__iter__")
+
+
+NOT_NEGATIVE = Rule("a non-negative finite number", lambda value: _is(Real, value) and 0 <= value < np.inf)
+PATH = Rule(
+    "the name of a file or directory",
+    lambda value: isinstance(value, (str, PathLike)) and "\0" not in str(value),
+    error=InvalidTypeError,
+)
+NOTHING = Rule("None", lambda value: value is None)
+TRUTH = Rule("True or False", lambda value: isinstance(value, (bool, np.bool_, Integral)))  # 1 is true
+THREADS = NOTHING | Rule(
+    "a whole number other than 0",
+    lambda value: _is(Integral, value) and value != 0,
+    "None and -1 use every core, -2 all but one.",
+)
+WHOLE_SEED = whole(0, most=2**32 - 1)
+SEED = (
+    NOTHING
+    | WHOLE_SEED
+    | Rule("a RandomState", lambda value: isinstance(value, np.random.RandomState), "None draws a seed.")
+)
+FOLDS = NOTHING | Rule(
+    "a number of folds >= 2, a splitter or pairs of (train, test)",
+    lambda value: value >= 2 if _is(Integral, value) else not isinstance(value, str) and _gives_folds(value),
+    "None takes 5 folds, shuffled.",
+)
+LIMITS = Rule(
+    "two finite numbers, the lowest first",
+    lambda value: (
+        isinstance(value, (tuple, list, np.ndarray))
+        and len(np.atleast_1d(np.asarray(value, dtype=object))) == 2
+        and all(_is(Real, limit) and abs(limit) <= LARGEST for limit in value)
+        and value[0] < value[1]
+    ),
+)
+
+
+def check_count(name: str, value: Any, *, least: int = 1, cure: str = "") -> int:
+    """Return `value` as an int if it is a whole number >= `least`."""
+    whole(least, cure).check(name, value)
+    return int(value)
+
+
+def check_positive(name: str, value: Any, *, below: float = np.inf, cure: str = "") -> float:
+    """Return `value` as a float if it is a positive number below a limit."""
+    positive(cure, below=below).check(name, value)
+    return float(value)
+
+
+def check_numbers(name: str, values: Any, cure: str = "") -> npt.NDArray[np.float64]:
+    """Return `values` as an array of numbers."""
+    try:
+        if not np.iscomplexobj(values):
+            return np.asarray(values, dtype=np.float64)
+        why = "complex numbers have no order"
+    except (TypeError, ValueError, OverflowError) as error:
+        why = str(error)
+    raise InvalidInputError(f"{name} must hold numbers only ({why})." + (f" {cure}" if cure else ""))
+
+
+def check_names(name: str, values: Any, known: Sequence[Any]) -> list[Any]:
+    """Return `values` as a list if all of them are names of columns."""
+    try:
+        names = list(values)
+        fit = not isinstance(values, str) and set(names) <= set(known)
+    except TypeError:  # no list, or of what cannot be names
+        fit = False
+    if not fit:
+        raise InvalidInputError(f"{name} must list columns of X, {list(known)}; got {in_a_line(values)}.")
+    return names
+
+
+def check_output_range(output_range: Any) -> tuple[float, float]:
+    """Return the limits if they are two finite numbers, the lowest first."""
+    LIMITS.check("output_range", output_range)
+    low, high = (float(limit) for limit in output_range)
+    return low, high
+
+
+def check_size(rows: npt.NDArray[np.float64], names: Sequence[Any]) -> None:
+    """Raise if one of the numbers, with a column per name, is infinite or beyond all measure; NaN is let through."""
+    wrong = np.abs(rows) > LARGEST
+    if wrong.any():
+        *row, column = np.argwhere(wrong)[0]
+        number = rows[(*row, column)]
+        rule = "finite; it has an infinity" if np.isinf(number) else f"within +-{LARGEST:g}; it has {number:g}"
+        cure = "Cap it, mark it as missing, or use a larger unit."
+        raise InvalidInputError(f"Column {names[column]!r} must be {rule}. {cure}")
+
+
+@contextmanager
+def checking() -> Iterator[None]:
+    """What scikit-learn's validation raises is raised as ours, with a clearer word on text."""
+    try:
+        with np.errstate(invalid="ignore"):  # both infinities at once; they are refused
+            yield
+    except LikewiseError:
+        raise
+    except ValueError as error:
+        words = " ".join(str(error).split())
+        if "inconsistent numbers of samples" in words:
+            raise InvalidInputError(
+                f"X and y must have as many rows as each other; got {words.split(':')[-1].strip()}."
+            ) from None
+        if "at least one array or dtype is required" in words:  # of a table without columns
+            raise InvalidInputError("X must have at least one column; got a table without any.") from None
+        if "could not convert string to float" in words:
+            raise InvalidInputError(
+                f"X must hold numbers only ({error}). Encode text columns first, or give a table with a TableMetric."
+            ) from None
+        raise InvalidInputError(words if words.endswith((".", ")")) else f"{words}.") from error
+    except OverflowError as error:
+        raise InvalidInputError(f"Numbers must be within +-{LARGEST:g} ({error}).") from None
+    except TypeError as error:
+        if "float() argument" in str(error):  # dates, periods and other objects
+            raise InvalidTypeError(
+                f"X must hold numbers only ({error}). Turn dates and periods into numbers first, such as years before "
+                "a fixed day."
+            ) from None
+        raise InvalidTypeError(str(error)) from error
+
+
+def check_random(random_state: Any) -> np.random.RandomState:
+    """Where random numbers come from; raise if it is no seed."""
+    from sklearn.utils import check_random_state
+
+    try:
+        return check_random_state(random_state)  # type: ignore[no-any-return]
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            "random_state must be a whole number from 0 to 2^32 - 1, a RandomState or None; got "
+            f"{in_a_line(random_state)}. None draws afresh."
+        ) from None
+
+
+def check_labels(y: npt.NDArray[Any]) -> None:
+    """Raise if these cannot be the labels of classes: numbers with fractions, or values without an order."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    try:
+        np.unique(y)
+    except (TypeError, ArithmeticError):  # decimals that are no numbers have no order
+        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+        raise InvalidInputError(
+            f"y must hold labels of one kind, such as text or whole numbers; got {kinds}. Convert them first, with "
+            "astype(str), say."
+        ) from None
+    if y.dtype.kind == "f" and not (np.abs(y) <= 2.0**53).all():  # NaN fails every comparison
+        wrong = y[~(np.abs(y) <= 2.0**53)][0]
+        raise InvalidInputError(
+            f"y must hold labels, such as text or whole numbers; got {wrong:g}. Convert them first."
+        )
+    with checking():
+        check_classification_targets(y)

@@ -1,0 +1,1 @@
+"""Additive models (scorecards) within a metric by construction."""

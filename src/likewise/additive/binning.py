@@ -1,0 +1,230 @@
+"""Columns as bins: where each person stands between which knots, in a byte or two, and no basis of n x knots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._parallel import run_in_threads
+from likewise._typing import FloatArray, IntArray
+from likewise.metrics.base import ColumnWeights
+from likewise.metrics.encoders import fixed_sample
+
+BLOCK = 2**18
+"""People whose sums are taken at once. Sums of blocks are added in the order of people: by whom they were taken, and
+where, makes no difference to the last bit."""
+
+MOST_VALUES = 2**18
+"""People by whom knots are chosen; where there are more, they are a sample, the same always."""
+
+_FARTHEST = 1e300  # knots beyond it would have gaps that overflow
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One column of an additive model, in slots: one per knot or category, and one for a missing number.
+
+    Attributes
+    ----------
+    column : int
+        Position among the people's columns; -1 for the intercept, which is a column of one category.
+    knots : ndarray of shape (n_knots,), or None
+        Increasing; None for categories.
+    n_slots : int
+    has_missing : bool
+        Whether the last slot stands for a missing number.
+    index : ndarray of small whole numbers, shape (n_samples,)
+        Slot at or below each person.
+    fraction : ndarray of shape (n_samples,), or None
+        How far each person is on the way to the next slot, between 0 and 1; None for categories.
+    share : ndarray of shape (n_slots,)
+        Weight of the people at each slot; it adds up to 1.
+    spread : float
+        Standard deviation of the numbers.
+    """
+
+    column: int
+    knots: FloatArray | None
+    n_slots: int
+    has_missing: bool
+    index: npt.NDArray[Any]
+    fraction: FloatArray | None
+    share: FloatArray
+    spread: float = 1.0
+
+    @property
+    def n_knots(self) -> int:
+        """Number of knots; 0 for categories."""
+        return 0 if self.knots is None else len(self.knots)
+
+    def of(self, people: slice) -> Part:
+        """The same part with some of its people."""
+        return replace(
+            self, index=self.index[people], fraction=None if self.fraction is None else self.fraction[people]
+        )
+
+    def coarser(self, most: int) -> Part:
+        """The same column with at most so many knots."""
+        if self.knots is None or self.n_knots <= most or self.fraction is None:
+            return self
+        knots = self.knots[np.unique(np.linspace(0, self.n_knots - 1, max(2, most)).astype(int))]
+        known = self.index < self.n_knots
+        low = np.minimum(self.index[known], self.n_knots - 2)
+        values = self.knots[low] + self.fraction[known] * (self.knots[low + 1] - self.knots[low])
+        index, fraction = np.full_like(self.index, len(knots)), np.zeros_like(self.fraction)
+        index[known], fraction[known] = locate(values, knots)
+        share = np.append(np.full(len(knots), 1 / len(knots)), self.share[self.n_knots :])
+        return replace(
+            self, knots=knots, n_slots=len(knots) + self.has_missing, index=index, fraction=fraction, share=share
+        )
+
+
+def intercept(n_samples: int) -> Part:
+    """The part that is the same for everyone."""
+    return Part(-1, None, 1, False, np.zeros(n_samples, dtype=np.uint8), None, np.ones(1))
+
+
+def bin_columns(
+    rows: FloatArray, weights: FloatArray, metric: ColumnWeights, max_knots: int, n_jobs: int | None = None
+) -> list[Part]:
+    """The intercept, and one part for each column that matters and varies.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+        People as numbers.
+    weights : ndarray of shape (n_samples,)
+        Sample weights that add up to 1. People of weight 0 place no knot.
+    metric : ColumnWeights
+        Columns of weight 0 are not looked at.
+    max_knots : int
+    """
+    some, counted = knot_sample(len(rows)), weights > 0
+    found: dict[int, Part | None] = {}
+
+    def read(i: int) -> None:
+        values = np.ascontiguousarray(rows[:, i])
+        telling = values[counted] if metric.is_number[i] else values
+        plan = plan_column(i, values[some], weights[some], telling, metric, max_knots)
+        found[i] = None if plan is None else _filled(plan, values, weights)
+
+    columns = np.flatnonzero(metric.matters).tolist()
+    run_in_threads(read, columns, n_jobs)
+    parts = (found[i] for i in columns)
+    return [intercept(len(rows)), *(part for part in parts if part is not None)]
+
+
+def plan_column(
+    column: int, values: FloatArray, weights: FloatArray, telling: FloatArray, metric: ColumnWeights, max_knots: int
+) -> Part | None:
+    """The part of a column, without people; None if it cannot tell anybody from anybody.
+
+    Parameters
+    ----------
+    column : int
+    values, weights : ndarray of shape (n_some,)
+        Of some people, or all: by these, knots are chosen.
+    telling : ndarray
+        Values that have the ends of everyone's, and a missing one if there is any.
+    metric : ColumnWeights
+    max_knots : int
+    """
+    nobody = np.empty(0, dtype=np.uint8)
+    if not metric.is_number[column]:
+        n_levels = int(telling.max()) + 1
+        return None if n_levels < 2 else Part(column, None, n_levels, False, nobody, None, np.zeros(n_levels))
+    has_missing, present = bool(metric.missing[column] >= 0), telling[~np.isnan(telling)]
+    counted = ~np.isnan(values) & (weights > 0)
+    if not len(present) or not counted.any():
+        return None
+    # The ends of everyone's values are among them, and count for nothing.
+    ends = np.array([present.min(), present.max()])
+    knots = choose_knots(np.append(values[counted], ends), np.append(weights[counted], [0.0, 0.0]), max_knots)
+    if len(knots) == 1 and not (has_missing and np.isnan(telling).any()):
+        return None
+    # Counted in units of the largest size, so that squares of huge numbers do not overflow.
+    size = max(abs(knots[0]), abs(knots[-1])) or 1.0
+    scaled = np.clip(values[counted], -_FARTHEST, _FARTHEST) / size
+    mean = np.average(scaled, weights=weights[counted])
+    spread = float(np.sqrt(np.average((scaled - mean) ** 2, weights=weights[counted]))) * size
+    n_slots = len(knots) + has_missing
+    return Part(column, knots, n_slots, has_missing, nobody, np.empty(0), np.zeros(n_slots), spread)
+
+
+def fill(plan: Part, values: FloatArray) -> Part:
+    """The same part with people in it."""
+    if plan.knots is None:
+        return replace(plan, index=values.astype(_smallest(plan.n_slots)))
+    known = ~np.isnan(values)
+    index = np.full(len(values), plan.n_knots, dtype=_smallest(plan.n_knots))
+    fraction = np.zeros(len(values))
+    index[known], fraction[known] = locate(values[known], plan.knots)
+    return replace(plan, index=index, fraction=fraction)
+
+
+def slot_shares(part: Part, weights: FloatArray) -> FloatArray:
+    """Weight of some people at each slot."""
+    if part.fraction is None:
+        return np.asarray(np.bincount(part.index, weights, part.n_slots))
+    share: Any = np.bincount(part.index, weights * (1 - part.fraction), part.n_slots)[: part.n_slots]
+    share[1:] += np.bincount(part.index, weights * part.fraction, part.n_slots)[: part.n_slots - 1]
+    return np.asarray(share)
+
+
+def _filled(plan: Part, values: FloatArray, weights: FloatArray) -> Part:
+    part = fill(plan, values)
+    share = np.zeros(part.n_slots)
+    for people in blocks_of(len(values)):
+        share += slot_shares(part.of(people), weights[people])
+    return replace(part, share=share)
+
+
+def knot_sample(n_people: int) -> IntArray:
+    """Positions of the people by whom knots are chosen."""
+    return fixed_sample(n_people, MOST_VALUES)
+
+
+def blocks_of(n_people: int) -> list[slice]:
+    """Everyone, a block at a time."""
+    return [slice(start, min(start + BLOCK, n_people)) for start in range(0, n_people, BLOCK)]
+
+
+def choose_knots(values: FloatArray, weights: FloatArray, max_knots: int) -> FloatArray:
+    """All distinct values if they are few, else the extremes and quantiles between them.
+
+    Weights count as repetitions would.
+
+    Examples
+    --------
+    >>> choose_knots(np.arange(101.0), np.ones(101), 5)
+    array([  0.,  25.,  50.,  75., 100.])
+    """
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    first = np.flatnonzero(np.diff(values, prepend=-np.inf) > 0)
+    distinct = values[first]
+    if len(distinct) > max_knots:
+        reached = np.cumsum(np.add.reduceat(weights, first))
+        # A share just short of a level because of rounding has reached it.
+        levels = np.linspace(0, 1, max_knots) * reached[-1] * (1 - 1e-12)
+        chosen = np.minimum(np.searchsorted(reached, levels), len(distinct) - 1)
+        chosen[0], chosen[-1] = 0, len(distinct) - 1
+        distinct = distinct[np.unique(chosen)]
+    return np.asarray(np.unique(np.clip(distinct, -_FARTHEST, _FARTHEST)))
+
+
+def locate(values: FloatArray, knots: FloatArray) -> tuple[npt.NDArray[Any], FloatArray]:
+    """Knot at or below each value, and how far it is on the way to the next; values outside stand at the ends."""
+    if len(knots) == 1:
+        return np.zeros(len(values), dtype=np.intp), np.zeros(len(values))
+    index = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, len(knots) - 2)
+    low = knots[index]
+    fraction = (np.clip(values, knots[0], knots[-1]) - low) / (knots[index + 1] - low)
+    return index, fraction
+
+
+def _smallest(most: int) -> Any:
+    return np.uint8 if most < 2**8 else np.uint16 if most < 2**16 else np.uint32

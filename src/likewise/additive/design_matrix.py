@@ -1,0 +1,249 @@
+"""The variables of a fit: rises between knots and levels of categories, what they may be, and how rough they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import block_diag, csr_array
+
+from likewise._frozen import Frozen
+from likewise._typing import FloatArray, IntArray
+from likewise.additive.binning import Part
+from likewise.additive.qp import Limits
+from likewise.additive.shapes import Shape, dual
+from likewise.metrics.base import ColumnWeights
+
+_SMALLEST = 1e-12  # a rise that may not be larger is left out
+_LARGEST = 16.0  # distances: no gap needs more, as outputs that far out are the same to the last bit
+_STEEPNESS = 0.05  # what a slope costs beside a bend
+
+
+@dataclass(frozen=True, eq=False)
+class Layout(Frozen):
+    """Variables of one additive function: per part its rises and levels, then the budgets of numbers, if they are free.
+
+    A column of numbers has one variable for each gap between knots, the rise of its shape over the gap; the shape is 0
+    at the first knot, and the intercept takes up the rest. A missing number, and each category, has a level.
+
+    Attributes
+    ----------
+    parts : list of Part
+    weights : ColumnWeights
+        What the metric allows: a slope of `unit` times the scale, a range of `unit` times the mismatch weight.
+    unit : float
+        What the score may move at distance 1.
+    signs : mapping from column to -1 or +1
+        Columns whose shape may only fall or rise.
+    budgets : ndarray of shape (n_columns,), or None
+        Share of its scale that each column of numbers may use, ``||budgets||_q <= 1``; None leaves them free.
+    """
+
+    parts: list[Part]
+    weights: ColumnWeights
+    unit: float
+    signs: Mapping[int, int]
+    budgets: FloatArray | None
+
+    @cached_property
+    def allowed(self) -> list[FloatArray]:
+        """Largest rise over each gap of each part of numbers, for a budget of 1."""
+        out = []
+        for part in self.parts:
+            scale = 0.0 if part.knots is None else self.weights.scales[part.column]
+            if part.has_missing and not self.weights.missing[part.column] > 0:
+                scale = 0.0  # at distance 0 from someone whose number is missing: nothing may be told
+            if self.budgets is not None and part.knots is not None:
+                scale = scale * self.budgets[part.column]
+            with np.errstate(over="ignore"):
+                gaps = np.diff(part.knots) if part.knots is not None else np.empty(0)
+                rise = self.unit * scale * gaps
+            out.append(rise if self.budgets is None else np.minimum(rise, _LARGEST * self.unit))
+        return out
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """First variable of each part, and the first one after them all."""
+        sizes = [
+            part.n_slots if part.knots is None else int((rises > _SMALLEST).sum()) + self._has_level(part)
+            for part, rises in zip(self.parts, self.allowed, strict=True)
+        ]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @cached_property
+    def slot_starts(self) -> IntArray:
+        """First slot of each part, and the first one after them all."""
+        return np.concatenate([[0], np.cumsum([part.n_slots for part in self.parts])]).astype(np.int64)
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """Parts of numbers that have a rise."""
+        return [j for j, rises in enumerate(self.allowed) if (rises > _SMALLEST).any()]
+
+    @property
+    def n_budgets(self) -> int:
+        """How many budgets are variables."""
+        return 0 if self.budgets is not None else len(self.numbers)
+
+    @property
+    def n_variables(self) -> int:
+        """Variables of one function."""
+        return int(self.starts[-1]) + self.n_budgets
+
+    @cached_property
+    def to_slots(self) -> csr_array:
+        """Matrix from variables to values at slots: running sums of rises, and levels."""
+        blocks = []
+        for part, rises in zip(self.parts, self.allowed, strict=True):
+            if part.knots is None:
+                blocks.append(np.eye(part.n_slots))
+                continue
+            free = np.flatnonzero(rises > _SMALLEST)
+            block = np.zeros((part.n_slots, len(free) + self._has_level(part)))
+            for place, k in enumerate(free):
+                block[k + 1 : part.n_knots, place] = 1.0
+            if self._has_level(part):
+                block[-1, -1] = 1.0
+            blocks.append(block)
+        blocks.append(np.zeros((0, self.n_budgets)))
+        return csr_array(block_diag(blocks, format="csr"))
+
+    @cached_property
+    def roughness(self) -> FloatArray:
+        """Matrix R of the penalty ``x'Rx``.
+
+        Per column of numbers with n gaps, slopes t_k and spread s: ``n sum_k (s (t_(k+1) - t_k))^2``, the bends, and a
+        twentieth of ``sum_k (s t_k)^2 / n``; per category, its level squared; per missing number, the squared
+        difference of its level from the mean of the shape.
+        """
+        size = self.n_variables
+        R = np.zeros((size, size))
+        for part, rises, start, stop in zip(self.parts, self.allowed, self.starts[:-1], self.starts[1:], strict=True):
+            here = slice(int(start), int(stop))
+            if part.column < 0:
+                continue
+            if part.knots is None:
+                R[here, here] = np.eye(part.n_slots)
+                continue
+            free = np.flatnonzero(rises > _SMALLEST)
+            slopes = np.zeros((len(rises), len(free)))
+            slopes[free, np.arange(len(free))] = part.spread / np.diff(part.knots)[free]
+            n = max(1, len(rises))
+            lines = [np.sqrt(n) * np.diff(slopes, axis=0), np.sqrt(_STEEPNESS / n) * slopes]
+            if self._has_level(part):
+                mean = part.share[: part.n_knots] / part.share[: part.n_knots].sum()
+                to_slots = self.to_slots[self._slots(part)].toarray()[:, here]
+                lines = [np.pad(line, ((0, 0), (0, 1))) for line in lines]
+                lines.append((to_slots[-1] - mean @ to_slots[:-1])[None])
+            A = np.concatenate(lines)
+            R[here, here] = A.T @ A
+        return R
+
+    def limits(self, n_functions: int) -> Limits:
+        """What the variables of all functions, one after the other, may be."""
+        rows, highest, inside = self._limits_of_one
+        size, firsts = self.n_variables, np.arange(n_functions) * self.n_variables
+        ball = np.arange(int(self.starts[-1]), size)
+        q = dual(self.weights.p)
+        return Limits(
+            csr_array(block_diag([rows] * n_functions, format="csr")),
+            np.tile(highest, n_functions),
+            tuple(first + ball for first in firsts) if len(ball) else (),
+            q,
+            np.tile(inside, n_functions),
+        )
+
+    def found_budgets(self, x: FloatArray) -> FloatArray:
+        """Budgets per column, from the variables of one function."""
+        out = np.zeros(len(self.weights.scales))
+        for j, value in zip(self.numbers, x[int(self.starts[-1]) :], strict=True):
+            out[self.parts[j].column] = value
+        return out
+
+    @cached_property
+    def _limits_of_one(self) -> tuple[csr_array, FloatArray, FloatArray]:
+        size, n_numbers = self.n_variables, max(1, len(self.numbers))
+        inside = np.zeros(size)
+        first_budget = int(self.starts[-1])
+        inside[first_budget:] = 0.5 * n_numbers ** (-1 / dual(self.weights.p))
+        lines: list[tuple[list[int], list[float], float]] = []
+        for j, (part, rises, first) in enumerate(zip(self.parts, self.allowed, self.starts[:-1], strict=True)):
+            if part.column < 0:
+                continue
+            start = int(first)
+            if part.knots is None:
+                half = self.unit * self.weights.scales[part.column] / 2
+                for at in range(start, start + part.n_slots):
+                    lines += [([at], [1.0], half), ([at], [-1.0], half)]
+                continue
+            rises = rises[rises > _SMALLEST]
+            sign = self.signs.get(part.column, 0)
+            budget = first_budget + self.numbers.index(j) if self.n_budgets and len(rises) else None
+            for at, rise in enumerate(rises.tolist(), start):
+                for way in (1, -1):
+                    if way == -sign:
+                        lines.append(([at], [float(way)], 0.0))
+                    elif budget is None:
+                        lines.append(([at], [float(way)], rise))
+                    else:
+                        lines.append(([at, budget], [way / rise, -1.0], 0.0))
+            share = 1.0 if budget is None else inside[budget]
+            start_rise = 0.1 * share * rises
+            if self._has_level(part):
+                width = self.unit * self.weights.missing[part.column]
+                level = start + len(rises)
+                for k in range(len(rises) + 1):
+                    before = list(range(start, start + k))
+                    lines.append(([*before, level], [*[1.0] * k, -1.0], width))
+                    lines.append(([*before, level], [*[-1.0] * k, 1.0], width))
+                start_rise *= min(1.0, width / max(width, start_rise.sum() * 2))
+            inside[start : start + len(rises)] = sign * start_rise
+        matrix = csr_array(
+            (
+                np.array([v for line in lines for v in line[1]]),
+                np.array([c for line in lines for c in line[0]], dtype=np.int64),
+                np.concatenate([[0], np.cumsum([len(line[0]) for line in lines])]).astype(np.int64),
+            ),
+            shape=(len(lines), size),
+        )
+        return matrix, np.array([line[2] for line in lines]), inside
+
+    def _has_level(self, part: Part) -> bool:
+        return part.has_missing and bool(self.weights.missing[part.column] > 0)
+
+    def _slots(self, part: Part) -> slice:
+        j = self.parts.index(part)
+        return slice(int(self.slot_starts[j]), int(self.slot_starts[j + 1]))
+
+
+def constant(layout: Layout, scores: Any) -> FloatArray:
+    """Variables of functions that are the same for everyone, or nearly so where a shape may only rise."""
+    out = np.tile(layout.limits(1).inside, (len(scores), 1))
+    out[:, 0] = scores
+    return out
+
+
+def read_shapes(layout: Layout, x: FloatArray) -> tuple[FloatArray, list[Shape]]:
+    """Intercepts and shapes of variables, each shape with a mean of 0 over the people."""
+    slots = x @ layout.to_slots.T
+    intercepts, shapes = slots[:, 0].copy(), []
+    for part, start, stop in zip(layout.parts[1:], layout.slot_starts[1:-1], layout.slot_starts[2:], strict=True):
+        values = slots[:, start:stop]
+        mean = values @ part.share
+        intercepts += mean
+        values = values - mean[:, None]
+        if part.knots is None:
+            # A category that counts for nothing is one that was not seen: it gets the mean.
+            values = np.where(part.share > 0, values, np.clip(0.0, *_ends(values[:, part.share > 0])))
+            shapes.append(Shape(part.column, None, values, np.zeros(len(values))))
+        else:
+            other = values[:, -1] if part.has_missing else None
+            shapes.append(Shape(part.column, part.knots, values[:, : part.n_knots], other))
+    return intercepts, shapes
+
+
+def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)

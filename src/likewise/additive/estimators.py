@@ -1,0 +1,326 @@
+"""The estimators: additive models within a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._optional import is_partitioned
+from likewise._typing import FloatArray
+from likewise._validation import SEED, THREADS, TRUTH, Rule, check_numbers, one_of, positive, whole
+from likewise.additive.fit import Wishes, assemble
+from likewise.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
+from likewise.additive.scorecard import Readable
+from likewise.additive.scorer import AdditiveScorer
+from likewise.base import METRIC, EnforcedClassifier, EnforcedRegressor
+from likewise.exceptions import InvalidInputError
+from likewise.inspection.prediction import is_plain_function
+from likewise.metrics.base import Metric
+from likewise.metrics.encoders import People
+
+_SURE = 1e-6
+
+
+def class_targets(y: npt.NDArray[Any], classes: npt.NDArray[Any], teacher: Any, people: People) -> FloatArray:
+    """Probabilities to aim at, shape (n_classes, n_samples)."""
+    if teacher is None:
+        return np.asarray((classes[:, None] == y[None]).astype(np.float64))
+    scores = _scores(teacher, people, "predict_proba")
+    if scores.ndim == 1 and len(classes) == 2:
+        scores = np.column_stack([1 - scores, scores])
+    if scores.shape != (len(people), len(classes)):
+        raise InvalidInputError(
+            f"teacher must give one probability per class ({len(classes)}) and person ({len(people)}); got an array of "
+            f"shape {scores.shape}. y must hold the teacher's classes."
+        )
+    known = getattr(teacher, "classes_", None)
+    if known is not None and list(known) != classes.tolist():
+        raise InvalidInputError(f"teacher must have the classes of y, {classes.tolist()}; it has {list(known)}.")
+    total = scores.sum(axis=1, keepdims=True)
+    if not ((scores >= 0).all() and (np.abs(total - 1) < 1e-3).all()):
+        raise InvalidInputError("teacher must give probabilities: between 0 and 1, and adding up to 1 for each person.")
+    # The log-odds of 0 and 1 have no limit, and no scorecard reaches them.
+    return np.asarray(np.clip(scores / total, _SURE, 1 - _SURE).T)
+
+
+def number_targets(y: npt.NDArray[Any], output_range: tuple[float, float], teacher: Any, people: People) -> FloatArray:
+    """Numbers to aim at, as shares of the range around its middle, shape (1, n_samples)."""
+    if teacher is not None:
+        y = _scores(teacher, people, "predict").reshape(-1)
+        if len(y) != len(people):
+            raise InvalidInputError(f"teacher must give one number per person ({len(people)}); got {len(y)}.")
+    low, high = output_range
+    return np.asarray((np.clip(y, low, high) - low)[None] / (high - low) - 0.5)
+
+
+def _scores(teacher: Any, people: People, method: str) -> FloatArray:
+    ask = teacher if is_plain_function("teacher", teacher, (method,)) else getattr(teacher, method)
+    scores = check_numbers("The teacher's answers", ask(people.table))
+    if not np.isfinite(scores).all():
+        raise InvalidInputError("teacher must give finite scores; got NaN or infinity.")
+    return scores
+
+
+_LOSSES: dict[str, type[Loss]] = {"logistic": LogLoss, "probit": ProbitLoss, "clip": SquaredLoss}
+
+SHARED_RULES: dict[str, Rule] = {
+    "metric": METRIC,
+    "max_knots": whole(2, "2 makes straight lines."),
+    "penalty": one_of("auto") | positive("'auto' chooses by cross-validation."),
+    "random_state": SEED,
+    "n_jobs": THREADS,
+    "verbose": TRUTH,
+}
+
+
+class DaskFitMixin:
+    """Lets `fit` learn from a Dask DataFrame."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from people with known outcomes, all or nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            With a metric of tables, a table with named columns (pandas, polars or pyarrow). Or a Dask DataFrame, or the
+            path of a Parquet file or of a directory of them, which Dask reads (`docs/scale.md`): columns that the
+            metric does not name are not read, and the model is that of the table in memory, to the last bit.
+        y : array-like of shape (n_samples,)
+            With a Dask DataFrame or a path, a Dask Series, or the name of a column of `X`.
+        sample_weight : array-like of shape (n_samples,), optional
+            What each person counts in learning; the promise is the same for all. Not for a Dask DataFrame.
+        """
+        if is_partitioned(X):
+            from likewise.distributed.additive import fit
+
+            fit(self, X, y, sample_weight)
+            return self
+        return super().fit(X, y, sample_weight)  # type: ignore[misc,no-any-return]
+
+
+class AdditiveClassifier(Readable, DaskFitMixin, EnforcedClassifier):
+    """A scorecard whose probabilities are close for people who are close, by construction.
+
+    ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
+    slope of ``f_i`` exceeds ``4 w_i`` and no two levels of a category are further apart than ``4 w_c`` (for p = 1;
+    `docs/theory.md` §11 has every p), then ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. Among
+    such models, `fit` finds the most likely one.
+
+    Parameters
+    ----------
+    metric : Metric, optional
+        Distance between people: a `WeightedLp` for arrays, a `TableMetric` for tables. Columns of weight 0 are never
+        read. None derives `linear_metric` from the training data.
+    monotone : mapping from column to -1 or +1, optional
+        Columns of numbers whose shape may only rise (+1: more never lowers the probability of ``classes_[1]``) or only
+        fall (-1). For two classes.
+    max_knots : int, default=32
+        Knots per column, at most; they stand at quantiles, beyond 262,144 people those of a fixed sample.
+    penalty : float or "auto", default="auto"
+        Price of bends, and of levels of categories that differ, beside the mean loss. "auto" chooses it by
+        cross-validation with five folds, on one path from smooth to rough.
+    link : {"logistic", "probit", "clip"}, default="logistic"
+        From the score to a probability. With "probit" the promise is ``erf(sqrt(pi) D / 2)``, with "clip" (fitted by
+        squared loss) ``min(1, D)``. Several classes need "logistic".
+    teacher : fitted classifier or callable, optional
+        A model whose probabilities are aimed at in place of the labels: the result is the scorecard closest to it, by
+        mean log loss. A function of people returns one probability per person or class.
+    random_state : int, RandomState instance or None, default=None
+        Salt of the folds. None is a fixed salt: the same people give the same model.
+    n_jobs : int, optional
+        Threads; None and -1 use every core. Results do not depend on it.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    guarantee_ : Guarantee
+    penalty_ : float
+    classes_ : ndarray of shape (n_classes,)
+    scorer_ : AdditiveScorer
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    The promise is about `predict_proba` and `decide`, for all people, with nothing left to chance. It is not about
+    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
+    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from likewise import TableMetric
+    >>> people = pd.DataFrame({"income": [20, 35, 50, 80, 95, 40], "region": list("nsnsns"), "race": list("xyxyxy")})
+    >>> metric = TableMetric({"income": 0.01}, {"region": 0.1, "race": 0})
+    >>> model = AdditiveClassifier(metric, monotone={"income": +1}, penalty=1e-3).fit(people, [0, 0, 0, 1, 1, 1])
+    >>> model.predict_proba(people.drop(columns="race"))[:, 1].round(2)
+    array([0.18, 0.38, 0.42, 0.78, 0.81, 0.42])
+    >>> model.guarantee_.level, model.guarantee_.epsilon
+    ('exact', 0.0)
+    """
+
+    rules = SHARED_RULES | {"link": one_of("logistic", "probit", "clip")}
+
+    scorer_: AdditiveScorer
+    penalty_: float
+
+    def __init__(
+        self,
+        metric: Metric | None = None,
+        *,
+        monotone: Mapping[Any, int] | None = None,
+        max_knots: int = 32,
+        penalty: float | Literal["auto"] = "auto",
+        link: Literal["logistic", "probit", "clip"] = "logistic",
+        teacher: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.metric = metric
+        self.monotone = monotone
+        self.max_knots = max_knots
+        self.penalty = penalty
+        self.link = link
+        self.teacher = teacher
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.link == "logistic"
+        return tags
+
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
+        """Fit the shapes, put them within the metric, and read the promise off them."""
+        _check_weighted_classes(y, weights)
+        scorer, self.penalty_ = assemble(
+            people, self.loss_of(y, people), weights, metric, self.monotone, Wishes.read(self), link=self.link_name
+        )
+        return scorer
+
+    @property
+    def link_name(self) -> str:
+        """Name of the link, "softmax" for several classes."""
+        return "softmax" if len(self.classes_) > 2 else self.link
+
+    def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
+        """What is minimised for some people; once the classes are known."""
+        several = len(self.classes_) > 2
+        if several and self.link != "logistic":
+            raise InvalidInputError(
+                "Only binary classification is supported. The type of the target is multiclass. (This is so for the "
+                f"link {self.link!r}; link must be 'logistic' for more than two classes.)"
+            )
+        if several and self.monotone is not None:
+            raise InvalidInputError(
+                "monotone must be None for more than two classes: what is more for one is less for others."
+            )
+        targets = class_targets(y, self.classes_, self.teacher, people)
+        if self.link == "clip":
+            targets = targets - 0.5
+        return SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
+
+
+class AdditiveRegressor(Readable, DaskFitMixin, EnforcedRegressor):
+    """A scorecard whose predictions are close for people who are close, by construction.
+
+    ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
+    level for each category, whose slopes and ranges are within ``hi - lo`` times the metric's weights (for p = 1;
+    `docs/theory.md` §11 has every p). Then ``|h(x) - h(x')| <= (hi - lo) min(1, D(x, x'))`` for all people.
+    Among such models, `fit` finds the one with the smallest squared error before the cut.
+
+    Parameters
+    ----------
+    metric, monotone, max_knots, penalty, random_state, n_jobs, verbose
+        As for `AdditiveClassifier`.
+    output_range : tuple of float, optional
+        Limits ``(lo, hi)`` of predictions. None takes the range of `y` in `fit`.
+    teacher : fitted regressor or callable, optional
+        A model whose predictions are aimed at in place of `y`.
+
+    Attributes
+    ----------
+    output_range_ : tuple of float
+    guarantee_, penalty_, scorer_, n_features_in_, feature_names_in_ : as for `AdditiveClassifier`
+
+    Notes
+    -----
+    The promise is about `predict`, for all people, with nothing left to chance. It says nothing about what the columns
+    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
+    Examples
+    --------
+    >>> from likewise import WeightedLp
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = AdditiveRegressor(WeightedLp([0.5]), penalty=1e-6).fit(X, 10 * X[:, 0])
+    >>> model.predict([[0.0], [1.0]]).round(2)  # half the slope of the data: all that the metric allows
+    array([2.5, 7.5])
+    """
+
+    rules = SHARED_RULES | EnforcedRegressor.rules
+
+    scorer_: AdditiveScorer
+    penalty_: float
+
+    def __init__(
+        self,
+        metric: Metric | None = None,
+        *,
+        monotone: Mapping[Any, int] | None = None,
+        max_knots: int = 32,
+        penalty: float | Literal["auto"] = "auto",
+        output_range: tuple[float, float] | None = None,
+        teacher: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.metric = metric
+        self.monotone = monotone
+        self.max_knots = max_knots
+        self.penalty = penalty
+        self.output_range = output_range
+        self.teacher = teacher
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
+        """Fit the shapes, put them within the metric, and read the promise off them."""
+        scorer, self.penalty_ = assemble(
+            people,
+            self.loss_of(y, people),
+            weights,
+            metric,
+            self.monotone,
+            Wishes.read(self),
+            link=self.link_name,
+            output_range=self.output_range_,
+        )
+        return scorer
+
+    @property
+    def link_name(self) -> str:
+        """Name of the link."""
+        return "clip"
+
+    def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
+        """What is minimised for some people; once the range is known."""
+        numbers = np.asarray(y, dtype=np.float64)
+        return SquaredLoss(number_targets(numbers, self.output_range_, self.teacher, people))
+
+
+def _check_weighted_classes(y: npt.NDArray[Any], weights: FloatArray | None) -> None:
+    """Every class must count for something: otherwise its score has no limit."""
+    if weights is None:
+        return
+    for label in np.unique(y):
+        if not weights[y == label].any():
+            raise InvalidInputError(
+                f"sample_weight must be positive for someone of each class; it is 0 for everyone of class {label!r}."
+            )

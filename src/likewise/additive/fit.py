@@ -1,0 +1,212 @@
+"""From people and targets to a finished scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from likewise._links import LINKS
+from likewise._progress import progress_bar
+from likewise._typing import FloatArray, IntArray
+from likewise._validation import in_a_line
+from likewise.additive.binning import Part, bin_columns
+from likewise.additive.design_matrix import Layout, constant, read_shapes
+from likewise.additive.losses import Loss
+from likewise.additive.scorer import AdditiveScorer, promise
+from likewise.additive.shapes import Shape, finish
+from likewise.additive.solver import Objective, needs_blocks, settle_budgets, solve_any
+from likewise.base import seed_from
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.encoders import Coding, People
+from likewise.pairs.points import content_marks
+
+PENALTIES = tuple(10.0**-k for k in range(1, 6))
+_N_FOLDS = 5
+_PATIENCE = 2  # penalties in a row that bring nothing
+
+
+def choose_penalty(
+    problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None
+) -> tuple[float, FloatArray]:
+    """Return the penalty with the smallest loss for held-out people, and variables to start from.
+
+    Parameters
+    ----------
+    problem : Objective
+        With folds; its penalty is not looked at.
+    start : ndarray of shape (n_functions, n_variables)
+    """
+    found, parts, shares = {}, {}, problem.fold_shares(_N_FOLDS)
+    for k in range(_N_FOLDS):
+        left = float(np.delete(shares, k).sum())
+        if shares[k] > 0 and left > 0 and _can_learn(problem.without(k, left)):
+            found[k], parts[k] = start, problem.without(k, left)
+    best, losses = PENALTIES[len(PENALTIES) // 2], [np.inf]
+    nearest = start
+    for penalty in PENALTIES:
+        total = 0.0
+        for k, x in found.items():
+            found[k] = solve_any(replace(parts[k], penalty=penalty, tolerance=1e-7), x)
+            held_out = problem.only(k)
+            total += held_out.mean_loss(held_out.scores(found[k]))
+            advance(1)
+        if found and total < min(losses):
+            best, nearest = penalty, found[min(found)]
+        losses.append(total)
+        if min(losses[-_PATIENCE:]) > min(losses):
+            break
+    return best, nearest
+
+
+def content_folds(rows: FloatArray, target: FloatArray, seed: int) -> IntArray:
+    """Folds from what is known of people, so that equal people share one and the order of people does not matter.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_columns)
+    target : ndarray of shape (n_functions, n_samples)
+    seed : int
+    """
+    return (content_marks((*rows.T, *target), seed) % np.uint64(_N_FOLDS)).astype(np.int64)
+
+
+def _can_learn(problem: Objective) -> bool:
+    """Whether no class is absent from the people kept, or alone: its intercept would have no limit."""
+    if not problem.loss.of_classes:
+        return True
+    shares = problem.mean_target()
+    return bool(((shares > 0) & (shares < 1)).all())
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user asked for."""
+
+    max_knots: int
+    penalty: float | None
+    seed: int
+    n_jobs: int | None
+    verbose: bool
+
+    @classmethod
+    def read(cls, model: Any) -> Wishes:
+        """Read the parameters of an estimator, which its rules have checked."""
+        penalty = None if isinstance(model.penalty, str) else float(model.penalty)
+        # A fixed seed where none is given: the same people give the same model.
+        seed = 0 if model.random_state is None else seed_from(model.random_state)
+        return cls(int(model.max_knots), penalty, seed, model.n_jobs, bool(model.verbose))
+
+
+def assemble(
+    people: People,
+    loss: Loss,
+    weights: FloatArray | None,
+    metric: Metric,
+    monotone: Any,
+    wishes: Wishes,
+    *,
+    link: str,
+    output_range: tuple[float, float] | None = None,
+) -> tuple[AdditiveScorer, float]:
+    """Fit, finish and promise; return the scorer and the penalty that was used."""
+    plan = Plan.of(metric, people.coding, monotone, link)
+    n = len(people)
+    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    parts = bin_columns(people.rows, shares, plan.columns, wishes.max_knots, wishes.n_jobs)
+    folds = content_folds(people.rows[:, plan.columns.matters], loss.target, wishes.seed)
+    problem = Objective(plan.layout(parts), loss, shares, wishes.penalty or 1e-3, n_jobs=wishes.n_jobs, folds=folds)
+    return plan.complete(problem, wishes, output_range)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be fitted, before anybody is looked at."""
+
+    metric: Metric
+    columns: ColumnWeights
+    signs: dict[int, int]
+    link: str
+
+    @classmethod
+    def of(cls, metric: Metric, coding: Coding, monotone: Any, link: str) -> Plan:
+        """Check that there is something to fit."""
+        columns = metric.weights_of(coding)
+        if not columns.matters.any():
+            raise InvalidInputError(
+                "metric must have a positive weight: under weights of 0 only, nothing may be told from anything, and "
+                "only a constant remains. Give at least one column a positive weight."
+            )
+        return cls(metric, columns, check_monotone(monotone, coding, columns), link)
+
+    def layout(self, parts: list[Part]) -> Layout:
+        """The variables."""
+        fixed = np.ones(len(self.columns.scales)) if self.columns.p == 1 else None
+        return Layout(parts, self.columns, LINKS[self.link].unit, self.signs, fixed)
+
+    def complete(
+        self, problem: Objective, wishes: Wishes, output_range: tuple[float, float] | None = None
+    ) -> tuple[AdditiveScorer, float]:
+        """Solve, finish and promise; return the scorer and the penalty that was used."""
+        columns, unit, fixed, n_functions = (
+            self.columns,
+            problem.layout.unit,
+            problem.layout.budgets,
+            problem.loss.n_functions,
+        )
+        with progress_bar("Fitting", None, show=wishes.verbose) as advance:
+            budgets = None if fixed is None else np.tile(fixed, (n_functions, 1))
+            if budgets is None and needs_blocks(problem):
+                # The smallest share that any class was given, so that one set of limits serves them all.
+                fixed = settle_budgets(problem).min(axis=0)
+                budgets = np.tile(fixed, (n_functions, 1))
+                problem = replace(problem, layout=replace(problem.layout, budgets=fixed))
+            start = constant(problem.layout, problem.best_constants())
+            penalty = wishes.penalty
+            if penalty is None:
+                penalty, start = choose_penalty(problem, start, advance)
+            x = solve_any(replace(problem, penalty=penalty), start, advance)
+        if budgets is None:
+            budgets = np.stack([problem.layout.found_budgets(line) for line in x])
+        intercepts, shapes = read_shapes(problem.layout, x)
+        if output_range is not None:  # from shares of the range to units of the output
+            low, high = output_range
+            width = high - low
+            intercepts, unit = low + width * (0.5 + intercepts), unit * width
+            shapes = [_times(shape, width) for shape in shapes]
+        model = finish(intercepts, shapes, columns, unit)
+        used = float(model.used(columns, unit).max())
+        return AdditiveScorer(
+            promise(self.metric, LINKS[self.link], used, output_range), model, self.link, budgets
+        ), penalty
+
+
+def check_monotone(monotone: Any, coding: Coding, columns: ColumnWeights) -> dict[int, int]:
+    """Signs by position of the column."""
+    if monotone is None:
+        return {}
+    if not isinstance(monotone, Mapping):
+        raise InvalidTypeError(f"monotone must be a mapping from column to -1 or +1; got {type(monotone).__name__}.")
+    out = {}
+    for name, sign in monotone.items():
+        if name not in coding.names:
+            raise InvalidInputError(f"monotone must name columns of X, {coding.names}; it has no {name!r}.")
+        i = coding.names.index(name)
+        if not columns.is_number[i]:
+            raise InvalidInputError(f"monotone must name columns of numbers; the categories of {name!r} have no order.")
+        if not columns.matters[i]:
+            raise InvalidInputError(f"monotone must name columns that matter; the metric gives {name!r} the weight 0.")
+        if not isinstance(sign, Integral) or sign not in (-1, 1):
+            raise InvalidInputError(
+                f"monotone must be -1 (falling) or +1 (rising) for {name!r}; got {in_a_line(sign)}."
+            )
+        out[i] = int(sign)
+    return out
+
+
+def _times(shape: Shape, factor: float) -> Shape:
+    return replace(shape, values=shape.values * factor, other=None if shape.other is None else shape.other * factor)

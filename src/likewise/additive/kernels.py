@@ -1,0 +1,201 @@
+"""Compiled evaluation of sums of shapes, person by person. Imported inside functions, as it imports numba."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from likewise._numba import njit
+
+_compiled_pass: Any = njit(nogil=True, cache=True, error_model="numpy")
+
+
+@_compiled_pass
+def add_numbers(index, fraction, values, out):  # type: ignore[no-untyped-def]
+    """Add to each person the value at their place between two slots; `values` has one slot to spare."""
+    for r in range(len(index)):
+        k = index[r]
+        out[r] += values[k] + fraction[r] * (values[k + 1] - values[k])
+
+
+@_compiled_pass
+def add_categories(index, values, out):  # type: ignore[no-untyped-def]
+    """Add to each person the value of their slot."""
+    for r in range(len(index)):
+        out[r] += values[index[r]]
+
+
+@_compiled_pass
+def sum_numbers(index, fraction, weights, out):  # type: ignore[no-untyped-def]
+    """Sums of weights per slot; each person counts for two of them."""
+    for r in range(len(index)):
+        k = index[r]
+        upper = fraction[r] * weights[r]
+        out[k] += weights[r] - upper
+        out[k + 1] += upper
+
+
+@_compiled_pass
+def sum_categories(index, weights, out):  # type: ignore[no-untyped-def]
+    """Sums of weights per slot."""
+    for r in range(len(index)):
+        out[index[r]] += weights[r]
+
+
+@_compiled_pass
+def cross_numbers(index_a, fraction_a, index_b, fraction_b, weights, out):  # type: ignore[no-untyped-def]
+    """Sums of weights per pair of slots of two columns of numbers."""
+    for r in range(len(index_a)):
+        k, m = index_a[r], index_b[r]
+        w = weights[r]
+        upper = fraction_a[r] * w
+        lower = w - upper
+        f = fraction_b[r]
+        out[k, m] += lower * (1.0 - f)
+        out[k, m + 1] += lower * f
+        out[k + 1, m] += upper * (1.0 - f)
+        out[k + 1, m + 1] += upper * f
+
+
+@_compiled_pass
+def cross_mixed(index_a, fraction_a, index_b, weights, out):  # type: ignore[no-untyped-def]
+    """Sums of weights per pair of slots of a column of numbers and one of categories."""
+    for r in range(len(index_a)):
+        k, m = index_a[r], index_b[r]
+        upper = fraction_a[r] * weights[r]
+        out[k, m] += weights[r] - upper
+        out[k + 1, m] += upper
+
+
+@_compiled_pass
+def cross_categories(index_a, index_b, weights, out):  # type: ignore[no-untyped-def]
+    """Sums of weights per pair of slots of two columns of categories."""
+    for r in range(len(index_a)):
+        out[index_a[r], index_b[r]] += weights[r]
+
+
+@_compiled_pass
+def add_products(starts, columns, values, weights, out):  # type: ignore[no-untyped-def]
+    """Add ``A' diag(weights) A`` to `out`, for a sparse matrix A by rows."""
+    for r in range(len(starts) - 1):
+        for a in range(starts[r], starts[r + 1]):
+            scaled = weights[r] * values[a]
+            for b in range(starts[r], starts[r + 1]):
+                out[columns[a], columns[b]] += scaled * values[b]
+
+
+def empty_slots(*sizes: int) -> Any:
+    """Zeros for sums, with the slot to spare that the compiled loops may touch."""
+    return np.zeros([size + 1 for size in sizes])
+
+
+_compiled: Any = njit(nogil=True, cache=True, error_model="numpy")
+
+
+@_compiled
+def place(knots, first, last, x):  # type: ignore[no-untyped-def]
+    """Knot below `x` among ``knots[first:last]``, by halving; the last gap holds everything above."""
+    low, high = first, last - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if knots[middle] <= x:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@_compiled
+def points(rows, columns, is_number, starts, knots, values, others, bits, out):  # type: ignore[no-untyped-def]
+    """What each column adds for each person and function; `out[person, column, function]`.
+
+    Between two knots the share of the rise is rounded to the grid, so that all sums are exact. It never exceeds the
+    rise, and moves with x in one direction only.
+    """
+    n_functions = values.shape[0]
+    step, steps = 2.0**-bits, 2.0**bits
+    for r in range(rows.shape[0]):
+        for j in range(len(columns)):
+            x = rows[r, columns[j]]
+            first, last = starts[j], starts[j + 1]
+            if not is_number[j]:
+                if 0.0 <= x < last - first:
+                    for f in range(n_functions):
+                        out[r, j, f] = values[f, first + int(x)]
+                else:
+                    for f in range(n_functions):
+                        out[r, j, f] = others[j, f]
+            elif x != x:
+                for f in range(n_functions):
+                    out[r, j, f] = others[j, f]
+            elif x <= knots[first] or last - first == 1:
+                for f in range(n_functions):
+                    out[r, j, f] = values[f, first]
+            elif x >= knots[last - 1]:
+                for f in range(n_functions):
+                    out[r, j, f] = values[f, last - 1]
+            else:
+                k = place(knots, first, last, x)
+                share = (x - knots[k]) / (knots[k + 1] - knots[k])
+                for f in range(n_functions):
+                    rise = values[f, k + 1] - values[f, k]
+                    out[r, j, f] = values[f, k] + np.rint(rise * share * steps) * step
+
+
+@_compiled
+def sums(parts, intercepts, out):  # type: ignore[no-untyped-def]
+    """Scores of each person, from what the columns add."""
+    for r in range(parts.shape[0]):
+        for f in range(parts.shape[2]):
+            total = intercepts[f]
+            for j in range(parts.shape[1]):
+                total += parts[r, j, f]
+            out[r, f] = total
+
+
+@_compiled
+def logistic(scores, out):  # type: ignore[no-untyped-def]
+    """Probabilities of two classes."""
+    for r in range(len(scores)):
+        small = math.exp(-abs(scores[r, 0]))
+        likely = 1.0 / (1.0 + small)
+        unlikely = small / (1.0 + small)
+        up = scores[r, 0] >= 0.0
+        out[r, 1] = likely if up else unlikely
+        out[r, 0] = unlikely if up else likely
+
+
+@_compiled
+def softmax(scores, out):  # type: ignore[no-untyped-def]
+    """Probabilities of several classes."""
+    for r in range(len(scores)):
+        largest = scores[r, 0]
+        for k in range(1, scores.shape[1]):
+            largest = max(largest, scores[r, k])
+        total = 0.0
+        for k in range(scores.shape[1]):
+            out[r, k] = math.exp(scores[r, k] - largest)
+            total += out[r, k]
+        for k in range(scores.shape[1]):
+            out[r, k] /= total
+
+
+@_compiled
+def probit(scores, out):  # type: ignore[no-untyped-def]
+    """Probabilities of two classes."""
+    for r in range(len(scores)):
+        out[r, 1] = 0.5 * math.erfc(-scores[r, 0] * math.sqrt(0.5))
+        out[r, 0] = 0.5 * math.erfc(scores[r, 0] * math.sqrt(0.5))
+
+
+@_compiled
+def clip(scores, out):  # type: ignore[no-untyped-def]
+    """Probabilities of two classes, or, with one output, a share of the range."""
+    last = out.shape[1] - 1
+    for r in range(len(scores)):
+        h = min(1.0, max(0.0, 0.5 + scores[r, 0]))
+        if last:
+            out[r, 0] = 1.0 - h
+        out[r, last] = h

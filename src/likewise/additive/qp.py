@@ -1,0 +1,154 @@
+"""Quadratic programs of a few hundred variables, by an interior point method.
+
+``min 1/2 x'Hx + g'x  subject to  G x <= h  and  sum_i x_i^q <= 1 over some groups of variables``
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
+
+from likewise._typing import FloatArray, IntArray
+from likewise.exceptions import UnsolvedError
+
+_MOST_STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """A convex set with an interior.
+
+    Attributes
+    ----------
+    rows : csr_array of shape (n_limits, n_variables)
+    highest : ndarray of shape (n_limits,)
+        ``rows @ x <= highest``.
+    balls : tuple of ndarray
+        Groups of variables with ``sum x_i^q <= 1``; other limits keep them above 0.
+    q : float
+    inside : ndarray of shape (n_variables,)
+        A point strictly inside.
+    """
+
+    rows: csr_array
+    highest: FloatArray
+    balls: tuple[IntArray, ...]
+    q: float
+    inside: FloatArray
+
+    def values(self, x: FloatArray) -> FloatArray:
+        """All limits at `x`; inside, all are negative."""
+        with np.errstate(over="ignore"):  # close to p = 1, where q is large, infinity says all: it is outside
+            balls = [(x[ball] ** self.q).sum() - 1 if (x[ball] > 0).all() else np.inf for ball in self.balls]
+        return np.concatenate([self.rows @ x - self.highest, balls])
+
+    def gradients(self, x: FloatArray) -> csr_array:
+        """Gradients of all limits at `x`."""
+        if not self.balls:
+            return self.rows
+        slopes = np.zeros((len(self.balls), len(x)))
+        for line, ball in zip(slopes, self.balls, strict=True):
+            line[ball] = self.q * x[ball] ** (self.q - 1)
+        from scipy.sparse import vstack
+
+        return csr_array(vstack([self.rows, csr_array(slopes)]))
+
+    def bend(self, x: FloatArray, multipliers: FloatArray) -> FloatArray:
+        """Diagonal of the curved limits' second derivatives, weighted."""
+        out = np.zeros(len(x))
+        if self.q > 1:
+            for ball, multiplier in zip(self.balls, multipliers[len(self.highest) :], strict=True):
+                out[ball] += multiplier * self.q * (self.q - 1) * x[ball] ** (self.q - 2)
+        return out
+
+
+def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: float = 1e-14) -> FloatArray:
+    """Return the minimiser, strictly inside the limits, within `tolerance` of the optimal value.
+
+    Mehrotra's predictor and corrector (Nocedal & Wright 2006, section 16.6); all iterates are inside.
+
+    Examples
+    --------
+    >>> box = Limits(csr_array([[1.0]]), np.array([0.5]), (), 1.0, np.array([0.0]))
+    >>> minimise_quadratic(np.array([[2.0]]), np.array([-2.0]), box).round(6)  # (x - 1)^2 for x <= 1/2
+    array([0.5])
+    """
+    x = limits.inside.copy()
+    f = limits.values(x)
+    if not len(f):
+        return -np.asarray(cho_solve(_factor(H), g))
+    # In units of the objective's own steepness, so that a start with weak and strong columns is balanced.
+    multipliers = max(1e-3, float(np.abs(g).max(initial=0.0))) / len(f) / -f
+    for _ in range(_MOST_STEPS):
+        gap = float(-f @ multipliers)
+        if gap <= tolerance:
+            break
+        slopes = limits.gradients(x)
+        weights = multipliers / -f
+        system = H + _products(slopes, weights)
+        system[np.diag_indices_from(system)] += limits.bend(x, multipliers)
+        newton = _Newton(_factor(system), H @ x + g, slopes, slopes.T, f, multipliers)
+        _, shift, turn = newton.move(np.zeros_like(f))
+        size = min(_longest(multipliers, turn), _longest(-f, -shift))
+        left = float((-f - size * shift) @ (multipliers + size * turn))
+        # The product of the two changes is what the linear system leaves out.
+        step, shift, turn = newton.move((left / gap) ** 3 * gap / len(f) + turn * shift)
+        size = 0.995 * min(_longest(multipliers, turn), _longest(-f, -shift))
+        while size > 1e-10 and not (limits.values(x + size * step) < 0).all():
+            size *= 0.8
+        if size <= 1e-10:
+            break  # no progress in floating point
+        x, multipliers = x + size * step, multipliers + size * turn
+        f = limits.values(x)
+    return x
+
+
+class _Newton(NamedTuple):
+    """One linear system of the method, for several right-hand sides."""
+
+    factor: Any
+    downhill: FloatArray
+    slopes: Any
+    turned: Any
+    f: FloatArray
+    multipliers: FloatArray
+
+    def move(self, aim: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Steps of variables, limits and multipliers towards limits times multipliers equal to `aim`."""
+        step = -cho_solve(self.factor, self.downhill + self.turned @ (aim / -self.f), check_finite=False)
+        shift = self.slopes @ step
+        return step, shift, -self.multipliers + (aim + self.multipliers * shift) / -self.f
+
+
+def _products(slopes: csr_array, weights: FloatArray) -> FloatArray:
+    """``slopes' diag(weights) slopes``, dense."""
+    from likewise.additive.kernels import add_products
+
+    out = np.zeros((slopes.shape[1], slopes.shape[1]))
+    add_products(slopes.indptr, slopes.indices, slopes.data, weights, out)
+    return out
+
+
+def _longest(values: FloatArray, change: FloatArray) -> float:
+    """Largest step, at most 1, that keeps the values positive."""
+    falls = change < 0
+    with np.errstate(over="ignore"):
+        return min(1.0, float((-values[falls] / change[falls]).min(initial=1.0)))
+
+
+def _factor(system: FloatArray) -> Any:
+    """Cholesky factor; with rising weights on the diagonal where rounding made the system indefinite."""
+    for lift in (0.0, *(10.0**k for k in range(-14, 1))):
+        try:
+            lifted = system + lift * np.diag(np.diag(system)) if lift else system
+            return cho_factor(lifted, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+    raise UnsolvedError(
+        "The fit did not converge: its linear systems have no solution in floating point. Rescale columns whose values "
+        "are extremely large or small, or take a larger penalty."
+    )

@@ -1,0 +1,329 @@
+"""Fitting an additive model: Newton's method, with a quadratic program in place of each linear system.
+
+Sums per slot, and per pair of slots, are all that a step needs of the people, so it costs passes over bytes and no
+matrix of n rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from likewise._parallel import run_in_threads, single_threaded_blas
+from likewise._typing import FloatArray, IntArray
+from likewise.additive.binning import Part, blocks_of
+from likewise.additive.design_matrix import Layout, constant
+from likewise.additive.losses import Loss, OneFunction
+from likewise.additive.qp import Limits, minimise_quadratic
+from likewise.exceptions import InvalidInputError
+
+_MOST_VARIABLES = 1000
+_MOST_ROUNDS = 100
+_TOLERANCE = 1e-8  # of the mean loss, per round
+
+
+def needs_blocks(problem: Objective) -> bool:
+    """Whether there are too many variables for one matrix."""
+    return problem.loss.n_functions * problem.layout.n_variables > _MOST_VARIABLES
+
+
+def solve_any(problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
+    """As `solve`, for any number of columns and classes."""
+    n_functions, layout = problem.loss.n_functions, problem.layout
+    if not needs_blocks(problem):
+        return solve(problem, start, advance)
+    if layout.n_budgets:
+        raise InvalidInputError("budgets must be given where there are too many variables to solve for at once.")
+    x, value, gain = start, problem.value(start, problem.scores(start)), 1.0
+    for _ in range(_MOST_ROUNDS):
+        # No block need be solved much better than the last round left the others.
+        rough = replace(problem, tolerance=max(_TOLERANCE / 10, gain / 100))
+        for k in range(n_functions):
+            for chosen in _groups(layout):
+                x = _improve(rough, x, k, chosen, advance)
+        if n_functions > 1:
+            x[:, 0] -= x[:, 0].mean()  # nobody sees a common shift
+        before, value = value, problem.value(x, problem.scores(x))
+        gain = before - value
+        if gain <= max(_TOLERANCE, problem.tolerance):
+            break
+    return x
+
+
+def settle_budgets(problem: Objective) -> FloatArray:
+    """Budgets of each function, shape (n_functions, n_columns), from a fit with few enough knots for one matrix."""
+    layout, n_functions = problem.layout, problem.loss.n_functions
+    at_once = max(1, (_MOST_VARIABLES // n_functions - layout.n_budgets) // max(1, len(layout.parts)))
+    coarse = problem.coarser(at_once + 1)
+    x = solve(coarse, constant(coarse.layout, problem.best_constants()))
+    return np.stack([coarse.layout.found_budgets(line) for line in x])
+
+
+def _groups(layout: Layout) -> list[list[int]]:
+    """Parts in groups that fit one matrix; the intercept is in each."""
+    sizes = np.diff(layout.starts).tolist()
+    # Half as much as fits: a block costs its cube.
+    most, groups, size = _MOST_VARIABLES // 2, [[0]], 1
+    for j, n in enumerate(sizes[1:], 1):
+        if size + n > most and len(groups[-1]) > 1:
+            groups.append([0])
+            size = 1
+        groups[-1].append(j)
+        size += n
+    return groups
+
+
+def _improve(
+    problem: Objective, x: FloatArray, k: int, chosen: list[int], advance: Callable[[int], None]
+) -> FloatArray:
+    """Solve for the variables of function k in some parts."""
+    layout = problem.layout
+    where: IntArray = np.concatenate([np.arange(layout.starts[j], layout.starts[j + 1]) for j in chosen])
+    held = x.copy()
+    held[k, where] = 0.0
+    smaller = problem.facing(np.asarray(held @ layout.to_slots.T), k, chosen)
+    found = solve(smaller, x[k : k + 1, where], advance)
+    out = x.copy()
+    out[k, where] = found[0]
+    return out
+
+
+_AT_ONCE = 16_384  # people whose scores one thread adds up
+_MOST_STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What is minimised: the loss of people, and the roughness of shapes.
+
+    Attributes
+    ----------
+    layout : Layout
+    loss : Loss
+    weights : ndarray of shape (n_samples,)
+        Sample weights that add up to 1.
+    penalty : float
+        Weight of the roughness.
+    tolerance : float
+        What a step must bring of the mean loss to be worth another one.
+    n_jobs : int or None
+    folds : ndarray of shape (n_samples,), or None
+        Which fold holds each person out.
+    """
+
+    layout: Layout
+    loss: Loss
+    weights: FloatArray
+    penalty: float
+    tolerance: float = 1e-14
+    n_jobs: int | None = None
+    folds: IntArray | None = None
+
+    def scores(self, x: FloatArray) -> FloatArray:
+        """Scores of everyone, shape (n_functions, n_samples), for variables of shape (n_functions, n_variables)."""
+        return self.scores_at(np.asarray(x @ self.layout.to_slots.T))
+
+    def value(self, x: FloatArray, scores: FloatArray) -> float:
+        """Mean loss and penalty."""
+        rough = float(np.einsum("ki,ij,kj->", x, self.layout.roughness, x))
+        shift = self._shift * float(x[:, 0].sum()) ** 2
+        return self.mean_loss(scores) + self.penalty * rough + shift
+
+    def gradient(self, x: FloatArray, scores: FloatArray) -> FloatArray:
+        """First derivatives, shape (n_functions, n_variables)."""
+        sums = self.slope_sums(scores)
+        out = np.asarray(sums @ self.layout.to_slots + 2 * self.penalty * (x @ self.layout.roughness))
+        out[:, 0] += 2 * self._shift * x[:, 0].sum()
+        return out
+
+    def hessian(self, scores: FloatArray) -> FloatArray:
+        """Second derivatives, a matrix over the variables of all functions."""
+        n, size, T = self.loss.n_functions, self.layout.n_variables, self.layout.to_slots
+        out = np.empty((n, size, n, size))
+        for (k, other), sums in self.bend_sums(scores).items():
+            block = T.T @ (T.T @ sums).T
+            if k == other:
+                block = block + 2 * self.penalty * self.layout.roughness
+            out[k, :, other], out[other, :, k] = block, block.T
+        out[:, 0, :, 0] += 2 * self._shift
+        return out.reshape(n * size, n * size)
+
+    def best_constants(self) -> FloatArray:
+        """The best scores that are the same for everyone."""
+        return self.loss.best_constants(self.mean_target())
+
+    # What follows is all that is asked of people; sums are taken by block.
+
+    def scores_at(self, slots: FloatArray) -> FloatArray:
+        """Scores of everyone from the values at slots."""
+        return add_up(self.layout.parts, slots, self.n_jobs)
+
+    def mean_loss(self, scores: FloatArray) -> float:
+        """Mean loss, without the penalty."""
+        losses = self.loss.values(scores) * self.weights
+        return float(sum(losses[people].sum() for people in blocks_of(len(losses))))
+
+    def mean_target(self) -> FloatArray:
+        """Mean of what is aimed at."""
+        return np.asarray(
+            sum(
+                (self.loss.target[:, people] * self.weights[people]).sum(axis=1)
+                for people in blocks_of(len(self.weights))
+            )
+        )
+
+    def slope_sums(self, scores: FloatArray) -> FloatArray:
+        """Sums of first derivatives per slot, shape (n_functions, n_slots)."""
+        slopes = self.loss.derivative(scores) * self.weights
+        return np.stack([slot_sums(self.layout.parts, line, self.n_jobs) for line in slopes])
+
+    def bend_sums(self, scores: FloatArray) -> dict[tuple[int, int], FloatArray]:
+        """Sums of second derivatives per pair of slots, for each pair of functions once."""
+        return {
+            (k, other): cross_sums(self.layout.parts, self.loss.curvature(scores, k, other) * self.weights, self.n_jobs)
+            for k in range(self.loss.n_functions)
+            for other in range(k + 1)
+        }
+
+    def fold_shares(self, n_folds: int) -> FloatArray:
+        """Weight of the people in each fold."""
+        assert self.folds is not None
+        blocks = blocks_of(len(self.weights))
+        return np.asarray(sum(np.bincount(self.folds[block], self.weights[block], n_folds) for block in blocks))
+
+    def only(self, fold: int) -> Objective:
+        """The same for the people in a fold alone; their weights stay what they are."""
+        return replace(self, weights=np.where(self.folds == fold, self.weights, 0.0))
+
+    def without(self, fold: int, left: float) -> Objective:
+        """The same without the people in a fold, where the others weigh `left` together."""
+        return replace(self, weights=np.where(self.folds == fold, 0.0, self.weights) / left)
+
+    def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
+        """The same for function k in some parts alone, with scores from the values `held` at slots added."""
+        loss = OneFunction(self.loss.target[:1], self.loss, self.scores_at(held), k)
+        smaller = replace(self.layout, parts=[self.layout.parts[j] for j in chosen])
+        return replace(self, layout=smaller, loss=loss)
+
+    def coarser(self, most: int) -> Objective:
+        """The same with at most so many knots per column."""
+        parts = [part.coarser(most) for part in self.layout.parts]
+        return replace(self, layout=replace(self.layout, parts=parts))
+
+    @property
+    def _shift(self) -> float:
+        # A softmax does not see a shift of all intercepts: of those that are as good, take the one around 0.
+        return 1.0 if self.loss.n_functions > 1 else 0.0
+
+
+def solve(problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
+    """Return the variables with the smallest mean loss and penalty, of shape (n_functions, n_variables)."""
+    with single_threaded_blas():
+        limits = problem.layout.limits(problem.loss.n_functions)
+        return _newton(problem, limits, start, advance)
+
+
+def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable[[int], None]) -> FloatArray:
+    scores = problem.scores(x)
+    value = problem.value(x, scores)
+    for _ in range(_MOST_STEPS):
+        g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
+        target = minimise_quadratic(H, g - H @ x.ravel(), limits, problem.tolerance / 100)
+        step = (target - x.ravel()).reshape(x.shape)
+        slope = float(g @ step.ravel())
+        if -slope <= problem.tolerance:
+            return x + step  # too small to be seen in the value, and not for nothing in flat directions
+        size = 1.0
+        while size > 1e-10:
+            x_new = x + size * step
+            scores_new = problem.scores(x_new)
+            value_new = problem.value(x_new, scores_new)
+            if value_new <= value + 1e-4 * size * slope:
+                break
+            size *= 0.5
+        else:
+            break  # no progress in floating point
+        x, scores, value = x_new, scores_new, value_new
+        advance(1)
+    return x
+
+
+def add_up(parts: list[Part], slots: FloatArray, n_jobs: int | None) -> FloatArray:
+    """Scores of everyone from the values at slots, shapes (n_functions, n_slots) and (n_functions, n_samples)."""
+    from likewise.additive.kernels import add_categories, add_numbers
+
+    n, n_jobs = len(parts[0].index), _threads_for(parts, n_jobs)
+    out = np.zeros((len(slots), n))
+    values = np.pad(slots, ((0, 0), (0, 1)))
+
+    def work(first: int) -> None:
+        people = slice(first, first + _AT_ONCE)
+        for line, row in zip(values, out, strict=True):
+            start = 0
+            for part in parts:
+                if part.fraction is None:
+                    add_categories(part.index[people], line[start:], row[people])
+                else:
+                    add_numbers(part.index[people], part.fraction[people], line[start:], row[people])
+                start += part.n_slots
+
+    run_in_threads(work, range(0, n, _AT_ONCE), n_jobs)
+    return out
+
+
+def slot_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> FloatArray:
+    """Sums of weights per slot, over all parts."""
+    from likewise.additive.kernels import empty_slots, sum_categories, sum_numbers
+
+    sums: list[Any] = [empty_slots(part.n_slots) for part in parts]
+
+    def work(j: int) -> None:
+        for people in blocks_of(len(weights)):
+            part, line = parts[j].of(people), empty_slots(parts[j].n_slots)
+            if part.fraction is None:
+                sum_categories(part.index, weights[people], line)
+            else:
+                sum_numbers(part.index, part.fraction, weights[people], line)
+            sums[j] += line
+
+    run_in_threads(work, range(len(parts)), _threads_for(parts, n_jobs))
+    return np.concatenate([line[:-1] for line in sums])
+
+
+def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> FloatArray:
+    """Sums of weights per pair of slots, a symmetric matrix."""
+    from likewise.additive.kernels import cross_categories, cross_mixed, cross_numbers, empty_slots
+
+    starts = np.concatenate([[0], np.cumsum([part.n_slots for part in parts])])
+    out = np.empty((starts[-1], starts[-1]))
+
+    def work(pair: tuple[int, int]) -> None:
+        i, j = pair
+        a, b = parts[i], parts[j]
+        if a.fraction is None and b.fraction is not None:
+            i, j, a, b = j, i, b, a
+        total = empty_slots(a.n_slots, b.n_slots)
+        for people in blocks_of(len(weights)):
+            one, other, sums = a.of(people), b.of(people), empty_slots(a.n_slots, b.n_slots)
+            if one.fraction is None:
+                cross_categories(one.index, other.index, weights[people], sums)
+            elif other.fraction is None:
+                cross_mixed(one.index, one.fraction, other.index, weights[people], sums)
+            else:
+                cross_numbers(one.index, one.fraction, other.index, other.fraction, weights[people], sums)
+            total += sums
+        block = total[:-1, :-1]
+        out[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = block
+        out[starts[j] : starts[j + 1], starts[i] : starts[i + 1]] = block.T
+
+    pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1)]
+    run_in_threads(work, pairs, _threads_for(parts, n_jobs))
+    return out
+
+
+def _threads_for(parts: list[Part], n_jobs: int | None) -> int | None:
+    """One thread for few people: handing out the work would take longer than doing it."""
+    return 1 if len(parts[0].index) < _AT_ONCE else n_jobs

@@ -1,0 +1,125 @@
+"""A scorecard as one SQL expression."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import FloatArray
+from likewise.additive.scorer import AdditiveScorer, level_names
+from likewise.additive.shapes import Shape
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.encoders import Coding
+
+
+def expression(scorer: AdditiveScorer, coding: Coding, position: int) -> str:
+    """Output number `position`, as plain SQL with CASE, EXP and arithmetic."""
+    if scorer.link == "probit":
+        raise InvalidInputError("to_sql needs the link 'logistic' or 'clip': plain SQL has no normal distribution.")
+    n_functions = len(scorer.model.intercepts)
+    score = [_sum(scorer, coding, k) for k in range(n_functions)]
+    limits = scorer.guarantee.output_range
+    if limits:
+        return _cut(score[0], *limits)
+    if scorer.link == "clip":
+        inside = _cut(f"({score[0]}) + {_number(0.5)}", 0.0, 1.0)
+        return inside if position else f"{_number(1.0)} - ({inside})"
+    if n_functions == 1:
+        sign = "-" if position else ""
+        return f"{_number(1.0)} / ({_number(1.0)} + EXP({sign}({score[0]})))"
+    # 1 / sum_k exp(a_k - a_position): no term overflows before the share is 0 to the last bit.
+    own = score[position]
+    return f"{_number(1.0)} / (" + " + ".join(f"EXP(({other}) - ({own}))" for other in score) + ")"
+
+
+def _sum(scorer: AdditiveScorer, coding: Coding, function: int) -> str:
+    terms = [_number(scorer.model.intercepts[function])]
+    terms += [_points(shape, coding, function) for shape in scorer.model.shapes]
+    return "\n  + ".join(terms)
+
+
+def _points(shape: Shape, coding: Coding, function: int) -> str:
+    name = '"' + str(coding.names[shape.column]).replace('"', '""') + '"'
+    values, levels = shape.values[function], level_names(coding, shape.column)
+    other = None if shape.other is None else _number(shape.other[function])
+    cases = []
+    if shape.knots is None:
+        numeric = any(_is_number(level) for level in levels or [])
+        tests = [
+            f"{name} = {_literal(level)}"
+            if level is not None
+            else f"{name} IS NULL OR NOT ({_is_known(name)})"
+            if numeric
+            else f"{name} IS NULL"
+            for level in levels or []
+        ]
+        _check_told_apart(coding.names[shape.column], levels or [], tests)
+        cases = [f"WHEN {test} THEN {_number(value)}" for test, value in zip(tests, values, strict=True)]
+        return f"CASE {' '.join(cases)} ELSE {other} END"
+    if levels is not None:  # ordered categories stand at whole numbers
+        at = np.interp(np.arange(len(levels)), shape.knots, values)
+        cases = [f"WHEN {name} = {_literal(level)} THEN {_number(v)}" for level, v in zip(levels, at, strict=True)]
+        cases += [] if other is None else [f"WHEN {name} IS NULL THEN {other}"]
+        return f"CASE {' '.join(cases)} END"
+    cases = _segments(name, shape.knots, values)
+    # What is no number, NULL or NaN, is missing; where that is refused, the score is NULL.
+    return f"CASE {' '.join(cases)}{'' if other is None else f' ELSE {other}'} END"
+
+
+def _segments(name: str, knots: FloatArray, values: FloatArray) -> list[str]:
+    cases = [f"WHEN {name} <= {_number(knots[0])} THEN {_number(values[0])}"]
+    for k in range(len(knots) - 1):
+        share = f"({name} - {_number(knots[k])}) / {_number(knots[k + 1] - knots[k])}"
+        line = f"{_number(values[k])} + {_number(values[k + 1] - values[k])} * ({share})"
+        cases.append(f"WHEN {name} < {_number(knots[k + 1])} THEN {line}")
+    # A number above all knots. Databases differ on NaN: where it is not NULL, it may be above all numbers.
+    return [*cases, f"WHEN {name} >= {_number(knots[-1])} AND {_is_known(name)} THEN {_number(values[-1])}"]
+
+
+def _is_known(name: str) -> str:
+    """Whether a number is one; neither NULL nor NaN is, however a database orders NaN."""
+    return f"{name} <= {_number(sys.float_info.max)}"
+
+
+def _is_number(level: Any) -> bool:
+    return isinstance(level, (int, float, Decimal, np.number)) and not isinstance(level, (bool, np.bool_))
+
+
+def _cut(score: str, low: float, high: float) -> str:
+    return (
+        f"CASE WHEN {score} < {_number(low)} THEN {_number(low)} WHEN {score} > {_number(high)} THEN {_number(high)} "
+        f"ELSE {score} END"
+    )
+
+
+def _number(value: float) -> str:
+    """A double: with an exponent, so that no database takes it for a decimal."""
+    digits = repr(float(value))
+    digits = digits if "e" in digits else f"{digits}e0"
+    return f"({digits})" if value < 0 else digits
+
+
+def _literal(level: Any) -> str:
+    level = level.item() if isinstance(level, np.generic) else level
+    if isinstance(level, bool):
+        return "TRUE" if level else "FALSE"
+    if isinstance(level, (int, float, Decimal)):
+        return str(level)
+    if isinstance(level, (bytes, tuple, complex)) or "\0" in str(level):
+        raise InvalidInputError(
+            f"to_sql needs categories that are text, numbers, dates or truth values; {level!r} has no form in plain "
+            "SQL. Turn it into text before fitting."
+        )
+    return "'" + str(level).replace("'", "''") + "'"
+
+
+def _check_told_apart(name: Any, levels: list[Any], tests: list[str]) -> None:
+    kinds = {isinstance(level, (bool, np.bool_)) for level in levels if not isinstance(level, (str, type(None)))}
+    if len({*tests}) < len(tests) or len(kinds) > 1:
+        raise InvalidInputError(
+            f"to_sql needs categories that a database tells apart; those of {name!r}, {levels}, mix numbers, truth "
+            "values and text that look the same. Turn them into text of one form before fitting."
+        )

@@ -1,0 +1,375 @@
+"""Every pair of people checked against a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._html import folded, grid, panel, words
+from likewise._optional import is_partitioned
+from likewise._typing import FloatArray, IntArray
+from likewise._validation import NOT_NEGATIVE, check_count, in_a_line
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import ColumnWeights, Metric, check_metric
+from likewise.metrics.callable import FunctionMetric
+from likewise.pairs.model_outputs import Population
+from likewise.pairs.points import Difference, Groups, Points, listed
+
+if TYPE_CHECKING:
+    from likewise.guarantees.guarantee import Guarantee
+    from likewise.pairs.search import Found
+
+_SAMPLE = 2000
+_MOST_ASKED = 10_000  # distinct people under a distance that is a function: 50 million pairs, each of them asked about
+_SHOWN = 5  # pairs in a notebook
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """What was searched for, and what was found.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Pairs of rows of X. All of them were searched.
+    n_violations : int
+        Pairs whose outputs differ by more than ``D + tolerance``.
+    max_excess : float
+        Largest ``difference - D`` of a violation; 0 if there is none.
+    max_ratio : float
+        Largest ``difference / D`` of a violation; infinite if equal people (D = 0) have different outputs, and nan if
+        there is no violation (ratios up to 1 are not searched for).
+    violations : DataFrame
+        The worst pairs of distinct people, largest excess first: ``row_a`` and ``row_b`` (positions of their first
+        rows in X), ``score_a`` and ``score_b`` (their outputs; of several classes, the probabilities of the class in
+        which they differ most, which ``outcome`` names), ``difference``, ``distance``, ``excess``, ``ratio``,
+        ``n_pairs`` (how many pairs of rows are this pair) and ``differs`` (all columns in which they differ, with both
+        values: those of weight 0 first, then those that contribute most to the distance).
+    n_above : dict from float to int
+        For each of the `thresholds` that were asked for, how many pairs exceed the distance by more than that.
+    differences : list of lists of Difference
+        What ``violations["differs"]`` says, column by column.
+    sample : DataFrame
+        ``difference`` and ``distance`` of random pairs, for context.
+    coverage : str
+        The same in words, with what was not searched.
+    n_samples, n_distinct, n_compared : int
+        Rows, distinct people (row and output), and pairs of distinct people that were compared one by one.
+    tolerance : float
+    metric : Metric
+    """
+
+    n_pairs: int
+    n_violations: int
+    max_excess: float
+    max_ratio: float
+    violations: pd.DataFrame
+    n_above: dict[float, int]
+    differences: list[list[Difference]]
+    sample: pd.DataFrame
+    n_samples: int
+    n_distinct: int
+    n_compared: int
+    tolerance: float
+    metric: Metric
+
+    def __repr__(self) -> str:
+        return f"<Audit: {self.headline}>"
+
+    @property
+    def headline(self) -> str:
+        """What was found, in a line."""
+        if not self.n_violations:
+            return f"none of {self.n_pairs:,} pairs was found to exceed the metric"
+        verb = "exceeds" if self.n_violations == 1 else "exceed"
+        return f"{self.n_violations:,} of {self.n_pairs:,} pairs {verb} the metric, the worst by {self.max_excess:.3g}"
+
+    def abridged(self, most: int = 6) -> pd.DataFrame:
+        """The worst pairs for a screen: of the columns with a weight that differ, at most `most`, and a count."""
+        return self.violations.assign(differs=[listed(each, most) for each in self.differences])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                f"{pair['row_a']} and {pair['row_b']}",
+                pair["differs"],
+                f"{pair['score_a']:.4g} and {pair['score_b']:.4g}",
+                *(f"{pair[size]:.3g}" for size in ("difference", "distance", "excess")),
+            )
+            for pair in self.abridged().head(_SHOWN).to_dict("records")
+        ]
+        head = ["rows", "they differ in", "scores", "outputs differ by", "distance", "excess"]
+        return panel(
+            self.headline[0].upper() + self.headline[1:],
+            grid(head, rows, left=2) if rows else "",
+            words(f"The worst {len(rows)} pairs of distinct people; violations has more.", quiet=True) if rows else "",
+            folded("What was searched, and what was not", self.coverage),
+        )
+
+    @property
+    def coverage(self) -> str:
+        """What was searched, what was found, and what was not searched."""
+        distinct_pairs = max(1, self.n_distinct * (self.n_distinct - 1) // 2)
+        if self.n_violations:
+            larger = {each: n for each, n in self.n_above.items() if each > self.tolerance}
+            more = "".join(f"; {n:,} by more than {each:.3g}" for each, n in larger.items())
+            found = (
+                f"{self.n_violations:,} {'pair exceeds' if self.n_violations == 1 else 'pairs exceed'} it{more}; the "
+                f"worst by {self.max_excess:.3g} (largest ratio {self.max_ratio:.3g})."
+            )
+        else:
+            found = "No pair was found to exceed it."
+        return (
+            f"Searched: all {self.n_pairs:,} pairs of the {self.n_samples:,} rows of X "
+            f"({self.n_distinct:,} distinct), exactly; {self.n_compared / distinct_pairs:.2%} of the pairs of distinct "
+            "people were compared one by one, and bounds decided the others. "
+            f"Limit: outputs may differ by D + {self.tolerance:.3g}, where D is {self.metric.definition}. "
+            f"Found: {found} "
+            "Not searched: people who are not in X, features that the metric leaves out, other answers that the "
+            "model may give to the same people, and whether the metric is the right one."
+        )
+
+
+def audit(
+    model: Any,
+    X: Any,
+    metric: Metric,
+    *,
+    predictions: Any = None,
+    output_range: tuple[float, float] | None = None,
+    tolerance: float | None = None,
+    thresholds: Sequence[float] = (),
+    n_worst: int = 100,
+) -> Audit:
+    """Search all pairs of people in `X` for outputs that differ by more than the distance between the people.
+
+    The result is exactly that of comparing every pair; a tree of boxes makes it much faster where people at a
+    distance have outputs that differ by clearly less (`docs/theory.md` §8).
+
+    Parameters
+    ----------
+    model : object with predict_proba or predict, or callable
+        Class probabilities are compared by total variation, labels as probabilities of 0 and 1, and numbers by
+        absolute difference, in the unit of the output. A plain function returns one number per row, or one
+        probability per class. May be None if `predictions` is given.
+    X : array-like of shape (n_samples, n_features)
+        For a metric of tables a table (pandas, polars or pyarrow) with the metric's columns, in any order; the model is
+        given it as a pandas DataFrame.
+        Or a Dask DataFrame of any size, or the path of a Parquet file or of a directory of them, which Dask reads: the
+        search runs on the active Dask client, or in threads (`docs/scale.md`). The model is given the columns it has
+        learned from, or those of the metric. All but ``n_compared`` is as for a table in memory, to the last bit.
+    metric : Metric
+        A `FunctionMetric` is asked about every pair, so `X` may then hold at most 10,000 distinct people, in memory.
+    predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+        Outputs of any outside system, to be used in place of the model's answers: probabilities within [0, 1], or
+        numbers within `output_range`. The columns of a DataFrame name the classes. For a Dask DataFrame or a path, a
+        Dask Series or the name of a column.
+    output_range : tuple of float, optional
+        Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``, as in the guarantee of
+        `SmoothedRegressor`, whose own range is used if none is given.
+    tolerance : float, optional
+        Excess that does not count, in the unit of the outputs: 0.01 is one percentage point of probability. None takes
+        1e-9 of the range of the outputs, for rounding. Use ``model.guarantee_.epsilon`` to leave room for the error of
+        sampling in a smoothed model. Probabilities and shares of a range never differ by more than 1, so 1 or more is
+        refused: it would find nothing.
+    thresholds : sequence of float, default=()
+        Larger excesses, in the same unit, above which pairs are counted as well, such as the epsilon of a guarantee or
+        what a gate tolerates: see ``Audit.n_above``.
+    n_worst : int, default=100
+        How many of the worst pairs to list.
+
+    Returns
+    -------
+    Audit
+
+    Notes
+    -----
+    All pairs of rows of `X`, and nothing else: that no pair was found to exceed the metric is no promise about other
+    people. `SmoothedClassifier` makes one.
+
+    Examples
+    --------
+    >>> from likewise import WeightedLp
+    >>> X = [[30, 2], [31, 2], [50, 8]]
+    >>> result = audit(None, X, WeightedLp({"age": 0.01, "years": 0.1}), predictions=[0.2, 0.6, 0.7])
+    >>> result.n_violations, round(result.max_excess, 3)
+    (1, 0.39)
+    >>> result.violations[["row_a", "row_b", "differs"]]
+       row_a  row_b       differs
+    0      0      1  age: 30 / 31
+
+    The same for a table, with a column that must not matter:
+
+    >>> from likewise import TableMetric
+    >>> X = pd.DataFrame({"age": [30, 31], "race": ["x", "y"]})
+    >>> audit(None, X, TableMetric({"age": 0.01}, {"race": 0}), predictions=[0.2, 0.6]).violations["differs"][0]
+    'race: x / y, age: 30 / 31'
+    """
+    metric = check_metric(metric)
+    n_worst = check_count("n_worst", n_worst)
+    if is_partitioned(X):
+        from likewise.distributed.audit import audit as audit_partitions
+
+        if isinstance(metric, FunctionMetric):
+            got = "a path" if isinstance(X, (str, PathLike)) else "a Dask DataFrame"
+            raise InvalidInputError(
+                f"X must be a table in memory for {metric!r}, which has to be asked about every pair; got {got}. Take "
+                f"up to {_MOST_ASKED:,} rows as a pandas DataFrame, or use WeightedLp or TableMetric."
+            )
+        return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
+    points = Points.of(metric.people(X))
+    population = Population.of(model, X, points, predictions, output_range)
+    unit, groups = population.unit, points.groups(population.outputs)
+    tolerance, above = check_limits(tolerance, thresholds, unit, shares=population.labels.are_shares)
+    if isinstance(metric, FunctionMetric):
+        weights = None
+        found, n_above = _search_every_pair(metric, points, population, groups, tolerance, above, n_worst)
+    else:
+        weights = metric.weights_of(points.people.coding)
+        found, n_above = _search_boxes(metric, points, population, groups, tolerance, above, n_worst)
+    n, (a, b) = len(points), sampled_pairs(len(points))
+    distances = metric.between(points.people.take(a), points.people.take(b))
+    violations, differences = tabulate(points, groups.first[found.pairs], found, population, weights)
+    return Audit(
+        n_pairs=n * (n - 1) // 2,
+        n_violations=found.n_violations,
+        max_excess=unit * float(found.differences[0] - found.distances[0]) if found.n_violations else 0.0,
+        max_ratio=found.max_ratio,
+        violations=violations,
+        n_above=n_above,
+        differences=differences,
+        sample=pd.DataFrame({"difference": population.differences(a, b), "distance": distances}),
+        n_samples=n,
+        n_distinct=len(groups.first),
+        n_compared=found.n_compared,
+        tolerance=tolerance,
+        metric=metric,
+    )
+
+
+def _search_boxes(
+    metric: Metric,
+    points: Points,
+    population: Population,
+    groups: Groups,
+    tolerance: float,
+    above: Sequence[float],
+    n_worst: int,
+) -> tuple[Found, dict[float, int]]:
+    """The pairs that exceed a metric of columns, in units of the population, and how many exceed it by more."""
+    from likewise.pairs.search import aim_above, box_of, search_box, search_within
+
+    unit, weights = population.unit, metric.weights_of(points.people.coding)
+    box = box_of(
+        points.X[groups.first],
+        population.outputs[groups.first],
+        groups.count,
+        points.scales(weights) / unit,
+        metric.p,
+        points.kinds,
+    )
+    found = search_box(box, tolerance / unit, n_worst)
+    aims = {each: aim_above(found, max(tolerance, each) / unit) for each in above}
+    return found, {each: 0 if aim is None else search_within(box, aim).n_violations for each, aim in aims.items()}
+
+
+def _search_every_pair(
+    metric: FunctionMetric,
+    points: Points,
+    population: Population,
+    groups: Groups,
+    tolerance: float,
+    above: Sequence[float],
+    n_worst: int,
+) -> tuple[Found, dict[float, int]]:
+    """The same for a distance that is a function: it is asked about every pair."""
+    from likewise.pairs.search import search_every_pair
+
+    unit, n = population.unit, len(groups.first)
+    if n > _MOST_ASKED:
+        raise InvalidInputError(
+            f"X must hold at most {_MOST_ASKED:,} distinct people for {metric!r}; got {n:,}. A function of two people "
+            "has to be asked about every pair. Draw some of the rows, or use WeightedLp or TableMetric."
+        )
+    metric.check_axioms(points.people)
+    distinct = points.people.take(groups.first)
+
+    def distances_after(i: int) -> FloatArray:
+        return metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None))) / unit
+
+    limits = [max(tolerance, each) / unit for each in above]
+    outputs = population.outputs[groups.first]
+    found, counts = search_every_pair(distances_after, outputs, groups.count, tolerance / unit, n_worst, limits)
+    return found, dict(zip(above, counts, strict=True))
+
+
+def tabulate(
+    points: Points, pairs: IntArray, found: Found, population: Population, weights: ColumnWeights | None
+) -> tuple[pd.DataFrame, list[list[Difference]]]:
+    """The worst pairs, given as positions among the points, and the columns in which they differ."""
+    a, b = pairs.T
+    unit = population.unit
+    differences, distances = unit * found.differences, unit * found.distances
+    scores = population.labels.pairs(unit * population.outputs[a], unit * population.outputs[b])
+    columns = [points.differences(j, k, weights) for j, k in zip(a, b, strict=True)]
+    with np.errstate(divide="ignore", over="ignore"):
+        ratios = differences / distances
+    table = pd.DataFrame(
+        {
+            "row_a": a,
+            "row_b": b,
+            "score_a": scores["score_a"],
+            "score_b": scores["score_b"],
+            "outcome": scores["outcome"],
+            "difference": differences,
+            "distance": distances,
+            "excess": differences - distances,
+            "ratio": ratios,
+            "n_pairs": found.times,
+            "differs": pd.Series([listed(each) for each in columns], dtype=object),
+        }
+    )
+    return table, columns
+
+
+def sampled_pairs(n_people: int) -> tuple[IntArray, IntArray]:
+    """Random pairs of people. A fixed seed: the same audit twice is the same result."""
+    a, b = np.random.default_rng(0).integers(n_people, size=(2, _SAMPLE))
+    return a[a != b], b[a != b]
+
+
+def check_tolerance(tolerance: Any, unit: float) -> float:
+    """The excess that does not count; None for rounding only."""
+    if tolerance is None:
+        return 1e-9 * unit
+    NOT_NEGATIVE.check("tolerance", tolerance)
+    return float(tolerance)
+
+
+def check_limits(tolerance: Any, thresholds: Any, unit: float, *, shares: bool) -> tuple[float, list[float]]:
+    """The excess that does not count, and larger ones above which pairs are counted as well.
+
+    Where outputs are `shares`, probabilities or of a range, no excess is above 1.
+    """
+    least = check_tolerance(tolerance, unit)
+    if shares and least >= 1:
+        raise InvalidInputError(
+            f"tolerance must be below 1, since these outputs never differ by more; got {least:g}. 0.01 is one "
+            "percentage point."
+        )
+    if not isinstance(thresholds, (Sequence, np.ndarray)) or isinstance(thresholds, str):
+        raise InvalidInputError(f"thresholds must be a list of non-negative numbers; got {in_a_line(thresholds)}.")
+    for threshold in thresholds:
+        NOT_NEGATIVE.check("thresholds", threshold)
+    return least, [float(threshold) for threshold in thresholds]
+
+
+def tolerance_under(guarantee: Guarantee | None) -> float:
+    """The `tolerance` with which to search a model that may exceed the distance by the epsilon of its guarantee."""
+    epsilon = 0.0 if guarantee is None else guarantee.epsilon
+    return float(np.clip(epsilon, 1e-9, 1 - 1e-9))

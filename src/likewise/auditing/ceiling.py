@@ -1,0 +1,152 @@
+"""What a metric costs at least: the best mean confidence that any model fair under it could reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import FloatArray, IntArray
+from likewise._validation import check_labels, checking
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import ColumnWeights, Metric, check_metric
+from likewise.pairs.cutting_planes import LiveProgram, PairProgram
+from likewise.pairs.points import Points
+
+_TOLERANCE = 1e-7
+_MOST_ROUNDS = 500
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A limit on the mean probability of the true class.
+
+    Attributes
+    ----------
+    value : float
+        No model with ``TV(h(x), h(x')) <= D(x, x')`` on these people has a larger mean of ``h(x)[y]``. Some
+        function reaches it, up to the tolerance of the linear program (an excess of 1e-7 per pair).
+    n_pairs : int
+        Pairs of distinct people; no pair of them violates the solution.
+    n_rounds, n_constraints : int
+        Programs solved, those for parts of the people included, and constraints in the last one.
+    """
+
+    value: float
+    n_pairs: int
+    n_rounds: int
+    n_constraints: int
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
+    """Best mean confidence that any model fair under `metric` could reach on (`X`, `y`).
+
+    The optimum of ``max mean_i h_i[y_i]`` over class probabilities h with ``TV(h_i, h_j) <= D(x_i, x_j)`` for all
+    pairs: a linear program, solved by adding constraints as they are found to be violated; for two classes it is the
+    dual of a transport problem, which is much faster unless numbers are missing. It separates what the metric costs
+    from what a model loses on top (`docs/theory.md` §10).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        For a metric of tables a table with the metric's columns.
+    y : array-like of shape (n_samples,)
+    metric : Metric
+
+    Returns
+    -------
+    Ceiling
+        ``float(result)`` is its value.
+
+    Notes
+    -----
+    A limit for these people and labels. It is reached by hindsight, knowing the labels: no model need come close.
+
+    Examples
+    --------
+    Two people at distance 0.5, of different classes: one of them gets 0.75 at best if the other gets 0.75.
+
+    >>> from likewise import WeightedLp
+    >>> ceiling([[0.0], [1.0]], ["no", "yes"], WeightedLp([0.5])).value
+    0.75
+    """
+    metric = check_metric(metric)
+    points = Points.of(metric.people(X))
+    weights = metric.weights_of(points.people.coding)
+    with checking():
+        labels = np.asarray(y)
+    if labels.shape != (len(points),):
+        raise InvalidInputError(
+            f"y must have one label per row of X ({len(points)}); got an array of shape {labels.shape}."
+        )
+    check_labels(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    # People at distance 0 have the same probabilities under any fair model: they are one person with many labels.
+    groups = points.groups(among=points.scales(weights) > 0)
+    tally = np.zeros((len(groups.first), len(classes)))
+    np.add.at(tally, (groups.of_row, codes), 1.0)
+    distinct = Points(points.people.take(groups.first), points.X[groups.first], points.kinds, points.gappy)
+
+    triangle = not (weights.scales[points.gappy] > 0).any()  # only missing numbers break the inequality
+    if len(classes) == 2 and triangle:
+        total, n_rounds, n_constraints = _of_two_classes(distinct, weights, tally)
+    else:
+        program = Confidence(distinct, weights, tally)
+        n_rounds = program.solve_with_cuts(_MOST_ROUNDS, "Take fewer people.")
+        total, n_constraints = float((tally * program.h).sum()), program.n_constraints
+    n = len(distinct)
+    return Ceiling(min(1.0, total / len(points)), n * (n - 1) // 2, n_rounds, n_constraints)
+
+
+def _of_two_classes(points: Points, weights: ColumnWeights, tally: FloatArray) -> tuple[float, int, int]:
+    """Largest ``sum_i tally_i0 (1 - h_i) + tally_i1 h_i``; where both counts are equal, h_i does not matter."""
+    from likewise.pairs.transport import potentials
+
+    mass = tally[:, 1] - tally[:, 0]
+    some = mass != 0
+    found = potentials(points.X[some], mass[some], points.scales(weights), weights.p, points.kinds)
+    return float(tally[:, 0].sum() + mass[some] @ found.h), found.n_rounds, found.n_constraints
+
+
+class Confidence(PairProgram):
+    """Probabilities h, one row per person, with the largest sum of ``tally * h``."""
+
+    def __init__(self, points: Points, weights: ColumnWeights, tally: FloatArray) -> None:
+        self.n, self.m = tally.shape
+        self.points, self.weights, self.n_constraints = points, weights, 0
+        self.h: FloatArray = np.eye(self.m)[tally.argmax(axis=1)]  # the optimum without constraints
+        self._columns, self._scales = np.ascontiguousarray(points.X.T), points.scales(weights)
+        self._program = LiveProgram(-tally.ravel(), np.zeros(tally.size), np.ones(tally.size))
+        self._program.add_rows(np.arange(tally.size).reshape(tally.shape), np.ones(tally.shape), 1.0, 1.0)
+
+    def violated(self) -> IntArray:
+        """For each person, those whose probabilities differ by more than the distance most, by excess and by ratio."""
+        from likewise.pairs.kernels import worst_partners
+
+        outputs = np.ascontiguousarray((self.h[:, 1:] if self.m == 2 else self.h / 2).T)
+        partner, excess, _ = worst_partners(
+            self._columns, outputs, self._scales, self.weights.p, 0.0, self.points.kinds
+        )
+        everyone = np.arange(self.n)
+        chosen = [np.stack([everyone, each], axis=1)[(each >= 0) & (excess > _TOLERANCE)] for each in partner]
+        return np.unique(np.concatenate(chosen), axis=0)
+
+    def add(self, pairs: IntArray) -> int:
+        """Add, for each pair, the set A of classes on which it exceeds: ``h_a(A) - h_b(A) <= D``."""
+        a, b = pairs.T
+        rises = self.h[a] > self.h[b]  # TV = h_a(A) - h_b(A) for this A
+        classes = np.arange(self.m)
+        columns = np.concatenate([a[:, None] * self.m + classes, b[:, None] * self.m + classes], axis=1)
+        rows = self.points.people.rows
+        distances = self.weights.distances(rows[a], rows[b])
+        self._program.add_rows(columns, np.concatenate([rises, -1.0 * rises], axis=1), -np.inf, distances)
+        self.n_constraints += len(pairs)
+        return len(pairs)
+
+    def solve(self) -> None:
+        """Find the probabilities."""
+        self.h = self._program.solve().reshape(self.n, self.m)

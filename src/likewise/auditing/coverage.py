@@ -1,0 +1,73 @@
+"""Whom a metric says something about: beyond a distance of 1 it allows every difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likewise.metrics.base import Metric
+
+_PAIRS = 20_000
+_TYPICAL, _OTHERS = 200, 5000
+_LEAST_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How close people are under a metric.
+
+    Attributes
+    ----------
+    bound_share : float
+        Share of pairs at a distance D < 1; nothing is said about the others.
+    nearest : float
+        Distance to the nearest other person, for the median person.
+    median : float
+        Distance of the median pair.
+    """
+
+    bound_share: float
+    nearest: float
+    median: float
+
+    @property
+    def is_little(self) -> bool:
+        """Whether less than a tenth of the pairs is bound."""
+        return self.bound_share < _LEAST_SHARE
+
+    @property
+    def statement(self) -> str:
+        """The same in words."""
+        return (
+            f"The metric binds {_percent(self.bound_share)} of the pairs of these people (D < 1). A typical person's "
+            f"nearest neighbour is at D = {self.nearest:.2g}."
+        )
+
+
+def measure_reach(metric: Metric, X: Any) -> Reach:
+    """Measure how close the people in `X` are, on up to 20,000 pairs and the neighbours of 200 people.
+
+    Examples
+    --------
+    >>> from likewise import WeightedLp
+    >>> measure_reach(WeightedLp([0.1]), [[0], [2], [5], [20]])
+    Reach(bound_share=0.5, nearest=0.25, median=1.0)
+    """
+    people = metric.people(X)
+    weights, rows, n = metric.weights_of(people.coding), people.rows, len(people)
+    if n * (n - 1) // 2 <= _PAIRS:
+        a, b = np.triu_indices(n, 1)
+    else:
+        a, b = np.random.default_rng(0).integers(n, size=(2, _PAIRS))  # the same in every run
+        a, b = a[a != b], b[a != b]
+    distances = weights.distances(rows[a], rows[b])
+    some, others = (np.unique(np.linspace(0, n - 1, most).astype(int)) for most in (_TYPICAL, _OTHERS))
+    near = weights.pairwise(rows[some], rows[others])
+    near[some[:, None] == others] = np.inf
+    return Reach(float((distances < 1).mean()), float(np.median(near.min(axis=1))), float(np.median(distances)))
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 or share == 0 else f"{share:.2%}"

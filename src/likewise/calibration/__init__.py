@@ -1,0 +1,1 @@
+"""Calibration that keeps a guarantee."""

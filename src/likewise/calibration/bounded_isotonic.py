@@ -1,0 +1,179 @@
+"""Maps from scores to probabilities that are nowhere steeper than the promise allows.
+
+Scores u have one column per class, and every difference ``u_k - u_l`` moves by at most ``4 D`` between two people
+(`Curve.scores`). What a map makes of them moves by at most D: `docs/theory.md` §14 has the proofs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
+
+from likewise._links import Tanh
+from likewise._typing import FloatArray, IntArray
+from likewise.guarantees.bounds import Curve
+
+
+def closest_rises(targets: FloatArray, weights: FloatArray, most: FloatArray) -> FloatArray:
+    """``min sum_i w_i (c_i - t_i)^2`` under ``0 <= c_(i+1) - c_i <= most_i``; exact, by dynamic programming.
+
+    Let ``f_i(c)`` be the least cost of the first i values if the i-th is c. Its derivative is piecewise linear and
+    rising. Letting the next value be up to ``most_i`` larger puts a flat piece of that length where the derivative is
+    0, and moves everything above it up; then the next term's derivative is added. Where the derivative is 0 is the
+    best last value, and going back, each value is the best one that is cut to the limits from its successor.
+
+    Parameters
+    ----------
+    targets, weights : ndarray of shape (n,)
+        Weights are positive.
+    most : ndarray of shape (n - 1,)
+        Positive.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> closest_rises(np.array([0.0, 1.0, 0.0]), np.ones(3), np.array([0.3, 5.0]))
+    array([0.13333333, 0.43333333, 0.43333333])
+    """
+    places, slopes = np.array([targets[0]]), np.array([0.0])  # the derivative at its bends
+    outer = 2 * weights[0]  # its slope beyond them
+    best = np.empty(len(targets))
+    best[0] = targets[0]
+    for i in range(1, len(targets)):
+        low = int(np.searchsorted(slopes, 0.0))
+        places = np.concatenate([places[:low], [best[i - 1], best[i - 1] + most[i - 1]], places[low:] + most[i - 1]])
+        slopes = np.concatenate([slopes[:low], [0.0, 0.0], slopes[low:]])
+        slopes = slopes + 2 * weights[i] * (places - targets[i])
+        outer += 2 * weights[i]
+        best[i] = _root(places, slopes, outer)
+    values = best.copy()
+    for i in range(len(targets) - 2, -1, -1):
+        values[i] = min(max(best[i], values[i + 1] - most[i]), values[i + 1])
+    return values
+
+
+def _root(places: FloatArray, slopes: FloatArray, outer: float) -> float:
+    """Where a rising piecewise linear function is 0."""
+    k = int(np.searchsorted(slopes, 0.0))
+    if k == 0:
+        return float(places[0] - slopes[0] / outer)
+    if k == len(places):
+        return float(places[-1] - slopes[-1] / outer)
+    share = slopes[k] / (slopes[k] - slopes[k - 1])
+    return float(places[k] - share * (places[k] - places[k - 1]))
+
+
+_MOST_KNOTS = 500
+_SAME = 1e-9  # scores that are closer are one
+
+
+class GentleMap(ABC):
+    """From scores of shape (n_samples, n_classes) to probabilities."""
+
+    curve: Curve
+    """What is promised of the probabilities, if the scores move by at most 4 D."""
+
+    @abstractmethod
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        """Probabilities of shape (n_samples, n_classes)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlattMap(GentleMap):
+    """``softmax(slope * u + shifts)``, ``0 <= slope <= 1``: for two classes ``sigma(slope * (u_1 - u_0) + shift)``.
+
+    Attributes
+    ----------
+    slope : float
+    shifts : ndarray of shape (n_classes,)
+    """
+
+    slope: float
+    shifts: FloatArray
+
+    curve = Tanh()
+
+    @classmethod
+    def fit(cls, scores: FloatArray, codes: IntArray, weights: FloatArray) -> PlattMap:
+        """The most likely one; a convex problem with one limit."""
+        m = scores.shape[1]
+        outcomes, shares = np.eye(m)[codes], weights / weights.sum()
+
+        def loss(x: FloatArray) -> tuple[float, FloatArray]:
+            logits = x[0] * scores + np.array([0.0, *x[1:]])
+            errors = shares[:, None] * (softmax(logits, axis=1) - outcomes)
+            value = shares @ (logsumexp(logits, axis=1) - (logits * outcomes).sum(axis=1))
+            return float(value), np.array([(errors * scores).sum(), *errors.sum(axis=0)[1:]])
+
+        found = minimize(
+            loss,
+            np.array([1.0, *np.zeros(m - 1)]),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, 1.0)] + [(None, None)] * (m - 1),
+            options={"ftol": 1e-14, "gtol": 1e-9},
+        )
+        return cls(float(np.clip(found.x[0], 0.0, 1.0)), np.array([0.0, *found.x[1:]]))
+
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        """Probabilities of every class."""
+        return np.asarray(softmax(self.slope * scores + self.shifts, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class RisingMap(GentleMap):
+    """Piecewise linear in ``z = (u_1 - u_0) / 4``, rising, with slopes of at most 1; constant outside its knots.
+
+    Attributes
+    ----------
+    knots, values : ndarray of shape (n_knots,)
+    """
+
+    knots: FloatArray
+    values: FloatArray
+
+    curve = Curve()
+
+    @classmethod
+    def fit(cls, scores: FloatArray, codes: IntArray, weights: FloatArray) -> RisingMap:
+        """The one with the smallest squared error."""
+        z = _halfway(scores)
+        groups = _groups(z, weights)
+        totals = np.bincount(groups, weights).astype(np.float64)
+        knots = np.bincount(groups, weights * z) / totals
+        means = np.bincount(groups, weights * codes) / totals
+        return cls(knots, below_slope_one(knots, closest_rises(means, totals, np.diff(knots))))
+
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        """Probabilities of both classes."""
+        second = np.interp(_halfway(scores), self.knots, self.values)
+        return np.column_stack([1 - second, second])
+
+
+MAPS: dict[str, type[PlattMap] | type[RisingMap]] = {"isotonic": RisingMap, "sigmoid": PlattMap}
+
+
+def below_slope_one(knots: FloatArray, values: FloatArray) -> FloatArray:
+    """The values with every rise cut to its gap: the promise holds for what is stored, however it was found."""
+    rises = np.clip(np.diff(values), 0.0, np.diff(knots) * (1 - 1e-12))  # what rounding adds is less than this
+    return np.asarray(np.clip(values[0] + np.concatenate([[0.0], np.cumsum(rises)]), 0.0, 1.0))
+
+
+def _halfway(scores: FloatArray) -> FloatArray:
+    return np.asarray((scores[:, 1] - scores[:, 0]) / 4)
+
+
+def _groups(z: FloatArray, weights: FloatArray) -> IntArray:
+    """A number for each person: who has nearly the same score is together, and there are `_MOST_KNOTS` at most."""
+    levels, where = np.unique(np.rint(z / _SAME), return_inverse=True)
+    if len(levels) > _MOST_KNOTS:
+        before = np.cumsum(np.bincount(where, weights)) / weights.sum()
+        where = (before * (_MOST_KNOTS - 1)).astype(np.int64)[where]
+    return np.asarray(np.unique(where, return_inverse=True)[1], dtype=np.int64)

@@ -1,0 +1,383 @@
+"""Scoring tables of any size: in batches, on several cores or machines, and resumable.
+
+A score depends on the row alone, so it does not matter who computes which batch: the result is the same to the last
+bit.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from likewise._progress import progress_bar
+from likewise._typing import FloatArray
+from likewise._writing import atomic_write, write_csv
+from likewise.cli.batches import Batches, ReadBatch
+from likewise.cli.column_kinds import Kinds, as_naturally_typed
+from likewise.cli.table_io import Dialect, Note, Unseen, kind_of, no_note
+from likewise.distributed.frames import connected
+from likewise.exceptions import FileError, InvalidInputError
+from likewise.io import model_from_bytes
+
+BATCH_ROWS = 20_000
+_PLAN = "plan.json"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is computed for each row: a picklable order, the same on every machine.
+
+    Attributes
+    ----------
+    model : bytes
+        A model file, as written by `likewise.io.save_model`.
+    intervals : bool
+        Whether to add what `certify` says.
+    key : bytes or None
+        Secret with which decisions are drawn; None for no decisions.
+    """
+
+    model: bytes
+    intervals: bool = False
+    key: bytes | None = None
+
+    def __call__(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Score a batch."""
+        model = _loaded(self.model)
+        absent = [name for name in model.needed_columns_ if name not in X.columns]
+        if absent:
+            raise FileError(f"The table has no column {absent[0]!r}, which the model needs; it has {list(X.columns)}.")
+        people = X[[name for name in model.feature_names_in_ if name in X.columns]]
+        certificate = model.certify(people)
+        regression = not hasattr(model, "classes_")
+        names = ["prediction"] if regression else [f"p_{label}" for label in model.classes_]
+        scores = pd.DataFrame(certificate.estimate, columns=names)
+        if self.intervals:
+            for j, name in enumerate(names):
+                scores[f"{name}_lower"], scores[f"{name}_upper"] = certificate.lower[:, j], certificate.upper[:, j]
+            if not regression:
+                scores["certified_distance"] = certificate.distance
+        if self.key is not None:
+            if regression:
+                raise InvalidInputError("Decisions are for classifiers; this model is a regressor.")
+            scores["decision"] = keyed_decisions(model, people, certificate.estimate, self.key)
+        return scores
+
+
+def keyed_decisions(model: Any, people: pd.DataFrame, probabilities: FloatArray, key: bytes) -> npt.NDArray[Any]:
+    """Draw one outcome per person by a secret key: the same row always gets the same one.
+
+    The draw is a keyed hash of what the model may see of the person, so columns that must not matter do not change
+    it, and without the key nobody can compute which row wins. Over keys, outcomes have `probabilities`.
+
+    Any edit that the model can see, however small, is another draw. Someone who may submit several slightly different
+    rows and keep the best outcome has several chances: decide once per person.
+    """
+    seen = np.ascontiguousarray(model.visible_rows(people))
+    digests = [hmac.new(key, row.tobytes(), hashlib.blake2b).digest()[:8] for row in seen]
+    return model.outcomes_at(probabilities, uniform_from(b"".join(digests)))  # type: ignore[no-any-return]
+
+
+def uniform_from(digests: bytes) -> FloatArray:
+    """Numbers from 0 to below 1, of 53 bits each, from 8 bytes each: 64 bits would be rounded to 1 now and then.
+
+    Examples
+    --------
+    >>> uniform_from(bytes(7) + bytes([128]) + bytes(8))
+    array([0.5, 0. ])
+    """
+    return (np.frombuffer(digests, dtype="<u8") >> np.uint64(11)) / 2.0**53
+
+
+def score_file(
+    order: Order,
+    source: str | Path,
+    target: str | Path,
+    *,
+    id_column: str | None = None,
+    keep: tuple[str, ...] = (),
+    batch_rows: int = BATCH_ROWS,
+    dialect: Dialect | None = None,
+    jobs: int = 1,
+    cluster: str | None = None,
+    verbose: bool = False,
+    note: Note = no_note,
+) -> int:
+    """Score the people in a CSV or Parquet file into another one; return their number.
+
+    Finished batches are kept in ``<target>.parts`` until all are there, so an interrupted run goes on where it stopped.
+
+    Parameters
+    ----------
+    order : Order
+    source, target : path-like
+    id_column : str, optional
+        Column of the source that names people, to be repeated in the target.
+    keep : tuple of str
+        Other columns of the source to repeat in the target.
+    batch_rows : int
+        People at a time: memory does not depend on the size of the file.
+    dialect : Dialect, optional
+        How the source is written, if it is CSV.
+    jobs : int
+        Processes on this machine.
+    cluster : str, optional
+        Address of a Dask scheduler, instead of processes here.
+    verbose : bool
+    note : callable
+        Takes a line on what is not plain in the source.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        With what is done, and how to go on.
+    """
+    source, target = Path(source), Path(target)
+    keep = tuple(dict.fromkeys((*([] if id_column is None else [id_column]), *keep)))
+    if kind_of(target) and target.resolve() == source.resolve():
+        raise FileError(f"Scores must go into a file other than the table itself; got {target}.")
+    dialect = dialect or Dialect()
+    parts = Path(f"{target}.parts")
+    with _working_in(parts, _plan(order, source, keep, batch_rows, dialect)):
+        done = 0
+
+        def pending(people: Batches, advance: Callable[[int], None]) -> Iterator[tuple[Path, ReadBatch]]:
+            nonlocal done
+            for i, batch in enumerate(people):
+                unseen.look(batch.people)
+                part = parts / f"{i:08d}.parquet"
+                if part.exists():
+                    done += len(batch.people)
+                    advance(len(batch.people))
+                elif len(batch.people):
+                    yield part, batch
+
+        def store(part: Path, batch: ReadBatch, scores: pd.DataFrame) -> None:
+            with atomic_write(part) as temporary:
+                beside = batch.beside[list(keep)].reset_index(drop=True)
+                pd.concat([beside, scores], axis=1).to_parquet(temporary, index=False)
+
+        total = None
+        try:
+            model = _loaded(order.model)
+            people = Batches(source, batch_rows, dialect, Kinds.of_model(model), keep, id_column, note)
+            unseen = Unseen(model)
+            total = people.n_people
+            _check_columns(people, model, keep)
+            if total == 0:
+                raise FileError(f"{source} has no rows, so there is nobody to score.")
+            with progress_bar("Scoring", total, show=verbose) as advance:
+                for part, batch, scores in _compute(order, pending(people, advance), jobs, cluster):
+                    store(part, batch, scores)
+                    done += len(batch.people)
+                    advance(len(batch.people))
+            unseen.tell(note)
+            _join(_finished_parts(parts), total, target, keep if kind_of(source) == "csv" else ())
+        except BaseException as error:
+            if not _finished_parts(parts):  # nothing to go on from
+                _remove(parts)
+            elif isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(
+                    f"{done:,} of {total:,} people are done and kept in {parts}: the same command goes on from there."
+                ) from None
+            raise
+        _remove(parts)
+        return total
+
+
+def _check_columns(people: Batches, model: Any, keep: tuple[str, ...]) -> None:
+    if not hasattr(model, "feature_names_in_"):
+        raise FileError("The model has learned from an array, so it knows no columns of a table by name.")
+    for names, why in ((keep, "to keep"), (model.needed_columns_, "which the model needs")):
+        absent = [name for name in names if name not in people.columns]
+        if absent:
+            raise FileError(f"{people.source} has no column {absent[0]!r}, {why}; it has {people.columns}.")
+
+
+def _compute(
+    order: Order, work: Iterator[tuple[Path, ReadBatch]], jobs: int, cluster: str | None
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
+    if cluster is not None:
+        yield from _on_cluster(order, work, cluster)
+    elif jobs == 1:
+        for part, batch in work:
+            yield part, batch, order(batch.people)
+    else:
+        from joblib.externals.loky import get_reusable_executor
+
+        pool = get_reusable_executor(max_workers=jobs)
+        try:
+            yield from _in_flight(lambda batch: pool.submit(order, batch), work, 2 * jobs, wait)
+        finally:
+            pool.shutdown(wait=True, kill_workers=True)
+
+
+def _on_cluster(
+    order: Order, work: Iterator[tuple[Path, ReadBatch]], address: str
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
+    with connected(address) as client:
+        import distributed
+
+        workers = max(1, len(client.scheduler_info()["workers"]))
+
+        def submit(batch: pd.DataFrame) -> Any:
+            # The model travels with each batch: data kept on a worker would be lost with it. `pure=False`: a batch is
+            # computed for its place, even if another has the same rows.
+            return client.submit(_score, order, batch, pure=False, retries=10)
+
+        yield from _in_flight(submit, work, 2 * workers, distributed.wait)
+
+
+def _score(order: Order, batch: pd.DataFrame) -> pd.DataFrame:
+    return order(batch)
+
+
+def _in_flight(
+    submit: Callable[[pd.DataFrame], Any],
+    work: Iterator[tuple[Path, ReadBatch]],
+    most: int,
+    wait_for: Callable[..., Any],
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
+    """Keep at most `most` batches in flight, and yield them as they are done."""
+    running: dict[Any, tuple[Path, ReadBatch]] = {}
+    for part, batch in work:
+        running[submit(batch.people)] = (part, batch)
+        if len(running) >= most:
+            yield from _finished(running, wait_for)
+    while running:
+        yield from _finished(running, wait_for)
+
+
+def _finished(
+    running: dict[Future[Any], tuple[Path, ReadBatch]], wait_for: Callable[..., Any]
+) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
+    for future in list(wait_for(list(running), return_when=FIRST_COMPLETED).done):
+        part, batch = running.pop(future)
+        yield part, batch, future.result()
+
+
+# -- batches in, parts out --------------------------------------------------------------------------------------
+
+
+def _plan(order: Order, source: Path, keep: tuple[str, ...], batch_rows: int, dialect: Dialect) -> dict[str, Any]:
+    """What a run is about: parts of another one are not parts of this one."""
+    if not source.is_file():
+        raise FileError(f"There is no file {source}.")
+    options = {name: value for name, value in asdict(order).items() if name not in ("model", "key")}
+    status = source.stat()
+    return {
+        **options,
+        "model": hashlib.sha256(order.model).hexdigest(),
+        "key": None if order.key is None else hashlib.sha256(b"likewise" + order.key).hexdigest(),
+        "source": [str(source.resolve()), status.st_size, status.st_mtime_ns],
+        "keep": list(keep),
+        "batch_rows": batch_rows,
+        "dialect": asdict(dialect),
+    }
+
+
+@contextmanager
+def _working_in(parts: Path, plan: dict[str, Any]) -> Iterator[None]:
+    """Hold the directory of parts, new or of this very run, against other runs on the same output."""
+    try:
+        parts.mkdir(exist_ok=True)
+        directory = os.open(parts, os.O_RDONLY)
+    except OSError as error:
+        raise FileError(f"Cannot write {parts}: {error.strerror}.") from None
+    try:
+        _hold(directory, parts)
+        record = parts / _PLAN
+        if record.is_file():
+            if json.loads(record.read_text(encoding="utf-8")) != plan:
+                raise FileError(
+                    f"{parts} holds an unfinished run with another model, table or options. Finish that one, or delete "
+                    "it."
+                )
+        elif _finished_parts(parts):
+            raise FileError(f"{parts} holds scores of an unknown run. Delete it, or give another --out.")
+        else:
+            try:
+                with atomic_write(record) as temporary:
+                    temporary.write_text(json.dumps(plan), encoding="utf-8")
+            except FileError:
+                _remove(parts)
+                raise
+        yield
+    finally:
+        os.close(directory)  # and with it the hold: a run that is killed holds nothing
+
+
+def _hold(directory: int, parts: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise FileError(f"{parts} is in use: another run is writing to this output. Wait for it, or stop it.") from None
+
+
+def _finished_parts(parts: Path) -> list[Path]:
+    """Parts that are complete, in order; what a killed run was writing has a name that begins with a dot."""
+    return sorted(part for part in parts.glob("*.parquet") if not part.name.startswith("."))
+
+
+def _remove(parts: Path) -> None:
+    """Remove the directory, the plan last: whenever this is stopped, the same run can go on."""
+    for path in parts.iterdir():
+        if path.name != _PLAN:
+            path.unlink()
+    (parts / _PLAN).unlink(missing_ok=True)
+    parts.rmdir()
+
+
+def _join(parts: list[Path], total: int, target: Path, texts: tuple[str, ...] = ()) -> None:
+    """Write the parts, in order, into one file, one at a time; the columns `texts` were read as text."""
+    found = sum(pq.read_metadata(part).num_rows for part in parts)
+    if found != total:
+        raise FileError(f"{parts[0].parent} holds {found:,} scores of {total:,} people. Delete it and run this again.")
+    with atomic_write(target) as temporary:
+        if kind_of(target) == "parquet":
+            schema = _schema(parts, texts)
+            with pq.ParquetWriter(temporary, schema) as writer:
+                for part in parts:
+                    writer.write_table(pq.read_table(part).cast(schema))
+            return
+        packed = target.name.lower().endswith(".gz")
+        with gzip.open(temporary, "wb") if packed else open(temporary, "wb") as file:
+            for i, part in enumerate(parts):
+                write_csv(pd.read_parquet(part), file, index=False, header=i == 0)
+
+
+def _schema(parts: list[Path], texts: tuple[str, ...]) -> pa.Schema:
+    """The types of all parts together; text that is whole numbers throughout, such as ids, is stored as such."""
+    schema = pa.unify_schemas([pq.read_schema(part) for part in parts], promote_options="permissive")
+    for i, column in enumerate(schema):
+        if column.name in texts:
+            read = (pd.read_parquet(part, columns=[column.name])[column.name] for part in parts)
+            if all(pd.api.types.is_integer_dtype(as_naturally_typed(values).dtype) for values in read):
+                schema = schema.set(i, pa.field(column.name, pa.int64()))
+    return schema.remove_metadata()
+
+
+@lru_cache(maxsize=1)
+def _loaded(data: bytes) -> Any:
+    """Load a model once per process."""
+    return model_from_bytes(data, "The model")

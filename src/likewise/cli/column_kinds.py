@@ -1,0 +1,386 @@
+"""What the columns of a table are: as a model or a metric says or, before there is one, as the whole table shows.
+
+A value is read by itself, whoever else is in the file: as a number in the columns that hold numbers, and as text in
+those that hold categories.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from likewise._typing import BoolArray, FloatArray
+from likewise.cli.table_io import Dialect, Note, no_note
+from likewise.exceptions import FileError
+from likewise.metrics.columns import CategoricalColumn, NumericColumn, canonical_texts
+
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
+_OTHER_DATE = r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}"
+_PADDED = r"0\d+"
+_TRUTHS = {"true": 1.0, "false": 0.0}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+_SHOWN_ROWS = 3
+_MANY_NUMBERS = 4  # for each value that is none
+_FEW_VALUES = 10
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Which columns hold numbers, and which hold categories.
+
+    Attributes
+    ----------
+    numeric : collection of str
+    categorical : collection of str
+    orders : mapping from str to NumericColumn
+        Ordered categories that a model takes for numbers.
+    complete : collection of str
+        Numeric columns in which no number may be missing.
+    """
+
+    numeric: Collection[str] = ()
+    categorical: Collection[str] = ()
+    orders: Mapping[str, NumericColumn] = field(default_factory=dict)
+    complete: Collection[str] = ()
+
+    @classmethod
+    def of_metric(cls, metric: Any) -> Kinds:
+        """As a metric says."""
+        numeric = [name for name in metric.numeric if name not in metric.hidden]
+        complete = [name for name in numeric if name not in metric.missing]
+        return cls(tuple(metric.numeric), tuple(metric.categorical), complete=tuple(complete))
+
+    @classmethod
+    def of_model(cls, model: Any) -> Kinds:
+        """As a fitted model has learned them."""
+        coding, metric = model.coding_, model.guarantee_.metric
+        absent = metric.weights_of(coding).missing if metric.has_weights else np.zeros(len(coding.names))
+        complete = [name for name, weight in zip(coding.names, absent, strict=True) if np.isnan(weight)]
+        columns = getattr(coding, "columns", None)
+        if columns is None:
+            return cls(tuple(coding.names), complete=tuple(coding.names))
+        orders = {str(c.name): c for c in columns if isinstance(c, NumericColumn) and c.categories is not None}
+        numeric = [str(c.name) for c in columns if isinstance(c, NumericColumn) and c.name not in orders]
+        categorical = [str(c.name) for c in columns if isinstance(c, CategoricalColumn)]
+        kept = tuple(name for name in complete if name in numeric or name in orders)
+        return cls(tuple(numeric), tuple(categorical), orders, kept)
+
+    @property
+    def as_text(self) -> list[str]:
+        """Columns of a CSV file whose text says all."""
+        return [*self.categorical, *self.orders]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers that values stand for, each read by itself.
+
+    Attributes
+    ----------
+    values : ndarray
+        NaN where missing.
+    wrong : ndarray of bool
+        Values that stand for no number.
+    dates : ndarray of bool
+        Values that are dates: days since 1970-01-01.
+    grouped : str
+        One that is written like 1,234; empty if none is.
+    """
+
+    values: FloatArray
+    wrong: BoolArray
+    dates: BoolArray
+    grouped: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all that is there are numbers, or all are dates."""
+        there = ~np.isnan(self.values)
+        return bool(there.any() and not self.wrong.any() and (not self.dates.any() or self.dates[there].all()))
+
+
+def read_numbers(column: pd.Series[Any], dialect: Dialect) -> Numbers:
+    """Numbers, thousands with separators, truth values as 1 and 0, and dates as days since 1970-01-01."""
+    kind = column.dtype
+    none = np.zeros(len(column), dtype=bool)
+    if pd.api.types.is_datetime64_any_dtype(kind):
+        return Numbers(_days(column), none, column.notna().to_numpy())
+    objects = _kind_of_objects(column)
+    if objects is None:
+        return Numbers(column.to_numpy(dtype=np.float64, na_value=np.nan), none, none)
+    if objects != "string":  # such as dates or decimals
+        column, dialect = canonical_texts(column), Dialect()
+    where, values = pd.factorize(column)
+    read = [_ParsedValue.of(value, dialect) for value in values.tolist()]
+    numbers = np.array([*(each.number for each in read), np.nan])[where]
+    wrong = np.array([*(np.isnan(each.number) and not each.blank for each in read), False])[where]
+    dates = np.array([*(each.is_date for each in read), False])[where]
+    grouped = next((str(value) for value, each in zip(values, read, strict=True) if each.is_grouped), "")
+    return Numbers(numbers, wrong, dates, grouped)
+
+
+@dataclass(frozen=True)
+class _ParsedValue:
+    number: float
+    is_date: bool = False
+    is_grouped: bool = False
+    blank: bool = False
+
+    @classmethod
+    def of(cls, value: str, dialect: Dialect) -> _ParsedValue:
+        text = value.strip()
+        if re.fullmatch(dialect.plain_number, text):
+            return cls(float(text.replace(dialect.decimal, ".")))
+        if re.fullmatch(dialect.grouped_number, text):
+            group = "," if dialect.decimal == "." else "."
+            return cls(float(re.sub(f"[{group}$€£]", "", text).replace(dialect.decimal, ".")), is_grouped=True)
+        if text.casefold() in _TRUTHS:
+            return cls(_TRUTHS[text.casefold()])
+        if _ISO_DATE.fullmatch(text):
+            try:
+                moment = datetime.fromisoformat(text)
+            except ValueError:  # such as a 13th month
+                return cls(np.nan)
+            return cls(_days_of(moment), is_date=True)
+        return cls(np.nan, blank=not text)
+
+
+def _days_of(moment: datetime) -> float:
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = moment - _EPOCH
+    return since.days + (since.seconds * 1_000_000 + since.microseconds) / 86_400_000_000
+
+
+def _days(moments: pd.Series[Any]) -> FloatArray:
+    """Days of any century: a count of nanoseconds ends in 1677 and 2262."""
+    plain = moments if moments.dt.tz is None else moments.dt.tz_convert("UTC").dt.tz_localize(None)
+    counted = plain.to_numpy()
+    per_day = _PER_DAY[np.datetime_data(counted.dtype)[0]]
+    whole, rest = np.divmod(counted.astype(np.int64), per_day)
+    return np.where(np.isnat(counted), np.nan, whole + rest / per_day)
+
+
+# -- a table whose kinds are known ------------------------------------------------------------------------------------
+
+
+class Faults:
+    """What stops a command in columns of numbers: values that are no numbers, and numbers that must not be missing.
+
+    They are counted over all batches of a file, and named by row, counted from 1, or by id: that of a whole table, or
+    the name of a column of each batch.
+    """
+
+    def __init__(self, ids: pd.Series[Any] | str | None = None) -> None:
+        self._ids = ids
+        self.n_rows = 0
+        self._wrong: dict[str, _FaultyRows] = {}
+        self._absent: dict[str, _FaultyRows] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._wrong or self._absent)
+
+    def look(self, table: pd.DataFrame, read: Mapping[str, Numbers], complete: Collection[str]) -> None:
+        """Look at the numbers of one batch; `table` is as it was given."""
+        before, self.n_rows = self.n_rows, self.n_rows + len(table)
+        for name, numbers in read.items():
+            self._count(self._wrong, table, name, numbers.wrong, before)
+            if name in complete:
+                self._count(self._absent, table, name, np.isnan(numbers.values) & ~numbers.wrong, before)
+
+    def stop(self, where: str, *, of_model: bool = False, of_scores: bool = False) -> None:
+        """Raise if there is one; the cure depends on who asks for numbers: a metric file, a model, or an audit."""
+        if of_scores:
+            for name, found in [*self._wrong.items(), *self._absent.items()]:
+                example = "a blank" if pd.isna(found.example) else repr(found.example)
+                raise FileError(
+                    f"Scores must be numbers, one per person; column {name!r} has {example} in {self._rows(found)} of "
+                    f"{where}. Give another column as --scores, or correct it."
+                )
+        for name, found in self._wrong.items():
+            cure = (
+                "Correct the table."
+                if of_model
+                else "Correct it, leave it blank where the number is not known, or give the column a weight under "
+                "[categorical] in the metric file."
+            )
+            raise FileError(
+                f"Column {name!r} must hold numbers; it has {found.example!r} in {self._rows(found)} of {where}"
+                f"{_others(self._wrong)}. {cure}"
+            )
+        for name, found in self._absent.items():
+            entry = f"[missing] {name} = 1 in the metric file says what a missing number weighs, between 0 and 1"
+            cure = f"{entry}, for a model that is made anew." if of_model else f"{entry}."
+            raise FileError(
+                f"Column {name!r} has missing numbers, which the metric refuses: {self._rows(found)} of {where}"
+                f"{_others(self._absent)}. Fill them in, or leave these rows out. {cure}"
+            )
+
+    def _count(self, faults: dict[str, _FaultyRows], table: pd.DataFrame, name: str, which: BoolArray, n: int) -> None:
+        places = np.flatnonzero(which)
+        if not len(places):
+            return
+        found = faults.setdefault(name, _FaultyRows(table[name].iloc[int(places[0])]))
+        found.count += len(places)
+        for i in places[: _SHOWN_ROWS - len(found.rows)]:
+            ids = table[self._ids] if isinstance(self._ids, str) else self._ids
+            found.rows.append(str(n + int(i) + 1 if ids is None else ids.iloc[int(i)]))
+
+    def _rows(self, found: _FaultyRows) -> str:
+        name = self._ids.name if isinstance(self._ids, pd.Series) else self._ids
+        what = name or ("row" if found.count == 1 else "rows")
+        more = f" and {found.count - len(found.rows):,} more" if found.count > len(found.rows) else ""
+        return f"{what} {', '.join(found.rows)}{more} ({found.count:,} of {self.n_rows:,} rows)"
+
+
+@dataclass
+class _FaultyRows:
+    example: Any
+    count: int = 0
+    rows: list[str] = field(default_factory=list)
+
+
+def _others(faults: Mapping[str, Any]) -> str:
+    names = [repr(name) for name in faults][1:]
+    return f" (and so have {', '.join(names)})" if len(names) > 1 else f" (and so has {names[0]})" if names else ""
+
+
+def as_kinds(
+    table: pd.DataFrame,
+    kinds: Kinds,
+    dialect: Dialect,
+    faults: Faults,
+    note: Note = no_note,
+    *,
+    natural: bool = False,
+) -> pd.DataFrame:
+    """A table whose columns are what they are said to be; others stay as they are.
+
+    Numbers are read value by value; what is no number goes to `faults`. Categories become text, or with `natural`
+    whole numbers and booleans where all of a column are such, for a model that was trained on these.
+    """
+    numeric = [
+        str(n) for n in table.columns if n in kinds.numeric and n not in kinds.orders and not _is_ordered(table[n])
+    ]
+    read = {name: read_numbers(table[name], dialect) for name in numeric}
+    faults.look(table, read, kinds.complete)
+    changed: dict[str, Any] = {}
+    for name, numbers in read.items():
+        _note_reading(name, numbers, note)
+        changed[name] = _whole_where_possible(numbers.values)
+    for name, order in kinds.orders.items():
+        if name in table.columns:
+            changed[name] = order.decode(order.encode(table[name]))
+    for name in kinds.categorical:
+        if name in table.columns:
+            changed[name] = as_naturally_typed(table[name]) if natural else canonical_texts(table[name])
+    return table.assign(**changed) if changed else table
+
+
+def _is_ordered(column: pd.Series[Any]) -> bool:
+    return bool(getattr(column.dtype, "ordered", False))
+
+
+def as_naturally_typed(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Text as whole numbers or booleans if all of it is exactly that, without leading zeros; else as it is."""
+    if _kind_of_objects(column) is None:
+        return column
+    texts = canonical_texts(column)
+    present = texts.dropna()
+    if len(present) and present.isin(["True", "False"]).all():
+        return texts.map({"True": True, "False": False}).astype(object if len(present) < len(texts) else bool)
+    if len(present) and present.str.fullmatch(r"-?(?:0|[1-9]\d{0,14})").all():
+        return texts.astype(float if len(present) < len(texts) else np.int64)
+    return texts
+
+
+def _whole_where_possible(numbers: FloatArray) -> npt.NDArray[Any]:
+    """Whole numbers are shown without decimals."""
+    whole = bool(len(numbers)) and bool((np.abs(numbers) <= 2.0**53).all()) and bool((numbers % 1 == 0).all())
+    return numbers.astype(np.int64) if whole else numbers
+
+
+def _note_reading(name: str, read: Numbers, note: Note) -> None:
+    if read.dates.any():
+        note(f"Column {name!r} holds dates: read as days since 1970-01-01.")
+    elif read.grouped:
+        note(f"Column {name!r} has numbers written like {read.grouped!r}: read as numbers.")
+
+
+# -- a table whose kinds are not known --------------------------------------------------------------------------------
+
+
+def infer_kinds(
+    table: pd.DataFrame, dialect: Dialect, note: Note = no_note, *, categorical: Collection[str] = ()
+) -> tuple[pd.DataFrame, list[str]]:
+    """A table whose columns are numbers where all their values are, and which of them were dates.
+
+    Columns in `categorical` become text, as do numbers with leading zeros.
+    """
+    changed: dict[str, Any] = {}
+    dates: list[str] = []
+    for name in map(str, table.columns):
+        column = table[name]
+        if name in categorical:
+            changed[name] = canonical_texts(column)
+        elif _is_padded(column):
+            note(f"Column {name!r} has numbers with leading zeros, so it is taken as categories.")
+        elif pd.api.types.is_datetime64_any_dtype(column.dtype) or _may_be_numbers(column):
+            read = read_numbers(column, dialect)
+            if not read.is_plain:
+                _note_almost_numbers(name, column, read, note)
+                continue
+            _note_reading(name, read, note)
+            changed[name] = read.values
+            dates += [name] if read.dates.any() else []
+    return (table.assign(**changed) if changed else table), dates
+
+
+def _may_be_numbers(column: pd.Series[Any]) -> bool:
+    """Whether objects may stand for numbers: text, dates or decimals; booleans do not."""
+    kind = _kind_of_objects(column)
+    if kind == "string":
+        return not column.dropna().str.strip().str.casefold().isin(list(_TRUTHS)).any()
+    return kind in ("date", "datetime", "decimal", "integer", "floating", "mixed-integer-float")
+
+
+def _is_padded(column: pd.Series[Any]) -> bool:
+    """Whether text is digits throughout, some with leading zeros."""
+    if _kind_of_objects(column) != "string":
+        return False
+    texts = column.dropna().str.strip()
+    return bool(texts.str.fullmatch(r"\d+").all() and texts.str.fullmatch(_PADDED).any())
+
+
+def _kind_of_objects(column: pd.Series[Any]) -> str | None:
+    """What pandas finds in a column of objects or text; None for others."""
+    if not (pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype)):
+        return None
+    return pd.api.types.infer_dtype(column, skipna=True)
+
+
+def _note_almost_numbers(name: str, column: pd.Series[Any], read: Numbers, note: Note) -> None:
+    """A line on text that is nearly all numbers, and on dates that are not read as such."""
+    places = np.flatnonzero(read.wrong)
+    n_numbers = int(column.notna().sum()) - len(places)
+    if len(places) and n_numbers >= _MANY_NUMBERS * len(places) and len(np.unique(read.values)) > _FEW_VALUES:
+        first = int(places[0])
+        note(
+            f"Column {name!r} has {n_numbers:,} numbers and {len(places):,} other value{'s' * (len(places) > 1)}, such "
+            f"as {column.iloc[first]!r} in row {first + 1}, so it is taken as categories. Leave these blank to have "
+            f"numbers; say --categorical {name} if it holds codes."
+        )
+        return
+    texts = column.dropna().astype(str).str.strip()
+    if len(texts) and texts.str.fullmatch(_OTHER_DATE).all():
+        note(
+            f"Column {name!r} looks like dates, such as {texts.iloc[0]!r}; each is a category of its own. Write them "
+            "as YYYY-MM-DD to have them read as days."
+        )

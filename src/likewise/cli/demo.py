@@ -1,0 +1,131 @@
+"""The main job, start to end, on data that come with the installation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from likewise import audit, compare, price
+from likewise._optional import need
+from likewise.cli.batch_scoring import Order, score_file
+from likewise.cli.workflows import edit, reveal, write_report
+from likewise.datasets import load_mortgages
+from likewise.io import save_model
+from likewise.metric_file import MetricFile, without_claim, write_metric
+from likewise.report.build import baseline_of, fit_baseline
+from likewise.selection.methods import CONSTANT
+
+_BLIND = ("race", "sex")
+_WAYS = ["additive", "smoothing", "linear"]
+_SCALES = (0.25, 0.5, 1, 2)
+_FOLDS: dict[str, Any] = {"cv": 3, "n_people": 300, "n_draws": 50}
+
+
+def run(say: Any, out: Path) -> None:
+    """Reveal, edit, compare, enforce, audit, price, explain and report; `say` takes words and facts."""
+    need("jinja2", "The report at the end of the demo")
+    bunch = load_mortgages()
+    out.mkdir(parents=True, exist_ok=True)
+    X, y = bunch.data, bunch.target.map({0: "denied", 1: "approved"}).to_numpy()
+    say(f"1. {len(X):,} mortgage applications, of which {np.mean(y == 'approved'):.0%} were approved.")
+
+    numbers = {name: unit for name, unit in bunch.units.items() if unit != "category"}
+    revealed = reveal(X, y, "logistic", seed=0, units=numbers)
+    say(f"2. {revealed.how}", how=revealed.how)
+    metric = edit(revealed.metric, _BLIND)
+    how = without_claim(revealed.how)
+    write_metric(MetricFile(metric, how=how, protected=_BLIND, as_written=True), out / "metric.toml")
+    say(f"3. Edited: {' and '.join(_BLIND)} must not matter. What is worth one percentage point now:")
+    say.table(metric.describe()[["column", "one point"]], "metric")
+
+    say("\n4. The ways to enforce it, each measured on people held out:")
+    result = compare(X, y, metric, ways=_WAYS, verbose=not say.as_json, **_FOLDS)
+    best = result.best()
+    say(str(result), best=best.name, reason=best.reason)
+
+    model = best.fit(X, y)
+    save_model(model, out / "model.skops")
+    say(f"\n5. Enforced by the best of them, {best.name}:\n{model.guarantee_.statement}", level=model.guarantee_.level)
+    X.to_parquet(out / "people.parquet", index=False)
+    (out / "scores.parquet").unlink(missing_ok=True)
+    score_file(Order((out / "model.skops").read_bytes()), out / "people.parquet", out / "scores.parquet")
+
+    baseline, unseen = baseline_of(result), X.iloc[result.folds[0].held_out]
+    plain = fit_baseline(result, baseline, X, y)
+    before, after = (audit(each, unseen, metric) for each in (plain, model))
+    name = result.table["title"][baseline]
+    say(
+        f"\n6. All {before.n_pairs:,} pairs of {len(unseen):,} people were searched. The best model without a promise, "
+        f"{name}, fitted to the others: {before.n_violations:,} pairs differ by more than they should, the worst by "
+        f"{100 * before.max_excess:.0f} points. With the promise: {after.n_violations:,}.",
+        violations_before=before.n_violations,
+        violations_after=after.n_violations,
+        baseline=name,
+    )
+    way: Any = best
+    if hasattr(model, "penalty_"):  # found once, it need not be searched for again
+        way = (best.name, clone(model).set_params(penalty=model.penalty_))
+    curve = price(X, y, metric, _SCALES, way=way, verbose=not say.as_json, **_FOLDS)
+    say(f"\n7. What a stricter metric costs:\n{curve}", meets=curve.meets)
+    _say_reasons(say, model, X)
+    write_report(
+        model,
+        X,
+        y,
+        out / "report.html",
+        outcome="approved",
+        revealed=revealed.metric,
+        comparison=result,
+        prices=curve,
+        title="Mortgage decisions in Boston",
+        model_name="model.skops",
+        source="applications in Boston",
+        date="1990",
+    )
+    _say_verdict(say, result, best.name, baseline, before, after)
+    files = ["metric.toml", "model.skops", "people.parquet", "scores.parquet", "report.html"]
+    say(f"\nWrote {out}/: {', '.join(files)}", directory=str(out), files=files)
+    say.finish(
+        f"open {out}/report.html in a browser",
+        f"edit {out}/metric.toml and run: likewise audit {out}/people.parquet --metric {out}/metric.toml "
+        f"--model {out}/model.skops",
+        "likewise metric --help   # for a table of your own",
+    )
+
+
+def _say_reasons(say: Any, model: Any, people: pd.DataFrame) -> None:
+    """Why three people are the least likely to be approved, where the model can be read."""
+    if not hasattr(model, "reasons"):
+        return
+    approved = model.predict_proba(people)[:, list(model.classes_).index("approved")]
+    lowest = people.iloc[np.argsort(approved, kind="stable")[:3]]
+    say("\n8. What speaks most against the three people with the lowest scores, beside the average person:")
+    for name, row in model.reasons(lowest, n=3, outcome="denied").drop(columns="outcome").iterrows():
+        reasons = (reason.removesuffix(" against the average person") for reason in row if reason)
+        say(f"   application {name}: {'; '.join(reasons)}")
+
+
+def _say_verdict(say: Any, result: Any, way: str, baseline: str, before: Any, after: Any) -> None:
+    """What is promised, what it cost, and what is gone, in plain words."""
+    models = {"with the promise": way, "without a promise": baseline, "a constant": CONSTANT}
+    rows = result.table.loc[list(models.values())]
+    table = pd.DataFrame(
+        {"model": list(models), "Brier score (less is better)": rows["brier"].round(4), "AUC": rows["auc"].round(3)}
+    )
+    brier = dict(zip(models, rows["brier"], strict=True))
+    cost = brier["with the promise"] - brier["without a promise"]
+    words = (
+        f"cost {cost:.4f} of Brier score against" if cost > 0 else f"cost nothing: {-cost:.4f} less Brier score than"
+    )
+    say(
+        "\nVerdict, on people held out, each of them once:\n"
+        f"   For any two people, seen or not, chances of approval differ by at most their distance, whatever their "
+        f"{' and '.join(_BLIND)}.\n   The promise {words} {result.table['title'][baseline]}, which makes none; "
+        f"{before.n_violations - after.n_violations:,} violating pairs are gone.",
+        brier=brier,
+    )
+    say.table(table, "verdict")

@@ -1,0 +1,60 @@
+"""The command line on tables in partitions, which need not fit this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
+from likewise.cli.table_io import kind_of
+from likewise.cli.workflows import Task, agreed_range
+from likewise.distributed.frames import DaskTable, connected
+from likewise.exceptions import FileError, InvalidInputError
+from likewise.metric_file import read_metric_file
+
+
+def in_partitions(table: Path, cluster: str | None) -> bool:
+    """Whether a table is to be read in partitions: a directory, or whatever a cluster works on."""
+    if table.is_dir():
+        return True
+    if cluster is not None and kind_of(table) != "parquet":
+        raise FileError(f"--cluster needs a table in Parquet files, which are read in partitions; got {table}.")
+    return cluster is not None
+
+
+def fit_additive(
+    table: Path,
+    target: str,
+    metric_file: Path,
+    *,
+    by: str,
+    task: Task | None,
+    seed: int | None,
+    cluster: str | None,
+    output_range: tuple[float, float] | None = None,
+) -> Any:
+    """Fit an additive model to a table in partitions."""
+    if by != "additive":
+        raise InvalidInputError(
+            f"--by must be additive for a table in partitions, since no other way learns from sums; got {by!r}."
+        )
+    people = DaskTable.of(table)
+    people.check_columns([target], "the --target")
+    kind = people.frame.dtypes[target]
+    plain = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+    if task is None and plain:
+        raise InvalidInputError(
+            f"--task must say what the target {target!r} is, classification or regression: its numbers could be either."
+        )
+    file = read_metric_file(metric_file)
+    limits = agreed_range(file, output_range, metric_file)
+    if task == "regression":
+        model: Any = AdditiveRegressor(file.metric, random_state=seed, output_range=limits)
+    elif limits is not None:
+        raise InvalidInputError(f"An output range is for --task regression; {target!r} has classes. Leave it out.")
+    else:
+        model = AdditiveClassifier(file.metric, random_state=seed)
+    with connected(cluster):
+        return model.fit(table, target)

@@ -1,0 +1,412 @@
+"""Commands that use a model or scores on people: score, audit."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli import console as options
+from likewise.cli.console import Say, command, then
+from likewise.exceptions import FileError, InvalidInputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.auditing.audit import Audit
+    from likewise.cli.table_io import Dialect
+
+
+@click.command()
+@click.argument("model", type=options.FILE)
+@click.argument("table", type=options.FILE)
+@click.option(
+    "--out", type=options.FILE, default=Path("scores.parquet"), show_default=True, help="Parquet or CSV; - too."
+)
+@options.force
+@click.option("--id", "id_column", help="Column that names people, to repeat beside the scores.")
+@click.option("--keep", multiple=True, help="Another column of the table to repeat beside the scores.")
+@click.option("--intervals", is_flag=True, help="Add what is certain about each person.")
+@click.option(
+    "--decide",
+    is_flag=True,
+    help="Add a decision, drawn from the probabilities by a key and the row; needs --key-file. Any edit of a row that "
+    "the model can see draws again: decide once per person.",
+)
+@click.option(
+    "--key-file", type=options.FILE, help="Secret for decisions, 16 bytes or more: who has it can foresee them."
+)
+@click.option("--batch", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
+@options.cluster
+@command
+@options.reads_table
+def score(
+    say: Say,
+    model: Path,
+    table: Path,
+    out: Path,
+    force: bool,
+    id_column: str | None,
+    keep: tuple[str, ...],
+    intervals: bool,
+    decide: bool,
+    key_file: Path | None,
+    batch: int,
+    jobs: int,
+    cluster: str | None,
+    dialect: Dialect,
+) -> None:
+    """Score the people in a table of any size. An interrupted run goes on where it stopped.
+
+    A single - reads CSV from standard input, or writes it to standard output.
+
+    Example: likewise score model.skops loans.csv --id id --out scores.csv
+    """
+    from likewise.cli.batch_scoring import Order, score_file
+    from likewise.cli.table_io import hinted, is_standard, named
+    from likewise.cli.workflows import read_key
+    from likewise.io import check_free, load_model
+
+    say.aside = is_standard(out)
+    if say.aside and say.as_json:
+        raise InvalidInputError("--json and --out - both want standard output. Give a file as --out.")
+    if decide != (key_file is not None):
+        raise InvalidInputError("--decide and --key-file go together: decisions are drawn with a secret key.")
+    key = read_key(key_file) if key_file else None
+    load_model(model)  # refuse a bad file before any work
+    if not is_standard(out):
+        check_free(out, model, table, key_file, force=force)
+    order = Order(model.read_bytes(), intervals, key)
+    with _standard_streams(table, out) as (source, target):
+        n = score_file(
+            order,
+            source,
+            target,
+            id_column=id_column,
+            keep=keep,
+            batch_rows=batch,
+            dialect=dialect,
+            jobs=jobs,
+            cluster=cluster,
+            verbose=not say.as_json,
+            note=say.note,
+        )
+    written = "" if say.aside else f"\nWrote {out}"
+    say(f"OutputLabels {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
+    say.finish(then("audit", hinted(table), "--model", model))
+
+
+@contextmanager
+def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
+    """Files in place of standard input and output, where one of them is meant. Such a run cannot go on later."""
+    from likewise._writing import atomic_write
+    from likewise.cli.table_io import is_standard
+
+    if not is_standard(table) and not is_standard(out):
+        yield table, out
+        return
+    with tempfile.TemporaryDirectory(prefix="likewise-") as place:
+        source, target = table, Path(place) / ("scores.csv" if is_standard(out) else out.name)
+        if is_standard(table):
+            source = Path(place) / "standard input.csv"
+            with open(source, "wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield source, target
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                "Nothing was kept, since it ran on standard input or output: the same command starts anew."
+            ) from None
+        if is_standard(out):
+            with open(target, "rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        else:
+            with atomic_write(out) as temporary:
+                shutil.copyfile(target, temporary)
+
+
+@click.command()
+@click.argument("table", type=options.TABLE)
+@click.option("--metric", "metric_file", type=options.FILE, help="Metric file (TOML); by default the one in the model.")
+@click.option("--model", "model_file", type=options.FILE, help="Model file to ask.")
+@click.option("--scores", help="Or: column of the table with scores between 0 and 1 of any other system.")
+@click.option(
+    "--range",
+    "output_range",
+    type=float,
+    nargs=2,
+    help="Lowest and highest score, if not 0 and 1; by default as the metric file says.",
+)
+@click.option("--id", "id_column", help="Column that names people.")
+@click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many pairs to list.")
+@click.option(
+    "--max-excess",
+    type=float,
+    help="Exit 1 if a pair exceeds its distance by more than this, in percentage points (of numbers: hundredths of "
+    "their range). At least 0 and below 100.",
+)
+@click.option("--out", type=options.FILE, help="Write the worst pairs as CSV.")
+@options.force
+@options.cluster
+@command
+@options.reads_table
+def audit(
+    say: Say,
+    table: Path,
+    metric_file: Path | None,
+    model_file: Path | None,
+    scores: str | None,
+    output_range: tuple[float, float] | None,
+    id_column: str | None,
+    worst: int,
+    max_excess: float | None,
+    out: Path | None,
+    force: bool,
+    cluster: str | None,
+    dialect: Dialect,
+) -> None:
+    """Search all pairs of people for scores that differ by more than the people do.
+
+    A directory of Parquet files is read in partitions, so it need not fit this machine; with --cluster, other machines
+    do the search.
+
+    Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 0.5
+    """
+    from likewise._writing import atomic_write, write_csv
+    from likewise.cli.partitions import in_partitions
+    from likewise.cli.workflows import agreed_range
+    from likewise.io import check_free, load_model
+    from likewise.metric_file import read_metric_file
+
+    if (model_file is None) == (scores is None):
+        raise InvalidInputError("Give either --model (a file) or --scores (a column of the table).")
+    if model_file is None and metric_file is None:
+        raise InvalidInputError("Give --metric: a column of scores has no metric of its own.")
+    if model_file is not None and output_range is not None:
+        raise InvalidInputError("--range is for --scores: a model knows its own.")
+    if max_excess is not None and not 0 <= max_excess < 100:
+        raise InvalidInputError(
+            f"--max-excess must be at least 0 and below 100, in percentage points; got {max_excess:g}. 0.5 is half a "
+            "point; no pair exceeds its distance by 100, so such a gate could not fail."
+        )
+    if out is not None:
+        check_free(out, table, metric_file, model_file, force=force)
+    model: Any = None if model_file is None else load_model(model_file)
+    if metric_file is None:
+        chosen = model.guarantee_.metric
+        say(f"Against the metric in {model_file}.")
+    else:
+        file = read_metric_file(metric_file)
+        chosen, agreed = file.metric, agreed_range(file, output_range, metric_file)
+        if model is None:
+            output_range = agreed
+        elif agreed is not None and agreed != model.guarantee_.output_range:
+            raise InvalidInputError(
+                f"The weights of {metric_file} are shares of the range {agreed[0]:g} to {agreed[1]:g}; the range of "
+                f"{model_file} is {model.guarantee_.output_range or (0, 1)}: a point is not the same in both. Use the "
+                "metric that the model was made with, or make the model anew."
+            )
+    promised = model is not None and model.guarantee_.metric == chosen
+    limits = _Thresholds(model.guarantee_.epsilon if promised else 0.0, max_excess)
+    task = _Task(model, chosen, scores, output_range, limits.thresholds, worst, id_column)
+    if in_partitions(table, cluster):
+        with say.busy("Searching all pairs, bucket by bucket"):
+            found, names = task.of_partitions(table, cluster)
+    else:
+        found, names = task.of_file(say, table, dialect)
+    say(
+        found.coverage,
+        coverage=found.coverage,
+        n_pairs=found.n_pairs,
+        n_violations=found.n_violations,
+        max_excess=found.max_excess,
+        max_ratio=None if found.max_ratio != found.max_ratio else min(found.max_ratio, 1e308),
+    )
+    if found.n_violations:
+        which = "row_a and row_b count rows of the table from 0" if id_column is None else f"by {id_column}"
+        say(f"\nThe worst pairs ({which}):")
+        shown = _pairs_of(found.violations if say.as_json else found.abridged(), id_column, names)
+        say.table(shown.drop(columns=["n_pairs"]), "worst")
+        say("Of difference, distance and excess, 0.01 is one percentage point.")
+    if out is not None:
+        with atomic_write(out) as temporary:
+            write_csv(_pairs_of(found.violations, id_column, names), temporary, index=False)
+        say(f"\nWrote {out}", worst_file=str(out))
+    passed = _say_limits(say, found, limits)
+    say.finish()
+    if not passed:
+        sys.exit(1)
+
+
+@dataclass(frozen=True)
+class _Thresholds:
+    """What may be exceeded: the distance by the epsilon of a guarantee, and by what a gate tolerates, in points."""
+
+    epsilon: float
+    max_excess: float | None
+
+    @property
+    def gate(self) -> float | None:
+        """What the gate tolerates, as a share of 1."""
+        return None if self.max_excess is None else self.max_excess / 100
+
+    @property
+    def thresholds(self) -> list[float]:
+        """Excesses above which pairs are counted."""
+        return [*([self.epsilon] if self.epsilon > 0 else []), *([] if self.gate is None else [self.gate])]
+
+
+def _say_limits(say: Say, found: Audit, limits: _Thresholds) -> bool:
+    """Say what exceeds the distance, the guarantee and the gate, each with its count; whether the gate is passed."""
+    worst = f"{_count(found.n_violations)}, the worst by {_points(found.max_excess)}"
+    say(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
+    if limits.epsilon > 0:
+        n = found.n_above[limits.epsilon]
+        say(
+            f"Above D + {_points(limits.epsilon)}, the epsilon of the guarantee: {_count(n)}.",
+            epsilon=limits.epsilon,
+            n_above_epsilon=n,
+        )
+    if limits.gate is None:
+        return True
+    n = found.n_above[limits.gate]
+    say(
+        f"Above D + {_points(limits.gate)}, the gate: {_count(n)}. The gate {'failed' if n else 'passed'}.",
+        gate=limits.gate,
+        n_above_gate=n,
+        passed=not n,
+    )
+    if limits.epsilon > limits.gate:
+        say.note(
+            f"The gate, --max-excess {limits.max_excess:g}, is below the {_points(limits.epsilon)} by which the "
+            "guarantee of this model lets pairs exceed their distance."
+        )
+    return not n
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What is asked of an audit."""
+
+    model: Any
+    metric: Any
+    scores: str | None
+    output_range: tuple[float, float] | None
+    thresholds: list[float]
+    n_worst: int
+    id_column: str | None
+
+    def of_file(self, say: Say, table: Path, dialect: Dialect) -> tuple[Audit, Any]:
+        """Audit a table that is read whole; and who is who."""
+        from likewise import audit as search
+        from likewise.cli.column_kinds import Faults, Kinds, as_kinds
+        from likewise.cli.table_io import Unseen, named, read_table
+        from likewise.cli.workflows import columns_of
+
+        kinds = Kinds.of_metric(self.metric)
+        of_model = Kinds() if self.model is None else Kinds.of_model(self.model)
+        aside = [name for name in (self.scores, self.id_column) if name is not None]
+        texts = [*kinds.as_text, *of_model.as_text, *([] if self.id_column is None else [self.id_column])]
+        given = read_table(table, dialect, say.note, as_text=texts)
+        for name in aside:
+            if name not in given.columns:
+                raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(given.columns)}.")
+        ids = None if self.id_column is None else given[self.id_column]
+        chosen = columns_of(given, self.metric, table, say.note, aside=aside)
+        faults = Faults(ids)
+        X = as_kinds(chosen, replace(kinds, orders=of_model.orders), dialect, faults, say.note)
+        faults.stop(named(table))
+        faults = Faults(ids)
+        if self.scores is not None:
+            numbers = Kinds([self.scores], complete=[self.scores])
+            answers: Any = as_kinds(given[[self.scores]], numbers, dialect, faults)[self.scores]
+            faults.stop(named(table), of_scores=True)
+            output_range = self.output_range
+        else:
+            people = as_kinds(given, of_model, dialect, faults, say.note)
+            faults.stop(named(table), of_model=True)
+            answers, output_range = _answers(self.model, people, table)
+            unseen = Unseen(self.model)
+            unseen.look(people)
+            unseen.tell(say.note)
+        with say.busy("Searching all pairs"):
+            found = search(
+                None,
+                X,
+                self.metric,
+                predictions=answers,
+                output_range=output_range,
+                thresholds=self.thresholds,
+                n_worst=self.n_worst,
+            )
+        return found, None if ids is None else ids.reset_index(drop=True)
+
+    def of_partitions(self, table: Path, cluster: str | None) -> tuple[Audit, Any]:
+        """Audit a table in Parquet files, here or on a cluster; and who is who among the worst pairs."""
+        import numpy as np
+
+        from likewise import audit as search
+        from likewise.distributed.frames import DaskTable, connected
+
+        people = DaskTable.of(table)
+        if self.id_column is not None:
+            people.check_columns([self.id_column], "the --id")
+        with connected(cluster):
+            found = search(
+                self.model,
+                table,
+                self.metric,
+                predictions=self.scores,
+                output_range=self.output_range,
+                thresholds=self.thresholds,
+                n_worst=self.n_worst,
+            )
+            if self.id_column is None:
+                return found, None
+            rows = np.unique(found.violations[["row_a", "row_b"]].to_numpy())
+            return found, people.values_at(self.id_column, rows)
+
+
+def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[float, float] | None]:
+    """What a model says about the people, of whom the metric may name other columns; and its range."""
+    import pandas as pd
+
+    from likewise.cli.table_io import named
+
+    absent = [name for name in model.needed_columns_ if name not in people.columns]
+    if absent:
+        raise FileError(f"{named(table)} has no column {absent[0]!r}, which the model needs.")
+    X, guarantee = people[[name for name in model.feature_names_in_ if name in people.columns]], model.guarantee_
+    if guarantee.output_range is None:
+        return pd.DataFrame(model.predict_proba(X), columns=model.classes_), None
+    # A mean may leave the range by a rounding.
+    return model.predict(X).clip(*guarantee.output_range), guarantee.output_range
+
+
+def _pairs_of(pairs: pd.DataFrame, id_column: str | None, names: pd.Series[Any]) -> pd.DataFrame:
+    """Pairs with people by name, where names are given, indexed by row; without an outcome that has no name."""
+    found = pairs if pairs["outcome"].notna().any() else pairs.drop(columns="outcome")
+    if id_column is None:
+        return found
+    found = found.drop(columns=["row_a", "row_b"])
+    for position, side in enumerate("ab"):
+        found.insert(position, f"{id_column}_{side}", names.loc[pairs[f"row_{side}"]].to_numpy())
+    return found
+
+
+def _points(share: float) -> str:
+    """A share of 1 in percentage points."""
+    return f"{100 * share:.3g} {'point' if share == 0.01 else 'points'}"
+
+
+def _count(n: int) -> str:
+    return f"{n:,} {'pair' if n == 1 else 'pairs'}"

@@ -1,0 +1,1 @@
+"""Plots of metrics, audits, comparisons and trade-offs."""

@@ -1,0 +1,100 @@
+"""Models that say the same of everybody: what any promise allows, and what everything else must beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._typing import FloatArray
+from likewise._validation import Rule
+from likewise.base import METRIC, EnforcedClassifier, EnforcedRegressor, PlainScorer
+from likewise.guarantees.bounds import Curve
+from likewise.guarantees.certificate import Estimate
+from likewise.guarantees.guarantee import Guarantee
+from likewise.metrics.base import Metric
+from likewise.metrics.encoders import People
+
+_BASIS = "It holds by construction: the answer is the same for everybody."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConstantScorer(PlainScorer):
+    """One answer for everybody.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+    answer : ndarray of shape (n_outputs,)
+    """
+
+    answer: FloatArray
+
+    def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
+        """The answer, once per person."""
+        return Estimate.certain(np.tile(self.answer, (len(people), 1)))
+
+    def visible(self, people: People) -> FloatArray:
+        """Nothing."""
+        return np.empty((len(people), 0))
+
+
+class ConstantClassifier(EnforcedClassifier):
+    """The share of each class among the people it was fitted on, as everybody's probability.
+
+    It is within every metric. A model that does not beat it is not worth a promise.
+
+    Parameters
+    ----------
+    metric : Metric, optional
+        None derives `linear_metric` from the training data.
+
+    Examples
+    --------
+    >>> from likewise import WeightedLp
+    >>> model = ConstantClassifier(WeightedLp([1.0])).fit([[0], [1], [2], [3]], ["no", "yes", "yes", "yes"])
+    >>> model.predict_proba([[7]])
+    array([[0.25, 0.75]])
+    """
+
+    rules: ClassVar[dict[str, Rule]] = {"metric": METRIC}
+
+    def __init__(self, metric: Metric | None = None) -> None:
+        self.metric = metric
+
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ConstantScorer:
+        """Take the share of each class."""
+        shares = np.average(y[:, None] == self.classes_, axis=0, weights=weights)
+        return ConstantScorer(Guarantee(metric, Curve(), "exact", _BASIS), shares)
+
+
+class ConstantRegressor(EnforcedRegressor):
+    """The mean of the people it was fitted on, as everybody's prediction.
+
+    Parameters
+    ----------
+    metric : Metric, optional
+        None derives `linear_metric` from the training data.
+    output_range : tuple of float, optional
+        Limits of predictions. None takes the range of `y` in `fit`.
+
+    Examples
+    --------
+    >>> from likewise import WeightedLp
+    >>> ConstantRegressor(WeightedLp([1.0])).fit([[0], [1]], [2.0, 6.0]).predict([[7]])
+    array([4.])
+    """
+
+    rules = {"metric": METRIC} | EnforcedRegressor.rules
+
+    def __init__(self, metric: Metric | None = None, *, output_range: tuple[float, float] | None = None) -> None:
+        self.metric = metric
+        self.output_range = output_range
+
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ConstantScorer:
+        """Take the mean."""
+        mean = np.clip(np.average(y, weights=weights), *self.output_range_)
+        promise = Guarantee(metric, Curve(), "exact", _BASIS, output_range=self.output_range_)
+        return ConstantScorer(promise, np.array([mean]))

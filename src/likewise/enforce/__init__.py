@@ -1,1 +1,0 @@
-"""Models that are within a metric, for all pairs."""

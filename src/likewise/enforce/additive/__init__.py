@@ -1,1 +1,0 @@
-"""Additive models (scorecards) whose slopes stay within a metric."""

@@ -1,1 +1,0 @@
-"""Networks whose weights keep them within a metric."""

@@ -1,1 +1,0 @@
-"""Any model, moved as little as possible until it is within a metric."""

@@ -1,1 +1,0 @@
-"""Calibration that keeps the promise."""

@@ -1,0 +1,170 @@
+"""How many draws a promise about sampled outputs costs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import beta
+
+from likewise._typing import FloatArray
+from likewise._validation import TRUTH, check_count, check_positive, one_of
+
+
+def hoeffding(mean: FloatArray, n_draws: int, delta: float) -> tuple[FloatArray, FloatArray]:
+    """Interval for the mean of votes in [0, 1]: mean +- sqrt(log(2 / delta) / (2 n))."""
+    margin = np.sqrt(np.log(2 / delta) / (2 * n_draws))
+    return np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
+
+
+def clopper_pearson(share: FloatArray, n_draws: int, delta: float) -> tuple[FloatArray, FloatArray]:
+    """Interval for a probability, from the share of `n_draws` votes in {0, 1}; exact for every n."""
+    counts, where = np.unique(np.rint(share * n_draws), return_inverse=True)
+    with np.errstate(invalid="ignore"):
+        lower = np.where(counts > 0, beta.ppf(delta / 2, counts, n_draws - counts + 1), 0.0)
+        upper = np.where(counts < n_draws, beta.ppf(1 - delta / 2, counts + 1, n_draws - counts), 1.0)
+    return lower[where].reshape(share.shape), upper[where].reshape(share.shape)
+
+
+def empirical_bernstein(
+    mean: FloatArray, mean_of_squares: FloatArray, n_draws: int, delta: float
+) -> tuple[FloatArray, FloatArray]:
+    """Interval for the mean of votes in [0, 1] that is short where they vary little.
+
+    ``mean +- (sqrt(2 V L / n) + 7 L / (3 (n - 1)))``, ``L = log(4 / delta)``, with the sample variance V
+    (Maurer & Pontil 2009, Theorem 4, on both sides). Needs ``n >= 2``.
+    """
+    variance = np.maximum(mean_of_squares - mean**2, 0.0) * (n_draws / (n_draws - 1))
+    # The difference of two means of n numbers <= 1 is off by less than n units in the last place; more is added.
+    variance = variance + 4 * n_draws * np.finfo(np.float64).eps
+    log = np.log(4 / delta)
+    margin = np.sqrt(2 * variance * log / n_draws) + 7 * log / (3 * (n_draws - 1))
+    return np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
+
+
+def subset_margin(n_draws: int | npt.NDArray[np.int64], delta: float, n_classes: int) -> FloatArray:
+    """Total variation between sampled and true probabilities, at most, except with `delta`.
+
+    ``sqrt(log((2^m - 2) / delta) / (2 n))``: Hoeffding's inequality for each non-trivial set of the m classes.
+    """
+    log_sets = n_classes * np.log(2) + np.log1p(-(2.0 ** (1 - n_classes)))
+    return np.asarray(np.sqrt((log_sets - np.log(delta)) / (2 * np.asarray(n_draws, dtype=np.float64))))
+
+
+def draws_needed(
+    epsilon: float,
+    delta: float,
+    n_classes: int = 2,
+    shared: bool = True,
+    *,
+    n_people: int = 2,
+    method: Literal["sharpest", "paper"] = "sharpest",
+) -> int:
+    """Draws after which sampled probabilities are within `epsilon` of the promise, except with `delta`.
+
+    The smallest n with ``failure_probability(n, epsilon, ...) <= delta``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Excess over the noise's bound, in total variation, that is tolerated.
+    delta : float
+        Probability, over the draws, that some pair has a larger excess.
+    n_classes : int, default=2
+        Use 2 for regression.
+    shared : bool, default=True
+        Whether one set of draws serves all people (as in the estimators) or each has their own.
+    n_people : int, default=2
+        The promise covers all pairs among that many people at once; 2 is one pair.
+    method : {"sharpest", "paper"}, default="sharpest"
+        "paper": the union bound over classes of Theorem 7 of the paper.
+
+    Examples
+    --------
+    >>> draws_needed(0.01, 1.8e-4, shared=False, method="paper")
+    100089
+    >>> draws_needed(0.01, 1.8e-4, shared=False)
+    93158
+    >>> draws_needed(0.01, 1.8e-4)
+    186315
+    """
+    check_positive("epsilon", epsilon, cure="No finite number of draws gives 0.")
+    delta = check_positive("delta", delta, below=1)
+    needed = min(
+        (log_factor - np.log(delta)) / (rate * epsilon**2)
+        for log_factor, rate in _bounds(n_classes, shared, n_people, method)
+    )
+    return max(1, int(np.ceil(needed * (1 + 1e-12))))
+
+
+def failure_probability(
+    n_draws: int,
+    epsilon: float,
+    n_classes: int = 2,
+    shared: bool = True,
+    *,
+    n_people: int = 2,
+    method: Literal["sharpest", "paper"] = "sharpest",
+) -> float:
+    """Probability that `n_draws` leave some pair more than `epsilon` above the promise, at most.
+
+    Parameters are those of `draws_needed`.
+
+    Examples
+    --------
+    >>> f"{failure_probability(100_000, 0.01, shared=False, method='paper'):.2g}"  # the paper's number
+    '0.00018'
+    """
+    n_draws = check_count("n_draws", n_draws)
+    check_positive("epsilon", epsilon)
+    return min(
+        1.0,
+        *(
+            float(np.exp(min(0.0, log_factor - n_draws * rate * epsilon**2)))
+            for log_factor, rate in _bounds(n_classes, shared, n_people, method)
+        ),
+    )
+
+
+def error_margin(n_draws: int, delta: float, n_classes: int = 2, shared: bool = True, *, n_people: int = 2) -> float:
+    """Smallest epsilon that `n_draws` support at `delta`; at most 1. The inverse of `draws_needed`.
+
+    Examples
+    --------
+    >>> round(error_margin(186_315, 1.8e-4), 4)
+    0.01
+    """
+    n_draws = check_count("n_draws", n_draws)
+    delta = check_positive("delta", delta, below=1)
+    return min(
+        1.0,
+        *(
+            float(np.sqrt((log_factor - np.log(delta)) / (rate * n_draws)))
+            for log_factor, rate in _bounds(n_classes, shared, n_people, "sharpest")
+        ),
+    )
+
+
+def _bounds(n_classes: Any, shared: bool, n_people: Any, method: str) -> list[tuple[float, float]]:
+    """Valid pairs (log_factor, rate): the failure probability is at most exp(log_factor - n rate epsilon^2).
+
+    Proofs: `docs/theory.md` §5.
+    """
+    m = check_count("n_classes", n_classes, least=2)
+    n = check_count("n_people", n_people, least=2)
+    one_of("sharpest", "paper").check("method", method)
+    TRUTH.check("shared", shared)
+    # One pair, by Hoeffding's inequality: with own draws an event is a sum of 2n independent terms of range
+    # 1/n (rate 1); with shared draws, of n differences of range 2/n (rate 1/2).
+    rate = 0.5 if shared else 1.0
+    log_pairs = float(np.log(n) + np.log(n - 1) - np.log(2))
+    per_class = (float(np.log(2 * m)) + log_pairs, rate * 4 / m**2)  # cf. Thm 7 of the paper
+    if method == "paper":
+        return [per_class]
+    # Total variation is a maximum over the 2^m - 2 non-trivial sets of classes, one Hoeffding bound each.
+    log_sets = float(m * np.log(2) + np.log1p(-(2.0 ** (1 - m))))
+    per_set = (log_sets + log_pairs, rate)
+    # Or each person's own error is at most epsilon / 2, and the triangle inequality does the rest.
+    per_person = (log_sets + float(np.log(n)), 0.5)
+    return [per_class, per_set, per_person]

@@ -1,0 +1,130 @@
+"""Ready-made models of tables: what the command line trains, and what a promise is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.utils import check_array
+
+from likewise._typing import FloatArray
+from likewise._validation import in_a_line
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.encoders import as_frame
+
+Task = Literal["classes", "numbers"]
+
+_MODELS: dict[str, Any] = {
+    "logistic": lambda: LogisticRegression(max_iter=2000),
+    "forest": lambda: RandomForestClassifier(100, min_samples_leaf=10),
+    "boosting": lambda: HistGradientBoostingClassifier(max_iter=100, max_leaf_nodes=15),
+    "network": lambda: MLPClassifier((128, 128), early_stopping=True, max_iter=200),
+}
+_MODELS_OF_NUMBERS: dict[str, Any] = {
+    "linear": LinearRegression,
+    "forest": lambda: RandomForestRegressor(100, min_samples_leaf=10),
+    "boosting": lambda: HistGradientBoostingRegressor(max_iter=100, max_leaf_nodes=15),
+    "network": lambda: TransformedTargetRegressor(
+        MLPRegressor(hidden_layer_sizes=(128, 128), early_stopping=True, max_iter=200), transformer=StandardScaler()
+    ),
+}
+MODELS = tuple(_MODELS)
+
+
+def categorical_columns(X: pd.DataFrame) -> list[Any]:
+    """Columns whose values are names rather than amounts: text, booleans and unordered categories."""
+    return [
+        name
+        for name in X.columns
+        if pd.api.types.is_bool_dtype(X[name])
+        or not (pd.api.types.is_numeric_dtype(X[name]) or getattr(X[name].dtype, "ordered", False))
+    ]
+
+
+def table_model(
+    X: pd.DataFrame, kind: str, task: Task = "classes", *, columns: Sequence[Any] | None = None
+) -> Pipeline:
+    """Return an unfitted pipeline of the given kind that takes tables like `X`.
+
+    Numbers are standardised (imputed first, where some are missing), ordered categories are numbers by their places,
+    and other categories are one-hot coded; boosting takes all as they are.
+
+    Parameters
+    ----------
+    X : DataFrame
+    kind : str
+        For classes "logistic", "forest", "boosting" or "network"; for numbers "linear", "forest", "boosting" or
+        "network".
+    task : {"classes", "numbers"}, default="classes"
+    columns : sequence of names, optional
+        What the model may read; None is every column.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": [30, 41], "region": ["north", "south"]})
+    >>> table_model(people, "logistic").fit(people, [0, 1]).predict(people).tolist()
+    [0, 1]
+    """
+    models = _MODELS if task == "classes" else _MODELS_OF_NUMBERS
+    if kind not in models:
+        raise InvalidInputError(f"model must be one of {', '.join(models)}; got {in_a_line(kind)}.")
+    X = as_frame(X)
+    read = X if columns is None else X[list(columns)]
+    categorical = categorical_columns(read)
+    ordered = [name for name in read.columns if getattr(X[name].dtype, "ordered", False)]
+    numeric = [name for name in read.columns if name not in [*categorical, *ordered]]
+    coder = {"handle_unknown": "use_encoded_value", "dtype": np.float64}
+    if kind == "boosting":
+        encode: Any = OrdinalEncoder(**coder, unknown_value=-1, encoded_missing_value=-1)
+        scale: Any = AsNumbers()
+    else:
+        encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        scale = StandardScaler()
+        if X[[*numeric, *ordered]].isna().any(axis=None):
+            scale = make_pipeline(SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), scale)
+    if len(numeric) == len(X.columns) and kind != "boosting":
+        return make_pipeline(scale, models[kind]())  # a network behind a plain scaler has a fast forward pass
+    places = [list(X[name].cat.categories) for name in ordered]
+    rank = make_pipeline(OrdinalEncoder(categories=places, **coder, unknown_value=np.nan), scale)
+    steps = [("categories", encode, categorical), ("orders", rank, ordered), ("numbers", scale, numeric)]
+    chosen = [(step, transform, _places(X, names)) for step, transform, names in steps if names]
+    return make_pipeline(ColumnTransformer(chosen), models[kind]())
+
+
+class AsNumbers(TransformerMixin, BaseEstimator):
+    """Numbers as they are, whatever pandas holds them in: NaN for missing ones, and 0 in columns that were all missing.
+
+    A boosted tree asks where to split each column, and cannot answer for one without values.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """See which columns are empty."""
+        self.is_empty_ = np.isnan(self._numbers(X)).all(axis=0)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Numbers of the same columns."""
+        return np.where(self.is_empty_, 0.0, self._numbers(X))
+
+    def _numbers(self, X: Any) -> FloatArray:
+        return np.asarray(check_array(X, dtype=np.float64, ensure_all_finite="allow-nan"))
+
+
+def _places(X: pd.DataFrame, names: list[Any]) -> list[Any]:
+    """Names as scikit-learn takes them: it reads numbers as positions, and arrays have nothing else."""
+    return [name if isinstance(name, str) else list(X.columns).index(name) for name in names]

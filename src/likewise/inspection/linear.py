@@ -1,0 +1,235 @@
+"""What a linear model, and the preprocessing in front of it, do to raw columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import softmax
+from sklearn import linear_model
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.svm import SVR, LinearSVR, NuSVR
+from sklearn.utils.validation import check_is_fitted
+
+from likewise._typing import FloatArray
+from likewise.exceptions import UnprovableError
+from likewise.inspection.preprocessing import RawColumn, sources_after, unwrap
+
+# Exact classes: a subclass may predict differently. Those with a log link, several outputs or a kernel are not here.
+_REGRESSORS = {
+    getattr(linear_model, name)
+    for name in (
+        *("ARDRegression", "BayesianRidge", "ElasticNet", "ElasticNetCV", "HuberRegressor", "Lars", "LarsCV", "Lasso"),
+        *("LassoCV", "LassoLars", "LassoLarsCV", "LassoLarsIC", "LinearRegression", "OrthogonalMatchingPursuit"),
+        *("OrthogonalMatchingPursuitCV", "PassiveAggressiveRegressor", "QuantileRegressor", "Ridge", "RidgeCV"),
+        *("SGDRegressor", "TheilSenRegressor", "TweedieRegressor"),
+    )
+    if hasattr(linear_model, name)
+} | {LinearSVR, SVR, NuSVR}
+_CLASSIFIERS = {
+    linear_model.LogisticRegression,
+    linear_model.LogisticRegressionCV,
+    linear_model.SGDClassifier,
+    LinearDiscriminantAnalysis,
+}
+
+
+@dataclass(frozen=True)
+class Link:
+    """How linear scores become outputs.
+
+    Attributes
+    ----------
+    apply : callable
+        From scores (n, n_scores) to outputs.
+    slope : float
+        Largest change of output per unit of ``|beta|`` for small changes.
+    change : callable
+        Largest change of output for a change of score of a given size.
+    everywhere : bool
+        Whether these are reached wherever the scores are, or only where the scores can take every value.
+    """
+
+    apply: Callable[[FloatArray], FloatArray]
+    slope: float
+    change: Callable[[FloatArray], FloatArray]
+    everywhere: bool
+
+
+IDENTITY = Link(lambda scores: scores[:, 1], 1.0, lambda t: t, everywhere=True)
+LOGISTIC = Link(lambda scores: softmax(scores, axis=1), 0.25, lambda t: np.tanh(t / 4), everywhere=False)
+# SGDClassifier(loss="modified_huber"): p = (clip(score, -1, 1) + 1) / 2.
+CLIPPED = Link(
+    lambda scores: np.stack([(1 - np.clip(scores[:, 1], -1, 1)) / 2, (np.clip(scores[:, 1], -1, 1) + 1) / 2], axis=1),
+    0.5,
+    lambda t: np.minimum(1.0, t / 2),
+    everywhere=False,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class BlankEffect:
+    """How the scores of a number x differ from those of a blank: by ``slope * x + offset``, one entry per class."""
+
+    slope: FloatArray
+    offset: FloatArray
+
+    def largest(self, low: float, high: float) -> float:
+        """Largest spread over classes for numbers between `low` and `high`.
+
+        It is the largest of absolute values of functions that are linear in x, so one of the ends has it.
+        """
+        return max(float(np.ptp(self.slope * x + self.offset)) for x in (low, high))
+
+
+class LinearWeights(NamedTuple):
+    """Weights of numeric and categorical columns, and what a blank does in the numeric columns that may have one."""
+
+    numeric: dict[str, float]
+    categorical: dict[str, float]
+    blanks: dict[str, BlankEffect]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """Scores that are linear in coded columns: ``coef @ coded + intercept``, one row of `coef` per class.
+
+    Regression and two classes have the rows 0 and beta, so that all cases are alike.
+    """
+
+    coef: FloatArray
+    link: Link
+    sources: tuple[RawColumn | None, ...]
+    names: tuple[str, ...]
+    named: bool
+
+    def weights(self) -> LinearWeights:
+        """Weights per raw unit of numeric columns, mismatch weights of categorical ones, and effects of blanks."""
+        n_classes = len(self.coef)
+        slopes = np.zeros((len(self.names), n_classes))
+        shifts = np.zeros_like(slopes)
+        absent: dict[int, FloatArray | None] = {}  # what a missing value adds; None where the model refuses it
+        effects: dict[int, FloatArray] = {}
+        coders: dict[int, Any] = {}
+        for j, source in enumerate(self.sources):
+            if source is None:
+                continue
+            i, coef = source.column, self.coef[:, j]
+            if coders.setdefault(i, source.coder) is not source.coder:
+                raise UnprovableError(f"the column {self.names[i]!r} is used in two codings")
+            if source.levels is None:
+                slopes[i] += source.scale * coef
+                shifts[i] += source.shift * coef
+            else:
+                effects[i] = effects.get(i, 0.0) + np.outer(source.levels, coef)
+            before = absent.get(i, np.zeros(n_classes))
+            absent[i] = None if source.absent is None or before is None else before + source.absent * coef
+        for i, effect in effects.items():  # a missing category is one more level
+            missing = absent[i]
+            effects[i] = effect if missing is None else np.vstack([effect, missing])
+        if not all(np.isfinite(part).all() for part in (slopes, shifts, *effects.values())):
+            raise UnprovableError("a step has met a column without a single value")
+        self._check_reached(slopes, effects)
+        # Beside categories, a column that the model never sees may be text: it is left out, which is a weight of 0.
+        shown = range(len(self.names)) if not effects else sorted(set(coders) - set(effects))
+        numeric = {self.names[i]: self.link.slope * float(np.ptp(slopes[i])) for i in shown}
+        categorical = {
+            self.names[i]: float(self.link.change(np.asarray(_largest_change(effect)))) for i, effect in effects.items()
+        }
+        blanks = {
+            self.names[i]: BlankEffect(slopes[i], shifts[i] - missing)
+            for i, missing in absent.items()
+            if missing is not None and i not in effects
+        }
+        return LinearWeights(numeric, categorical, blanks)
+
+    def _check_reached(self, slopes: FloatArray, effects: dict[int, FloatArray]) -> None:
+        """Raise unless numeric columns move the scores to every point (theory §8); else the constants are too large."""
+        if self.link.everywhere or not (slopes.any() or any(np.ptp(e, axis=0).any() for e in effects.values())):
+            return
+        n_classes = len(self.coef)
+        relative = slopes - slopes[:, :1]
+        size = np.abs(relative).max(axis=1)
+        rank = np.linalg.matrix_rank(relative[size > 0] / size[size > 0, None]) if size.any() else 0
+        if rank < n_classes - 1:
+            raise UnprovableError(
+                f"numeric features move the scores of the {n_classes} classes in {rank} of {n_classes - 1} "
+                "dimensions, so that the steepest change of the link may never be reached"
+            )
+
+
+def _largest_change(effect: FloatArray) -> float:
+    """Largest spread over classes of the difference between two levels; `effect` has shape (n_levels, n_classes)."""
+    relative = effect[:, :, None] - effect[:, None, :]  # score of one class above another, per level
+    return float(np.ptp(relative, axis=0).max())
+
+
+def read_linear_model(model: Any) -> LinearModel:
+    """Take a fitted model apart, or raise `UnprovableError` with the reason."""
+    steps, last = unwrap(model)
+    try:
+        check_is_fitted(last)
+    except (TypeError, NotFittedError):
+        raise UnprovableError(f"{type(last).__name__} is not a fitted scikit-learn estimator") from None
+    coef, intercept, link = _scores(last)
+    _confirm(last, coef, intercept, link)
+    first = next((part for part in (model, *steps, last) if hasattr(part, "n_features_in_")), last)
+    known = getattr(model, "feature_names_in_", getattr(first, "feature_names_in_", None))
+    n_raw = int(first.n_features_in_)
+    names = tuple(f"x{i}" for i in range(n_raw)) if known is None else tuple(str(name) for name in known)
+    sources: list[RawColumn | None] = [RawColumn(i) for i in range(n_raw)]
+    for step in steps:
+        sources = sources_after(step, sources)
+    if len(sources) != coef.shape[1]:
+        raise UnprovableError(f"the preprocessing gives {len(sources)} columns and the model takes {coef.shape[1]}")
+    return LinearModel(coef, link, tuple(sources), names, named=known is not None)
+
+
+def _scores(model: Any) -> tuple[FloatArray, FloatArray, Link]:
+    kind = type(model)
+    name = kind.__name__
+    if kind in _REGRESSORS:
+        link, classes = IDENTITY, 2
+        if kind in (SVR, NuSVR) and model.kernel != "linear":
+            raise UnprovableError(f"{name} with kernel={model.kernel!r} is not linear")
+        if kind is linear_model.TweedieRegressor and (
+            model.link == "log" or (model.link == "auto" and model.power > 0)
+        ):
+            raise UnprovableError(f"{name} with a log link has no largest slope")
+    elif kind in _CLASSIFIERS:
+        link, classes = LOGISTIC, len(model.classes_)
+        if kind is linear_model.SGDClassifier:
+            if model.loss not in ("log_loss", "modified_huber"):
+                raise UnprovableError(f"{name} with loss={model.loss!r} has no probabilities")
+            link = LOGISTIC if model.loss == "log_loss" else CLIPPED
+            if classes > 2:
+                raise UnprovableError(f"{name} normalises one-vs-rest probabilities for {classes} classes")
+    else:
+        raise UnprovableError(f"{name} is not among the linear models whose constant is proven")
+    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_, dtype=np.float64)
+    coef = np.atleast_2d(coef)
+    intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), len(coef))
+    if len(coef) == 1 and classes == 2:
+        coef, intercept = np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
+    elif len(coef) != classes or classes == 2:
+        raise UnprovableError(f"{name} has {len(coef)} outputs")
+    return coef, intercept, link
+
+
+def _confirm(model: Any, coef: FloatArray, intercept: FloatArray, link: Link) -> None:
+    """Raise if the model's own answers differ from what was read off it: settings and versions vary."""
+    rng = np.random.default_rng(0)
+    size = np.abs(coef).max(axis=0)
+    probes = rng.normal(size=(20, coef.shape[1])) / np.where(size > 0, size, 1.0)
+    names = getattr(model, "feature_names_in_", None)
+    rows = probes if names is None else pd.DataFrame(probes, columns=names)
+    answers = np.asarray(model.predict(rows) if link is IDENTITY else model.predict_proba(rows))
+    expected = link.apply(probes @ coef.T + intercept)
+    if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=1e-4, atol=1e-5):
+        raise UnprovableError(
+            f"the answers of {type(model).__name__} are not the function of its coef_ that was expected"
+        )

@@ -1,0 +1,301 @@
+"""Preprocessing that keeps columns apart: imputers, scalers, one-hot coding, and transformers of some columns."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+
+from likewise._typing import FloatArray
+from likewise.exceptions import UnprovableError
+
+
+def unwrap(model: Any) -> tuple[list[Any], Any]:
+    """The steps in front of a model, and the model itself.
+
+    Frozen estimators are opened, pipelines inside pipelines laid out flat, and steps that do nothing left out. A
+    subclass of either may do anything, and is left closed.
+
+    Returns
+    -------
+    steps : list
+    last : object
+        None if every step does nothing.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> unwrap(make_pipeline("passthrough", FrozenEstimator(make_pipeline(MinMaxScaler(), Ridge()))))
+    ([MinMaxScaler()], Ridge())
+    """
+    *steps, last = (*_parts(model),) or (None,)
+    return steps, last
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    if type(model) is FrozenEstimator:
+        yield from _parts(model.estimator)
+    elif type(model) is Pipeline:
+        for _, step in model.steps:
+            yield from _parts(step)
+    elif model is not None and not (isinstance(model, str) and model == "passthrough"):
+        yield model
+
+
+def last_step(model: Any) -> Any:
+    """The model behind any number of scalers (fitted or not), or the model itself."""
+    steps, last = unwrap(model)
+    return last if all(map(_is_affine, steps)) else model
+
+
+def affine_map(model: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
+    """Factor and shift per feature of what happens to a row before it reaches `last_step(model)`.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(MinMaxScaler(), DecisionTreeRegressor()).fit([[10.0], [20.0]], [0, 1])
+    >>> affine_map(model, 1)
+    (array([0.1]), array([-1.]))
+    """
+    factor, shift = np.ones(n_features), np.zeros(n_features)
+    steps, _ = unwrap(model)
+    if all(map(_is_affine, steps)):
+        for step in steps:
+            a, b = factor_and_shift(step)
+            factor, shift = factor * a, shift * a + b
+    return factor, shift
+
+
+def is_scaler(step: Any) -> bool:
+    """Whether a step multiplies each column by a factor and adds a shift, unless it clips."""
+    return type(step) in (StandardScaler, RobustScaler, MaxAbsScaler, MinMaxScaler)
+
+
+def _is_affine(step: Any) -> bool:
+    return is_scaler(step) and not getattr(step, "clip", False)
+
+
+def factor_and_shift(step: Any) -> tuple[Any, Any]:
+    """Factor and shift per column of a fitted scaler."""
+    if isinstance(step, MinMaxScaler):
+        return step.scale_, step.min_
+    if isinstance(step, MaxAbsScaler):
+        return 1 / step.scale_, 0.0
+    if isinstance(step, StandardScaler):
+        centre = step.mean_ if step.with_mean else 0.0
+        scale = step.scale_ if step.with_std else 1.0
+    else:
+        centre = step.center_ if step.with_centering else 0.0
+        scale = step.scale_ if step.with_scaling else 1.0
+    return 1 / scale, -centre / scale
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumn:
+    """Where a coded column comes from: one raw column, and what becomes of its values.
+
+    A number x becomes ``scale * x + shift``, and a category one of `levels`.
+
+    Attributes
+    ----------
+    column : int
+    scale, shift : float
+        ``scale = 0`` for an indicator, which only says whether the value is missing.
+    absent : float or object, or None
+        What a missing value becomes; None where nothing has replaced it yet. Before one-hot coding, it is a value of
+        the raw column, which need not be a number.
+    levels : ndarray of shape (n_levels,), or None
+        The coded value of each category, or of all where they have the same; None for numbers.
+    raw : bool
+        Whether values are what they were, but for missing ones.
+    coder : object
+        The encoder that defines the categories.
+    """
+
+    column: int
+    scale: float = 1.0
+    shift: float = 0.0
+    absent: Any = None
+    levels: FloatArray | None = None
+    raw: bool = True
+    coder: Any = None
+
+    def mapped(self, factor: float, shift: float) -> RawColumn:
+        """Return the source of the column times `factor` plus `shift`."""
+        return replace(
+            self,
+            scale=self.scale * factor,
+            shift=self.shift * factor + shift,
+            absent=None if self.absent is None else self.absent * factor + shift,
+            levels=None if self.levels is None else self.levels * factor + shift,
+            raw=self.raw and factor == 1 and shift == 0,
+        )
+
+
+Sources = list[RawColumn | None]
+"""One per coded column; None for a column that is constant."""
+
+
+def sources_after(step: Any, sources: Sources) -> Sources:
+    """Sources of the columns after a preprocessing step, or `UnprovableError`."""
+    steps, last = unwrap(step)
+    if last is not step:
+        for part in (*steps, last):
+            sources = sources_after(part, sources)
+        return sources
+    kind = type(step)
+    if step is None or (kind is FunctionTransformer and step.func is None):
+        return sources
+    if is_scaler(step):
+        if getattr(step, "clip", False):
+            raise UnprovableError(f"{kind.__name__} with clip=True is not linear")
+        factors, shifts = (np.broadcast_to(part, len(sources)).tolist() for part in factor_and_shift(step))
+        return [source and source.mapped(*by) for source, *by in zip(sources, factors, shifts, strict=True)]
+    if kind is SimpleImputer:
+        return _imputed(step, sources)
+    if kind is OneHotEncoder:
+        return _one_hot(step, sources)
+    if kind is ColumnTransformer:
+        return _column_transformer(step, sources)
+    raise UnprovableError(
+        f"the step {kind.__name__} is not a scaler, SimpleImputer, OneHotEncoder or ColumnTransformer"
+    )
+
+
+def _column_transformer(step: ColumnTransformer, sources: Sources) -> Sources:
+    n_columns = max((part.stop for part in step.output_indices_.values()), default=0)
+    result: Sources = [None] * n_columns
+    weights = step.transformer_weights or {}
+    for name, part, _ in step.transformers_:
+        if isinstance(part, str) and part == "drop":
+            continue
+        chosen = [sources[i] for i in step._transformer_to_input_indices[name]]
+        made = sources_after(part, chosen) if chosen else []
+        factor = weights.get(name, 1.0)
+        result[step.output_indices_[name]] = [
+            source and (source.mapped(factor, 0.0) if factor != 1 else source) for source in made
+        ]
+    return result
+
+
+# -- imputers --------------------------------------------------------------------------------------------------------
+
+
+def _imputed(step: SimpleImputer, sources: Sources) -> Sources:
+    marker = step.missing_values
+    if not (isinstance(marker, float) and math.isnan(marker)):
+        raise UnprovableError(f"SimpleImputer with missing_values={marker!r} changes values that are not missing")
+    are_numbers = all(
+        isinstance(fill, (int, float)) and not isinstance(fill, bool) for fill in step.statistics_.tolist()
+    )
+    return _imputed_numbers(step, sources) if are_numbers else _imputed_kinds(step, sources)
+
+
+def _imputed_numbers(step: SimpleImputer, sources: Sources) -> Sources:
+    """What becomes of 0, 1 and a blank in each column, asked of the imputer itself: it knows what it drops."""
+    n = len(sources)
+    rows = np.vstack([np.zeros((1, n)), np.eye(n), np.where(np.eye(n) > 0, np.nan, 0.0)])
+    coded = _ask(step, pd.DataFrame(rows))
+    result: Sources = [None] * coded.shape[1]
+    for k, (at_zero, *others) in enumerate(coded.T.tolist()):
+        for i, source in enumerate(sources):
+            factor, absent = others[i] - at_zero, others[n + i]
+            if source is None or (factor == 0 and absent == at_zero):
+                continue
+            made = source.mapped(factor, at_zero)
+            result[k] = replace(made, absent=absent) if source.absent is None else made
+    return result
+
+
+def _imputed_kinds(step: SimpleImputer, sources: Sources) -> Sources:
+    """Categories stay what they are; a missing one becomes another. Indicators follow, as in `SimpleImputer`."""
+    fills = step.statistics_.tolist()
+    flagged = step.indicator_.features_.tolist() if step.add_indicator else []
+    if any(pd.isna(fill) for fill in fills):
+        raise UnprovableError("SimpleImputer has met a column without a single value")
+    if not all(source is not None and source.raw for source in sources):
+        raise UnprovableError("SimpleImputer of categories comes after a step that changes its columns")
+    kept = [s and (replace(s, absent=fill) if s.absent is None else s) for s, fill in zip(sources, fills, strict=True)]
+    flags = [s and replace(s, scale=0.0, absent=1.0, raw=False) for s in sources]
+    return [*kept, *(flags[i] for i in flagged)]
+
+
+# -- one-hot coding --------------------------------------------------------------------------------------------------
+
+
+def _one_hot(step: OneHotEncoder, sources: Sources) -> Sources:
+    """Value of every coded column for every category, asked of the encoder itself: it knows what is dropped or rare."""
+    result: Sources | None = None
+    for j, source in enumerate(sources):
+        if source is None or not (source.raw or source.scale == 0):
+            raise UnprovableError("OneHotEncoder comes after a step that changes its columns")
+        present = _codes(step, j, [source.shift] if source.scale == 0 else _levels(step, j))
+        absent = present[:0] if source.absent is None else _codes(step, j, [source.absent])
+        if result is None:
+            result = [None] * present.shape[1]
+        absent = absent.reshape(-1, present.shape[1])
+        for k in np.flatnonzero(np.ptp(np.vstack([present, absent]), axis=0) > 0):
+            missing = float(absent[0, k]) if len(absent) else None
+            result[k] = RawColumn(source.column, absent=missing, levels=present[:, k], raw=False, coder=step)
+    return result or []
+
+
+def _levels(step: OneHotEncoder, j: int) -> list[Any]:
+    """The categories of column j, and one that the encoder has not seen, where it takes those."""
+    own = list(step.categories_[j])
+    return own if step.handle_unknown == "error" else own + _unknown(step.categories_[j])
+
+
+def _codes(step: OneHotEncoder, j: int, levels: list[Any]) -> FloatArray:
+    """Coded rows for some values of column j, the other columns being held fixed; shape (n_levels, n_coded).
+
+    There are none if the encoder refuses the values, as it may what an imputer puts in the place of a missing one.
+    """
+    columns = {
+        i: pd.Series(levels if i == j else [values[0]] * len(levels), dtype=object)
+        for i, values in enumerate(step.categories_)
+    }
+    try:
+        return _ask(step, pd.DataFrame(columns))
+    except ValueError:
+        return np.empty((0, 0))
+
+
+def _ask(step: Any, rows: pd.DataFrame) -> FloatArray:
+    """What a step makes of some rows."""
+    given: Any = rows.to_numpy()
+    if hasattr(step, "feature_names_in_"):
+        given = rows.set_axis(step.feature_names_in_, axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # unknown categories and empty columns are meant here
+        made = step.transform(given)
+    return np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
+
+
+def _unknown(categories: Any) -> list[Any]:
+    """A category that the encoder has not seen."""
+    if categories.dtype.kind in "iuf":
+        return [float(np.nanmax(categories)) + 1 if not np.isnan(categories.astype(float)).all() else 0.0]
+    if categories.dtype.kind == "b":
+        return [not categories[0]] if len(categories) == 1 else []
+    return ["\\0 a category that does not occur"]

@@ -1,0 +1,1 @@
+"""1-Lipschitz networks within a metric by their weights."""

@@ -1,0 +1,452 @@
+"""Metrics as files that people read and edit: weights with what they mean, units, and comments that are kept."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NoReturn
+
+from likewise._validation import check_output_range
+from likewise._writing import atomic_write
+from likewise.exceptions import FileError
+from likewise.metrics.table import TableMetric
+from likewise.metrics.units import Unit
+from likewise.reveal.empirical import NOT_FORCED
+
+_HEAD = (
+    "A distance between people. Two people at distance 0.05 may be treated differently by 5 percentage points.",
+    "Edit the weights, then use this file with likewise compare, enforce or audit. 0 means: must not matter.",
+)
+_MEANINGS = {
+    "numeric": "Weight per unit of the column, and the difference that is worth one percentage point.",
+    "categorical": "Weight of any two different values, between 0 and 1.",
+    "missing": "Weight between a person who has the number and one who has not, between 0 and 1.",
+    "units": "What one unit of a column is; shown in reports.",
+    "output": "Lowest and highest prediction. A percentage point is a hundredth of what lies between.",
+    "origin": "Where the weights came from, and why some are 0.",
+}
+_ORIGIN = {
+    "how": "",
+    "scaled_by": "all distances, since then",
+    "protected": "set to 0 by people: must not matter",
+    "not_used": "0, since the model does not use them",
+    "not_forced": "0, since the people in the table force no more; the model may use them",
+    "written": "changes with the weights, and shows whether people have edited them",
+}
+_WEIGHTS = ("numeric", "categorical", "missing")
+_OWN_NOTES = ("Revealed ", "Set to 0", "Scaled by ")  # of files before there was an [origin]
+NOT_USED = "not used by this model"
+_CLAIM = "no smaller distance"
+
+_Place = tuple[str | None, str | None]  # section and key
+
+
+@dataclass(frozen=True)
+class MetricFile:
+    """What a metric file says.
+
+    Attributes
+    ----------
+    metric : TableMetric
+    output_range : tuple of float, or None
+        Lowest and highest prediction of a regression, of which the weights are shares; None for classes.
+    how : str
+        Where the weights came from.
+    scaled_by : float
+        What all distances have been multiplied by since then.
+    protected : tuple of str
+        Columns that people have set to 0: they must not matter.
+    not_used : tuple of str
+        Columns of weight 0 that the model, from which the metric was read, does not use.
+    not_forced : tuple of str
+        Columns to which the people of the table give no weight; the model may use them.
+    as_written : bool
+        Whether the weights are still those that likewise wrote. Weights that a person wrote, in this file or in Python,
+        are not.
+    """
+
+    metric: TableMetric
+    output_range: tuple[float, float] | None = None
+    how: str = ""
+    scaled_by: float = 1.0
+    protected: tuple[str, ...] = ()
+    not_used: tuple[str, ...] = ()
+    not_forced: tuple[str, ...] = ()
+    as_written: bool = False
+
+    def meanings(self) -> dict[Any, str]:
+        """What each weight means: the difference worth one point, or why it is 0."""
+        shown = self.metric.describe()
+        worth = dict(zip(shown["column"], shown["one point"], strict=True))
+        hidden = set(self.metric.hidden)
+        worth |= {name: NOT_USED for name in self.not_used if name in hidden}
+        for name in self.not_forced:
+            if name in worth:
+                worth[name] = NOT_FORCED if name in hidden else f"{NOT_FORCED}, but for blanks"
+        return worth
+
+    def scaled(self, factor: float) -> MetricFile:
+        """The same metric with distances `factor` times as large."""
+        how = without_claim(self.how) if factor != 1 else self.how
+        return replace(self, metric=self.metric.scaled(factor), how=how, scaled_by=self.scaled_by * factor)
+
+
+def without_claim(how: str) -> str:
+    """How a metric was revealed, once it is edited: that nothing smaller fits was said of the weights before."""
+    if _CLAIM not in how:
+        return how
+    return f"{how.split(':')[0]}, and edited since: the model itself may exceed this distance."
+
+
+@dataclass(frozen=True)
+class Words:
+    """What people have written into a metric file: units, and comments by their place."""
+
+    units: Mapping[str, str] = field(default_factory=dict)
+    above: Mapping[_Place, tuple[str, ...]] = field(default_factory=dict)
+    beside: Mapping[_Place, str] = field(default_factory=dict)
+
+    @property
+    def n_comments(self) -> int:
+        """How many comments there are."""
+        return sum(map(len, self.above.values())) + len(self.beside)
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: Words | None = None) -> None:
+    """Write a metric as TOML that people can edit, with what each weight means as a comment."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(format_metric(metric, words=words), encoding="utf-8")
+
+
+def format_metric(metric: TableMetric | MetricFile, *, words: Words | None = None) -> str:
+    """Return the text of a metric file."""
+    file = metric if isinstance(metric, MetricFile) else MetricFile(metric)
+    words, entries = words or Words(), _entries(file)
+    placed: set[_Place] = {(None, None), (None, "p")} | {(section, None) for section in entries}
+    placed |= {(section, key) for section, values in entries.items() for key in values}
+    # What was written about a column that is gone, and what stood at the end, comes first: it is not lost.
+    stray = [line for place, lines in words.above.items() if place not in placed for line in lines]
+    stray += [f"{place[1]}: {text}" for place, text in words.beside.items() if place not in placed]
+    lines = [f"# {line}" for line in (*_HEAD, *words.above.get((None, None), ()), *stray)]
+    lines += _lines(None, "p", _number(file.metric.p), "", words)
+    for section, values in entries.items():
+        lines += ["", f"[{section}]"]
+        lines += [f"# {line}" for line in (_MEANINGS[section], *words.above.get((section, None), ()))]
+        for key, (value, comment) in values.items():
+            lines += _lines(section, key, value, comment, words)
+    return "\n".join(lines) + "\n"
+
+
+def _entries(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
+    """Values and our own comments by section and key; sections with nothing in them are left out."""
+    metric, worth = file.metric, file.meanings()
+    said = {name: worth[name] for name in {*metric.hidden, *file.not_forced} if name in worth}
+    numeric = {
+        name: (_number(weight), said.get(name, f"1 point = {worth[name]}")) for name, weight in metric.numeric.items()
+    }
+    given: dict[str, dict[Any, tuple[Any, str]]] = {
+        "numeric": numeric,
+        "categorical": {name: (_number(weight), worth[name]) for name, weight in metric.categorical.items()},
+        "missing": {name: (_number(weight), "") for name, weight in metric.missing.items()},
+        "units": {name: (unit, "") for name, unit in metric.units.items()},
+        "output": {} if file.output_range is None else {"range": ([_number(end) for end in file.output_range], "")},
+    }
+    origin = {
+        "how": file.how,
+        "scaled_by": 0 if file.scaled_by == 1 else _number(float(f"{file.scaled_by:.6g}")),
+        "protected": list(file.protected),
+        "not_used": list(file.not_used),
+        "not_forced": list(file.not_forced),
+        "written": _sum(metric, file.output_range) if file.as_written else "",
+    }
+    given["origin"] = {key: (value, _ORIGIN[key]) for key, value in origin.items() if value}
+    return {section: {str(key): entry for key, entry in part.items()} for section, part in given.items() if part}
+
+
+def _lines(section: str | None, key: str, value: Any, comment: str, words: Words) -> Iterator[str]:
+    import tomlkit
+
+    yield from (f"# {line}" for line in words.above.get((section, key), ()))
+    comment = "; ".join(part for part in (comment, words.beside.get((section, key), "")) if part)
+    beside = f" # {' '.join(comment.split())}" if comment else ""
+    yield f"{tomlkit.key(key).as_string()} = {tomlkit.item(value).as_string()}{beside}"
+
+
+def _number(value: float) -> int | float:
+    return int(value) if float(value).is_integer() and abs(value) < 1e15 else float(value)
+
+
+def _sum(metric: TableMetric, output_range: tuple[float, float] | None) -> str:
+    """A sum over all that distances follow from."""
+    weights = [sorted(getattr(metric, part).items()) for part in _WEIGHTS]
+    return sha256(repr((metric.p, weights, output_range)).encode()).hexdigest()[:16]
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_metric(path: str | Path) -> TableMetric:
+    """Read the metric of a metric file; errors name the line."""
+    return read_metric_file(path).metric
+
+
+def read_metric_file(path: str | Path) -> MetricFile:
+    """Read a metric file; errors name the line."""
+    text = _read_text(path)
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r" \(at line (\d+), .*\)| \(at end of document\)", str(error))
+        where = f", line {found[1]}" if found and found[1] else ""
+        raise FileError(
+            f"{path}{where}: not valid TOML ({str(error).removesuffix(found[0] if found else '')})."
+        ) from None
+    reader = _Sections(path, text)
+    known = {"p": None, **_MEANINGS}
+    for key, value in given.items():
+        if key not in known:
+            reader.refuse(None, key, f"unknown entry {key!r}; use {', '.join(known)}.")
+        if key != "p" and not isinstance(value, dict):
+            reader.refuse(None, key, f"[{key}] must be a section with columns.")
+    metric = reader.metric({key: given[key] for key in ("p", "units", *_WEIGHTS) if key in given})
+    output_range = reader.output_range(given.get("output", {}))
+    origin = reader.origin(given.get("origin", {}), metric)
+    as_written = origin.pop("written", "") == _sum(metric, output_range)
+    if not as_written:  # a weight may have been raised since
+        for key in ("not_used", "not_forced"):
+            origin[key] = tuple(name for name in origin.get(key, ()) if name in set(metric.hidden))
+    listed = {name for key in ("protected", "not_used", "not_forced") for name in origin.get(key, ())}
+    by_hand = [name for name in metric.hidden if name not in listed]
+    origin["protected"] = (*origin.get("protected", ()), *by_hand)
+    return MetricFile(metric, output_range, **origin, as_written=as_written)
+
+
+@dataclass(frozen=True)
+class _Sections:
+    """Parts of a metric file, whose errors name a line of it. Lines are looked for only when there is an error."""
+
+    path: str | Path
+    text: str
+
+    def refuse(self, section: str | None, key: str, why: str) -> NoReturn:
+        raise FileError(f"{self.path}, line {_line(self.text, section, key)}: {why}") from None
+
+    def metric(self, given: dict[str, Any]) -> TableMetric:
+        weighted = {*given.get("numeric", {}), *given.get("categorical", {})}
+        for section, columns in (("missing", given.get("numeric", {})), ("units", weighted)):
+            for column in given.get(section, {}):
+                if column not in columns:
+                    self.refuse(section, column, f"{column!r} has no weight in this metric.")
+        try:
+            return TableMetric(**given | {"missing": given.get("missing") or "refuse"})
+        except (TypeError, ValueError) as error:
+            self._blame_a_column(given)
+            self.refuse(None, "p", str(error))
+
+    def _blame_a_column(self, given: dict[str, Any]) -> None:
+        """Look at one column at a time, so that an error is about a line."""
+        for section in _WEIGHTS:
+            for column, value in given.get(section, {}).items():
+                alone = {} if section == "categorical" else {"numeric": {column: 1.0}}
+                try:
+                    TableMetric(**alone | {section: {column: value}})
+                except (TypeError, ValueError) as error:
+                    self.refuse(section, column, str(error))
+
+    def output_range(self, given: dict[str, Any]) -> tuple[float, float] | None:
+        for key in given:
+            if key != "range":
+                self.refuse("output", key, f"unknown entry {key!r}; use range.")
+        try:
+            return check_output_range(given["range"]) if given else None
+        except (TypeError, ValueError):
+            self.refuse("output", "range", f"range must be two numbers, the lowest first; got {given['range']!r}.")
+
+    def origin(self, given: dict[str, Any], metric: TableMetric) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in given.items():
+            if key not in _ORIGIN:
+                self.refuse("origin", key, f"unknown entry {key!r}; use {', '.join(_ORIGIN)}.")
+            if key == "scaled_by":
+                if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+                    self.refuse("origin", key, f"scaled_by must be a positive number; got {value!r}.")
+                found[key] = float(value)
+            elif key in ("how", "written"):
+                if not isinstance(value, str):
+                    self.refuse("origin", key, f"{key} must be text; got {value!r}.")
+                found[key] = value
+            else:
+                if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+                    self.refuse("origin", key, f"{key} must list columns; got {value!r}.")
+                found[key] = tuple(value)
+        weights, hidden = {**metric.numeric, **metric.categorical}, set(metric.hidden)
+        for name in found.get("protected", ()):
+            if name in weights and name not in hidden:
+                self.refuse(
+                    "origin",
+                    "protected",
+                    f"{name!r} is protected, and its weight is {weights[name]:g}. Set the weight to 0, or take the "
+                    "column off this list.",
+                )
+        return found
+
+
+def _line(text: str, section: str | None, key: str) -> int:
+    """Line of an entry; 1 if it is written in a way that is not found."""
+    import tomlkit
+
+    where, names = None, (key, tomlkit.key(key).as_string(), tomlkit.string(key).as_string(), f"'{key}'")
+    for number, line in enumerate(text.splitlines(), start=1):
+        bare = line.strip()
+        if bare.startswith("["):
+            where = bare.split("]")[0].strip("[ \t")
+            if section is None and where == key:
+                return number
+        elif where == section and any(re.match(rf"{re.escape(name)}\s*=", bare) for name in names):
+            return number
+    return 1
+
+
+def _read_text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileError(f"There is no file {path}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"Cannot read {path}: {error}.") from None
+
+
+# -- what people have written ----------------------------------------------------------------------------------------
+
+
+def check_unedited(path: str | Path) -> MetricFile | None:
+    """Raise if a file that is to be replaced is a metric with weights that people have written.
+
+    Returns what it says, or None if it is no metric file.
+    """
+    try:
+        text = _read_text(path)
+    except FileError:
+        return None
+    if not re.search(r"^\s*\[(numeric|categorical)\]", text, re.MULTILINE):
+        return None
+    keep = "Give another --out, or delete the file first. To make its distances larger or smaller: likewise scale."
+    try:
+        file = read_metric_file(path)
+    except FileError as error:
+        raise FileError(
+            f"{path} is a metric file that cannot be read, so it is not replaced ({error}). {keep}"
+        ) from None
+    if not file.as_written:
+        raise FileError(f"{path} has weights that people have written, so it is not replaced. {keep}")
+    return file
+
+
+def read_words(path: str | Path) -> Words:
+    """Read the units and comments of a metric file; what likewise wrote itself is left out."""
+    text, metric = _read_text(path), read_metric(path)
+    units = {str(name): unit for name, unit in metric.units.items()}
+    above: dict[_Place, tuple[str, ...]] = {}
+    beside: dict[_Place, str] = {}
+    section, waiting = None, list[str]()
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("#"):
+            comment = line.lstrip("# ")
+            if comment and comment not in (*_HEAD, *_MEANINGS.values()) and not comment.startswith(_OWN_NOTES):
+                waiting.append(comment)
+            continue
+        key, comment = None, ""
+        if line.startswith("["):
+            section = line.split("]")[0].strip("[ \t\"'")
+        elif not line or (entry := _entry(line)) is None:
+            continue
+        else:
+            key, comment = entry
+            comment = _ours_and_theirs(comment, units.get(key, ""))[1]
+        if waiting:
+            above[section, key] = (*above.get((section, key), ()), *waiting)
+            waiting = []
+        if comment:
+            beside[section, str(key)] = comment
+    if waiting:
+        above[None, None] = tuple(waiting)
+    return Words(units, above, beside)
+
+
+def _entry(line: str) -> tuple[str, str] | None:
+    """Key and comment of a line."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(line)
+    except TOMLKitError:
+        return None  # a part of something longer
+    key = next(iter(document), None)
+    item: Any = None if key is None else document.item(key)
+    return None if item is None else (str(key), item.trivia.comment.lstrip("# "))
+
+
+def _ours_and_theirs(comment: str, unit: str) -> tuple[str, str]:
+    """The part of a comment that likewise writes itself, and the rest."""
+    after = "|".join(re.escape(Unit.of(unit).after(one=one)) for one in (False, True))
+    fixed = "|".join(map(re.escape, (*filter(None, _ORIGIN.values()), f"{NOT_FORCED}, but for blanks", NOT_FORCED)))
+    own = rf"1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|mismatch = \S+ points|must not matter|{NOT_USED}|{fixed}"
+    found = re.match(rf"({own})(?:[;,]\s*|\s*$)", comment)
+    return (found[1], comment[found.end() :]) if found else ("", comment)
+
+
+# -- scaling ---------------------------------------------------------------------------------------------------------
+
+
+def scale_text(path: str | Path, factor: float) -> tuple[str, MetricFile]:
+    """The text of a metric file with all distances multiplied; every other word of it stays what it is.
+
+    Weights of 0 stay 0; weights of categories and blanks end at 1. Comments that say what a weight is worth, where
+    likewise wrote them, say what it is worth now.
+    """
+    import tomlkit
+
+    old = read_metric_file(path)
+    new = old.scaled(factor)
+    entries, document = _entries(new), tomlkit.parse(_read_text(path))
+    units = {str(name): unit for name, unit in new.metric.units.items()}
+    for section in _WEIGHTS:
+        for key in document.get(section, ()):
+            value, worth = entries[section][key]
+            _put(document[section], key, value, worth, units.get(key, ""))
+    if "origin" not in document:
+        document.add(tomlkit.nl())
+        document.add("origin", tomlkit.table())
+    origin: Any = document["origin"]
+    for key in ("how", "scaled_by", "written"):
+        if key in entries.get("origin", {}):
+            _put(origin, key, *entries["origin"][key], "")
+        elif key in origin:
+            del origin[key]
+    return tomlkit.dumps(document), new
+
+
+def _put(table: Any, key: str, value: Any, worth: str, unit: str) -> None:
+    """Give an entry another value, and the comment beside it our own part anew, if it has one."""
+    import tomlkit
+
+    item: Any = tomlkit.item(value)
+    if key in table:
+        before = table.item(key).trivia
+        ours, theirs = _ours_and_theirs(before.comment.lstrip("# "), unit)
+        if ours:
+            item.comment("; ".join(part for part in (worth, theirs) if part))
+            item.trivia.comment_ws = before.comment_ws
+        table[key] = item
+        return
+    if worth:
+        item.comment(worth)
+    table.add(key, item)

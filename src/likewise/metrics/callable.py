@@ -1,0 +1,244 @@
+"""A distance between people that is a function of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import FloatArray
+from likewise._validation import LARGEST, TRUTH, check_positive, checking
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.encoders import ArrayCoding, Coding, People, TableCoding, as_frame
+
+_SAMPLE = 100  # people on whom a function is tried: all their pairs and triples
+_TOLERANCE = 1e-9
+
+
+class FunctionMetric(Metric):
+    """A distance between people that is given by a function.
+
+    ``D(x, x') = scale * function(x, x')``
+
+    It must be a distance: never negative, 0 between a person and the same person, the same in both directions, and
+    ``D(x, z) <= D(x, y) + D(y, z)``. `ProjectedClassifier` and `ProjectedRegressor` enforce it, after trying it on
+    people of the training data. `audit` asks it about every pair of up to 10,000 people, and `attack` searches under
+    it. What needs to know what each column counts refuses it: the other ways, `ceiling`, and audits of files.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(A, B)`` for two arrays of shapes (n, n_features), or two tables of n rows: an array of n distances,
+        row by row. They must depend on the two people alone.
+    pairwise : bool, default=False
+        ``function(A, B)`` gives the distances between all rows of A and all rows of B, shape (n_A, n_B), as those of
+        `sklearn.metrics.pairwise`. It is much faster to score people with.
+    takes_tables : bool, default=False
+        The function takes pandas DataFrames (with rows numbered from 0) instead of arrays of numbers.
+    scale : float, default=1
+        Distances are compared with probabilities, or shares of an output range: 1 is the largest difference.
+
+    Examples
+    --------
+    >>> from sklearn.metrics.pairwise import haversine_distances
+    >>> metric = FunctionMetric(haversine_distances, pairwise=True, scale=0.5)
+    >>> metric.pairwise([[0.0, 0.0], [0.0, 0.4]]).round(3)
+    array([[0. , 0.2],
+           [0.2, 0. ]])
+    """
+
+    p = np.nan
+    has_weights = False
+
+    def __init__(
+        self,
+        function: Callable[[Any, Any], Any],
+        *,
+        pairwise: bool = False,
+        takes_tables: bool = False,
+        scale: float = 1.0,
+    ) -> None:
+        if isinstance(function, type) or not callable(function):
+            got = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__
+            raise InvalidTypeError(f"function must be a function of two sets of people; got {got}.")
+        TRUTH.check("pairwise", pairwise)
+        TRUTH.check("takes_tables", takes_tables)
+        self.function = function
+        self.takes_tables = bool(takes_tables)
+        self.scale = check_positive("scale", scale)
+        self._all_pairs = bool(pairwise)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The function, and how it is called."""
+        return {
+            "function": self.function,
+            "pairwise": self._all_pairs,
+            "takes_tables": self.takes_tables,
+            "scale": self.scale,
+        }
+
+    @property
+    def allows_missing(self) -> bool:
+        """What is missing in a table is up to the function."""
+        return self.takes_tables
+
+    @property
+    def has_categories(self) -> bool:
+        """A table may have them."""
+        return self.takes_tables
+
+    @property
+    def obeys_triangle(self) -> bool:
+        """It must; `check_axioms` tries it."""
+        return True
+
+    def coding(self, *people: Any) -> Coding:
+        """Rows of numbers as they are; of a table, what is no number is a category."""
+        if not self.takes_tables:
+            names = getattr(people[0], "columns", None)
+            with checking():
+                shape = np.shape(people[0])
+            if len(shape) != 2:
+                raise InvalidInputError(f"People must be rows of numbers, (n_samples, n_features); got shape {shape}.")
+            return ArrayCoding(shape[1], None if names is None else tuple(names))
+        frame = pd.concat([as_frame(table) for table in people], ignore_index=True)
+        numeric = [
+            name
+            for name, kind in frame.dtypes.items()
+            if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+        ]
+        return TableCoding.learn(frame, numeric, [name for name in frame.columns if name not in numeric])
+
+    def weights_of(self, coding: Coding) -> ColumnWeights:
+        """Raise: nothing is known of single columns."""
+        raise InvalidTypeError(
+            f"metric must have a weight for each column here; {self!r} is a function of whole people. Use WeightedLp "
+            "or TableMetric, or enforce it with ProjectedClassifier or ProjectedRegressor."
+        )
+
+    def check_people(self, people: People) -> None:
+        """Accept everybody: what is missing is up to the function."""
+
+    def check_axioms(self, people: People) -> None:
+        """Try the function on up to 100 people, the same in every run: all pairs and triples.
+
+        Raises
+        ------
+        ValueError
+            With the people for whom it fails.
+        """
+        chosen = np.sort(np.random.default_rng(0).permutation(len(people))[:_SAMPLE])
+        some = people.take(chosen)
+        D = np.array([self.from_person(some.take([i]), some) for i in range(len(some))])
+        near = _TOLERANCE * max(1.0, float(D.max()))
+        names = [f"row {row}" for row in chosen]
+        for j in (0, len(some) - 1):
+            alone = float(self.between(some.take([0]), some.take([j]))[0])
+            if abs(alone - D[0, j]) > near:
+                raise self._error(
+                    "depend on the two people alone",
+                    f"{alone:g} between {names[0]} and {names[j]}, and {D[0, j]:g} when others are asked about, too",
+                )
+        for i in np.flatnonzero(np.diag(D) > near)[:1]:
+            raise self._error("be 0 between a person and the same person", f"{D[i, i]:g} for {names[i]}")
+        for i, j in np.argwhere(np.abs(D - D.T) > near)[:1]:
+            raise self._error(
+                "be the same in both directions",
+                f"{D[i, j]:g} from {names[i]} to {names[j]}, and {D[j, i]:g} back",
+            )
+        for j in range(len(D)):
+            direct = np.argwhere(D[:, j, None] + D[j] + near < D)
+            for i, k in direct[:1]:
+                raise self._error(
+                    "obey the triangle inequality",
+                    f"{D[i, k]:g} between {names[i]} and {names[k]}, but {D[i, j]:g} and {D[j, k]:g} by way of "
+                    f"{names[j]}",
+                )
+
+    def between(self, a: People, b: People) -> FloatArray:
+        """Distances row by row."""
+        if self._all_pairs:
+            return np.array([self._ask(a.take([i]), b.take([i]), (1, 1))[0, 0] for i in range(len(a))])
+        return self._ask(a, b, (len(a),))
+
+    def from_person(self, person: People, others: People) -> FloatArray:
+        """Distances from one person to all others; the same to the last bit whoever else is asked about."""
+        if self._all_pairs:
+            return np.asarray(self._ask(person, others, (1, len(others)))[0])
+        return self._ask(person.take(np.zeros(len(others), dtype=np.intp)), others, (len(others),))
+
+    def __call__(self, A: Any, B: Any) -> FloatArray:
+        """Distances between the people in `A` and those in `B`, row by row."""
+        a, b = self._two(A, B)
+        if len(a) != len(b):
+            raise InvalidInputError(f"A and B must have the same number of rows; got {len(a)} and {len(b)}.")
+        return self.between(a, b)
+
+    def pairwise(self, A: Any, B: Any = None) -> FloatArray:
+        """Distances between every person in `A` and every person in `B` (or `A` itself)."""
+        a, b = self._two(A, A if B is None else B)
+        return np.array([self.from_person(a.take([i]), b) for i in range(len(a))])
+
+    def scaled(self, factor: float) -> FunctionMetric:
+        """Return the metric whose distances are `factor` times as large."""
+        scale = self.scale * check_positive("factor", factor)
+        return FunctionMetric(self.function, pairwise=self._all_pairs, takes_tables=self.takes_tables, scale=scale)
+
+    def describe(self) -> pd.DataFrame:
+        """Return one row: nothing is known of single columns."""
+        return pd.DataFrame(
+            {"column": ["all together"], "weight": [self.scale], "one point": [f"{0.01 / self.scale:.3g}"]}
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionMetric) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", None) or repr(self.function)
+        return f"FunctionMetric({name})" if self.scale == 1 else f"FunctionMetric({self.scale:g} * {name})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.function, self._all_pairs, self.takes_tables, self.scale
+
+    def _two(self, A: Any, B: Any) -> tuple[People, People]:
+        coding = self.coding(A, B)
+        return People.read(A, coding, "A"), People.read(B, coding, "B")
+
+    def _ask(self, a: People, b: People, shape: tuple[int, ...]) -> FloatArray:
+        answer = self.function(_numbered(a.table), _numbered(b.table))
+        try:
+            distances = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise self._error("return numbers", str(error)) from None
+        if distances.shape != shape:
+            cure = "" if self._all_pairs else " Set pairwise=True if it compares all rows of A with all rows of B."
+            raise self._error(f"return an array of shape {shape}", f"shape {distances.shape}", cure)
+        wrong = ~((distances >= 0) & (distances <= LARGEST))  # NaN fails every comparison
+        if wrong.any():
+            at = np.argwhere(wrong)[0]
+            pair = [_words(who, int(at[min(k, len(at) - 1)])) for k, who in enumerate((a, b))]
+            raise self._error(
+                f"be between 0 and {LARGEST:g}", f"{distances[tuple(at)]:g} between {pair[0]} and {pair[1]}"
+            )
+        return self.scale * distances
+
+    def _error(self, rule: str, got: str, cure: str = " Correct the function.") -> InvalidInputError:
+        return InvalidInputError(f"The distances of {self!r} must {rule}; got {got}.{cure}")
+
+
+def _numbered(table: Any) -> Any:
+    """Rows numbered from 0: pandas would otherwise match the rows of two tables by their labels."""
+    return table.reset_index(drop=True) if isinstance(table, pd.DataFrame) else table
+
+
+def _words(people: People, row: int) -> str:
+    table = people.table
+    if isinstance(table, pd.DataFrame):
+        return str(table.iloc[row].to_dict())
+    return str(np.asarray(table[row]).tolist())

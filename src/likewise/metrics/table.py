@@ -1,0 +1,278 @@
+"""What makes two rows of a table similar: numbers in natural units, categories by mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from likewise._validation import SMALLEST, in_a_line
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.encoders import Coding, TableCoding, as_frame
+from likewise.metrics.units import Unit
+from likewise.metrics.weighted_lp import WeightedLp, shortened
+
+
+class TableMetric(Metric):
+    """A distance between rows of a table, in units that people can discuss.
+
+    ``D(x, x') = (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c 1[x_c != x'_c]``
+
+    with i over the numeric columns and c over the categorical ones. A weight of 0 means that the column must not
+    matter.
+
+    Parameters
+    ----------
+    numeric : mapping from column to weight
+        Per natural unit (to the power p): 0.004 per 1,000 dollars of income, 0.01 per year of age. Columns of ordered
+        categories may stand here; one step of their order is the unit.
+    categorical : mapping from column to weight
+        Between 0 and 1, for any two different values. 1 promises nothing between them. A missing value is a category
+        of its own.
+    p : float, default=1
+        Exponent over the numeric columns.
+    missing : "refuse", "category" or mapping from numeric column to weight, default="refuse"
+        What a missing number is: refused; or a category of its own, with the given weight (between 0 and 1) between
+        people of whom one has the number and the other has not. "category" takes 1 for every numeric column. While the
+        column's own weight is 0 its absence counts nothing, whatever is given; what is given is kept, for a weight that
+        is raised later. A column can make a difference of at most twice this weight, so less than half of the column's
+        own range cuts it, and 0 forbids it.
+    units : mapping from column to str, optional
+        Shown in tables and reports.
+
+    Examples
+    --------
+    >>> metric = TableMetric(numeric={"income": 0.002, "age": 0.01}, categorical={"region": 0.1, "race": 0},
+    ...                      units={"income": "$", "age": "years"})
+    >>> a = pd.DataFrame({"income": [4000], "age": [30], "region": ["north"], "race": ["x"]})
+    >>> b = pd.DataFrame({"income": [4010], "age": [32], "region": ["south"], "race": ["y"]})
+    >>> metric(a, b).round(3)
+    array([0.14])
+    >>> metric.describe()[["column", "weight", "one point"]]
+       column  weight             one point
+    0  income   0.002                    $5
+    1     age   0.010               1 years
+    2  region   0.100  mismatch = 10 points
+    3    race   0.000       must not matter
+    """
+
+    takes_tables = True
+    _n_words = 3
+
+    numeric: Mapping[Any, float]
+    categorical: Mapping[Any, float]
+    missing: Mapping[Any, float]
+    units: Mapping[Any, str]
+
+    def __init__(
+        self,
+        numeric: Mapping[Any, float] | None = None,
+        categorical: Mapping[Any, float] | None = None,
+        p: float = 1,
+        *,
+        missing: Literal["refuse", "category"] | Mapping[Any, float] = "refuse",
+        units: Mapping[Any, str] | None = None,
+    ) -> None:
+        numeric, categorical = _mapping("numeric", numeric), _mapping("categorical", categorical)
+        absent = [name for name in (*numeric, *categorical) if name is None or name != name]
+        if absent:
+            raise InvalidInputError(f"A column of a metric must have a name; got {absent[0]!r}. Rename that column.")
+        both = set(numeric) & set(categorical)
+        if both:
+            raise InvalidInputError(f"A column must be numeric or categorical; {next(iter(both))!r} is given as both.")
+        if not numeric and not categorical:
+            raise InvalidInputError("A metric must name at least one column, under numeric or categorical.")
+        # WeightedLp checks the weights; 1 stands in where there are no numeric columns.
+        self._numbers = WeightedLp(numeric or {"": 1.0}, p)
+        self.p = self._numbers.p
+        self.numeric = MappingProxyType({name: float(weight) for name, weight in numeric.items()})
+        self.categorical = _shares("categorical", categorical)
+        self.missing = _shares("missing", self._missing_weights(missing))
+        self._hidden = tuple(n for n, weight in (*self.numeric.items(), *self.categorical.items()) if not weight)
+        units = _mapping("units", units)
+        for kind, names in (
+            ("missing", [n for n in self.missing if n not in numeric]),
+            ("units", _others(units, self)),
+        ):
+            if names:
+                raise InvalidInputError(f"{kind} must name columns of the metric; it has no {names[0]!r}.")
+        self.units = MappingProxyType({name: str(unit) for name, unit in units.items()})
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Weights, p, what a missing number is, and units."""
+        return {
+            "numeric": dict(self.numeric),
+            "categorical": dict(self.categorical),
+            "p": self.p,
+            "missing": dict(self.missing) or "refuse",
+            "units": dict(self.units),
+        }
+
+    @property
+    def allows_missing(self) -> bool:
+        """Whether a number may be missing; a missing category is one."""
+        return bool(self.missing) or bool(self.categorical) or bool(self.hidden)
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether the metric names columns of categories."""
+        return bool(self.categorical)
+
+    @property
+    def columns(self) -> list[Any]:
+        """Names of all columns, the numeric ones first."""
+        return [*self.numeric, *self.categorical]
+
+    @property
+    def hidden(self) -> list[Any]:
+        """Names of the columns that must not matter: they have weight 0, and need not be there."""
+        return list(self._hidden)
+
+    @property
+    def obeys_triangle(self) -> bool:
+        """Unless a number that matters may be missing: its absence is at one distance from all values, however far."""
+        return not any(self.numeric[name] > 0 for name in self.missing)
+
+    def coding(self, *people: Any) -> TableCoding:
+        """Learn names, categories and their order from tables; columns that must not matter may be absent."""
+        frames = [as_frame(table, "X") for table in people]
+        frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+        absent = set(self._hidden) - set(frame.columns)
+        numeric, categorical = ([n for n in kind if n not in absent] for kind in (self.numeric, self.categorical))
+        return TableCoding.learn(frame, numeric, categorical, optional=self.hidden)
+
+    def weights_of(self, coding: Coding) -> ColumnWeights:
+        """Weights in the order of the coding's columns."""
+        weights = {**self.numeric, **self.categorical}
+        unknown = [name for name in coding.names if name not in weights]
+        if unknown:
+            raise InvalidInputError(
+                f"metric must know every column of X; it says nothing of {unknown[0]!r}. Give it a weight."
+            )
+        return ColumnWeights(
+            np.array([weights[name] for name in coding.names]),
+            coding.is_number,
+            np.array([self._absence(name) for name in coding.names]),
+            self.p,
+        )
+
+    def _absence(self, name: Any) -> float:
+        """What a missing number counts: nothing where the number itself does not, and NaN where it is refused."""
+        return 0.0 if self.numeric.get(name) == 0 else self.missing.get(name, np.nan)
+
+    def scaled(self, factor: float) -> TableMetric:
+        """Return the metric whose distances are `factor` times as large; mismatch weights end at 1."""
+        numbers = self._numbers.scaled(factor)
+        return TableMetric(
+            dict(zip(self.numeric, numbers.weights.tolist(), strict=False)) if self.numeric else {},
+            {name: min(1.0, weight * factor) for name, weight in self.categorical.items()},
+            self.p,
+            missing={name: min(1.0, weight * factor) for name, weight in self.missing.items()} or "refuse",
+            units=self.units,
+        )
+
+    def describe(self) -> pd.DataFrame:
+        """Return the exchange rates: per column its weight and the difference worth one percentage point."""
+        rows = []
+        for (name, weight), scale in zip(self.numeric.items(), self._numbers.scales, strict=False):
+            unit = self.units.get(name, "")
+            worth = _amount(0.01 / scale, unit) if weight else "must not matter"
+            rows.append((name, "numeric", unit, weight, worth))
+        for name, weight in self.categorical.items():
+            worth = f"mismatch = {100 * weight:.3g} points" if weight else "must not matter"
+            rows.append((name, "categorical", self.units.get(name, ""), weight, worth))
+        return pd.DataFrame(rows, columns=["column", "kind", "unit", "weight", "one point"])
+
+    def _footnote(self) -> str:
+        absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]})
+        return super()._footnote() + (f" Between a number and a missing one: {absent}." if absent else "")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TableMetric) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.get_params()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return self._written(most=10)
+
+    @property
+    def definition(self) -> str:
+        """The distance with all of its columns, where `repr` leaves out some of many."""
+        return self._written(most=None)
+
+    def _written(self, most: int | None) -> str:
+        weights, mismatch = _shown(self.numeric, most), _shown(self.categorical, most)
+        absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]}, most)
+        named = (("numeric", weights), ("mismatch", mismatch), ("missing", absent))
+        return f"TableMetric({'; '.join(f'{name}: {part}' for name, part in named if part)}; p={self.p:g})"
+
+    def _key(self) -> tuple[Any, ...]:
+        absent = {name: weight for name, weight in self.missing.items() if self.numeric[name]}
+        weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, absent))  # what distances follow from
+        return (*weights, self.p)
+
+    def _missing_weights(self, missing: Any) -> dict[Any, float]:
+        if isinstance(missing, str):
+            if missing not in ("refuse", "category"):
+                raise InvalidInputError(
+                    f"missing must be 'refuse', 'category' or a mapping of weights; got {in_a_line(missing)}."
+                )
+            missing = {} if missing == "refuse" else dict.fromkeys(self.numeric, 1.0)
+        return _mapping("missing", missing)
+
+    def _both(self, A: Any, B: Any) -> Any:
+        a, b, hidden = as_frame(A, "A"), as_frame(B, "B"), set(self._hidden)
+        matters = [column for column in self.columns if column not in hidden]
+        for frame, name in ((a, "A"), (b, "B")):
+            absent = [column for column in matters if column not in frame.columns]
+            if absent:
+                raise InvalidInputError(f"{name} must have the column {absent[0]!r}, which the metric names.")
+        return super()._both(a[matters], b[matters])
+
+
+def _shown(weights: Mapping[Any, float], most: int | None = 10) -> str:
+    """Weights by name; of more than `most`, the first and the last."""
+    return shortened([f"{name}={weight:.6g}" for name, weight in weights.items()], most)
+
+
+def _amount(size: float, unit: str) -> str:
+    words = Unit.of(unit)
+    size *= words.factor
+    return words.difference(f"{size:,.0f}" if size >= 1000 else f"{size:.3g}")
+
+
+def _mapping(name: str, given: Any) -> dict[Any, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, (Mapping, pd.Series)):
+        raise InvalidTypeError(f"{name} must be a mapping from column to value; got {type(given).__name__}.")
+    return dict(given)
+
+
+def _shares(name: str, weights: dict[Any, Any]) -> Mapping[Any, float]:
+    for column, weight in weights.items():
+        if (
+            isinstance(weight, bool)
+            or not isinstance(weight, (int, float, np.number))
+            or not (weight == 0 or SMALLEST <= weight <= 1)
+        ):
+            raise InvalidInputError(
+                f"{name} weights must be between 0 and 1 (1 promises nothing between different values); got "
+                f"{weight!r} for {column!r}. Use 0 for a column that must not matter."
+            )
+    return MappingProxyType({column: float(weight) for column, weight in weights.items()})
+
+
+def _others(names: Mapping[Any, Any], metric: TableMetric) -> list[Any]:
+    return [name for name in names if name not in metric.numeric and name not in metric.categorical]

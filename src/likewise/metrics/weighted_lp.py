@@ -1,0 +1,208 @@
+"""What makes two people similar: weighted Lp distances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from likewise._typing import FloatArray
+from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, in_a_line
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import ColumnWeights, Metric, root
+from likewise.metrics.encoders import ArrayCoding, Coding
+
+
+class WeightedLp(Metric):
+    """A weighted Lp distance between people.
+
+    ``D(x, x') = (sum_i w_i |x_i - x'_i|^p)^(1/p)``, and ``max_i w_i |x_i - x'_i|`` for ``p = inf``.
+
+    The weight is inside the power, as in Definition 2 of the paper. Everything else in the library works
+    with the equivalent ``scales`` ``s_i = w_i^(1/p)`` (``s_i = w_i`` for ``p = inf``), for which
+    ``D(x, x') = ||s * (x - x')||_p``: `docs/theory.md` §2 shows why the difference matters.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_features,), or mapping from feature name to weight
+        Non-negative, per unit of the feature (to the power p). 0 means that the feature must not matter:
+        people who differ only there are at distance 0.
+    p : float, default=1
+        Any number >= 1, or ``np.inf``.
+    feature_names : sequence, optional
+        Names of the features, for errors and tables; taken from `weights` if that is a mapping.
+
+    Attributes
+    ----------
+    weights, scales : ndarray of shape (n_features,)
+    p : float
+    feature_names : tuple, or None
+
+    Examples
+    --------
+    >>> metric = WeightedLp({"age": 0.1, "income": 0.002}, p=1)
+    >>> metric
+    WeightedLp(age=0.1, income=0.002, p=1)
+    >>> float(metric([30, 500], [32, 600]))
+    0.4
+    """
+
+    takes_tables = False
+
+    weights: FloatArray
+    scales: FloatArray
+    feature_names: tuple[Any, ...] | None
+
+    def __init__(
+        self,
+        weights: npt.ArrayLike | Mapping[Any, float],
+        p: float = 1,
+        *,
+        feature_names: Sequence[Any] | None = None,
+    ) -> None:
+        if isinstance(weights, (Mapping, pd.Series)):
+            if feature_names is not None:
+                raise InvalidInputError("feature_names must not be given when weights is a mapping: it has the names.")
+            named = dict(weights)
+            feature_names, weights = list(named), list(named.values())
+        self.p = check_exponent(p)
+        self.weights = _check_weights(weights, feature_names, self.p)
+        self.feature_names = None if feature_names is None else tuple(feature_names)
+        self.scales = root(self.weights, self.p)
+        self.weights.flags.writeable = self.scales.flags.writeable = False
+
+    @property
+    def n_features(self) -> int:
+        """How many features the metric has."""
+        return len(self.weights)
+
+    @property
+    def obeys_triangle(self) -> bool:
+        """It does, for every p >= 1."""
+        return True
+
+    def coding(self, *people: Any) -> ArrayCoding:
+        """Rows of numbers, one per weight."""
+        return ArrayCoding(self.n_features, self.feature_names)
+
+    def weights_of(self, coding: Coding) -> ColumnWeights:
+        """The weights in the order of the coding's columns, if there is one for each."""
+        if len(coding.names) != self.n_features:
+            raise InvalidInputError(
+                f"metric must have one weight per feature of X ({len(coding.names)}); it has {self.n_features}: "
+                f"{self!r}."
+            )
+        weights = self.weights
+        if coding.labels is not None and self.feature_names is not None and coding.labels != self.feature_names:
+            if {*coding.labels} != {*self.feature_names}:
+                raise InvalidInputError(
+                    f"X must have the columns of the metric, {list(self.feature_names)}; got {list(coding.labels)}."
+                )
+            weights = weights[[self.feature_names.index(name) for name in coding.labels]]
+        return ColumnWeights(weights, coding.is_number, np.full(self.n_features, np.nan), self.p)
+
+    def scaled(self, factor: float) -> WeightedLp:
+        """Return the metric whose distances are `factor` times as large."""
+        check_positive("factor", factor)
+        power = 1.0 if np.isinf(self.p) else self.p
+        with np.errstate(over="ignore", under="ignore"):
+            grown = np.float64(factor) ** power
+        if not SMALLEST <= grown <= LARGEST:
+            raise InvalidInputError(
+                f"factor must be within {SMALLEST:g} to {LARGEST:g} to the power p = {self.p:g}; got {factor!r}. "
+                "Use an infinite p."
+            )
+        return WeightedLp(self.weights * grown, self.p, feature_names=self.feature_names)
+
+    def describe(self) -> pd.DataFrame:
+        """Return the exchange rates: per feature its weight and the difference worth one percentage point."""
+        names = self.coding().names
+        worth = ["must not matter" if scale == 0 else f"{0.01 / scale:.3g}" for scale in self.scales]
+        return pd.DataFrame({"column": names, "weight": self.weights, "one point": worth})
+
+    def normalized(self, mean: float = 1.0) -> WeightedLp:
+        """Return the metric with the same relative weights and the given mean weight."""
+        check_positive("mean", mean)
+        if not self.weights.any():
+            raise InvalidInputError(
+                "weights are all 0, so they cannot be scaled to a mean. Give one a positive weight."
+            )
+        relative = self.weights / self.weights.max()
+        return WeightedLp(relative * (mean / relative.mean()), self.p, feature_names=self.feature_names)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WeightedLp):
+            return NotImplemented
+        return (
+            self.p == other.p
+            and self.feature_names == other.feature_names
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.p, self.feature_names, self.weights.tobytes()))
+
+    def __repr__(self) -> str:
+        return self._written(most=10)
+
+    @property
+    def definition(self) -> str:
+        """The distance with all of its columns, where `repr` leaves out some of many."""
+        return self._written(most=None)
+
+    def _written(self, most: int | None) -> str:
+        names = self.feature_names
+        parts = [
+            f"{weight:.6g}" if names is None else f"{names[i]}={weight:.6g}" for i, weight in enumerate(self.weights)
+        ]
+        shown = shortened(parts, most)
+        return f"WeightedLp({f'[{shown}]' if names is None else shown}, p={self.p:g})"
+
+
+def shortened(parts: list[str], most: int | None) -> str:
+    """Parts in a row; of more than `most`, the first and the last."""
+    if most is not None and len(parts) > most:
+        parts = [*parts[: most - 2], f"... {len(parts) - most + 1} more ...", parts[-1]]
+    return ", ".join(parts)
+
+
+def check_exponent(p: float) -> float:
+    """Return the exponent if it gives a metric."""
+    if isinstance(p, bool) or not isinstance(p, (int, float, np.integer, np.floating)) or not p >= 1:
+        raise InvalidInputError(f"p must be a number >= 1 or infinity; got {in_a_line(p)}. Below 1 it is not a metric.")
+    if LARGEST < p < np.inf:
+        raise InvalidInputError(f"p must be at most {LARGEST:g}, or infinity; got {in_a_line(p)}. Use infinity.")
+    return float(p)
+
+
+def _check_weights(weights: Any, names: Sequence[Any] | None, p: float) -> FloatArray:
+    array = check_numbers("weights", weights, "Give one per feature.").copy()  # the caller's stays the caller's
+    if array.ndim != 1 or array.size == 0:
+        raise InvalidInputError(
+            f"weights must be a list with one number per feature; got an array of shape {array.shape}."
+        )
+    if names is not None:
+        if isinstance(names, str) or not np.iterable(names) or len(names) != len(array):
+            raise InvalidInputError(
+                f"feature_names must have one name per weight ({len(array)}); got {in_a_line(names)}."
+            )
+        try:
+            distinct = set(names)
+        except TypeError:
+            raise InvalidInputError(f"feature_names must be names, such as text; got {in_a_line(names)}.") from None
+        if len(distinct) != len(names):
+            raise InvalidInputError(f"feature_names must be distinct; got {list(names)}.")
+    with np.errstate(invalid="ignore"):
+        scales = root(array, p)
+    wrong = np.flatnonzero(~((array == 0) | ((scales >= SMALLEST) & (scales <= LARGEST))))
+    if wrong.size:
+        i = int(wrong[0])
+        feature = f"feature {i}" if names is None else repr(names[i])
+        raise InvalidInputError(
+            f"weights must be non-negative and finite; got {array[i]:g} for {feature}. Use 0 for a feature that must "
+            f"not matter; the p-th root of others must be between {SMALLEST:g} and {LARGEST:g}."
+        )
+    return array

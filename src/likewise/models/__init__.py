@@ -1,1 +1,0 @@
-"""What is known about other people's models: how they are built, and what they answer."""

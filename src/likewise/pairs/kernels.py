@@ -1,0 +1,183 @@
+"""Compiled scans over all pairs of people.
+
+People are columns here (`X[feature, person]`, `outputs[k, person]`), so that one person is compared with a run of
+others in vector instructions. Importing this module imports numba; callers do so inside functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likewise._numba import njit, prange
+from likewise._typing import FloatArray, IntArray
+from likewise.pairs.points import CODE, GAPPY, Kinds
+
+BLOCK = 512
+
+
+@njit(cache=True, error_model="numpy")
+def fill_differences(outputs, i, start, stop, out):
+    """Difference of outputs between person i and the persons from `start` to `stop`."""
+    for k in range(outputs.shape[0]):
+        own, others = outputs[k, i], outputs[k, start:stop]  # a slice: its positions need no check, so loops vectorise
+        if k == 0:
+            for j in range(len(others)):
+                out[j] = abs(own - others[j])
+        else:
+            for j in range(len(others)):
+                out[j] += abs(own - others[j])
+
+
+@njit(cache=True, error_model="numpy")
+def fill_distances(X, kinds, scales, p, i, start, stop, differences, out):
+    """Distance between person i and the persons from `start` to `stop`.
+
+    Powers other than 1, 2 and infinity are slow, so they are taken only where the largest coordinate, a lower
+    bound of the distance, does not already exceed the difference of outputs; elsewhere the bound is put.
+    """
+    n = stop - start
+    for j in range(n):
+        out[j] = 0.0
+    for f in range(X.shape[0]):
+        own, scale, others = X[f, i], scales[f], X[f, start:stop]
+        if kinds[f] == CODE or own != own:  # codes come last; a missing number is at no distance
+            continue
+        if kinds[f] == GAPPY:
+            for j in range(len(others)):
+                z = scale * abs(own - others[j])
+                z = z if z == z else 0.0
+                if p == 1.0:
+                    out[j] += z
+                elif p == 2.0:
+                    out[j] += z * z
+                else:
+                    out[j] = z if z > out[j] else out[j]
+        elif p == 1.0:
+            for j in range(len(others)):
+                out[j] += scale * abs(own - others[j])
+        elif p == 2.0:
+            for j in range(len(others)):
+                z = scale * abs(own - others[j])
+                out[j] += z * z
+        else:
+            for j in range(len(others)):
+                z = scale * abs(own - others[j])
+                out[j] = z if z > out[j] else out[j]
+    if p == 2.0:
+        for j in range(n):
+            out[j] = np.sqrt(out[j])
+    elif p != 1.0 and p != np.inf:
+        for j in range(n):
+            if 0.0 < out[j] < differences[j]:
+                out[j] = _raised(X, kinds, scales, p, i, start + j, out[j])
+    for f in range(X.shape[0]):
+        if kinds[f] == CODE:
+            own, scale, others = X[f, i], scales[f], X[f, start:stop]
+            for j in range(len(others)):
+                out[j] += scale if own != others[j] else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _raised(X, kinds, scales, p, i, j, largest):
+    """Distance between the numbers of two people, for any p; `largest` is the largest of their scaled gaps."""
+    total = 0.0
+    for f in range(X.shape[0]):
+        z = scales[f] * abs(X[f, i] - X[f, j]) / largest
+        if kinds[f] != CODE and z == z:
+            total += z**p
+    return largest * total ** (1.0 / p)
+
+
+@njit(parallel=True, cache=True, error_model="numpy")
+def _worst_partners(X, outputs, kinds, scales, p, tolerance):
+    n = X.shape[1]
+    partner = np.full((2, n), -1, dtype=np.int64)
+    excess = np.zeros(n)
+    ratio = np.ones(n)
+    for turn in prange(n):
+        # Early people have long rows and late ones short rows: alternate, so that threads share evenly.
+        i = turn // 2 if turn % 2 == 0 else n - 1 - turn // 2
+        differences, distances = np.empty(BLOCK), np.empty(BLOCK)
+        for start in range(i + 1, n, BLOCK):
+            stop = min(n, start + BLOCK)
+            fill_differences(outputs, i, start, stop, differences)
+            fill_distances(X, kinds, scales, p, i, start, stop, differences, distances)
+            for j in range(stop - start):
+                needed = differences[j] - tolerance
+                if distances[j] < needed:
+                    if needed - distances[j] > excess[i]:
+                        excess[i] = needed - distances[j]
+                        partner[0, i] = start + j
+                    if distances[j] < ratio[i] * needed:
+                        ratio[i] = distances[j] / needed
+                        partner[1, i] = start + j
+    return partner, excess, ratio
+
+
+def worst_partners(
+    X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, tolerance: float, kinds: Kinds | None = None
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """For each person, who among the later ones exceeds the distance most.
+
+    A pair exceeds it if ``difference - tolerance > D``.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_features, n_people)
+    outputs : ndarray of shape (n_outputs, n_people)
+    kinds : ndarray of shape (n_features,), optional
+        As in `likewise.pairs.points.Points`; numbers if not given.
+
+    Returns
+    -------
+    partner : ndarray of shape (2, n_people)
+        With the largest excess, and with the smallest ``D / (difference - tolerance)``; -1 for nobody.
+    excess, ratio : ndarray of shape (n_people,)
+        Those two extremes; 0 and 1 where nobody exceeds.
+    """
+    result: Any = _worst_partners(X, outputs, all_numbers(X) if kinds is None else kinds, scales, p, tolerance)
+    return result  # type: ignore[no-any-return]
+
+
+@njit(cache=True, error_model="numpy")
+def _within_groups(X, outputs, kinds, scales, p, m, differences, distances):
+    every = np.full(m, np.inf)  # no distance is put where a bound of it would do
+    for g in range(len(differences)):
+        k = 0
+        for i in range(g * m, (g + 1) * m - 1):
+            stop = (g + 1) * m
+            here = slice(k, k + stop - i - 1)
+            fill_differences(outputs, i, i + 1, stop, differences[g, here])
+            fill_distances(X, kinds, scales, p, i, i + 1, stop, every, distances[g, here])
+            k += stop - i - 1
+
+
+def within_groups(
+    X: FloatArray, outputs: FloatArray, kinds: Kinds, scales: FloatArray, p: float, m: int
+) -> tuple[FloatArray, FloatArray]:
+    """Differences and distances of all pairs within each group of `m` people, who stand one after the other.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_features, n_groups * m)
+    outputs : ndarray of shape (n_outputs, n_groups * m)
+    kinds : ndarray of shape (n_features,)
+    m : int
+        People per group.
+
+    Returns
+    -------
+    differences, distances : ndarray of shape (n_groups, m * (m - 1) // 2)
+        In the order of ``np.triu_indices(m, 1)``.
+    """
+    shape = (X.shape[1] // m, m * (m - 1) // 2)
+    differences, distances = np.empty(shape), np.empty(shape)
+    _within_groups(X, outputs, kinds, scales, p, m, differences, distances)
+    return differences, distances
+
+
+def all_numbers(columns: FloatArray) -> Kinds:
+    """Return the kinds of columns (the rows here) that hold numbers only."""
+    return np.zeros(len(columns), dtype=np.int8)

@@ -1,0 +1,227 @@
+"""What a model says about people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+
+from likewise._typing import FloatArray, IntArray
+from likewise._validation import check_numbers, check_output_range
+from likewise.exceptions import InvalidInputError
+from likewise.inspection.prediction import is_plain_function
+from likewise.metrics.encoders import People, as_frame, labels_of
+from likewise.pairs.points import Points
+
+
+@dataclass(frozen=True, eq=False)
+class OutputLabels:
+    """What outputs are of, so that they can be shown as the model gave them.
+
+    Attributes
+    ----------
+    are_probabilities : bool
+    classes : list, optional
+        Names of the classes, where outputs are probabilities and the classes are named.
+    limits : tuple of float, optional
+        Lowest and highest number, of which outputs are shares.
+    """
+
+    are_probabilities: bool = True
+    classes: list[Any] | None = None
+    limits: tuple[float, float] | None = None
+
+    @property
+    def are_shares(self) -> bool:
+        """Whether no two outputs differ by more than 1."""
+        return self.are_probabilities or self.limits is not None
+
+    @classmethod
+    def of(
+        cls, model: Any, predictions: Any, output_range: tuple[float, float] | None, *, probable: bool
+    ) -> OutputLabels:
+        """Read it off what was asked, or given."""
+        if not probable:
+            own = getattr(getattr(model, "guarantee_", None), "output_range", None) if predictions is None else None
+            return cls(False, limits=own if output_range is None else output_range)
+        if predictions is None:
+            classes = getattr(model, "classes_", None)
+        else:
+            columns = getattr(predictions, "columns", ())
+            classes = list(columns) if len(columns) > 1 else None
+        return cls(True, None if classes is None else np.asarray(classes).tolist())
+
+    def pairs(self, a: FloatArray, b: FloatArray) -> pd.DataFrame:
+        """Scores of pairs of people from their outputs, shape (n_pairs, n_outputs) each.
+
+        Of several classes, the class whose probabilities differ most. ``outcome`` names the class that the
+        probabilities ``score_a`` and ``score_b`` are of; None if it has no name.
+        """
+        if a.shape[1] > 1:  # probability_outputs has divided by 2
+            largest = np.abs(a - b).argmax(axis=1)[:, None]
+            a, b = 2 * np.take_along_axis(a, largest, 1), 2 * np.take_along_axis(b, largest, 1)
+            outcomes = [k if self.classes is None else self.classes[k] for k in largest[:, 0].tolist()]
+        else:
+            outcomes = [None if self.classes is None else self.classes[-1]] * len(a)
+        low, high = self.limits or (0.0, 1.0)
+        scores = {f"score_{side}": low + (high - low) * each[:, 0] for side, each in (("a", a), ("b", b))}
+        return pd.DataFrame(scores | {"outcome": pd.Series(outcomes, dtype=object)})
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """People, with a model's outputs in a form that is cheap to compare.
+
+    Attributes
+    ----------
+    points : Points
+    outputs : ndarray of shape (n_samples, n_outputs)
+        ``unit * sum_k |outputs[a, k] - outputs[b, k]|`` is the difference between the people a and b: total
+        variation of class probabilities, or absolute difference of predictions. The sum is at most 1.
+    unit : float
+        A power of two, so that leaving it out and putting it back costs no digit. 1 for probabilities.
+    labels : OutputLabels
+        What the outputs are of.
+    """
+
+    points: Points
+    outputs: FloatArray
+    unit: float
+    labels: OutputLabels = OutputLabels()
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        points: Points,
+        predictions: Any = None,
+        output_range: tuple[float, float] | None = None,
+    ) -> Population:
+        """Ask `model` about `X`, or take `predictions`; differences are in units of the width of `output_range`."""
+        if predictions is None:
+            rows = rows_for(model, points.people, X)
+            outputs, probable = asked(model, rows, output_range, getattr(model, "classes_", None))
+        else:
+            outputs, probable = given(predictions, len(points), output_range)
+        unit = 1.0 if probable else unit_for(float(np.ptp(outputs)))
+        return cls(points, outputs / unit, unit, OutputLabels.of(model, predictions, output_range, probable=probable))
+
+    def differences(self, a: IntArray, b: IntArray) -> FloatArray:
+        """Differences of outputs between the people a and b."""
+        return np.asarray(self.unit * np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1))
+
+
+def unit_for(spread: float) -> float:
+    """A power of two, in units of which outputs with this range differ by at most 1."""
+    return float(np.exp2(np.ceil(np.log2(spread)))) if spread > 0 else 1.0
+
+
+def rows_for(model: Any, people: People, X: Any = None) -> Any:
+    """People as a model takes them; `X` is how they were given."""
+    rows, known = people.table, getattr(model, "feature_names_in_", None)
+    if known is None:
+        return rows
+    if isinstance(rows, np.ndarray):  # scikit-learn checks names, or warns
+        rows = X if hasattr(X, "columns") else pd.DataFrame(rows, columns=known)
+    given = labels_of(rows) or ()
+    if given != tuple(known) and {*given} == {*known}:
+        return as_frame(rows)[list(known)]  # scikit-learn refuses another order
+    return rows
+
+
+def asked(
+    model: Any, rows: Any, output_range: tuple[float, float] | None = None, classes: Any = None
+) -> tuple[FloatArray, bool]:
+    """What a model says about rows, shape (n_samples, n_outputs), and whether it is in probabilities.
+
+    Numbers are in units of the width of `output_range`, if there is one. Where a model answers with labels, `classes`
+    are those that there can be; None takes those that occur.
+    """
+    cure = "Pass predictions= for a system that cannot be called."
+    if is_plain_function("model", model, ("predict_proba", "predict"), cure):
+        method = model
+    else:
+        method = getattr(model, "predict_proba", None) or model.predict
+    answer = np.asarray(method(rows))
+    if answer.ndim not in (1, 2) or len(answer) != len(rows):
+        raise InvalidInputError(
+            f"The model must answer once per row: {len(rows)} rows gave an array of shape {answer.shape}."
+        )
+    if answer.ndim == 2 and answer.shape[1] == 1:
+        answer = answer[:, 0]  # probabilities of one class, labels, or numbers
+    probable = hasattr(model, "predict_proba") or answer.ndim == 2
+    if not probable and (is_classifier_like(model) or answer.dtype.kind not in "biuf"):
+        labels = np.unique(answer) if classes is None else np.asarray(classes)
+        answer, probable = answer[:, None] == labels, True
+    answers = check_numbers("The model's answers", answer)
+    if probable:
+        _check_probabilities(answers, "The model's answers", "Let it return one number per row for other scores.")
+        return probability_outputs(answers), True
+    if not np.isfinite(answers).all():
+        raise InvalidInputError("The model predicted NaN or infinity; its predictions must be finite numbers.")
+    guarantee = getattr(model, "guarantee_", None)
+    limits = getattr(guarantee, "output_range", None) if output_range is None else output_range
+    return _shares(answers, limits), False
+
+
+def is_classifier_like(model: Any) -> bool:
+    """Whether scikit-learn holds the model for a classifier; False for functions and foreign objects."""
+    return hasattr(model, "__sklearn_tags__") and is_classifier(model)
+
+
+def given(predictions: Any, n_samples: int, output_range: tuple[float, float] | None = None) -> tuple[FloatArray, bool]:
+    """Predictions of an outside system in the same form."""
+    answers = check_numbers("predictions", predictions)
+    if answers.ndim == 2 and answers.shape[1] == 1:
+        answers = answers[:, 0]
+    if answers.ndim not in (1, 2) or len(answers) != n_samples:
+        raise InvalidInputError(
+            f"predictions must have one entry per row of X ({n_samples}); got an array of shape {answers.shape}."
+        )
+    if output_range is not None:
+        low, high = check_output_range(output_range)
+        wrong = ~((answers >= low) & (answers <= high))
+        if answers.ndim != 1 or wrong.any():
+            example = f"{answers[wrong][0]:g}" if wrong.any() else f"shape {answers.shape}"
+            raise InvalidInputError(
+                f"predictions must be one number per row in output_range, {output_range}; got {example}."
+            ).in_commands(f"Scores must lie within --range {low:g} {high:g}; got {example}. Give a wider --range.")
+        return _shares(answers, output_range), False
+    _check_probabilities(answers, "predictions", "For predictions of another kind give output_range=(lowest, highest).")
+    return probability_outputs(answers), True
+
+
+def _shares(answers: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
+    if output_range is not None:
+        low, high = check_output_range(output_range)
+        answers = (answers - low) / (high - low)
+    return answers[:, None]
+
+
+def _check_probabilities(answers: FloatArray, what: str, cure: str) -> None:
+    wrong = ~((answers >= 0) & (answers <= 1))
+    if wrong.any():
+        got = f"{answers[wrong][0]:g}"
+        raise InvalidInputError(f"{what} must be probabilities within [0, 1]; got {got}. {cure}").in_commands(
+            f"Scores must be probabilities within 0 and 1; got {got}. For other scores give --range LOWEST HIGHEST."
+        )
+    if answers.ndim == 2:
+        sums = answers.sum(axis=1)
+        off = np.flatnonzero(np.abs(sums - 1) > 1e-5)
+        if off.size:
+            raise InvalidInputError(
+                f"{what} must sum to 1 over the classes in each row; row {off[0]} sums to {sums[off[0]]:g}. {cure}"
+            )
+
+
+def probability_outputs(answers: FloatArray) -> FloatArray:
+    """Numbers whose absolute differences add up to the total variation between probabilities."""
+    if answers.ndim == 1:
+        return answers[:, None]
+    if answers.shape[1] == 2:  # |p - p'| is the same for both classes
+        return answers[:, 1:]
+    return answers / 2  # TV = 1/2 sum_k |p_k - p'_k|

@@ -1,1 +1,0 @@
-"""Plots of metrics, audits, comparisons and prices."""

@@ -1,0 +1,237 @@
+"""Geometry of the page's pictures: numbers in, coordinates out; the templates draw them as SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import FloatArray
+from likewise.additive.display import Panel, height
+from likewise.metrics.units import Unit
+from likewise.report.data import Cost
+from likewise.report.text import figure, measured
+from likewise.selection.cross_validation import YARDSTICKS, Yardstick
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+BINS = 40
+SHADES = (1, 3, 10, 30, 100)  # pairs in a cell from which the next darker shade is used
+TOLERANCE = 1e-9  # a difference above the distance by less than this is a rounding error
+
+
+def axis_limit(largest: float) -> float:
+    """Return the smallest round number that is at least `largest`, up to 1."""
+    return next((round_ for round_ in (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75) if largest <= round_), 1.0)
+
+
+@dataclass(frozen=True)
+class Density:
+    """How many pairs lie where, by distance (to the right) and difference of scores (upwards), in cells.
+
+    `within` and `above` hold one SVG path per shade, of the pairs that keep to the distance and of the others.
+    """
+
+    within: tuple[str, ...]
+    above: tuple[str, ...]
+    n_pairs: int
+    n_above: int
+    n_above_epsilon: int
+
+
+def density(distances: FloatArray, gaps: FloatArray, limit: float, epsilon: float) -> Density:
+    """Sort pairs into cells. Pairs further apart than `limit` are counted, but are outside of the picture."""
+    above = gaps > distances + TOLERANCE
+    shown = distances <= limit
+    layers = []
+    for layer in (~above, above):
+        chosen = layer & shown
+        column = np.minimum(BINS - 1, (distances[chosen] / limit * BINS).astype(int))
+        row = np.minimum(BINS - 1, (gaps[chosen] / limit * BINS).astype(int))
+        counts = np.bincount(column * BINS + row, minlength=BINS * BINS)
+        layers.append(_shaded(counts))
+    return Density(
+        layers[0], layers[1], len(gaps), int(above.sum()), int((gaps > distances + epsilon + TOLERANCE).sum())
+    )
+
+
+def _shaded(counts: Any) -> tuple[str, ...]:
+    shades = np.searchsorted(SHADES, counts, side="right")
+    return tuple(
+        "".join(f"M{cell // BINS} {BINS - 1 - cell % BINS}h1v1h-1z" for cell in np.flatnonzero(shades == shade))
+        for shade in range(1, len(SHADES) + 1)
+    )
+
+
+# -- what strictness costs ------------------------------------------------------------------------------------------
+
+WIDTH, HEIGHT = 460, 250
+LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 52
+
+
+def price_charts(cost: Cost) -> list[dict[str, Any]]:
+    """Charts over the scale of the metric: the error; and for classes mean confidence, with the ceiling."""
+    if cost.price is None:
+        return []
+    measures = {measure.name: measure for measure in YARDSTICKS[cost.price.task]}
+    if cost.price.task == "numbers":
+        return [_price_chart(cost, measures["rmse"], {})]
+    return [_price_chart(cost, measures["brier"], {}), _price_chart(cost, measures["confidence"], cost.ceilings)]
+
+
+def _price_chart(cost: Cost, measure: Yardstick, ceilings: Any) -> dict[str, Any]:
+    price: Any = cost.price
+    table, name = price.table, measure.name
+    scales = [float(scale) for scale in price.showings]
+    own = [(s, float(v), float(e)) for s, v, e in zip(scales, table[name], table[f"{name}_se"], strict=True)]
+    lines = {"constant": float(price.constant.row[name]), "before": float(price.reference.row[name])}
+    values = [v for _, v, _ in own] + [v - e for _, v, e in own] + [v + e for _, v, e in own]
+    bottom, top, ticks = round_ticks([*values, *lines.values(), *ceilings.values()])
+    low, high = math.log(min(scales)), math.log(max(scales))
+    if high == low:
+        low, high = low - 1, high + 1
+
+    def x(scale: float) -> float:
+        return round(LEFT + (math.log(scale) - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(value: float) -> float:
+        return round(TOP + (top - value) / (top - bottom) * (HEIGHT - TOP - BOTTOM), 1)
+
+    return {
+        "title": measure.title[0].upper() + measure.title[1:],
+        "subtitle": "lower is better" if not measure.higher_is_better else "higher is better",
+        "x_ticks": _spaced([(x(scale), f"{TIMES}{figure(scale)}") for scale in scales]),
+        "y_ticks": [(y(tick), measured(measure, tick, ticks[1] - ticks[0])) for tick in ticks],
+        "chosen": x(1.0) if min(scales) <= 1 <= max(scales) else None,
+        "lines": {key: y(value) for key, value in lines.items()},
+        "dots": [(x(s), y(v), y(v + e), y(v - e)) for s, v, e in own],
+        "ceiling": [(x(s), y(v)) for s, v in ceilings.items()],
+        "rows": [(s, measured(measure, v), measured(measure, ceilings[s]) if s in ceilings else "") for s, v, _ in own],
+    }
+
+
+def round_ticks(values: Sequence[float]) -> tuple[float, float, list[float]]:
+    """Axis limits and three to six ticks at round numbers that hold all values."""
+    low, high = min(values), max(values)
+    span = high - low or abs(high) or 1.0
+    power = 10.0 ** math.floor(math.log10(span / 3))
+    step = next(power * k for k in (1, 2, 5, 10) if span / (power * k) <= 4)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
+    return first * step, last * step, [k * step for k in range(first, last + 1)]
+
+
+def _spaced(ticks: Sequence[tuple[float, str]], room: float = 40.0) -> list[tuple[float, str]]:
+    """Return the ticks whose labels do not overlap, keeping the scale 1 wherever it is."""
+    kept = [tick for tick in ticks if tick[1] == f"{TIMES}1"]
+    for tick in ticks:
+        if all(abs(tick[0] - other[0]) >= room for other in kept):
+            kept.append(tick)
+    return sorted(kept)
+
+
+def dots(values: Sequence[float], errors: Sequence[float]) -> list[tuple[float, float, float]]:
+    """Where values and the ends of their errors stand between the smallest and the largest, in percent."""
+    low = min(v - e for v, e in zip(values, errors, strict=True))
+    high = max(v + e for v, e in zip(values, errors, strict=True))
+    span = high - low or 1.0
+
+    def place(value: float) -> float:
+        return round(4 + 92 * (value - low) / span, 1)
+
+    return [(place(v), place(v - e), place(v + e)) for v, e in zip(values, errors, strict=True)]
+
+
+# -- the shapes of a scorecard --------------------------------------------------------------------------------------
+
+PANEL_WIDTH, PANEL_HEIGHT = 240, 100
+
+
+def shapes(panels: Sequence[Panel], units: Any, first: int) -> dict[str, Any]:
+    """All panels on one scale of points: paths of the fan, of the shape, and of where the metric holds it back.
+
+    The `first` few are those that move the score most.
+    """
+    ordered = sorted(panels, key=lambda panel: -float(np.ptp(panel.points)))
+    ordered = [p for some in (ordered[:first], ordered[first:]) for p in sorted(some, key=lambda p: p.knots is None)]
+    low, high = height(list(panels))
+
+    def y(value: float) -> float:
+        inside = min(max(value, low - (high - low)), high + (high - low))  # what is far outside is cut anyway
+        return round(PANEL_HEIGHT * (high - inside) / (high - low), 1)
+
+    drawn = [
+        (_drawn_categories(panel, y) if panel.knots is None else _drawn_numbers(panel, y, units.get(panel.column, "")))
+        | {"name": panel.column, "id": k}
+        for k, panel in enumerate(ordered)
+    ]
+    ticks = [tick for tick in round_ticks([low, high])[2] if low <= tick <= high]
+    return {
+        "first": drawn[:first],
+        "others": drawn[first:],
+        "ticks": [(y(tick), _signed(tick)) for tick in ticks],
+        "zero": y(0.0),
+    }
+
+
+def _signed(tick: float) -> str:
+    return "0" if abs(tick) < 1e-12 else f"{tick:+.4g}".replace("-", "\N{MINUS SIGN}")
+
+
+def round_ends(first: float, last: float) -> tuple[float, float]:
+    """Ends of an axis without digits that nobody could see: to a two-hundredth of its width at most.
+
+    Examples
+    --------
+    >>> round_ends(2003.0, 2009.0), round_ends(0.12345, 98.7654), round_ends(7.0, 7.0)
+    ((2003.0, 2009.0), (0.1, 98.8), (7.0, 7.0))
+    """
+    width = last - first
+    if not 0 < width < math.inf:
+        return first, last
+    digits = 2 - math.floor(math.log10(width))
+    return round(first, digits) + 0.0, round(last, digits) + 0.0  # not -0
+
+
+def _drawn_numbers(panel: Panel, y: Callable[[float], float], unit: str) -> dict[str, Any]:
+    assert panel.knots is not None
+    first, last = panel.ends
+    width = last - first or 1.0
+
+    def x(value: float) -> float:
+        return round(PANEL_WIDTH * min(max((value - first) / width, -1.0), 2.0), 1)
+
+    at = [x(knot) for knot in panel.knots]
+    line = [f"{a} {y(b)}" for a, b in zip(at, panel.points, strict=True)]
+    upper = [f"{a} {y(b)}" for a, b in zip(at, panel.high, strict=True)]
+    lower = [f"{a} {y(b)}" for a, b in zip(at, panel.low, strict=True)]
+    held = "".join(f"M{line[k]}L{line[k + 1]}" for k in np.flatnonzero(panel.binds))
+    if panel.levels:
+        names = [panel.levels[int(first)], panel.levels[int(last)]]
+    else:
+        names = [Unit.of("%" if unit.startswith("%") else unit).written(end) for end in round_ends(first, last)]
+    return {
+        "fan": f"M{'L'.join(upper)}L{'L'.join(reversed(lower))}z",
+        "line": "M" + "L".join(line),
+        "held": held,
+        "ends": names,
+        "missing": None if panel.missing is None else (y(panel.missing), panel.missing),
+        "levels": (),
+        "unit": unit if unit.startswith("%") and len(unit) > 1 else "",
+    }
+
+
+def _drawn_categories(panel: Panel, y: Callable[[float], float]) -> dict[str, Any]:
+    step = PANEL_WIDTH / len(panel.levels)
+    return {
+        "band": (y(float(panel.high[0])), y(float(panel.low[0]))),
+        "stems": [
+            (round((k + 0.5) * step, 1), y(float(value)), bool(binds))
+            for k, (value, binds) in enumerate(zip(panel.points, panel.binds, strict=True))
+        ],
+        "levels": panel.levels,
+        "fan": "",
+        "unit": "",
+    }

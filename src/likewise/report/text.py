@@ -1,0 +1,171 @@
+"""Numbers and facts in plain words. `metric.js` repeats `figure`, `points` and `worth`; the tests compare them."""
+
+from __future__ import annotations
+
+import math
+
+from likewise.auditing.coverage import Reach
+from likewise.metrics.units import Unit
+from likewise.selection.cross_validation import Yardstick
+
+MUST_NOT_MATTER = "must not matter"
+
+
+def figure(x: float) -> str:
+    """Return a number to three digits, without an exponent unless it would be unreadable.
+
+    Examples
+    --------
+    >>> [figure(x) for x in (0, 4321.7, 0.012345, 1 / 3, 2e-9, 1234567)]
+    ['0', '4,320', '0.0123', '0.333', '2e-9', '1,230,000']
+    """
+    if x == 0:
+        return "0"
+    if not math.isfinite(x):
+        return "∞"
+    rounded = float(f"{x:.2e}")
+    if not 1e-6 <= abs(rounded) < 1e12:
+        mantissa, exponent = f"{rounded:.2e}".split("e")
+        return f"{float(mantissa):g}e{int(exponent)}"
+    text = f"{rounded:,.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def points(x: float) -> str:
+    """Return a probability or a distance in percentage points, to one decimal, two below one point.
+
+    Examples
+    --------
+    >>> [points(x) for x in (0.01, 0.123456, 0.00456, 0, 2.5)]
+    ['1 point', '12.3 points', '0.46 points', '0 points', '250 points']
+    """
+    text = point_figure(x)
+    return f"{text} point" if text == "1" else f"{text} points"
+
+
+def point_figure(x: float) -> str:
+    """Return the number in `points`; never "0" for what is not 0, and infinity as a sign."""
+    if not math.isfinite(x):
+        return "∞"
+    value = 100 * x
+    if 0 < abs(value) < 0.005:
+        return "under 0.01" if value > 0 else "0"
+    text = f"{value:,.{1 if abs(value) >= 1 else 2}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def percent(x: float | None) -> str:
+    """Return a share in percent, to one decimal."""
+    return "\N{EN DASH}" if x is None else f"{100 * x:.1f}%"
+
+
+def whole(n: int) -> str:
+    """Return a count with thousands separated."""
+    return f"{n:,}"
+
+
+def worth(scale: float, unit: str | None) -> str:
+    """Say what a column counts, from its distance per `unit` (None: between two categories).
+
+    Examples
+    --------
+    >>> worth(0.005, "years"), worth(0.4, "ratio"), worth(0.03, None)
+    ('1 point = 2 years', '1 point = 2.5 percentage points', 'any difference = 3 points')
+    """
+    if scale == 0:
+        return MUST_NOT_MATTER
+    return f"any difference = {points(scale)}" if unit is None else f"1 point = {amount(0.01 / scale, unit)}"
+
+
+def amount(size: float, unit: str) -> str:
+    """Return a difference with its unit.
+
+    Examples
+    --------
+    >>> amount(4321.0, "$ a month"), amount(42.5, "$1000")
+    ('$4,320 a month', '$42,500')
+    """
+    words = Unit.of(unit)
+    return words.difference(figure(size * words.factor))
+
+
+def odds(delta: float) -> str:
+    """Return a small probability as "1 in ...", rounded towards the larger probability.
+
+    Examples
+    --------
+    >>> odds(0.001), odds(1.8e-4)
+    ('1 in 1,000', '1 in 5,550')
+    """
+    n = math.floor(1 / delta * (1 + 1e-12))
+    digits = max(0, len(str(n)) - 3)
+    return f"1 in {n // 10**digits * 10**digits:,}"
+
+
+LEVELS = {
+    "exact": "Proved and computed without sampling. It holds with certainty for all pairs of people, in these data or "
+    "not.",
+    "deterministic": "Proved, with no randomness left in the model. It holds with certainty for all pairs of people, "
+    "in these data or not.",
+    "sampled": "Proved, with scores computed from random draws. It holds for each pair of people with the stated "
+    "probability over the draws, if the pair was chosen without looking at them.",
+}
+"""How firm a promise is, for each level of a `Guarantee`."""
+
+
+KINDS = {
+    "additive": (
+        "scorecard",
+        "Each column adds points, the points are added up, and the sum becomes the score. No shape is steeper than the "
+        "distance allows, so no two people can be further apart than they may.",
+    ),
+    "lipschitz": (
+        "1-Lipschitz network",
+        "A neural network whose layers cannot stretch distances: its scores move no faster than the distance.",
+    ),
+    "projected": (
+        "projected model",
+        "The scores of another model, moved as little as possible until every pair is within its distance.",
+    ),
+    "smoothed": (
+        "smoothed model",
+        "The average answer of another model over random variations of a person, as wide as the distance needs.",
+    ),
+    "constant": ("constant", "Everybody gets the same score."),
+}
+"""How a promise is kept, by how the name of the class begins: what it is called, and how it works."""
+
+
+def measured(measure: Yardstick, value: float, step: float | None = None) -> str:
+    """Write a figure of a model: in percent where that reads best; a tick to the digits of its `step`.
+
+    Examples
+    --------
+    >>> from likewise.selection.cross_validation import YARDSTICKS
+    >>> brier, auc, accuracy, *_ = YARDSTICKS["classes"]
+    >>> measured(brier, 0.08764), measured(accuracy, 0.886), measured(accuracy, 0.8, 0.05), measured(brier, 0.1, 0.02)
+    ('0.0876', '88.6%', '80%', '0.10')
+    """
+    if value != value:
+        return "\N{EN DASH}"
+    if measure.percent:
+        digits = 1 if step is None else max(0, -math.floor(math.log10(100 * step) + 1e-9))
+        return f"{100 * value:.{digits}f}%"
+    if step is not None:
+        return f"{value:,.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
+    return figure(value) if measure.digits is None else f"{value:.{measure.digits}f}"
+
+
+def reach(found: Reach) -> str:
+    """Say about how many pairs a metric says something.
+
+    Examples
+    --------
+    >>> reach(Reach(1.0, 0.041, 0.5))
+    'The distance binds 100% of all pairs. The nearest other person is typically 4.1 points away.'
+    """
+    share = f"{100 * found.bound_share:.{0 if found.bound_share >= 0.1 else 1}f}%"
+    rest = "; the others are 100 points apart or more" if found.bound_share < 1 else ""
+    near = f"The nearest other person is typically {points(found.nearest)} away."
+    return f"The distance binds {share} of all pairs{rest}. {near}"

@@ -1,0 +1,364 @@
+"""Reading the minimal metric on a population off any model, by linear programming."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._optional import is_partitioned
+from likewise._typing import FloatArray, IntArray
+from likewise._validation import NOT_NEGATIVE, check_names, checking, in_a_line
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.metrics.base import Metric
+from likewise.metrics.encoders import ArrayCoding, People, TableCoding, as_frame, is_table
+from likewise.metrics.table import TableMetric
+from likewise.metrics.weighted_lp import WeightedLp, check_exponent
+from likewise.pairs.model_outputs import Population
+from likewise.pairs.points import CODE, GAPPY, Points
+from likewise.reveal.active_set import Crowd, Present
+from likewise.reveal.blanks import stand_in, usable
+from likewise.reveal.linear_program import MinimalWeights
+
+
+def read_people(X: Any, categorical: Sequence[Any] | None) -> People:
+    """A matrix of numbers where that says all; otherwise a table, whose columns are told apart by type."""
+    if not is_table(X):
+        if categorical is not None:
+            raise InvalidTypeError(f"categorical names columns, so X must be a table; got {type(X).__name__}.")
+        return _numbers(X, None)
+    frame = as_frame(X)
+    names = list(frame.columns)
+    if categorical is None:
+        chosen = [name for name in names if _is_categorical(frame[name])]
+        if not chosen and not frame.isna().any(axis=None):
+            return _numbers(frame, tuple(names))
+    else:
+        chosen = check_names("categorical", categorical, names)
+    return People.read(frame, TableCoding.learn(frame, [name for name in names if name not in chosen], chosen))
+
+
+def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
+    with checking():
+        shape = np.shape(X)
+    if len(shape) != 2 or shape[1] == 0:
+        raise InvalidInputError(f"X must be a table of people and features, (n_samples, n_features); got {shape}.")
+    return People.read(X, ArrayCoding(shape[1], names))
+
+
+def _is_categorical(column: pd.Series[Any]) -> bool:
+    kind = column.dtype
+    return bool(
+        isinstance(kind, pd.CategoricalDtype)
+        or pd.api.types.is_bool_dtype(kind)
+        or pd.api.types.is_object_dtype(kind)
+        or pd.api.types.is_string_dtype(kind)
+    )
+
+
+_MOST_ROUNDS = 200
+_CURE = (
+    "Weights to a large power p are too far apart for the solver: use p up to 7, or rescale features whose values are "
+    "extremely large."
+)
+
+
+NOT_FORCED = "not forced by these people"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricEstimate:
+    """A metric that is minimal on a population, and how it was found.
+
+    Attributes
+    ----------
+    metric : WeightedLp or TableMetric
+    not_forced : tuple
+        Columns to which these people give no weight: their differences are explained by other columns. It does not
+        say that the model ignores a column: exchanging its values may well change outputs.
+    notes : tuple of str
+        What was done beyond the linear program: blanks that were given more weight than the people force.
+    active_pairs : DataFrame
+        The people who force the weights: pairs whose difference of outputs uses up their distance. ``row_a`` and
+        ``row_b`` are positions in X.
+    n_pairs : int
+        Pairs of distinct people; the metric explains all of them.
+    n_rounds : int
+        Linear programs solved.
+    n_constraints : int
+        Pairs that entered the linear program.
+    """
+
+    metric: Metric
+    active_pairs: pd.DataFrame
+    n_pairs: int
+    n_rounds: int
+    n_constraints: int
+    not_forced: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def describe(self) -> pd.DataFrame:
+        """Return the exchange rates of the metric; columns to which these people give no weight say so."""
+        table = self.metric.describe()
+        table.loc[table["column"].isin(self.not_forced), "one point"] = NOT_FORCED
+        return table
+
+    def __repr__(self) -> str:
+        idle = f", {NOT_FORCED}: {', '.join(map(str, self.not_forced))}" if self.not_forced else ""
+        return f"MetricEstimate({self.metric!r}, n_pairs={self.n_pairs}{idle})"
+
+
+def estimate_minimal_metric(
+    model: Any,
+    X: Any,
+    p: float = 1,
+    *,
+    categorical: Sequence[Any] | None = None,
+    predictions: Any = None,
+    output_range: tuple[float, float] | None = None,
+    upper: Mapping[Any, float] | None = None,
+    fixed: Mapping[Any, float] | None = None,
+    columns: Sequence[str] | None = None,
+) -> MetricEstimate:
+    """Smallest weighted Lp metric under which a model treats the people in `X` alike.
+
+    Solves ``min c.w`` under ``sum_i w_i |x_ai - x_bi|^p >= difference(a, b)^p`` for all pairs (a, b) of people,
+    where ``c_i`` is the mean of ``|x_ai - x_bi|^p`` (among more than 131,072 people, that of about as many): of all
+    metrics that no pair in `X` exceeds and whose weights cannot be lowered, the one with the smallest mean ``D^p``
+    (nearly so for p that is not whole, or above 16). Pairs enter the program as a search finds them violated, which
+    looks at few (`docs/theory.md` §8). In a table, ``|x_ai - x_bi|`` is 1 for different categories, and their weight at
+    most 1.
+
+    Parameters
+    ----------
+    model : object with predict_proba or predict, or callable
+        Class probabilities are compared by total variation, labels as probabilities of 0 and 1, and numbers by
+        absolute difference. A plain function returns one number per row, or one probability per class.
+    X : array-like of shape (n_samples, n_features)
+        Or a table (pandas, polars or pyarrow) with categories, which the model is given as a pandas DataFrame. A
+        missing number is a category of its own: what its absence weighs is in ``metric.missing``, and
+        where no number is missing in `X` the metric refuses people with one missing. A blank weighs at least half of
+        what the column makes of these people, up to 1, since less would cut the column: `notes` names the columns to
+        whose blanks the people force less.
+        Or a Dask DataFrame of any size, or the path of a Parquet file or of a directory of them, which Dask reads: the
+        search runs on the active Dask client, or in threads (`docs/scale.md`). The result is that of a table in memory,
+        to the last bit.
+    p : float, default=1
+        Any finite number >= 1; 1 for tables with categories. Above 7 the linear program may be too badly scaled to be
+        solved, which is then said.
+    categorical : sequence of names, optional
+        Columns whose values are equal or not. None takes those of text, categories and truth values.
+    predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+        Probabilities to use in place of the model's answers, or numbers within `output_range`; `model` may then be
+        None. For a Dask DataFrame or a path, a Dask Series or the name of a column.
+    output_range : tuple of float, optional
+        Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
+        `audit` take them; otherwise they are in the unit of the output.
+    upper : mapping from feature name or position to weight, optional
+        Weights may not be larger.
+    fixed : mapping from feature name or position to weight, optional
+        Weights are these: ``fixed={"race": 0}`` asks whether the outputs of these people can be explained by the
+        other columns. That they can does not show that the model ignores race: exchange its values to see. A number
+        that is the name of a column is taken as such.
+    columns : sequence of str, optional
+        For a Dask DataFrame or a path: the columns that distances are about. None takes those that the model has
+        learned from, or all but the predictions.
+
+    Returns
+    -------
+    MetricEstimate
+        With a `TableMetric` if `X` is a table, and a `WeightedLp` if it is an array.
+
+    Raises
+    ------
+    RuntimeError
+        If the linear program cannot be solved, which happens for large p.
+    ValueError
+        If no metric exists, with the pairs that make it so: equal people with different outputs, or pairs that
+        the bounded weights alone would have to explain.
+
+    Notes
+    -----
+    No pair of rows of `X` exceeds the metric by more than 1e-9 of the range of the outputs. Other people may: it
+    is an estimate for them. A weight of 0 says that these people do not force one, and not that the model ignores the
+    column. With more people single weights move in either direction, since columns can stand in for each other.
+    `minimal_metric` covers everyone, for linear models.
+
+    Examples
+    --------
+    >>> X = [[0, 0], [1, 0], [0, 2], [1, 2]]
+    >>> result = estimate_minimal_metric(lambda X: 3 * X[:, 0] - X[:, 1], X)
+    >>> result.metric
+    WeightedLp([3, 1], p=1)
+    >>> X = pd.DataFrame({"age": [30, 40, 40], "region": ["north", "north", "south"]})
+    >>> estimate_minimal_metric(None, X, predictions=[0.1, 0.3, 0.6]).metric
+    TableMetric(numeric: age=0.02; mismatch: region=0.3; p=1)
+    """
+    p = _check_finite_p(p)
+    if is_partitioned(X):
+        from likewise.distributed.reveal import dask_crowd
+
+        people = dask_crowd(model, X, columns, categorical, predictions, output_range)
+        _check_power(p, people.template)
+        _check_distinct(people, people.unit * people.largest_gap, people.equal_rows, people.n_rows)
+        return _estimate(people, people.template, p, upper, fixed)
+    if columns is not None:
+        raise InvalidInputError("columns is for a Dask DataFrame or a path; select them with X[columns] in memory.")
+    everyone = Points.of(read_people(X, categorical))
+    _check_power(p, everyone)
+    population = Population.of(model, X, everyone, predictions, output_range)
+    distinct = everyone.groups()
+    gap = population.differences(np.arange(len(everyone)), distinct.first[distinct.of_row])
+    worst = int(gap.argmax())
+    crowd = Present(population, distinct.first)
+    _check_distinct(crowd, float(gap[worst]), (int(distinct.first[distinct.of_row[worst]]), worst), len(everyone))
+    return _estimate(crowd, everyone, p, upper, fixed)
+
+
+def _check_power(p: float, points: Points) -> None:
+    if p != 1 and (points.kinds == CODE).any():
+        raise InvalidInputError(
+            f"p must be 1 for a table with categories or missing numbers; got {p:g}. Their weights are added outside "
+            "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, that a pair is explained is not a "
+            "linear constraint on the weights, and there is no linear program to solve."
+        )
+
+
+def _estimate(crowd: Crowd, template: Points, p: float, upper: Any, fixed: Any) -> MetricEstimate:
+    """Find the weights; `template` has the columns of the crowd and their ends."""
+    # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
+    program = MinimalWeights(crowd, *_bounds(upper, fixed, template, crowd.unit**p), p)
+    n_rounds = program.solve_with_cuts(_MOST_ROUNDS, _CURE)
+    metric, notes = _metric(template, program.weights * crowd.unit**p, p)
+    n, names = crowd.n_people, template.people.coding.names
+    struck = [_position("fixed", key, template) for key, weight in (fixed or {}).items() if weight == 0]
+    idle = np.flatnonzero(program.weights[: template.n_columns] == 0).tolist()
+    return MetricEstimate(
+        metric=metric,
+        active_pairs=_describe(crowd, *program.active(), metric, list(notes)),
+        n_pairs=n * (n - 1) // 2,
+        n_rounds=n_rounds,
+        n_constraints=program.n_constraints,
+        not_forced=tuple(names[i] for i in idle if i not in struck),
+        notes=tuple(notes.values()),
+    )
+
+
+def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict[int, str]]:
+    """The metric of these weights; and notes on columns whose blanks were given more than these, by position."""
+    coding = points.people.coding
+    if coding.labels is None:
+        return WeightedLp(weights, p), {}
+    own, missing, notes = weights[: points.n_columns].copy(), {}, {}
+    for i, found in zip(points.gappy.tolist(), np.minimum(weights[points.n_columns :], 1.0).tolist(), strict=True):
+        name, ends = coding.names[i], (float(np.nanmin(points.X[:, i])), float(np.nanmax(points.X[:, i])))
+        if own[i] == 0 and found > 0:
+            own[i] = stand_in(ends)
+        least = usable(own[i], *ends) if own[i] else 1.0  # nothing is known of a weight that is raised later
+        missing[name] = max(found, least)
+        if own[i] and missing[name] > found:
+            most = ", the most there is" if least == 1 else ""
+            less = f"only {2 * found:.3g}" if found else "no difference at all"
+            notes[i] = (
+                f"A blank in {name!r} weighs {least:.3g}{most or ', half of what the column makes of these people'}. "
+                f"They force {found:.3g}, with which the column could make {less}."
+            )
+    named = list(zip(coding.names, own.tolist(), coding.is_number, strict=True))
+    metric = TableMetric(
+        {name: weight for name, weight, number in named if number},
+        {name: min(1.0, weight) for name, weight, number in named if not number},
+        p,
+        missing=missing or "refuse",
+    )
+    return metric, notes
+
+
+def _describe(
+    crowd: Crowd, pairs: IntArray, differences: FloatArray, metric: Metric, raised: list[int]
+) -> pd.DataFrame:
+    """Pairs that use up their distance; not those with a blank in a column whose blanks were `raised`."""
+    rows, places = np.unique(pairs, return_inverse=True)
+    points, (a, b) = crowd.points_at(rows), places.reshape(-1, 2).T
+    if raised:
+        blank = np.isnan(points.people.rows[:, raised])
+        tight = ~(blank[a] != blank[b]).any(axis=1)
+        pairs, differences, a, b = pairs[tight], differences[tight], a[tight], b[tight]
+    weights = metric.weights_of(points.people.coding)
+    forced = [
+        ", ".join(dict.fromkeys(points.name(int(i)) for i in np.flatnonzero(part)))
+        for part in points.gaps(a, b) * points.scales(weights)
+    ]
+    frame = pd.DataFrame(
+        {
+            "row_a": pairs[:, 0],
+            "row_b": pairs[:, 1],
+            "difference": crowd.unit * differences,
+            "distance": weights.distances(points.people.rows[a], points.people.rows[b]),
+            "forces": pd.Series(forced, dtype=object),
+        }
+    )
+    return frame.sort_values(["difference", "row_a", "row_b"], ascending=[False, True, True], ignore_index=True)
+
+
+def _check_finite_p(p: Any) -> float:
+    if check_exponent(p) == np.inf:
+        raise InvalidInputError(
+            "p must be finite; got inf. There D is a maximum over features: that some feature explains each pair is "
+            "not a linear constraint on the weights, and there is no single smallest metric. Use a finite p."
+        )
+    return float(p)
+
+
+def _check_distinct(crowd: Crowd, gap: float, rows: tuple[int, int], n_people: int) -> None:
+    """Raise if all people are equal, or if equal ones, in these rows, have outputs that differ by this gap."""
+    if crowd.n_people < 2:
+        raise InvalidInputError(f"X must hold at least two distinct rows; all {n_people} rows are equal.")
+    if gap > 1e-9 * crowd.unit:  # rows of one batch may be rounded differently
+        raise InvalidInputError(
+            f"Equal people must have equal outputs, or no metric exists; rows {rows[0]} and {rows[1]} of X "
+            f"are equal and their outputs differ by {gap:.3g}. Use a deterministic model, or add "
+            "the feature that tells these people apart."
+        )
+
+
+def _bounds(upper: Any, fixed: Any, points: Points, unit: float) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper limits of the weights, in units."""
+    codes = points.kinds == CODE
+    low, high = np.zeros(len(codes)), np.where(codes, 1.0 / unit, np.inf)
+    named: set[int] = set()
+    for parameter, given in (("upper", upper), ("fixed", fixed)):
+        if not (given is None or isinstance(given, Mapping)):
+            raise InvalidTypeError(
+                f"{parameter} must map features to weights, such as {{'age': 0.01}}; got {in_a_line(given)}. "
+                "None sets no limit."
+            )
+        for key, weight in (given or {}).items():
+            i = _position(parameter, key, points)
+            most = 1.0 if codes[i] else np.inf
+            NOT_NEGATIVE.check(f"{parameter}[{key!r}]", weight)
+            if float(weight) > most:
+                raise InvalidInputError(f"{parameter} must be at most 1 for categories; got {weight!r} for {key!r}.")
+            if i in named:
+                raise InvalidInputError(f"fixed and upper must not both name a feature; got {key!r} in both.")
+            named.add(i)
+            high[i] = float(weight) / unit
+            if parameter == "fixed":
+                low[i] = high[i]
+            if weight == 0 and points.kinds[i] == GAPPY:  # what must not matter may not matter by its absence either
+                high[points.n_columns + points.gappy.tolist().index(i)] = 0.0
+    return low, high
+
+
+def _position(parameter: str, key: Any, points: Points) -> int:
+    coding, d = points.people.coding, points.n_columns
+    unnamed = coding.labels is None
+    if not unnamed and key in coding.names:
+        return coding.names.index(key)
+    if isinstance(key, Integral) and 0 <= int(key) < d:
+        return int(key)
+    known = f"positions 0 to {d - 1}" if unnamed else coding.names
+    raise InvalidInputError(f"{parameter} must name features of X, {known}; got {key!r}.")

@@ -1,0 +1,1 @@
+"""Methods compared by cross-validation, and the trade-off between strictness and score."""

@@ -1,0 +1,198 @@
+"""What a stricter or looser metric costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from likewise._frozen import Frozen
+from likewise._progress import progress_bar
+from likewise._validation import TRUTH, check_positive, in_a_line
+from likewise.base import Enforced
+from likewise.exceptions import InvalidInputError
+from likewise.inspection.baselines import Task
+from likewise.metrics.base import Metric
+from likewise.selection.compare import Recommendation, as_html, as_table, as_text, measured_on
+from likewise.selection.cross_validation import YARDSTICKS, Fold, Showing, make_folds, show
+from likewise.selection.methods import CONSTANT, REFERENCE, Assignment, Way, build_way, own_way, read_assignment
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Price(Frozen):
+    """What one way keeps under stricter and looser metrics.
+
+    Attributes
+    ----------
+    title : str
+        Of the way.
+    showings : dict from scale to Showing
+        Under ``metric.scaled(scale)``, the strictest first.
+    constant : Showing
+        The constant that every metric allows.
+    without_promise : dict from way to Showing
+        Models without a promise: a linear one without the columns of weight 0, and boosting with them.
+    folds : tuple of Fold
+        The same for everything.
+    task : {"classes", "numbers"}
+    metric : Metric
+        At scale 1.
+    """
+
+    title: str
+    showings: dict[float, Showing]
+    constant: Showing
+    without_promise: dict[str, Showing]
+    folds: tuple[Fold, ...]
+    task: Task
+    metric: Metric
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per scale, with the columns of `Comparison.table`."""
+        return as_table({scale: showing.row for scale, showing in self.showings.items()}, self.task, "scale")
+
+    @property
+    def reference(self) -> Showing:
+        """The best of the models without a promise, by the proper score."""
+        name = YARDSTICKS[self.task][0].name
+        return min(self.without_promise.values(), key=lambda showing: float(showing.row[name]))
+
+    @property
+    def beside(self) -> pd.DataFrame:
+        """The same of the constant and of the models without a promise."""
+        others = {name: showing.row for name, showing in self.without_promise.items()}
+        return as_table({CONSTANT: self.constant.row} | others, self.task)
+
+    @property
+    def meets(self) -> float | None:
+        """The strictest of the scales at which the way is as good as the best model without a promise.
+
+        By the proper score; None if it never is.
+        """
+        name = YARDSTICKS[self.task][0].name
+        limit = self.reference.row[name]
+        return min((scale for scale, showing in self.showings.items() if showing.row[name] <= limit), default=None)
+
+    @property
+    def conclusion(self) -> str:
+        """How strict one can afford to be, in words."""
+        measure = YARDSTICKS[self.task][0]
+        title, name, best = measure.title, measure.name, self.reference.row
+        beside = (
+            f"of the best model without a promise, {best['title']} ({measure.in_words(best[name])}; a constant has "
+            f"{measure.in_words(self.constant.row[name])})."
+        )
+        if self.meets is None:
+            return f"Under none of these metrics is the {title} as good as that {beside}"
+        found = f"x {self.meets:g} is the strictest of these metrics"
+        if self.meets == min(self.showings):
+            found = f"Already under the strictest of these metrics, x {self.meets:g},"
+            return f"{found} the {title} is as good as that {beside}"
+        return f"{found} under which the {title} is as good as that {beside}"
+
+    def __str__(self) -> str:
+        return as_text(self._rows(), self.task, measured_on(self.folds), self.conclusion)
+
+    def _repr_html_(self) -> str:
+        title = f"{self.title} under stricter and looser metrics"
+        return as_html(self._rows(), self.task, title, measured_on(self.folds), self.conclusion)
+
+    def __repr__(self) -> str:
+        return f"<Price of {self.title} at {', '.join(f'x {scale:g}' for scale in self.showings)}>"
+
+    def _rows(self) -> pd.DataFrame:
+        """The constant, the scales and the models without a promise, under one another."""
+        table, beside = self.table, self.beside
+        table["title"] = [f"{self.title}, x {scale:g}" for scale in table.index]
+        return pd.concat([beside[:1], table, beside[1:]]).rename_axis("model")
+
+
+def price(
+    X: Any,
+    y: Any,
+    metric: Metric,
+    scales: Sequence[float] = (0.25, 0.5, 1.0, 2.0, 4.0),
+    *,
+    way: Any = "additive",
+    cv: Any = 5,
+    task: Literal["auto", "classes", "numbers"] = "auto",
+    output_range: tuple[float, float] | None = None,
+    n_people: int = 1000,
+    n_draws: int = 200,
+    random_state: int = 0,
+    verbose: bool = False,
+) -> Price:
+    """Measure one way under stricter and looser metrics, beside models without a promise and a constant.
+
+    At scale s all distances are s times as large (up to 1 between categories): below 1 the promise is stricter, above 1
+    looser. All models are fitted on the same folds and measured on the people held out.
+
+    Parameters
+    ----------
+    X, y, metric, cv, task, output_range, n_people, n_draws, random_state, verbose
+        As for `compare`.
+    scales : sequence of float, default=(1/4, 1/2, 1, 2, 4)
+        Multiples of the metric.
+    way : str, Recommendation or (name, estimator), default="additive"
+        A way of `compare`; what `Comparison.best` returned; or an estimator of your own that enforces a metric.
+
+    Returns
+    -------
+    Price
+
+    Examples
+    --------
+    >>> from likewise import WeightedLp
+    >>> from likewise.dummy import ConstantClassifier
+    >>> X = np.linspace(0, 1, 60)[:, None]
+    >>> result = price(X, np.arange(60) // 30, WeightedLp([0.8]), way=("same", ConstantClassifier()), cv=3)
+    >>> result.table["brier"].round(2).to_dict()
+    {0.25: 0.25, 0.5: 0.25, 1.0: 0.25, 2.0: 0.25, 4.0: 0.25}
+    >>> result.meets is None
+    True
+    """
+    TRUTH.check("verbose", verbose)
+    given = read_assignment(X, y, metric, task, output_range, n_draws, random_state)
+    factors = _check_scales(scales)
+    ways = {factor: _way_under(given.under(metric.scaled(factor)), way) for factor in factors}
+    folds = make_folds(given, cv, n_people)
+    free = [way for way in (build_way(given, name) for name in ("linear", REFERENCE)) if way.estimator is not None]
+    with progress_bar("Pricing", (len(factors) + 1 + len(free)) * len(folds), show=verbose) as advance:
+        showings = {
+            factor: show(one, given.under(metric.scaled(factor)), folds, advance) for factor, one in ways.items()
+        }
+        constant = show(build_way(given, CONSTANT), given, folds, advance)
+        without_promise = {way.name: show(way, given, folds, advance) for way in free}
+    return Price(ways[factors[0]].title, showings, constant, without_promise, folds, given.task, given.metric)
+
+
+def _check_scales(scales: Any) -> list[float]:
+    listed = isinstance(scales, (Sequence, np.ndarray)) and not isinstance(scales, str) and np.iterable(scales)
+    if not listed or not len(scales):
+        raise InvalidInputError(f"scales must be a list of positive numbers; got {in_a_line(scales)}.")
+    return sorted({check_positive("scales", scale, cure="1 is the metric itself.") for scale in scales})
+
+
+def _way_under(given: Assignment, asked: Any) -> Way:
+    """The way for this metric; one that does not apply is an error here."""
+    if isinstance(asked, Recommendation):
+        way = own_way(given, asked.name, asked.estimator)
+    elif isinstance(asked, str):
+        way = build_way(given, asked)
+    elif isinstance(asked, tuple) and len(asked) == 2:
+        way = own_way(given, *asked)
+    else:
+        raise InvalidInputError(
+            f"way must be a name, what Comparison.best returned, or a pair (name, estimator); got {in_a_line(asked)}."
+        )
+    if way.name == CONSTANT:
+        raise InvalidInputError("way must not be the constant: it costs the same under every metric.")
+    if way.estimator is None:
+        raise InvalidInputError(f"way cannot be {way.name!r}: {way.why_not}.")
+    if not isinstance(way.estimator, Enforced):
+        raise InvalidInputError(f"way must be one that enforces a metric; {way.name!r} promises nothing.")
+    return replace(way, may_fail=False)

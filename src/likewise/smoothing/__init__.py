@@ -1,0 +1,1 @@
+"""Randomized smoothing: any model, averaged over noise until it is within a metric."""

@@ -1,0 +1,401 @@
+"""The estimators: any model, averaged over noise until it is within a metric."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.frozen import FrozenEstimator
+
+from likewise._inner_estimator import Wrapping
+from likewise._typing import FloatArray
+from likewise._validation import SEED, THREADS, TRUTH, Rule, check_random, in_a_line, one_of, positive, whole
+from likewise.base import METRIC, EnforcedClassifier, EnforcedRegressor, check_fitted, seed_from
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.inspection.preprocessing import last_step
+from likewise.inspection.trees import BOOSTED, FORESTS, SINGLE_TREES
+from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.encoders import Coding, People
+from likewise.metrics.weighted_lp import WeightedLp
+from likewise.smoothing.augmentation import fit_inner
+from likewise.smoothing.formulas import LINEAR_CLASSIFIERS
+from likewise.smoothing.mixed_type import Mixed, numbers_under
+from likewise.smoothing.noise import NOISES, Gaussian, Noise, Splitting, Uniform
+from likewise.smoothing.sampling import Perturbation
+from likewise.smoothing.scorers import Ballot, Batch, Voter, choose_voter, find_formula
+
+_MOST_COPIES = 10  # of a person, on average
+
+
+def candidate_noise(model: Any, ballot: Ballot, p: float) -> type[Noise]:
+    """The kind of noise under which a model of this type (fitted or not) may have a formula; else that without one."""
+    kind = type(last_step(model))
+    if kind in LINEAR_CLASSIFIERS and ballot.vote == "hard" and ballot.n_outputs == 2:
+        return Gaussian
+    has_leaves = kind in SINGLE_TREES or kind in BOOSTED or (kind in FORESTS and ballot.vote != "hard")
+    return Uniform if has_leaves and p == 1 else without_formula(p)
+
+
+def without_formula(p: float) -> type[Noise]:
+    """The kind of noise for "auto" where the model has to be evaluated."""
+    return Splitting if p == 1 else Gaussian
+
+
+def is_array(people: People, weights: ColumnWeights) -> bool:
+    """Whether people are rows of numbers, all there where they matter: formulas and fast networks work for those."""
+    return people.coding.is_plain and not weights.allows_missing
+
+
+def counted_people(people: People, weights: FloatArray | None) -> People:
+    """People as often as they count: what is read off a population (the middle, a background) is that of theirs.
+
+    As many times as their weights say, if these are small whole numbers; else as many people as there are, spread
+    evenly over the weights.
+    """
+    if weights is None:
+        return people
+    n, total = len(people), float(weights.sum())
+    if (weights == np.rint(weights)).all() and total <= _MOST_COPIES * n:
+        return people.take(np.repeat(np.arange(n), weights.astype(np.int64)))
+    return people.take(np.searchsorted(np.cumsum(weights), (np.arange(n) + 0.5) / n * total))
+
+
+def perturbation_for(
+    noise: Noise | type[Noise],
+    people: People,
+    weights: ColumnWeights,
+    seed: int,
+    *,
+    n_draws: int | None = None,
+    epsilon: float = 0.01,
+) -> Perturbation:
+    """Noise calibrated to a metric, ready for people like these; `n_draws` and `epsilon` are for splitting."""
+    if not is_array(people, weights):
+        kind = type(noise) if isinstance(noise, Noise) else noise
+        options = {"n_draws": n_draws, "epsilon": epsilon}
+        return Mixed.from_training_data(kind, people.rows, people.coding, weights, seed, **options)  # type: ignore[arg-type]
+    if not isinstance(noise, Noise):
+        noise = noise.for_metric(WeightedLp(weights.weights, weights.p, feature_names=people.coding.labels))
+    return numbers_under(noise, people.rows, seed, n_draws=n_draws, epsilon=epsilon)
+
+
+NoiseName = Literal["auto", "gaussian", "laplace", "uniform", "splitting"]
+
+
+class Smoothing(Wrapping):
+    """What the two estimators share: a noise for a metric, an inner model, and its votes."""
+
+    rules: ClassVar[dict[str, Rule]] = {
+        "metric": METRIC,
+        "noise": one_of("auto", *NOISES) | Rule("a noise made with for_metric", lambda value: isinstance(value, Noise)),
+        "epsilon": positive("No finite number of draws gives 0, and 1 is the largest possible difference.", below=1),
+        "delta": positive("It is a probability.", below=1),
+        "n_draws": one_of("auto") | whole(1, "'auto' takes what epsilon and delta need."),
+        "augment": whole(0, "0 trains on the data as they are."),
+        "batch": one_of("auto") | Rule("True or False", lambda value: isinstance(value, bool)),
+        "random_state": SEED,
+        "n_jobs": THREADS,
+        "verbose": TRUTH,
+    }
+
+    estimator: Any
+    metric: Metric | None
+    noise: NoiseName | Noise
+    epsilon: float
+    delta: float
+    n_draws: int | Literal["auto"]
+    augment: int
+    batch: Batch
+    random_state: Any
+    n_jobs: int | None
+    verbose: bool
+
+    scorer_: Voter
+
+    @property
+    def estimator_(self) -> Any:
+        """The fitted inner model."""
+        check_fitted(self)
+        return self.scorer_.model
+
+    @property
+    def noise_(self) -> Noise | None:
+        """The noise on the numbers; None if no number matters."""
+        check_fitted(self)
+        return self.scorer_.perturbation.noise
+
+    @property
+    def n_draws_(self) -> int:
+        """Evaluations of the inner model per person, at most."""
+        return self.guarantee_.n_draws
+
+    def with_metric(self, metric: Metric) -> Self:
+        """Return an unfitted estimator like this one, for another metric; a fitted inner model is kept as it is."""
+        other = super().with_metric(metric)
+        if isinstance(self.noise, Noise):
+            other.set_params(noise=replace(self.noise, metric=metric))  # type: ignore[arg-type]
+        if hasattr(self, "scorer_") and hasattr(self.estimator_, "predict"):
+            other.set_params(estimator=FrozenEstimator(self.estimator_), augment=0)
+        return other
+
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> Voter:
+        """Choose the noise, draw the seed of the bank, and fit the inner model."""
+        n_draws = None if self.n_draws == "auto" else int(self.n_draws)
+        epsilon, delta = float(self.epsilon), float(self.delta)
+        state = check_random(self.random_state)
+        seed, columns, ballot = seed_from(state), metric.weights_of(people.coding), self._ballot()
+
+        counted = counted_people(people, weights)
+
+        def perturbed_by(noise: Noise | type[Noise]) -> Any:
+            return perturbation_for(noise, counted, columns, seed, n_draws=n_draws, epsilon=epsilon)
+
+        least = without_formula(metric.p)
+        noise: Any = NOISES.get(self.noise, self.noise)  # type: ignore[arg-type]
+        if self.noise == "auto":
+            formula = n_draws is None and is_array(people, columns)
+            noise = candidate_noise(self.estimator, ballot, metric.p) if formula else least
+        perturbation = perturbed_by(noise)
+        model = fit_inner(
+            self.estimator,
+            people,
+            y,
+            self._inner_weights(weights),
+            perturbation,
+            n_copies=self.augment,
+            state=None if self.random_state is None else state,
+            classes=ballot.classes,
+            verbose=bool(self.verbose),
+        )
+        # A model that knows names is given them with its rows; a frozen one without has been fitted on arrays.
+        knows_rows = hasattr(model, "feature_names_in_") or isinstance(model, FrozenEstimator)
+        if not is_array(people, columns) or (metric.takes_tables and not knows_rows):
+            ballot = self._ballot(people.coding)
+        if self.noise == "auto" and noise is not least and find_formula(model, perturbation, ballot) is None:
+            # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
+            perturbation = perturbed_by(least)
+        voter = choose_voter(
+            model,
+            perturbation,
+            ballot,
+            metric,
+            people.rows,
+            epsilon=epsilon,
+            delta=delta,
+            n_draws=n_draws,
+            n_jobs=self.n_jobs,
+            batch=self.batch,
+        )
+        ballot.of(model)  # a model that cannot be asked for such votes is refused now
+        return voter
+
+    @abstractmethod
+    def _ballot(self, coding: Coding | None = None) -> Ballot: ...
+
+    def _asked_metric(self) -> Metric | None:
+        noise, metric = self.noise, super()._asked_metric()
+        if isinstance(noise, Noise):
+            if metric is not None and metric.takes_tables:
+                raise InvalidInputError(f"noise must be given by name for a metric of tables; got {in_a_line(noise)}.")
+            if metric is not None and metric != noise.metric:
+                raise InvalidInputError(
+                    f"noise and metric must fit: noise was made for {noise.metric!r}, metric is {metric!r}. "
+                    "Leave metric out, or give the noise by name."
+                )
+            return noise.metric
+        return metric
+
+
+class SmoothedClassifier(Smoothing, EnforcedClassifier):
+    """A classifier whose probabilities are close for people who are close.
+
+    ``h(x)[y] = E_t[1{f(x + t) = y}]``, the share of votes of the inner model f under noise t calibrated to a
+    metric D. For all people x and x', ``TV(h(x), h(x')) <= bound(D(x, x')) <= D(x, x')``; where h has no formula,
+    averaging over finitely many draws adds `epsilon`, except with probability `delta` per pair.
+
+    Parameters
+    ----------
+    estimator : classifier or callable
+        Any scikit-learn classifier; it is cloned and fitted in `fit`. Wrap a fitted one in
+        `sklearn.frozen.FrozenEstimator`. A plain function of rows returns labels, or one column of scores per
+        class in sorted order.
+    metric : WeightedLp or TableMetric, optional
+        Distance between people. With a `TableMetric`, people are rows of a table (pandas, polars or pyarrow), noise
+        is added in natural units, and the estimator is one that takes such a table, such as a Pipeline. None
+        derives `linear_metric` from the training data.
+    noise : {"auto", "gaussian", "laplace", "uniform", "splitting"} or Noise, default="auto"
+        "auto" takes a noise under which f has a formula (two-class linear models with hard votes; trees, and
+        forests with soft votes or votes of trees), else `Splitting` for p = 1 and Gaussian noise for other p.
+    vote : {"hard", "soft", "trees"}, default="hard"
+        Whether f votes with its predicted class, with its class probabilities, or, for forests, each tree with
+        its predicted class.
+    epsilon, delta : float, default=0.01 and 0.001
+        Error of drawing, and the probability per pair that it is larger. Formulas have neither, `Splitting` has no
+        delta; see ``guarantee_``.
+    n_draws : int or "auto", default="auto"
+        Evaluations of f per person. "auto" takes none where there is a formula, and else what `epsilon` and `delta`
+        need (of random draws: as many as each person needs). A number overrides `epsilon`, and
+        ``guarantee_.epsilon`` says what it gives.
+    augment : int, default=0
+        Train f on that many noisy copies of each person, with fresh noise in each epoch if f has `partial_fit`.
+        0 trains on the data as they are. Noisy copies usually keep more accuracy after smoothing.
+    batch : {"auto", True, False}, default="auto"
+        Whether rows of several people may share a call of f, where f is called at all: the promise needs an f that
+        answers for each row by itself. "auto" tries an unknown f out in `fit`, in calls with some 45,000 rows in all,
+        and says in ``guarantee_`` what it found; an f that looks at other rows is refused. True takes your word for
+        it, as for a service that is paid by the call. False calls f with one row at a time, which is slow, and sound
+        for every f that gives the same answer each time.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws, and f where it has a `random_state` of None. Keep it secret: who knows the draws can look
+        for people for whom they err.
+    n_jobs : int, optional
+        Threads for formulas and networks; None and -1 use every core. Results do not depend on it.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    guarantee_ : Guarantee
+    estimator_ : the fitted inner model
+    noise_ : Noise
+    n_draws_ : int
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    The promise is about `predict_proba` and `decide`, for every inner model. It is not about `predict`: the most
+    likely class jumps somewhere. It says nothing about what the features leave out, about groups, or about
+    accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = make_classification(random_state=0)
+    >>> model = SmoothedClassifier(DecisionTreeClassifier(), random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
+    >>> model.guarantee_.level, model.guarantee_.epsilon
+    ('exact', 0.0)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        metric: Metric | None = None,
+        noise: NoiseName | Noise = "auto",
+        vote: Literal["hard", "soft", "trees"] = "hard",
+        epsilon: float = 0.01,
+        delta: float = 1e-3,
+        n_draws: int | Literal["auto"] = "auto",
+        augment: int = 0,
+        batch: Batch = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.noise = noise
+        self.vote = vote
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.augment = augment
+        self.batch = batch
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    rules = Smoothing.rules | {"vote": one_of("hard", "soft", "trees")}
+
+    def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        return np.asarray(getattr(self.estimator, "classes_", np.unique(y)) if frozen else np.unique(y))
+
+    def _asked_metric(self) -> Metric | None:
+        if self.vote == "soft" and hasattr(self.estimator, "predict") and not hasattr(self.estimator, "predict_proba"):
+            raise InvalidTypeError(
+                f"estimator must have predict_proba for vote='soft'; {type(self.estimator).__name__} has not. "
+                "Use vote='hard'."
+            )
+        return super()._asked_metric()
+
+    def _ballot(self, coding: Coding | None = None) -> Ballot:
+        return Ballot(self.vote, self.classes_, coding=coding)
+
+
+class SmoothedRegressor(Smoothing, EnforcedRegressor):
+    """A regressor whose predictions are close for people who are close.
+
+    ``h(x) = E_t[f(x + t)]`` with f clipped to `output_range` ``(a, b)`` and noise t calibrated to a metric D. For all
+    people x and x', ``|h(x) - h(x')| <= (b - a) bound(D(x, x')) <= (b - a) D(x, x')``; averaging over
+    finitely many draws adds ``(b - a) epsilon``, except with probability `delta` per pair.
+
+    Parameters
+    ----------
+    estimator : regressor or callable
+        As for `SmoothedClassifier`; a plain function returns one number per row.
+    metric, noise, epsilon, delta, n_draws, augment, batch, random_state, n_jobs, verbose
+        As for `SmoothedClassifier`; `epsilon` is in units of ``b - a``.
+    output_range : tuple of float, optional
+        Limits ``(a, b)`` to which the predictions of f are clipped. None takes the range of `y` in `fit`.
+
+    Attributes
+    ----------
+    output_range_ : tuple of float
+    guarantee_, estimator_, noise_, n_draws_, n_features_in_, feature_names_in_ : as for `SmoothedClassifier`
+
+    Notes
+    -----
+    The promise is about `predict` and `decide`, for every inner model. It says nothing about what the features
+    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = make_regression(random_state=0)
+    >>> model = SmoothedRegressor(LinearRegression(), n_draws=500, output_range=(-400, 400)).fit(X, y)
+    >>> model.predict(X[:3]).shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        metric: Metric | None = None,
+        output_range: tuple[float, float] | None = None,
+        noise: NoiseName | Noise = "auto",
+        epsilon: float = 0.01,
+        delta: float = 1e-3,
+        n_draws: int | Literal["auto"] = "auto",
+        augment: int = 0,
+        batch: Batch = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.output_range = output_range
+        self.noise = noise
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.augment = augment
+        self.batch = batch
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    rules = Smoothing.rules | EnforcedRegressor.rules
+
+    def _ballot(self, coding: Coding | None = None) -> Ballot:
+        return Ballot("value", None, self.output_range_, coding)

@@ -1,0 +1,254 @@
+"""Perturbed rows of a table: noise on numbers, keep-or-resample on everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise.exceptions import InvalidInputError
+from likewise.guarantees.bounds import Curve, Loosened
+from likewise.metrics.base import ColumnWeights
+from likewise.metrics.encoders import Coding
+from likewise.metrics.weighted_lp import WeightedLp
+from likewise.smoothing.noise import Noise, Splitting
+from likewise.smoothing.sampling import CHUNK, Bank, Draws, Perturbation, Seen
+from likewise.smoothing.splitting import LEAST_DRAWS, Cells, permutation
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed(Perturbation):
+    """Perturbations of a coded table (`likewise.metrics.encoders.TableCoding`).
+
+    - A number of positive weight gets noise. A missing one stays missing.
+    - Any other value is kept with probability equal to its weight (never, for a column that must not matter), and
+      otherwise replaced by that of a training row, the same row for all columns of a draw, so that
+      combinations are real. An unseen category is always replaced: the model never meets it.
+    - A number whose absence has a weight below 1 gets noise and is then kept or replaced in the same way.
+
+    Two people who share the draws get different rows only where the noise tells their numbers apart or a column in
+    which they mismatch is kept: ``TV <= noise.bound(D_numeric) + sum of mismatch weights`` (`docs/theory.md` §9).
+
+    Attributes
+    ----------
+    deterministic : bool
+        Whether nothing is random: all K draws of a splitting are used.
+    numbers : Bank, Cells or None
+        Noise on the visible numeric columns, if there are any.
+    visible, categorical, replaceable : ndarray of bool, shape (n_columns,)
+        Numbers of positive weight; categories; whatever is kept or replaced.
+    keep : ndarray of shape (n_replaceable,)
+        Probability that the person's own value stays.
+    background : ndarray of shape (n_rows, n_replaceable)
+        Training values of these columns.
+    fill : ndarray of shape (n_visible,)
+        A training value that stands in for a missing number while noise is added.
+    n_draws : int
+        K of a splitting; not used otherwise.
+    seed : int
+    """
+
+    deterministic: bool
+    numbers: Bank | Cells | None
+    visible: BoolArray
+    categorical: BoolArray
+    replaceable: BoolArray
+    keep: FloatArray
+    background: FloatArray
+    fill: FloatArray
+    n_draws: int
+    seed: int
+
+    @classmethod
+    def from_training_data(
+        cls,
+        kind: type[Noise],
+        rows: FloatArray,
+        coding: Coding,
+        weights: ColumnWeights,
+        seed: int,
+        *,
+        n_draws: int | None = None,
+        epsilon: float = 0.01,
+    ) -> Mixed:
+        """Learn from coded people; `n_draws` and `epsilon` are for splitting, as in `Cells`."""
+        if not weights.matters.any():
+            raise InvalidInputError(
+                "weights are all 0: under such a metric only a constant model qualifies. Give at least one column "
+                "a positive weight."
+            )
+        visible = weights.is_number & weights.matters
+        keep = np.where(
+            visible, np.nan_to_num(weights.missing, nan=1.0), np.where(weights.is_number, 0.0, weights.scales)
+        )
+        replaceable = ~weights.is_number | (keep < 1)
+        fill = np.array([_middle(column) for column in rows[:, visible].T])
+        numbers: Bank | Cells | None = None
+        if visible.any():
+            names = [name for name, shown in zip(coding.names, visible, strict=True) if shown]
+            noise = kind.for_metric(WeightedLp(weights.weights[visible], weights.p, feature_names=names))
+            shown = np.where(np.isnan(rows[:, visible]), fill, rows[:, visible])
+            numbers = numbers_under(noise, shown, seed, n_draws=n_draws, epsilon=epsilon)
+        K = numbers.n_draws if isinstance(numbers, Cells) else n_draws or LEAST_DRAWS
+        background = rows[:, replaceable].copy()
+        return cls(
+            issubclass(kind, Splitting), numbers, visible, ~weights.is_number, replaceable, keep[replaceable],
+            background, fill, K, seed,
+        )  # fmt: skip
+
+    @property
+    def noise(self) -> Noise | None:  # type: ignore[override]
+        """On the numbers, if any of them matters."""
+        return None if self.numbers is None else self.numbers.noise
+
+    @property
+    def curve(self) -> Curve:
+        """That of the numbers where nothing else can differ; else the weakest: total variations add up.
+
+        A category of weight w is kept with probability w and otherwise drawn from a background that does not depend on
+        the person, so two different values are told apart with probability w at most.
+        """
+        if self.numbers is not None and not self.keep.any():
+            return self.numbers.curve
+        return Loosened(0.0 if self.numbers is None else self.numbers.curve.excess)
+
+    @property
+    def n_fixed(self) -> int | None:
+        """All K draws of a splitting."""
+        return self.n_draws if self.deterministic else None
+
+    def prepare(self, rows: FloatArray) -> FloatArray:
+        """Where the numbers are, which of them are missing, and the codes of the categories that may be seen."""
+        numbers = rows[:, self.visible]
+        absent = np.isnan(numbers)
+        hidden = self.keep[self.categorical[self.replaceable]] == 0
+        parts = [absent.astype(np.float64), np.where(hidden, 0.0, rows[:, self.categorical])]
+        if self.numbers is not None:
+            parts.insert(0, self.numbers.prepare(np.where(absent, self.fill, numbers)))
+        return np.hstack(parts)
+
+    def corners(self, seen: FloatArray) -> tuple[Seen, IntArray, FloatArray]:
+        """Corners of the numbers, with the rest of each person beside them."""
+        if self.numbers is None:
+            return super().corners(seen)
+        n = seen.shape[1] - len(self.fill) - int(self.categorical.sum())
+        corners, owner, share = self.numbers.corners(seen[:, :n])
+        rest = seen[owner, n:].astype(corners.dtype)
+        return np.hstack([corners, rest]), owner, share  # type: ignore[return-value]
+
+    def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
+        """Yield the draws up to ``edges[-1]`` in order, cut at every edge."""
+        for start, stop, draws in self._numbers_parts(edges):
+            keep, background = self._replacements(np.arange(start, stop))
+            yield stop, MixedDraws(self, draws, keep, background)
+
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Those of the numbers that matter."""
+        found, columns = super().landmarks(n_columns), np.flatnonzero(self.visible)
+        if self.numbers is not None:
+            for column, places in zip(columns, self.numbers.landmarks(len(columns)), strict=True):
+                found[column] = places
+        return found
+
+    def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Perturb each person once, by a draw of their own."""
+        n, rows = len(rows), rows.copy()
+        absent = np.isnan(rows[:, self.visible])
+        if self.deterministic:
+            chosen = rng.integers(self.n_draws, size=n)
+            keep, background = self._replacements(chosen)
+        else:
+            keep = rng.random((n, len(self.keep))) < self.keep
+            background = self.background[rng.integers(len(self.background), size=n)]
+        if self.numbers is not None:
+            filled = np.where(absent, self.fill, rows[:, self.visible])
+            noisy = (
+                self.numbers.perturb_by(filled, chosen, rng)
+                if isinstance(self.numbers, Cells)
+                else self.numbers.perturb(filled, rng)
+            )
+            rows[:, self.visible] = np.where(absent, np.nan, noisy)
+        own = rows[:, self.replaceable]
+        unseen = self.categorical[self.replaceable] & (own < 0)
+        rows[:, self.replaceable] = np.where(keep & ~unseen, own, background)
+        return rows
+
+    def _numbers_parts(self, edges: list[int]) -> Iterator[tuple[int, int, Draws | None]]:
+        if self.numbers is not None:
+            for stop, draws in self.numbers.parts(edges):
+                yield stop - len(draws), stop, draws
+        else:
+            cuts = sorted({0, *edges, *range(0, edges[-1], CHUNK)})
+            yield from ((a, b, None) for a, b in pairwise(cuts))
+
+    @cached_property
+    def _fixed(self) -> tuple[BoolArray, IntArray]:
+        """What each of the K draws of a splitting keeps, and the training row that replaces the rest."""
+        K, n = self.n_draws, len(self.keep)
+        keep = np.empty((K, n), dtype=bool)
+        for c, weight in enumerate(self.keep):
+            # Kept in floor(K w) of the K draws, so two different values are told apart in at most a share w of them.
+            keep[:, c] = permutation(K, 10_000 + c) < int(Fraction(float(weight)) * K)
+        return keep, permutation(K, -2) * len(self.background) // K
+
+    def _replacements(self, draws: npt.NDArray[np.int64]) -> tuple[BoolArray, FloatArray]:
+        """What each of these draws keeps, and what it puts in place of the rest."""
+        if self.deterministic:
+            keep, rows = self._fixed
+            return keep[draws], self.background[rows[draws]]
+        # Random draws come in chunks, each from its own seed; a part never crosses a chunk.
+        chunk = int(draws[0]) // CHUNK
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(chunk, 1)))
+        keep = rng.random((CHUNK, len(self.keep))) < self.keep
+        rows = rng.integers(len(self.background), size=CHUNK)
+        within = draws - chunk * CHUNK
+        return keep[within], self.background[rows[within]]
+
+
+@dataclass(frozen=True, eq=False)
+class MixedDraws:
+    """Some draws of a `Mixed` perturbation."""
+
+    mixed: Mixed
+    numbers: Draws | None
+    keep: BoolArray
+    background: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.keep)
+
+    def apply(self, person: Seen) -> FloatArray:
+        """Perturb one person; shape (n_draws, n_columns)."""
+        mixed = self.mixed
+        n = int(mixed.visible.sum())
+        places, absent, codes = person[:n], person[n : 2 * n], person[2 * n :]
+        rows = np.zeros((len(self), len(mixed.visible)))
+        if self.numbers is not None:
+            noisy = self.numbers.apply(places)
+            noisy[:, absent > 0] = np.nan
+            rows[:, mixed.visible] = noisy
+        rows[:, mixed.categorical] = codes
+        known = np.ones(len(mixed.visible), dtype=bool)
+        known[mixed.categorical] = codes >= 0
+        own = rows[:, mixed.replaceable]
+        rows[:, mixed.replaceable] = np.where(self.keep & known[mixed.replaceable], own, self.background)
+        return rows
+
+
+def numbers_under(noise: Noise, rows: FloatArray, seed: int, *, n_draws: int | None, epsilon: float) -> Bank | Cells:
+    """Perturbations of rows of numbers; `n_draws` and `epsilon` are for splitting, the seed for random draws."""
+    if isinstance(noise, Splitting):
+        return Cells.from_training_data(noise, rows, n_draws=n_draws, epsilon=epsilon)
+    return Bank.from_training_data(noise, rows, seed)
+
+
+def _middle(column: FloatArray) -> float:
+    """A number that occurs in the column, near its median; 0 if it has none."""
+    present = column[~np.isnan(column)]
+    return float(np.quantile(present, 0.5, method="lower")) if len(present) else 0.0

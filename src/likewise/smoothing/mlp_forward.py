@@ -1,0 +1,122 @@
+"""A fast forward pass for fully connected networks.
+
+For additive noise the first layer is linear in person and noise, ``W1 (x + t) = W1 x + W1 t``, so ``W1 t`` is computed
+once for everyone. The sum is made in float64 and only then rounded to float32, for the remaining layers: noise that
+is small next to the value is not lost, and what is rounded is a function of ``x + t`` up to the last digits of
+float64. Work is cut into tiles that stay in the cache, always at the same draws, so that results do not depend on
+the batch or on the number of threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from likewise._parallel import run_in_threads
+from likewise._typing import FloatArray
+from likewise.inspection.mlp import ACTIVATIONS, Network
+from likewise.smoothing.sampling import Draws, Shift
+
+TILE = 512
+_PEOPLE_PER_TILE = 32
+
+_KINDS = {"hard": 0, "soft": 1, "value": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkVotes:
+    """Sums of a network's votes over draws, tile by tile; votes of regression are in units of the range.
+
+    To be called where matrix products are limited to one thread (`likewise._parallel`): it has its own.
+    """
+
+    network: Network
+    n_jobs: int | None = None
+
+    @cached_property
+    def _tail(self) -> _Tail:
+        return _Tail(self.network)
+
+    def sums(self, draws: Draws, people: npt.NDArray[np.generic]) -> tuple[FloatArray, FloatArray]:
+        """Sums of votes, and of squared votes, over `draws` per person."""
+        net, tail = self.network, self._tail
+        tiles = [slice(a, min(a + TILE, len(draws))) for a in range(0, len(draws), TILE)]
+        parts = np.zeros((2, len(tiles), len(people), net.n_outputs))
+        if isinstance(draws, Shift) and draws.keep.ndim == 1:
+            shared = np.empty((len(draws), net.weights[0].shape[1]))
+
+            def first_layer(tile: slice) -> None:
+                np.matmul(draws.t[tile], net.weights[0], out=shared[tile])
+                shared[tile] += net.biases[0]
+
+            run_in_threads(first_layer, tiles, self.n_jobs)
+            # One product each: a product for all people may round differently by their number.
+            shifts = np.stack([np.where(draws.keep, person, 0.0) @ net.weights[0] for person in people])
+
+            def work(item: tuple[int, int]) -> None:
+                a, first = item
+                block = slice(first, first + _PEOPLE_PER_TILE)  # while the tile is in the cache
+                tail.votes(shared[tiles[a]], shifts[block], parts[0, a, block], parts[1, a, block])
+
+            blocks = range(0, len(people), _PEOPLE_PER_TILE)
+            run_in_threads(work, [(a, first) for a in range(len(tiles)) for first in blocks], self.n_jobs)
+        else:
+            bias = net.biases[0][None]
+
+            def work_on_rows(first: int) -> None:
+                for k in range(first, min(first + _PEOPLE_PER_TILE, len(people))):
+                    z = draws.apply(people[k]) @ net.weights[0]
+                    for a, tile in enumerate(tiles):
+                        tail.votes(z[tile], bias, parts[0, a, k : k + 1], parts[1, a, k : k + 1])
+
+            run_in_threads(work_on_rows, range(0, len(people), _PEOPLE_PER_TILE), self.n_jobs)
+        total, squares = parts[:, 0].copy()
+        for a in range(1, len(tiles)):  # in order, so that the sum does not depend on who was done first
+            total += parts[0, a]
+            squares += parts[1, a]
+        return total, squares
+
+
+class _Tail:
+    """The network after its first product, in float32, with each thread's own buffers."""
+
+    def __init__(self, net: Network) -> None:
+        *between, last = (_single(W) for W in net.weights[1:])
+        self.weights = tuple(between)
+        self.last = np.ascontiguousarray(last.T)
+        self.biases = tuple(b.astype(np.float32) for b in net.biases[1:])
+        self.activation, self.kind = ACTIVATIONS[net.activation], _KINDS[net.kind]
+        self.limits = net.limits[0], net.limits[1] - net.limits[0]
+        self.widths = [W.shape[1] for W in net.weights[:-1]]
+        self.own = threading.local()
+
+    def votes(self, z: FloatArray, shifts: FloatArray, total: FloatArray, squares: FloatArray) -> None:
+        """Add up the votes of one tile, given the first layer's product `z` and what each person adds to it."""
+        from likewise.smoothing.kernels import network_votes, output_votes, shifted_layer
+
+        if not hasattr(self.own, "raw"):
+            self.own.raw = tuple(np.empty((TILE, width), np.float32) for width in self.widths)
+            self.own.active = tuple(np.empty((TILE, width), np.float32) for width in self.widths)
+        raw, active, end = self.own.raw, self.own.active, (self.kind, *self.limits)
+        if self.weights:
+            network_votes(
+                z, shifts, self.activation, self.weights, self.biases, self.last, *end, raw, active, total, squares
+            )
+            return
+        hidden, no_bias = active[0][: len(z)], np.zeros(z.shape[1], np.float32)
+        for k, shift in enumerate(shifts):
+            shifted_layer(z, shift, self.activation, hidden)
+            identity = ACTIVATIONS["identity"]
+            output_votes(hidden, no_bias, identity, self.last, self.biases[-1], *end, total[k], squares[k])
+
+
+def _single(W: FloatArray) -> npt.NDArray[np.float32]:
+    """Weights in float32, without those too small to change any digit of the layer's sums.
+
+    Training shrinks the weights of idle units until they are subnormal numbers, which slow a product fourfold.
+    """
+    return np.where(np.abs(W) < 2.0**-60 * np.abs(W).max(), 0.0, W).astype(np.float32)

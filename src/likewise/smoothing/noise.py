@@ -1,0 +1,296 @@
+"""Perturbations calibrated to a metric, each with its certified curve.
+
+Averaging a model over ``x + t`` cannot tell two people apart better than the noise itself does: by the
+data-processing inequality the total variation between the outputs is at most the total variation between
+the two translates of the noise, for every model (`docs/theory.md` §3). So a noise is all that a guarantee
+needs, and each class below is a sampler and a curve ``bound(D)`` that its translates never exceed.
+
+Every noise is sampled for a standard norm and divided by the metric's scales.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from likewise._links import Erf
+from likewise._typing import FloatArray
+from likewise._validation import NOT_NEGATIVE, in_a_line
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.guarantees.bounds import Curve
+from likewise.metrics.base import lp_norm
+from likewise.metrics.weighted_lp import WeightedLp
+
+_SMALLEST_SCALE = 1e-290  # below it, noise of width 1/scale overflows
+
+
+@dataclass(frozen=True, repr=False)
+class Noise(Curve):
+    """What the noises share: the one conversion between norms, and sound rounding.
+
+    A noise is made for its own ("native") norm ``q``. Under a metric with exponent ``p``, since
+    ``||z||_q <= d^max(0, 1/q - 1/p) ||z||_p``, widening it by ``d^max(0, 1/q - 1/p)`` keeps its curve valid;
+    ``d`` counts the features with a positive weight.
+
+    Attributes
+    ----------
+    metric : WeightedLp
+        The metric under which ``TV(x + t, x' + t) <= bound(metric(x, x'))`` holds for all x and x'.
+    """
+
+    metric: WeightedLp
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.metric, WeightedLp):
+            raise InvalidTypeError(f"metric must be a WeightedLp; got {type(self.metric).__name__}.")
+        positive = self.metric.scales[self.metric.scales > 0]
+        if positive.size == 0:
+            raise InvalidInputError(
+                "weights are all 0: under such a metric only a constant model qualifies, and no noise is wide "
+                "enough. Give at least one feature a positive weight."
+            )
+        if positive.min() < _SMALLEST_SCALE:
+            raise InvalidInputError(
+                f"weights must be 0 or large enough for noise of finite width (scale >= {_SMALLEST_SCALE:g}); "
+                f"got a scale of {positive.min():g}. Use 0 for a feature that must not matter."
+            )
+
+    @classmethod
+    def for_metric(cls, metric: WeightedLp) -> Self:
+        """Return the noise of this kind calibrated to `metric`."""
+        return cls(metric)
+
+    @property
+    @abstractmethod
+    def native_p(self) -> float:
+        """Exponent of the norm that this noise is made for."""
+
+    @property
+    def visible(self) -> npt.NDArray[np.bool_]:
+        """Which features have a positive weight, so that the model may see them (perturbed)."""
+        return np.asarray(self.metric.scales > 0)
+
+    @property
+    def widths(self) -> FloatArray:
+        """Factor on the standard noise per feature; 0 where the weight is 0."""
+        scales, visible = self.metric.scales, self.visible
+        conversion = float(visible.sum()) ** max(0.0, 1 / self.native_p - 1 / self.metric.p)
+        return np.asarray(np.divide(conversion, scales, out=np.zeros_like(scales), where=visible))
+
+    @property
+    def cumulative(self) -> Callable[[FloatArray], FloatArray] | None:
+        """Distribution function of the standard noise per coordinate; None if coordinates are not independent."""
+        return None
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw `n` perturbations.
+
+        Returns
+        -------
+        ndarray of shape (n, n_features)
+            To be added to a person. 0 for features of weight 0: no finite noise hides those, so the
+            estimators replace their values instead (see `likewise.smoothing.sampling`).
+        """
+        out = np.zeros((n, self.metric.n_features))
+        out[:, self.visible] = self._standard(n, int(self.visible.sum()), rng)
+        out *= self.widths
+        return out
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.for_metric({self.metric!r})"
+
+    @abstractmethod
+    def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+        """Draw from the law for the native norm with unit scales."""
+
+
+class Gaussian(Noise):
+    """Gaussian noise, ``N(0, I / (2 pi))`` for the standard L2 norm (Theorem 5 of the paper).
+
+    ``bound(D) = erf(sqrt(pi) D / 2)``, the exact total variation between its translates. The paper proves it
+    for two classes; it holds for any number.
+
+    Examples
+    --------
+    >>> noise = Gaussian.for_metric(WeightedLp([4.0, 1.0], p=2))
+    >>> noise.sample(100_000, np.random.default_rng(0)).std(axis=0).round(2)  # 0.399 / sqrt(weights)
+    array([0.2, 0.4])
+    >>> noise.bound([0, 0.1, 1]).round(3)
+    array([0.  , 0.1 , 0.79])
+    """
+
+    native_p: ClassVar[float] = 2.0
+
+    SIGMA: ClassVar[float] = 1 / np.sqrt(2 * np.pi)
+
+    def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+        return rng.standard_normal((n, d)) * self.SIGMA
+
+    @property
+    def cumulative(self) -> Callable[[FloatArray], FloatArray]:
+        """``Phi(z / sigma)``."""
+        return lambda z: np.asarray(ndtr(z / self.SIGMA))
+
+    # As under a probit link, Phi^-1(h(x)) moves by at most D / sigma (theory §10), so the curve is the same. Not its
+    # scores: smoothed probabilities come without the last digits that Phi^-1 would need near 0 and 1.
+    _ERF: ClassVar[Erf] = Erf()
+
+    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
+        return self._ERF.highest(probability, distance)
+
+    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
+        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`; rounded down."""
+        return self._ERF.distance_to_tie(top, other)
+
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return self._ERF._curve(distance)
+
+
+class Laplace(Noise):
+    """Noise of density proportional to ``exp(-2 ||t||_p)``, for the metric's own p (Theorem 3 of the paper).
+
+    ``bound(D) = 1 - exp(-D)``, for every p; the exact total variation between translates along an axis for
+    ``p = 1``.
+
+    Examples
+    --------
+    >>> noise = Laplace.for_metric(WeightedLp([1.0, 1.0], p=3))
+    >>> noise.bound([0.1, 1]).round(3)
+    array([0.095, 0.632])
+    """
+
+    @property
+    def native_p(self) -> float:
+        """Exponent of the metric itself."""
+        return self.metric.p
+
+    def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+        # The radius ||t||_p is Gamma(d) with scale 1/2; the direction follows the cone measure:
+        # independent z_i = +-Gamma(1/p)^(1/p), divided by ||z||_p. Since Gamma(a) = Gamma(a + 1) * U^(1/a)
+        # in law, Gamma(1/p)^(1/p) = Gamma(1 + 1/p)^(1/p) * U: no underflow for large p, and p = inf included.
+        p = self.metric.p
+        z = rng.uniform(-1.0, 1.0, (n, d))
+        if np.isfinite(p):
+            z *= rng.standard_gamma(1 + 1 / p, (n, d)) ** (1 / p)
+        radius = rng.standard_gamma(d, n) / 2
+        norm = lp_norm(z, p)
+        return z * (radius / np.where(norm > 0, norm, 1.0))[:, None]
+
+    @property
+    def cumulative(self) -> Callable[[FloatArray], FloatArray] | None:
+        """``exp(-2 |z|) / 2`` below 0, for p = 1 or a single feature."""
+        if self.metric.p != 1 and self.visible.sum() != 1:
+            return None
+        return lambda z: np.where(z < 0, 0.5 * np.exp(-2 * np.abs(z)), 1 - 0.5 * np.exp(-2 * np.abs(z)))
+
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return np.asarray(-np.expm1(-distance))
+
+    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log1p(-variation))
+
+
+class Uniform(Noise):
+    """Uniform noise on a box, ``U[-1/2, 1/2]^d`` for the standard L1 norm.
+
+    ``bound(D) = min(1, D)``. Its standard deviation, 0.289 per unit of scale, is the smallest of the noises
+    here for ``p = 1``, so it keeps the most of the model.
+
+    Examples
+    --------
+    >>> noise = Uniform.for_metric(WeightedLp([0.5], p=1))
+    >>> bool(abs(noise.sample(100, np.random.default_rng(0))).max() <= 1)
+    True
+    """
+
+    native_p: ClassVar[float] = 1.0
+
+    def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+        return rng.random((n, d)) - 0.5
+
+    @property
+    def cumulative(self) -> Callable[[FloatArray], FloatArray]:
+        """``z + 1/2``, between 0 and 1."""
+        return lambda z: np.clip(z + 0.5, 0.0, 1.0)
+
+
+@dataclass(frozen=True, repr=False)
+class Splitting(Noise):
+    """Deterministic noise: the centre of the cell that a person falls into, over K shifts of a grid.
+
+    Cells of width ``1 / s_i`` for the standard L1 norm. Two people get the same perturbed point unless a cell
+    border falls between them, which happens for at most ``s_i |x_i - x'_i| K + 1`` of the K shifts of feature i.
+    So ``TV <= D + n_diff / K``, where ``n_diff`` counts the features in which they differ, for every pair of
+    people and every model, with nothing left to chance. A feature whose values lie on a grid (whole numbers, say)
+    adds nothing to ``n_diff``: its cells hold whole steps. ``bound(D) = min(1, D + excess)``.
+
+    Attributes
+    ----------
+    metric : WeightedLp
+    steps : "auto", None, or tuple of float
+        Steps of the features' grids. "auto" finds them in the training data: whole numbers, and values that
+        repeat at multiples of a step; a value between two points of such a grid is one or the other, in shares. A
+        declared step promises multiples of it (0: no grid); other values are then refused. None uses no grid.
+    excess : float
+        ``n / K``, where n counts the features without a grid; known once training data and the number of draws are.
+
+    Examples
+    --------
+    >>> noise = Splitting.for_metric(WeightedLp({"age": 0.1, "score": 0.5}), steps={"age": 1})
+    >>> noise.steps
+    (1.0, 0.0)
+    >>> noise.bound([0.1, 2])
+    array([0.1, 1. ])
+    """
+
+    steps: Any = "auto"
+    excess: float = 0.0
+
+    native_p: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        NOT_NEGATIVE.check("excess", self.excess)
+        if self.steps is not None and not (isinstance(self.steps, str) and self.steps == "auto"):
+            object.__setattr__(self, "steps", _check_steps(self.steps, self.metric))
+
+    @classmethod
+    def for_metric(cls, metric: WeightedLp, *, steps: Any = "auto") -> Self:
+        """Return the splitting calibrated to `metric`; `steps` may be a mapping from feature name to step."""
+        return cls(metric, steps)
+
+    def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+        # The centre of the cell minus the person is uniform, for each single person.
+        return rng.random((n, d)) - 0.5
+
+
+NOISES: dict[str, type[Noise]] = {kind.__name__.lower(): kind for kind in (Gaussian, Laplace, Uniform, Splitting)}
+
+
+def _check_steps(steps: Any, metric: WeightedLp) -> tuple[float, ...]:
+    if isinstance(steps, Mapping):
+        names = metric.feature_names or ()
+        unknown = [name for name in steps if name not in names]
+        if unknown:
+            raise InvalidInputError(f"steps must name features of the metric, {list(names)}; got {unknown[0]!r}.")
+        steps = [steps.get(name, 0.0) for name in names]
+    try:
+        values = tuple(float(step) for step in steps)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"steps must be 'auto', None, or one number per feature; got {in_a_line(steps)}."
+        ) from None
+    if len(values) != metric.n_features or not all(0 <= step < np.inf for step in values):
+        raise InvalidInputError(
+            f"steps must be one non-negative number for each of the {metric.n_features} features; got "
+            f"{in_a_line(steps)}. Use 0 for a feature without a grid."
+        )
+    return values

@@ -1,0 +1,176 @@
+"""What a scorecard shows, of shapes written down by hand."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
+from likewise._links import LINKS
+from likewise.additive.scorer import AdditiveScorer
+from likewise.additive.shapes import Shape, SumOfShapes
+from likewise.guarantees.guarantee import Guarantee
+
+PEOPLE = pd.DataFrame(
+    {
+        "income": [0.0, 10.0, 20.0, 30.0],
+        "debt": [1.0, np.nan, 3.0, 2.0],
+        "region": ["north", "south", None, "north"],
+    },
+    index=[*"abcd"],
+)
+UNITS = {"income": "$1000"}
+
+
+def metric_of(p=1):
+    return TableMetric({"income": 0.01, "debt": 0.02}, {"region": 0.1}, p, missing={"debt": 0.2}, units=UNITS)
+
+
+def written(model, values, intercepts, *, link, output_range=None, p=1, budgets=None):
+    """A fitted model with these shapes: rows of `values` are functions, its blocks the columns with what is other."""
+    metric = metric_of(p)
+    income, debt, region = (np.array([row[k] for row in values], dtype=float) for k in range(3))
+    shapes = (
+        Shape(0, np.array([0.0, 10.0, 30.0]), income, None),
+        Shape(1, np.array([1.0, 3.0]), debt[:, :-1], debt[:, -1]),
+        Shape(2, None, region[:, :-1], region[:, -1]),
+    )
+    n = len(values)
+    guarantee = Guarantee(metric, LINKS[link].curve, "exact", "By hand.", output_range=output_range)
+    budgets = np.tile([1.0, 1.0, 1.0] if budgets is None else budgets, (n, 1))
+    scorer = AdditiveScorer(guarantee, SumOfShapes(np.array(intercepts, dtype=float), shapes, 40), link, budgets)
+    outcomes = np.arange(4) % max(2, n) if output_range is None else np.array([*output_range, *output_range])
+    model.set_params(metric=metric, penalty=0.1).fit(PEOPLE, outcomes)
+    model.scorer_ = scorer
+    return model
+
+
+VALUES = [  # per function: income at its knots; debt at its knots, and missing; north, south, missing, any other
+    [[-0.25, 0.125, 0.125], [0.0625, -0.0625, 0.75], [0.25, -0.125, 0.125, 0.0625]],
+    [[0.5, 0.75, 1.0], [0.0, 0.0625, -0.25], [0.0, 0.125, 0.25, -0.5]],
+    [[0.0, 0.0, 0.0], [0.25, 0.25, 0.125], [-0.125, -0.25, 0.5, 0.375]],
+]
+
+
+@pytest.fixture
+def two():
+    return written(AdditiveClassifier(), VALUES[:1], [0.5], link="logistic")
+
+
+@pytest.fixture
+def three():
+    return written(AdditiveClassifier(), VALUES, [0.5, -0.25, 1.5], link="softmax")
+
+
+@pytest.fixture
+def numbers():
+    values = [[[-5.0, 15.0, 15.0], [0.5, -0.5, 30.0], [2.0, -18.0, 0.0, 1.0]]]
+    return written(AdditiveRegressor(output_range=(100, 300)), values, [200.0], link="clip", output_range=(100, 300))
+
+
+def test_allowed_is_the_unit_of_the_score_times_the_distance(two, three, numbers):
+    """Distances: 0.1 and 0.2 of income, 0.04 of debt, 0.2 of a missing debt, 0.1 between regions."""
+    distances = [0.1, 0.2, 0.04, 0.2, *[0.1] * 4]
+    for model, outcome, unit in ((two, 0, 4.0), (three, 0, 2.0), (numbers, None, 200.0)):
+        np.testing.assert_allclose(model.scorecard(outcome)["allowed"], unit * np.array(distances), rtol=1e-12)
+
+
+def test_allowed_is_what_the_budget_of_a_column_leaves_for_another_exponent():
+    """For p = 2 the scale is the root of the weight, and the shares of it that columns may use are 0.6 and 0.8."""
+    model = written(AdditiveClassifier(), VALUES[:1], [0.5], link="logistic", p=2, budgets=[0.6, 0.8, 1.0])
+    income, debt = 4 * np.sqrt(0.01) * 0.6, 4 * np.sqrt(0.02) * 0.8
+    expected = [10 * income, 20 * income, 2 * debt, 4 * 0.2, *[4 * 0.1] * 4]
+    np.testing.assert_allclose(model.scorecard()["allowed"], expected, rtol=1e-12)
+
+
+def test_the_metric_binds_where_all_that_is_allowed_is_used(numbers):
+    """20 over the first 10 of income, and between north and south; what is missing is 30.5 from a debt of 3, of 40."""
+    card = numbers.scorecard()
+    assert card["range"].tolist() == [
+        "0 to 10",
+        "10 to 30",
+        "1 to 3",
+        "missing",
+        "north",
+        "south",
+        "missing",
+        "any other",
+    ]
+    assert card["binds"].tolist() == [True, False, False, False, True, True, False, False]
+    numbers.scorer_.model.shapes[1].other[:] = 39.5  # 39 from one end and 40 from the other
+    assert numbers.scorecard()["binds"].tolist() == [True, False, False, True, True, True, False, False]
+
+
+def points(k, sign=1.0):
+    """Points of the rows of a card, at both ends, for function k of the fixture `three`."""
+    income, debt, region = VALUES[k]
+    start = [income[0], income[1], debt[0], debt[2], *region]
+    end = [income[1], income[2], debt[1], debt[2], *region]
+    return sign * np.array(start), sign * np.array(end)
+
+
+@pytest.mark.parametrize(("outcome", "sign"), [(None, 1.0), (1, 1.0), (0, -1.0)])
+def test_of_two_outcomes_the_points_of_one_are_the_negatives_of_the_other(two, outcome, sign, tmp_path):
+    start, end = points(0, sign)
+    card = two.scorecard(outcome)
+    np.testing.assert_array_equal(card["points"], start)
+    np.testing.assert_array_equal(card["points at end"], end)
+    two.to_csv(tmp_path / "card.csv", outcome)
+    np.testing.assert_array_equal(pd.read_csv(tmp_path / "card.csv")["points"], start)
+    table = two.explain(PEOPLE, outcome)
+    np.testing.assert_array_equal(table["intercept"], sign * 0.5)
+    np.testing.assert_array_equal(table["region"], sign * np.array([0.25, -0.125, 0.125, 0.25]))
+    np.testing.assert_array_equal(table["debt"], sign * np.array([0.0625, 0.75, -0.0625, 0.0]))
+    np.testing.assert_array_equal(table["log-odds"], sign * np.array([0.5625, 1.25, 0.6875, 0.875]))
+
+
+@pytest.mark.parametrize("outcome", [0, 1, 2])
+def test_of_several_outcomes_each_has_its_own_points(three, outcome):
+    start, end = points(outcome)
+    card = three.scorecard(outcome)
+    if outcome == 2:  # income does nothing to it: one row
+        start, end = np.delete(start, 1), np.delete(end, 0)
+    np.testing.assert_array_equal(card["points"], start)
+    np.testing.assert_array_equal(card["points at end"], end)
+    table = three.explain(PEOPLE, outcome)
+    assert table["intercept"].tolist() == [[0.5, -0.25, 1.5][outcome]] * 4
+    np.testing.assert_array_equal(table.drop(columns="logit").sum(axis=1), table["logit"])
+
+
+@pytest.mark.parametrize(("kind", "outcome"), [("two", 0), ("two", 1), ("three", 0), ("three", 1), ("three", 2)])
+def test_json_is_about_the_outcome_that_it_names(kind, outcome, request):
+    model = request.getfixturevalue(kind)
+    sign, k = (2.0 * outcome - 1, 0) if kind == "two" else (1.0, outcome)
+    income, debt, region = (sign * np.array(part) for part in VALUES[k])
+    card = json.loads(model.to_json(outcome=outcome))
+    assert card["outcome"] == str(outcome)
+    assert card["intercept"] == sign * [0.5, -0.25, 1.5][k]
+    first, second, third = card["columns"]
+    assert first == {"column": "income", "knots": [0.0, 10.0, 30.0], "points": income.tolist(), "missing": None}
+    assert (second["points"], second["missing"]) == (debt[:2].tolist(), debt[2])
+    assert (third["points"], third["unseen"]) == (region[:3].tolist(), region[3])
+
+
+def test_reasons_are_about_the_outcome_that_is_asked_for(two):
+    """c has income 0.125, debt -0.0625 and no region 0.125: one column speaks against 1, and two against 0."""
+    person = PEOPLE.loc[["c"]]
+    against_one, against_zero = (two.reasons(person, n=3, outcome=k).loc["c"].tolist() for k in (1, 0))
+    assert [words.split(":")[0] for words in against_one] == ["debt is 3", "", ""]
+    assert [words.split(":")[0] for words in against_zero] == ["income is $20,000", "region is not known", ""]
+    assert "-0.06 log-odds" in against_one[0]
+    assert "-0.12 log-odds" in against_zero[0]
+
+
+def test_reasons_name_the_first_category_the_missing_one_and_one_that_was_not_seen(two):
+    two.scorer_.model.shapes[2].values[:] = -1.0
+    two.scorer_.model.shapes[2].other[:] = -1.0
+    for region, words in (("north", "north"), (None, "not known"), ("west", "of a kind that the model has not seen")):
+        person = PEOPLE.loc[["a"]].assign(region=[region])
+        assert two.reasons(person, n=1).iloc[0, 0].startswith(f"region is {words}: -1.00 log-odds")
+
+
+def test_an_end_between_knots_is_on_the_line_and_beyond_the_last_it_stays(numbers):
+    people = pd.DataFrame({"income": [-5.0, 5.0, 20.0, 99.0], "debt": 1.0, "region": "north"})
+    assert numbers.predict(people).tolist() == [197.5, 207.5, 217.5, 217.5]
+    assert numbers.explain(people)["prediction"].tolist() == [197.5, 207.5, 217.5, 217.5]

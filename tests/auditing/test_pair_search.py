@@ -1,0 +1,68 @@
+"""Pairs within groups are judged as one would by hand, one at a time."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from likewise import FunctionMetric, WeightedLp
+from likewise.auditing import pair_search as verdicts
+from likewise.auditing.domain import survey
+from likewise.auditing.pair_search import Judge
+
+METRIC = WeightedLp([0.5, 0.2], 3)
+GROUPS = np.random.default_rng(0).normal(size=(7, 9, 2))
+
+
+def steep(people):
+    """Outputs that move by more than the distance here and there."""
+    return np.column_stack([np.sin(3 * people.rows[:, 0]) / 3, people.rows[:, 1] / 10])
+
+
+def judge_of(metric, tolerance=0.01):
+    people = metric.people(GROUPS.reshape(-1, 2))
+    terrain = survey(metric, people.coding, people.rows, [np.empty(0)] * 2)
+    return Judge(terrain, steep, metric, lambda distance: 0.9 * distance, 1.0, tolerance)
+
+
+def by_hand(group, tolerance=0.01):
+    """Of each pair: difference, bound; and how many exceed."""
+    found = {}
+    for i, j in itertools.combinations(range(len(group)), 2):
+        a, b = group[i], group[j]
+        one, other = ([np.sin(3 * x[0]) / 3, x[1] / 10] for x in (a, b))
+        difference = abs(one[0] - other[0]) + abs(one[1] - other[1])
+        found[i, j] = difference, 0.9 * float(METRIC(a[None], b[None])[0])
+    return found, sum(difference - bound > tolerance for difference, bound in found.values())
+
+
+@pytest.mark.parametrize("at_once", [1, 2**15])
+@pytest.mark.parametrize(
+    "metric", [METRIC, FunctionMetric(lambda A, B: METRIC(np.asarray(A), np.asarray(B)))], ids=["weights", "function"]
+)
+def test_pairs_of_groups_are_counted_and_judged_as_by_hand(metric, at_once, monkeypatch):
+    monkeypatch.setattr(verdicts, "_PAIRS_AT_ONCE", at_once)
+    judge = judge_of(metric)
+    expected = [by_hand(group) for group in GROUPS]
+    worst = judge.compare(GROUPS, "random", by="excess")
+    for group, pair, (found, _) in zip(GROUPS, worst, expected, strict=True):
+        i, j = max(found, key=lambda key: found[key][0] - found[key][1])
+        np.testing.assert_array_equal(pair, group[[i, j]])
+    assert dict(judge.tried) == {"random": 7 * 36}
+    assert judge.n_violations == sum(count for _, count in expected) > 0
+    every = [pair for found, _ in expected for pair in found.values()]
+    assert judge.worst.excess == pytest.approx(max(difference - bound for difference, bound in every))
+    assert judge.largest_share == pytest.approx(max(difference / bound for difference, bound in every))
+    # What was found before is not forgotten over groups in which nothing is.
+    judge.compare(np.repeat(GROUPS[:, :1], 9, axis=1), "lines")
+    assert judge.n_violations == sum(count for _, count in expected)
+    assert judge.tried["lines"] == 7 * 36
+
+
+def test_equal_people_are_not_the_worst_pair():
+    judge = judge_of(METRIC)
+    group = np.zeros((1, 3, 2))
+    group[0, 2, 1] = 5.0  # far away, and well within what is allowed
+    judge.compare(group, "random")
+    assert judge.worst.distance > 0
+    assert judge.worst.excess < 0

@@ -1,0 +1,236 @@
+"""Scoring in batches, on several processes and on a real cluster of two worker processes."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from chance import too_few
+from killing import killed
+from likewise import AdditiveClassifier, SmoothedClassifier, TableMetric
+from likewise.cli.batch_scoring import Order, keyed_decisions, score_file, uniform_from
+from likewise.exceptions import FileError
+from likewise.inspection.baselines import table_model
+from likewise.io import save_model
+
+RNG = np.random.default_rng(0)
+N = 500
+PEOPLE = pd.DataFrame(
+    {
+        "id": np.arange(N),
+        "age": RNG.integers(18, 70, N),
+        "income": RNG.lognormal(8, 0.5, N),
+        "race": RNG.choice(["x", "y"], N),
+    }
+)
+
+
+def test_no_digest_stands_for_1_which_would_draw_an_outcome_of_probability_0(model):
+    highest = uniform_from(b"\xff" * 8)
+    assert highest == 1 - 2.0**-53
+    assert model.outcomes_at(np.array([[1.0, 0.0]]), highest) == [model.classes_[0]]
+    assert model.outcomes_at(np.array([[0.5, 0.5]]), np.ones(1)) == [model.classes_[1]]
+
+
+@pytest.fixture(scope="module")
+def model():
+    X = PEOPLE.drop(columns="id")
+    metric = TableMetric({"age": 0.02, "income": 1e-4}, {"race": 0})
+    return SmoothedClassifier(table_model(X, "boosting"), metric=metric, vote="soft", n_draws=50, random_state=0).fit(
+        X, np.where(X.age > 40, "yes", "no")
+    )
+
+
+@pytest.fixture
+def place(tmp_path, model):
+    save_model(model, tmp_path / "model.skops")
+    PEOPLE.to_parquet(tmp_path / "people.parquet", index=False)
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path
+
+
+def order(place, **options):
+    return Order((place / "model.skops").read_bytes(), **options)
+
+
+def test_scores_are_those_of_the_model_in_any_batches(place, model):
+    expected = model.predict_proba(PEOPLE.drop(columns="id"))
+    for source, batch_rows, jobs in (("people.parquet", 64, 1), ("people.parquet", 1000, 1), ("people.parquet", 90, 2)):
+        n = score_file(
+            order(place), place / source, place / "out.parquet", keep=("id",), batch_rows=batch_rows, jobs=jobs
+        )
+        scores = pd.read_parquet(place / "out.parquet")
+        assert n == N
+        assert list(scores.columns) == ["id", "p_no", "p_yes"]
+        np.testing.assert_array_equal(scores["id"], PEOPLE["id"])
+        np.testing.assert_array_equal(scores[["p_no", "p_yes"]], expected)
+        assert not (place / "out.parquet.parts").exists()
+
+
+def test_csv_gives_the_same_scores(place):
+    score_file(order(place), place / "people.parquet", place / "a.parquet", batch_rows=100)
+    score_file(order(place), place / "people.csv", place / "b.parquet", batch_rows=70)
+    pd.testing.assert_frame_equal(pd.read_parquet(place / "a.parquet"), pd.read_parquet(place / "b.parquet"))
+
+
+def test_intervals_and_decisions(place):
+    options = {"intervals": True, "key": b"0123456789abcdef"}
+    score_file(order(place, **options), place / "people.parquet", place / "out.parquet")
+    scores = pd.read_parquet(place / "out.parquet")
+    assert (scores["p_yes_lower"] <= scores["p_yes"]).all()
+    assert (scores["certified_distance"] >= 0).all()
+    share = (scores["decision"] == "yes").mean()
+    assert abs(share - scores["p_yes"].mean()) <= np.sqrt(np.log(2e9) / (2 * N))  # Hoeffding at 1e-9
+    score_file(order(place, **options), place / "people.parquet", place / "again.parquet", batch_rows=33)
+    assert (pd.read_parquet(place / "again.parquet")["decision"] == scores["decision"]).all()
+    PEOPLE.assign(race="y").to_parquet(place / "blind.parquet")
+    score_file(order(place, **options), place / "blind.parquet", place / "blind_out.parquet")
+    assert (pd.read_parquet(place / "blind_out.parquet")["decision"] == scores["decision"]).all()
+    options["key"] = b"another secret.."
+    score_file(order(place, **options), place / "people.parquet", place / "other.parquet")
+    assert (pd.read_parquet(place / "other.parquet")["decision"] != scores["decision"]).any()
+
+
+def edited(people, k):
+    return people.assign(income=people["income"] + k * 1e-6)
+
+
+def test_any_edit_that_the_model_sees_draws_a_keyed_decision_again():
+    """What the docs say: chances stay what they are, and outcomes do not, for any edit of a feature that matters."""
+    n, key = 400, bytes(range(32))
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"income": rng.uniform(20, 80, n), "race": rng.choice(["x", "y"], n)})
+    y = rng.random(n) < people["income"] / 100
+    model = AdditiveClassifier(TableMetric({"income": 0.01}, {"race": 0}), penalty=0.01).fit(people, y)
+    chances = np.stack([model.predict_proba(edited(people, k))[:, 1] for k in range(7)])
+    assert np.ptp(chances, axis=0).max() < 1e-6
+    decisions = np.stack(
+        [keyed_decisions(model, edited(people, k), np.column_stack([1 - h, h]), key) for k, h in enumerate(chances)]
+    )
+    between = (chances[0] > 0.3) & (chances[0] < 0.7)
+    both = (decisions != decisions[0]).any(axis=0)[between]
+    assert between.sum() > 100
+    assert not too_few(int(both.sum()), int(between.sum()), 1 - 0.3**7 - 0.7**7)  # more than nine in ten
+    # Each of these draws has the model's probabilities: over all rows and edits, independent of one another.
+    for row in decisions:
+        assert abs(row.mean() - chances[0].mean()) <= np.sqrt(np.log(2e9) / (2 * n))  # Hoeffding at 1e-9
+    # The control: what the model does not see draws nothing again, and the same row never does.
+    h = np.column_stack([1 - chances[0], chances[0]])
+    for same in (people, people.assign(race="x"), people[["income"]], people.iloc[::-1].reset_index(drop=True)):
+        order = np.arange(n)[::-1] if same["income"].iloc[0] != people["income"].iloc[0] else np.arange(n)
+        np.testing.assert_array_equal(keyed_decisions(model, same, h[order], key), decisions[0][order])
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
+    score_file(order(place), place / "people.parquet", place / "whole.parquet", batch_rows=50)
+    calls = []
+    original = Order.__call__
+
+    def stumbling(self, batch):
+        calls.append(len(batch))
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return original(self, batch)
+
+    monkeypatch.setattr(Order, "__call__", stumbling)
+    with pytest.raises(KeyboardInterrupt):
+        score_file(order(place), place / "people.parquet", place / "out.parquet", batch_rows=50)
+    assert not (place / "out.parquet").exists()
+    assert len(list((place / "out.parquet.parts").glob("*.parquet"))) == 3
+    with pytest.raises(FileError, match="unfinished run with another model, table or options"):
+        score_file(order(place), place / "people.parquet", place / "out.parquet", batch_rows=60)
+    score_file(order(place), place / "people.parquet", place / "out.parquet", batch_rows=50)
+    assert len(calls) == 4 + 7  # three parts were there
+    pd.testing.assert_frame_equal(pd.read_parquet(place / "out.parquet"), pd.read_parquet(place / "whole.parquet"))
+
+
+@pytest.mark.parametrize("change", ["model", "key", "table", "intervals", "keep", "nothing"])
+def test_an_unfinished_run_goes_on_only_if_it_is_the_very_same(place, model, change, monkeypatch):
+    options, keep = {"key": b"0123456789abcdef"}, ("id",)
+    arguments = (place / "people.parquet", place / "out.parquet")
+    original = Order.__call__
+
+    def stumbling(self, batch):
+        if batch["id"].iloc[0] > 0:
+            raise KeyboardInterrupt
+        return original(self, batch)
+
+    monkeypatch.setattr(Order, "__call__", stumbling)
+    with pytest.raises(KeyboardInterrupt):
+        score_file(order(place, **options), *arguments, keep=keep, batch_rows=200)
+    monkeypatch.setattr(Order, "__call__", original)
+    assert len(list((place / "out.parquet.parts").glob("*.parquet"))) == 1
+    if change == "model":
+        people = PEOPLE.drop(columns="id")
+        other = clone(model).set_params(random_state=1).fit(people, np.where(people.age > 40, "yes", "no"))
+        save_model(other, place / "model.skops")
+    elif change == "key":
+        options["key"] = b"fedcba9876543210"
+    elif change == "table":  # as many bytes, later
+        os.utime(place / "people.parquet", ns=(1, (place / "people.parquet").stat().st_mtime_ns + 1))
+    elif change == "intervals":
+        options["intervals"] = True
+    elif change == "keep":
+        keep = ()
+    if change == "nothing":  # the control
+        assert score_file(order(place, **options), *arguments, keep=keep, batch_rows=200) == N
+        return
+    with pytest.raises(FileError, match="unfinished run with another model, table or options"):
+        score_file(order(place, **options), *arguments, keep=keep, batch_rows=200)
+
+
+def test_every_line_of_a_score_file_is_a_person(place):
+    score_file(order(place), place / "people.parquet", place / "out.csv", keep=("id",), batch_rows=64)
+    lines = (place / "out.csv").read_text().splitlines()
+    assert lines[0] == "id,p_no,p_yes"
+    assert [int(line.split(",")[0]) for line in lines[1:]] == PEOPLE["id"].tolist()
+
+
+def test_bad_tables_are_one_clear_error(place):
+    PEOPLE[:0].to_parquet(place / "nobody.parquet")
+    PEOPLE.drop(columns="age").to_parquet(place / "ageless.parquet")
+    (place / "broken.parquet").write_bytes((place / "people.parquet").read_bytes()[:500])
+    for name, message in (
+        ("nobody.parquet", "has no rows"),
+        ("broken.parquet", "Cannot read"),
+        ("absent.parquet", "There is no file"),
+        ("people.txt", "There is no file"),
+    ):
+        with pytest.raises(FileError, match=message):
+            score_file(order(place), place / name, place / f"{name}.out.parquet")
+        assert not (place / f"{name}.out.parquet").exists()
+    with pytest.raises(FileError, match="has no column 'age'"):
+        score_file(order(place), place / "ageless.parquet", place / "out.parquet")
+
+
+# -- a cluster ----------------------------------------------------------------------------------------------------
+
+
+def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, cluster):
+    address, workers, _ = cluster
+    score_file(order(place), place / "people.parquet", place / "here.parquet", keep=("id",), batch_rows=3)
+    with killed(workers[0], place / "there.parquet.parts", "*.parquet", 5) as left:
+        n = score_file(
+            order(place), place / "people.parquet", place / "there.parquet", keep=("id",), batch_rows=3, cluster=address
+        )
+    assert 5 <= left[0] < N / 3, "the worker must die while there is work left"
+    assert n == N
+    pd.testing.assert_frame_equal(pd.read_parquet(place / "there.parquet"), pd.read_parquet(place / "here.parquet"))
+
+
+def test_an_unreachable_cluster_is_one_clear_error(place):
+    pytest.importorskip("distributed")
+    with pytest.raises(FileError, match=r"Cannot reach a Dask scheduler at tcp://127.0.0.1:1"):
+        score_file(order(place), place / "people.parquet", place / "out.parquet", cluster="tcp://127.0.0.1:1")
+
+
+def test_columns_that_must_not_matter_need_not_be_in_the_file(place, model):
+    PEOPLE.drop(columns="race").to_csv(place / "blind.csv", index=False)
+    score_file(order(place), place / "blind.csv", place / "blind-scores.csv", keep=("id",))
+    scores = pd.read_csv(place / "blind-scores.csv")
+    np.testing.assert_allclose(scores[["p_no", "p_yes"]], model.predict_proba(PEOPLE.drop(columns="id")), rtol=1e-12)
+    PEOPLE.drop(columns="age").to_csv(place / "useless.csv", index=False)
+    with pytest.raises(FileError, match="has no column 'age', which the model needs"):
+        score_file(order(place), place / "useless.csv", place / "scores.csv")

@@ -1,0 +1,121 @@
+"""How commands end."""
+
+import re
+import warnings
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from likewise.cli.console import command
+from likewise.cli.main import main
+from shell import LOANS, run
+
+
+def ends(action):
+    @click.command()
+    @command
+    def act(say):
+        action(say)
+
+    return CliRunner().invoke(act, [])
+
+
+def raises(error):
+    def act(say):
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (ValueError("age must be\n positive"), 2, "Error: age must be positive\n"),
+        (OSError("no disk"), 2, "Error: no disk\n"),
+        (KeyboardInterrupt(), 130, "Stopped. Nothing was half-written.\n"),
+        (KeyboardInterrupt("7 are done."), 130, "Stopped. Nothing was half-written. 7 are done.\n"),
+        (RuntimeError("cannot\ncache"), 3, "Error in likewise itself: RuntimeError: cannot cache Set LIKEWISE_DEBUG=1"),
+        (TypeError("unsupported operand"), 3, "Error in likewise itself: TypeError: unsupported operand"),
+        (MemoryError(), 3, "Error in likewise itself: MemoryError"),
+    ],
+)
+def test_each_end_has_its_code_and_one_line(error, code, words, monkeypatch):
+    monkeypatch.setattr("signal.signal", lambda *of: None)
+    monkeypatch.delenv("LIKEWISE_DEBUG", raising=False)
+    done = ends(raises(error))
+    assert done.exit_code == code
+    assert done.stderr.startswith(words)
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_second_control_c_does_not_swallow_what_was_said(monkeypatch):
+    monkeypatch.setattr("signal.signal", lambda *of: None)
+
+    def twice(say):
+        try:
+            raise KeyboardInterrupt("7 are done.")
+        finally:
+            raises(KeyboardInterrupt())(say)
+
+    assert ends(twice).stderr == "Stopped. Nothing was half-written. 7 are done.\n"
+
+
+def test_debug_shows_where(monkeypatch):
+    monkeypatch.setenv("LIKEWISE_DEBUG", "1")
+    done = ends(raises(RuntimeError("deep")))
+    assert isinstance(done.exception, RuntimeError)
+
+
+def test_warnings_are_notes_of_one_line():
+    def warn(say):
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("something\n  odd", UserWarning, stacklevel=1)
+            say.note("something odd")  # each once
+
+    done = ends(warn)
+    assert done.exit_code == 0
+    assert done.stderr == "Note: something odd\n"
+
+
+# -- help -------------------------------------------------------------------------------------------------------
+
+
+def help_of(name):
+    return CliRunner().invoke(main, [name, "--help"]).output
+
+
+def example(name):
+    found = re.search(r"Example: likewise (.*(?:\n  \S.*)*)", help_of(name))
+    return " ".join(found[1].split())
+
+
+def test_help_is_short_and_every_command_has_an_example():
+    text = CliRunner().invoke(main, ["--help"]).output
+    assert "Commands:" in text
+    assert "3 a crash" in " ".join(text.split())
+    for name in main.commands:
+        assert example(name).startswith(f"{name} ")
+        assert "--json" in help_of(name)
+
+
+def test_commands_that_read_a_table_take_any_dialect():
+    for name in ("metric", "compare", "enforce", "price", "score", "audit", "report"):
+        for option in ("--delimiter", "--encoding", "--decimal", "--force"):
+            assert option in help_of(name)
+
+
+def test_the_examples_run(tmp_path, monkeypatch):
+    LOANS.assign(score=0.5).to_csv(tmp_path / "loans.csv", index=False)
+    names = ["metric", "compare", "enforce", "price", "score", "audit", "report"]
+    for name in names:
+        done = run(tmp_path, example(name))
+        assert done.exit_code == 0, (name, done.output)
+    for name in ("reproduce", "demo"):  # long: run by tests of their own
+        called = []
+        place = {"reproduce": "likewise.experiments.reproduce", "demo": "likewise.cli.demo.run"}[name]
+        monkeypatch.setattr(place, lambda *of, called=called, **more: called.append(1))
+        assert run(tmp_path, example(name)).exit_code == 0
+        assert called
+    assert {*names, "reproduce", "demo"} <= set(main.commands)

@@ -1,0 +1,82 @@
+"""What a batch of people gets in a file of scores, column by column."""
+
+import hashlib
+import hmac
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from likewise import AdditiveClassifier, AdditiveRegressor, RecalibratedClassifier, SmoothedClassifier, TableMetric
+from likewise.cli.batch_scoring import Order, uniform_from
+from likewise.io import load_model, save_model
+
+RNG = np.random.default_rng(0)
+PEOPLE = pd.DataFrame({"age": RNG.uniform(20, 60, 90).round(), "race": RNG.choice(["x", "y"], 90), "id": range(90)})
+METRIC = TableMetric({"age": 0.02}, {"race": 0.0})
+KINDS = np.array(["no", "perhaps", "yes"])[np.digitize(PEOPLE["age"] + RNG.normal(0, 5, 90), [33, 46])]
+
+
+INNER = make_pipeline(make_column_transformer(("passthrough", ["age"])), LogisticRegression())
+SAMPLED = SmoothedClassifier(INNER, metric=METRIC, noise="gaussian", n_draws=200, random_state=0)
+MODELS = {
+    "sampled": (SAMPLED, KINDS),
+    "recalibrated": (RecalibratedClassifier(SAMPLED, cv=2, random_state=0), KINDS == "yes"),
+    "exact": (AdditiveClassifier(METRIC, penalty=0.01), KINDS),
+    "numbers": (AdditiveRegressor(METRIC, penalty=0.01), PEOPLE["age"].to_numpy() + RNG.normal(0, 5, 90)),
+}
+
+
+@pytest.fixture(params=MODELS)
+def stored(request, tmp_path):
+    """A model as it comes back from its file, and the bytes of it."""
+    model, y = MODELS[request.param]
+    save_model(clone(model).fit(PEOPLE[["age", "race"]], y), tmp_path / "model.skops")
+    return load_model(tmp_path / "model.skops"), (tmp_path / "model.skops").read_bytes()
+
+
+def test_a_file_of_scores_has_what_certify_says(stored):
+    model, data = stored
+    few = PEOPLE[:7]
+    scores, certificate = Order(data, intervals=True)(few), model.certify(few[["age", "race"]])
+    names = [f"p_{label}" for label in getattr(model, "classes_", ())] or ["prediction"]
+    np.testing.assert_array_equal(scores[names], certificate.estimate)
+    np.testing.assert_array_equal(scores[[f"{name}_lower" for name in names]], certificate.lower)
+    np.testing.assert_array_equal(scores[[f"{name}_upper" for name in names]], certificate.upper)
+    if hasattr(model, "classes_"):
+        np.testing.assert_array_equal(scores["certified_distance"], certificate.distance)
+    assert len(scores.columns) == 3 * len(names) + hasattr(model, "classes_")
+    assert list(Order(data)(few).columns) == names
+
+
+def test_a_decision_is_the_class_at_which_the_keyed_hash_stands(stored):
+    """Outcomes in the order of the classes, each as wide as its probability."""
+    model, data = stored
+    if not hasattr(model, "classes_"):
+        return
+    key = b"0123456789abcdef"
+    decisions = Order(data, key=key)(PEOPLE)["decision"]
+    seen = model.visible_rows(PEOPLE[["age", "race"]])
+    for row, p, decision in zip(seen, model.predict_proba(PEOPLE[["age", "race"]]), decisions, strict=True):
+        digest = hmac.new(key, np.ascontiguousarray(row).tobytes(), hashlib.blake2b).digest()[:8]
+        uniform = (int.from_bytes(digest, "little") >> 11) / 2**53
+        assert decision == model.classes_[min(int((np.cumsum(p) <= uniform).sum()), len(p) - 1)]
+
+
+def test_uniform_numbers_are_the_first_53_bits():
+    numbers = [0, 2**11 - 1, 2**11, 2**63, 2**64 - 1]
+    found = uniform_from(b"".join(n.to_bytes(8, "little") for n in numbers))
+    assert found.tolist() == [0.0, 0.0, 2.0**-53, 0.5, 1 - 2.0**-53]
+
+
+def test_outcomes_at_the_borders_go_to_the_next_class():
+    """An outcome of probability 0 is never drawn."""
+    model = AdditiveClassifier(METRIC, penalty=0.01).fit(PEOPLE[["age", "race"]], KINDS)
+    p = np.array([[0.25, 0.0, 0.75]])
+    for uniform, outcome in ((0.0, "no"), (0.2499, "no"), (0.25, "yes"), (0.999, "yes")):
+        assert model.outcomes_at(p, np.array([uniform])).tolist() == [outcome]
+    assert model.outcomes_at(np.array([[0.0, 1.0, 0.0]]), np.array([0.0])).tolist() == ["perhaps"]

@@ -1,0 +1,34 @@
+"""Metrics that a command scales: by how much, and to what."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from likewise.auditing.coverage import measure_reach
+from likewise.cli.main import main
+from likewise.metric_file import read_metric
+
+RNG = np.random.default_rng(0)
+PEOPLE = pd.DataFrame({"age": RNG.uniform(20, 60, 80).round(), "debt": RNG.gamma(2, 5, 80).round(2)})
+TABLE = PEOPLE.assign(paid=(PEOPLE["age"] - PEOPLE["debt"] + RNG.normal(0, 5, 80) > 30).astype(int))
+
+
+def made(place, *options):
+    TABLE.to_csv(place / "people.csv", index=False)
+    command = ["metric", str(place / "people.csv"), "--target", "paid", "--out", str(place / "m.toml"), "--force"]
+    done = CliRunner().invoke(main, [*command, *options])
+    assert done.exit_code == 0, done.output
+    return read_metric(place / "m.toml")
+
+
+def test_a_normalized_metric_has_the_median_pair_at_one_half(tmp_path):
+    plain, normal = made(tmp_path), made(tmp_path, "--normalize")
+    assert measure_reach(normal, PEOPLE).median == pytest.approx(0.5, rel=1e-3)
+    ratios = [normal.numeric[name] / plain.numeric[name] for name in ("age", "debt")]
+    assert ratios[0] == pytest.approx(ratios[1], rel=1e-3)
+
+
+def test_a_scaled_metric_has_the_distances_times_the_factor(tmp_path):
+    plain, double = made(tmp_path), made(tmp_path, "--scale", "2")
+    np.testing.assert_allclose(double.pairwise(PEOPLE), 2 * plain.pairwise(PEOPLE), rtol=1e-3)

@@ -1,0 +1,105 @@
+"""Every command that a command suggests, run as it is printed: it works, and replaces nothing."""
+
+import re
+import shlex
+import shutil
+
+import numpy as np
+import pytest
+
+from likewise.cli.main import main
+from likewise.datasets import load_mortgages
+from shell import run
+
+
+def people(n=160):
+    """Mortgages with an id, and a target with a blank in its name."""
+    bunch = load_mortgages()
+    table = bunch.data[["income", "obligations", "consumer_credit", "race"]].dropna()[:n]
+    outcome = np.where(bunch.target[table.index] == 1, "yes", "no")
+    return table.assign(id=range(len(table)), **{"was approved": outcome}).reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """Mortgages in a file that no default would read, a metric, a model, and files with the default names."""
+    place = tmp_path_factory.mktemp("suggested")
+    table = people()
+    table.to_csv(place / "the loans.csv", index=False, sep=";")
+    (place / "parts").mkdir()
+    table.to_parquet(place / "parts" / "0.parquet")
+    revealed = call(place, 'metric "the loans.csv" --target "was approved" --drop id --zero race --delimiter ";"')
+    assert revealed.exit_code == 0
+    assert call(place, f"enforce {READ} --by additive --holdout 0 --out card.skops").exit_code == 0
+    for name in ("model.skops", "scores.csv", "scores.parquet", "report.html", "metric-x0.5.toml", "metric-x2.toml"):
+        (place / name).write_text("precious")
+    return place
+
+
+READ = '"the loans.csv" --target "was approved" --metric metric.toml --delimiter ";"'
+
+
+def call(place, command):
+    return run(place, shlex.split(command))
+
+
+def suggested(output):
+    """The commands in what is said to be next."""
+    after = output.split("\nNext: ")[1] if "\nNext: " in output else ""
+    return re.findall(r"likewise .*", after)
+
+
+def contents(place):
+    return {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("command", "n_suggested"),
+    [
+        ('metric "the loans.csv" --target "was approved" --drop id --out other.toml --delimiter ";"', 2),
+        (f"enforce {READ} --by additive --out made.skops", 3),
+        ('enforce parts --target "was approved" --metric metric.toml --by additive --out parts.skops', 1),
+        ('score card.skops "the loans.csv" --delimiter ";" --id id --out fresh.csv', 1),
+        (f"compare {READ} --way additive --folds 2", 1),
+        (f"compare {READ} --way smoothing --folds 2 --draws 20", 1),
+        (f"price {READ} --scale 0.5 --folds 2", 2),
+        (f"price {READ} --scale 2 --folds 2", 2),
+        (f"price {READ} --scale 1 --folds 2", 1),
+        ('report card.skops "the loans.csv" --target "was approved" --delimiter ";" --folds 2 --out page.html', 0),
+        ('audit "the loans.csv" --model card.skops --delimiter ";"', 0),
+    ],
+)
+def test_what_is_suggested_can_be_run_as_printed_and_replaces_nothing(work, tmp_path, command, n_suggested):
+    shutil.copytree(work, tmp_path, dirs_exist_ok=True)
+    done = call(tmp_path, command)
+    assert done.exit_code == 0, done.output
+    lines = suggested(done.output)
+    assert len(lines) == n_suggested, done.output
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        assert "--force" not in words
+        if words[1] not in main.commands:
+            pytest.skip(f"this version has no likewise {words[1]}")
+        before = contents(tmp_path)
+        again = run(tmp_path, words[1:])
+        assert again.exit_code == 0, (line, again.output)
+        assert {path: data for path, data in contents(tmp_path).items() if path in before} == before
+
+
+def test_a_task_that_was_given_is_repeated(work, tmp_path):
+    shutil.copytree(work, tmp_path, dirs_exist_ok=True)
+    table = people().assign(years=np.arange(160) % 30)
+    table.drop(columns=["id", "was approved"]).to_csv(tmp_path / "years.csv", index=False)
+    done = call(tmp_path, "metric years.csv --target years --task regression --out years.toml")
+    assert all(line.endswith("--task regression") for line in suggested(done.output))
+    compared = suggested(done.output)[0]
+    assert call(tmp_path, f"{compared.removeprefix('likewise ')} --way additive --folds 2").exit_code == 0
+
+
+def test_a_price_suggests_a_scale_that_was_measured(work):
+    done = call(work, f"price {READ} --scale 0.5 --scale 2 --folds 2")
+    (scale, enforce) = suggested(done.output)
+    factor, out = re.fullmatch(r"likewise scale metric.toml --by (\S+) --out (\S+)", scale).groups()
+    assert float(factor) in (0.5, 2)
+    assert not (work / out).exists()
+    assert f"--metric {out} " in enforce

@@ -1,0 +1,52 @@
+"""Tables as they come: each surprise gets one line, and none a traceback."""
+
+import pytest
+
+from likewise.cli.column_kinds import infer_kinds
+from likewise.cli.table_io import Dialect, read_table
+from likewise.exceptions import FileError
+
+
+@pytest.fixture
+def notes():
+    return []
+
+
+def test_columns_of_one_name_are_told_apart(tmp_path, notes):
+    (tmp_path / "t.csv").write_text("a,b,a,a\n1,2,3,4\n")
+    assert read_table(tmp_path / "t.csv", note=notes.append).columns.tolist() == ["a", "b", "a.1", "a.2"]
+    assert notes == [
+        "The column 'a' stands 3 times; the second is called 'a.1'.",
+        "The column 'a' stands 3 times; the third is called 'a.2'.",
+    ]
+
+
+def test_csv_of_another_dialect(tmp_path):
+    (tmp_path / "t.csv").write_bytes("größe;b\n1.234,5;x\n0,25;y\n".encode("latin-1"))
+    dialect = Dialect(";", "latin-1", ",")
+    table, _ = infer_kinds(read_table(tmp_path / "t.csv", dialect), dialect)
+    assert table["größe"].tolist() == [1234.5, 0.25]
+    (tmp_path / "tabs.csv").write_text("a\tb\n1\t2\n")
+    assert read_table(tmp_path / "tabs.csv", Dialect("tab")).columns.tolist() == ["a", "b"]
+    with pytest.raises(FileError, match=r"as utf-8 .*Give --encoding"):
+        read_table(tmp_path / "t.csv", Dialect(";"))
+
+
+def test_columns_are_read_as_text_where_that_is_asked_for_and_where_zeros_lead(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c\n01,1,1\n,NA,2.0\n10,V9,3\n")
+    plain = read_table(tmp_path / "t.csv")
+    assert plain["a"].tolist()[::2] == [1, 10]
+    table = read_table(tmp_path / "t.csv", as_text=["c"], padded=True)
+    assert table["a"].tolist()[::2] == ["01", "10"]
+    assert table["c"].tolist() == ["1", "2.0", "3"]
+    assert table["b"].isna().tolist() == [False, True, False]
+
+
+def test_a_long_file_is_read_as_one_piece(tmp_path):
+    """pandas reads it in parts otherwise, and 30 is a number in the first and text in the last."""
+    rows = ["30"] * 400_000 + ["V9"]
+    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(f"{code},{code}" for code in rows) + "\n")
+    table = read_table(tmp_path / "t.csv", as_text=["a"])
+    for name in ("a", "b"):
+        assert table[name].map(type).eq(str).all()
+        assert table[name].unique().tolist() == ["30", "V9"]

@@ -1,0 +1,98 @@
+"""Where lines, bands and points stand in pictures of results written down by hand."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from likewise import AuditDisplay, ComparisonDisplay, PriceDisplay, WeightedLp, audit
+from likewise.selection.compare import Comparison
+from likewise.selection.cross_validation import Fold, Showing
+from likewise.selection.tradeoff import Price
+
+mpl.use("Agg")
+METRIC = WeightedLp([1.0])
+FOLDS = tuple(Fold(np.arange(4), np.arange(2 * k, 2 * k + 2), np.arange(2)) for k in range(2))
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def showing(title, brier, error, *, keeps=True, violations=0):
+    row = {"title": title, "brier": brier, "brier_se": error, "promise": keeps, "violations": violations, "pairs": 9}
+    losses = brier + 0.001 * np.array([1.0, 1.0, -1.0, -1.0])
+    return Showing(row | {"evaluations": 1, "note": "", "level": "exact"}, losses, np.zeros((4, 2)), keeps)
+
+
+def spans(ax):
+    """Ends of shaded bands: from and to, along x and along y."""
+    return [tuple(patch.get_bbox().extents.round(9).tolist()) for patch in ax.patches]
+
+
+@pytest.fixture
+def priced():
+    scales = {0.5: showing("ours", 0.25, 0.01), 1.0: showing("ours", 0.2, 0.02), 4.0: showing("ours", 0.1, 0.03)}
+    constant, reference = showing("constant", 0.3, 0.04), showing("boosting", 0.15, 0.005)
+    return Price("ours", scales, constant, reference, FOLDS, "classes", METRIC)
+
+
+def test_a_price_stands_between_the_bands_of_a_constant_and_of_the_model_without_a_promise(priced):
+    ax = PriceDisplay.from_price(priced).ax_
+    assert [(low, high) for _, low, _, high in spans(ax)] == [(0.26, 0.34), (0.145, 0.155)]
+    levels = [
+        line.get_ydata()[0] for line in ax.lines if len(set(line.get_ydata())) == 1 and len(line.get_xdata()) == 2
+    ]
+    assert levels[:2] == [0.3, 0.15]
+    (bars,) = ax.containers
+    assert bars.lines[0].get_xdata().tolist() == [0.5, 1.0, 4.0]
+    ends = [segment[:, 1].tolist() for segment in bars.lines[2][0].get_segments()]
+    np.testing.assert_allclose(ends, [[0.24, 0.26], [0.18, 0.22], [0.07, 0.13]])
+
+
+def test_the_ring_stands_where_the_price_meets_the_model_without_a_promise(priced):
+    """Halfway in the logarithm from 1 to 4, at the score of that model."""
+    assert priced.meets == pytest.approx(2.0)
+    ax = PriceDisplay.from_price(priced).ax_
+    (ring,) = [line for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata()) == 1]
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == pytest.approx((2.0, 0.15))
+    assert any("as good from x 2 on" in text.get_text() for text in ax.texts)
+
+
+def test_a_comparison_shades_what_is_worse_than_the_constant_and_rings_the_best():
+    showings = {
+        "constant": showing("constant (base rate)", 0.25, 0.01),
+        "additive": showing("additive", 0.1, 0.02),
+        "boosting": showing("boosting", 0.05, 0.03, keeps=False, violations=1234),
+    }
+    ax = ComparisonDisplay.from_comparison(Comparison(showings, dict.fromkeys(showings), FOLDS, "classes", METRIC)).ax_
+    low, high = 0.02, 0.26
+    margin = 0.06 * (high - low)
+    assert ax.get_xlim() == pytest.approx((low - margin, high + margin))
+    (worse,) = [span for span in spans(ax) if span[0] == 0.25]
+    assert worse[2] == pytest.approx(high + margin)
+    ring = [line for line in ax.lines if line.get_markersize() == 15]
+    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in ring] == [(0.1, 1)]
+    ends = [bars.lines[2][0].get_segments()[0][:, 0].tolist() for bars in ax.containers]
+    np.testing.assert_allclose(ends, [[0.24, 0.26], [0.08, 0.12], [0.02, 0.08]])
+    words = [text.get_text() for text in ax.texts]
+    assert words[:3] == ["no violation", "no violation", "1,234 violations"]
+    hollow = [bars.lines[0].get_markerfacecolor() == "white" for bars in ax.containers]
+    assert hollow == [False, False, True]
+
+
+def test_an_audit_shades_what_is_allowed_and_shows_the_worst_by_their_excess():
+    found = audit(None, [[0.0], [0.1], [3.0]], METRIC, predictions=[0.1, 0.9, 0.2], tolerance=0.05)
+    ax = AuditDisplay.from_audit(found).ax_
+    (allowed,) = spans(ax)
+    assert allowed[3] == 0.05
+    points = ax.collections[-1].get_offsets()
+    np.testing.assert_allclose(points, [[0.1, 0.7]])
+    assert ax.get_title(loc="left") == "1 of 3 pairs exceed the metric"
+    assert ax.get_ylim()[1] == pytest.approx(1.15 * 0.7)
+    random = ax.collections[0].get_offsets()
+    near = found.sample[found.sample["distance"] <= 1.25 * 0.8]
+    np.testing.assert_allclose(random[:, 1], near["difference"] - near["distance"])

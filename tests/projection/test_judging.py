@@ -1,0 +1,108 @@
+"""Shares of base and envelopes, and scores of people left out, against brute force."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+
+from likewise import ProjectedClassifier, WeightedLp
+from likewise._inner_estimator import out_of_fold_scores, scores_of
+from likewise.projection import estimators as projected_models
+from likewise.projection.scorer import best_shares, judged_shares
+
+METRIC = WeightedLp([0.1])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("k", [2, 3])
+def test_no_shares_on_a_fine_grid_are_better(seed, k):
+    rng = np.random.default_rng(seed)
+    parts, outcomes, weights = rng.random((9, k)), rng.random(9), 10.0 ** rng.uniform(-1, 1, 9)
+    found = best_shares(parts, outcomes, weights)
+    assert found.sum() == pytest.approx(1.0)
+    assert (found >= 0).all()
+
+    def loss(shares):
+        return (weights * (parts @ shares - outcomes) ** 2).sum()
+
+    grid = [np.array(s) / 20 for s in itertools.product(range(21), repeat=k) if sum(s) == 20]
+    assert loss(found) <= min(map(loss, grid)) + 1e-12
+
+
+def test_weights_decide_between_outcomes_that_contradict_each_other():
+    """Between 0 and 1, with the outcomes 0 and 1 of weights 1 and 3: the upper end has three quarters."""
+    parts = np.array([[0.0, 1.0], [0.0, 1.0]])
+    assert best_shares(parts, np.array([0.0, 1.0]), np.array([1.0, 3.0])).tolist() == pytest.approx([0.25, 0.75])
+
+
+def test_envelopes_of_those_kept_decide_about_those_left_out():
+    """Anchors 20 apart, with distances of 2: nobody else says anything, and the outcomes are 0.3."""
+    people = METRIC.people(np.arange(0, 200, 20.0)[:, None])
+    found = judged_shares(METRIC, people, np.full(10, 0.5), np.full(10, 0.3), np.ones(10))
+    assert (found.base, found.lower, found.upper) == pytest.approx((0.0, 0.7, 0.3))
+    # Anchors 1 apart, all with the value 0.5: who is left out lies within 0.1 of it.
+    near = METRIC.people(np.arange(10.0)[:, None])
+    found = judged_shares(METRIC, near, np.full(10, 0.5), np.full(10, 0.2), np.ones(10))
+    assert (found.lower, found.upper) == pytest.approx((1.0, 0.0))
+
+
+class Mean(ClassifierMixin, RegressorMixin, BaseEstimator):
+    """Says the weighted mean of those it has learned from, of everybody."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        self.mean_ = np.average(y, weights=sample_weight)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+    def predict_proba(self, X):
+        return np.tile([1 - self.mean_, self.mean_], (len(X), 1))
+
+
+def test_everybody_is_scored_by_those_who_are_kept_and_by_their_weights():
+    people, folds = METRIC.people(np.arange(6.0)[:, None]), KFold(3)
+    y, weights = np.array([0, 1, 1, 1, 0, 1]), np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    for given in (None, weights):
+        found = out_of_fold_scores(Mean(), people, y, given, np.array([0, 1]), (0.0, 1.0), cv=folds, seed=0)
+        for kept, out in folds.split(y):
+            assert found[out] == pytest.approx(np.average(y[kept], weights=None if given is None else given[kept]))
+
+
+def test_numbers_are_shares_of_their_limits_and_cut_to_them():
+    people = METRIC.people(np.arange(3.0)[:, None])
+    found = scores_of(lambda rows: np.array([50.0, 150.0, 999.0]), people, None, (100.0, 300.0))
+    assert found.tolist() == [0.0, 0.25, 1.0]
+
+
+def test_labels_and_single_numbers_are_probabilities_of_the_second_class():
+    people, classes = METRIC.people(np.arange(2.0)[:, None]), np.array(["no", "yes"])
+    assert scores_of(lambda rows: np.array(["yes", "no"]), people, classes).tolist() == [1.0, 0.0]
+    assert scores_of(lambda rows: np.array([0.25, 0.5]), people, classes).tolist() == [0.25, 0.5]
+    assert scores_of(lambda rows: np.array([[0.25, 0.75], [1.0, 0.0]]), people, classes).tolist() == [0.75, 0.0]
+
+
+def test_a_base_that_judges_people_has_not_learned_from_those_who_are_equal_to_them(monkeypatch):
+    """Everybody is there twice."""
+    learned, judged = [], []
+
+    def fitted(given, people, y, weights, metric, limits):
+        learned.append(people.rows[:, 0])
+        return given.set_params(metric=metric, penalty=0.1).fit(people.table, y)
+
+    def asked(base, people, classes, limits):
+        judged.append(people.rows[:, 0])
+        return np.full(len(people), 0.5)
+
+    monkeypatch.setattr(projected_models, "fitted_base", fitted)
+    monkeypatch.setattr(projected_models, "base_scores", asked)
+    rows = np.tile(np.arange(12.0), 2)[:, None]
+    ProjectedClassifier(LogisticRegression(), metric=METRIC, random_state=0).fit(rows, np.tile(np.arange(12) % 2, 2))
+    assert len(judged) == 5
+    for without, about in zip(learned[1:], judged, strict=True):  # the first has learned from everybody
+        assert not set(without) & set(about)
+        assert len(without) == 24 - 2 * len(about)

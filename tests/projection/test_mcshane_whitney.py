@@ -1,0 +1,182 @@
+"""The envelopes and the distance they use, against looking at everybody."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likewise import FunctionMetric, TableMetric, WeightedLp
+from likewise.projection.mcshane_whitney import BoxEnvelope, caps, envelope_of
+
+EXPONENTS = (1, 2, 3.5, np.inf)
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "income": rng.normal(50, 20, n),
+            "dependents": rng.integers(0, 5, n).astype(float),
+            "region": rng.choice(list("xyz"), n),
+            "job": rng.choice(list("uvwxyz"), n),
+            "age": rng.normal(40, 10, n),
+        }
+    )
+    X.loc[rng.random(n) < 0.2, "income"] = np.nan
+    X.loc[rng.random(n) < 0.05, "dependents"] = np.nan
+    return X
+
+
+def table_metric(p):
+    return TableMetric(
+        {"income": 0.01**p if np.isfinite(p) else 0.01, "dependents": 0.05, "age": 0.0},
+        {"region": 0.2, "job": 0.1},
+        p=p,
+        missing={"income": 0.2, "dependents": 0.04},
+    )
+
+
+def capped(metric, people, others):
+    """The distance of the envelopes, written out, between all of two sets of people."""
+    weights = metric.weights_of(people.coding)
+    number, x, z = weights.is_number, people.rows[:, None], others.rows[None]
+    gaps = np.nan_to_num(np.minimum(weights.scales * np.abs(x - z), caps(weights)))[..., number]
+    apart = (np.isnan(x) != np.isnan(z))[..., number] * np.nan_to_num(weights.missing[number])
+    different = (x != z)[..., ~number] * weights.scales[~number]
+    return np.linalg.norm(gaps, ord=metric.p, axis=-1) + apart.sum(axis=-1) + different.sum(axis=-1)
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_envelopes_are_those_of_looking_at_every_anchor(p):
+    metric = table_metric(p)
+    everyone = metric.people(table(230))
+    anchors, people = everyone.take(slice(0, 170)), everyone.take(slice(150, 230))
+    values = np.random.default_rng(1).random(len(anchors))
+    distances = capped(metric, people, anchors)
+    found = BoxEnvelope.of(metric, anchors).narrow(people, values, np.zeros(80), np.ones(80))
+    np.testing.assert_allclose(found.upper, np.minimum(1, (values + distances).min(axis=1)), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(found.lower, np.maximum(0, (values - distances).max(axis=1)), rtol=0, atol=1e-15)
+    decided = found.above >= 0
+    by = distances[decided, found.above[decided]] + values[found.above[decided]]
+    np.testing.assert_allclose(found.upper[decided], by, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_the_capped_distance_obeys_the_triangle_inequality_and_is_never_larger(p):
+    metric = table_metric(p)
+    people = metric.people(table(60, seed=2))
+    inner = capped(metric, people, people)
+    given = metric.weights_of(people.coding).pairwise(people.rows, people.rows)
+    assert (inner <= given + 1e-15).all()
+    assert all((inner <= inner[:, [j]] + inner[[j]] + 1e-15).all() for j in range(60))
+    # Control: the metric itself does not obey it, where numbers are missing.
+    assert not metric.obeys_triangle
+    assert any((given > given[:, [j]] + given[[j]] + 0.01).any() for j in range(60))
+
+
+def test_under_l1_the_capped_distance_is_the_largest_that_obeys_the_triangle_inequality():
+    """It is the length of the shortest way through other people, of whom there is every kind."""
+    metric = TableMetric({"a": 0.3, "b": 0.1}, {"c": 0.2}, missing={"a": 0.25, "b": 0.6})
+    grid = itertools.product([0.0, 1.0, 4.0, np.nan], [0.0, 5.0, 30.0, np.nan], ["x", "y"])
+    people = metric.people(pd.DataFrame(grid, columns=["a", "b", "c"]))
+    shortest = metric.weights_of(people.coding).pairwise(people.rows, people.rows)
+    for j in range(len(people)):  # Floyd and Warshall
+        shortest = np.minimum(shortest, shortest[:, [j]] + shortest[[j]])
+    np.testing.assert_allclose(capped(metric, people, people), shortest, rtol=0, atol=1e-12)
+
+
+def test_most_anchors_are_not_looked_at():
+    rng = np.random.default_rng(0)
+    metric = WeightedLp([2, 2, 2])
+    anchors, people = metric.people(rng.random((4000, 3))), metric.people(rng.random((500, 3)))
+    values = anchors.rows @ [0.3, 0.3, 0.3]
+    found = envelope_of(metric, anchors).narrow(people, values, np.zeros(500), np.ones(500))
+    assert found.n_looks < 0.2 * 500 * 4000
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_compiled_distances_are_the_capped_ones(p):
+    from likewise.projection.kernels import LEAF, _fill
+
+    metric = table_metric(p)
+    everyone = metric.people(table(LEAF, seed=4))
+    envelope, out = BoxEnvelope.of(metric, everyone), np.empty(LEAF)
+    rows = np.ascontiguousarray(everyone.rows[:, envelope.columns])
+    expected = capped(metric, everyone, everyone)
+    for i in range(LEAF):
+        given = envelope.scales, envelope.caps, envelope.n_numbers, float(p), np.inf
+        _fill(rows[i], np.ascontiguousarray(rows.T), 0, LEAF, *given, out)
+        np.testing.assert_allclose(out, expected[i], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_a_box_is_no_further_than_the_nearest_in_it(p):
+    """Boxes of a few people, some of whom miss numbers; caps bind in half of the cases."""
+    from likewise.projection.kernels import _least_distance
+
+    metric, rng = table_metric(p), np.random.default_rng(0)
+    everyone = metric.people(table(400, seed=5))
+    weights = metric.weights_of(everyone.coding)
+    envelope = BoxEnvelope.of(metric, everyone)
+    binding = 0
+    for _ in range(150):
+        few, person = everyone.take(rng.integers(400, size=3)), everyone.take(rng.integers(400, size=1))
+        rows = few.rows[:, envelope.columns]
+        missing = np.isnan(rows)
+        low, high = np.where(missing, np.inf, rows).min(axis=0), np.where(missing, -np.inf, rows).max(axis=0)
+        gaps = missing.all(axis=0).astype(np.int8) + missing.any(axis=0)
+        bound = _least_distance(
+            person.rows[0, envelope.columns], low, high, gaps, envelope.scales, envelope.caps, envelope.n_numbers,
+            float(p),
+        )  # fmt: skip
+        nearest = capped(metric, person, few).min()
+        assert bound <= nearest + 1e-15
+        binding += nearest < weights.distances(person.rows, few.rows).min() - 1e-12
+    assert binding > 5
+
+
+@pytest.mark.parametrize("p", EXPONENTS)
+def test_batches_and_order_do_not_change_a_bit(p):
+    metric = table_metric(p)
+    everyone = metric.people(table(900, seed=3))
+    anchors, people = everyone.take(slice(0, 300)), everyone.take(slice(300, 900))
+    values = np.random.default_rng(1).random(300)
+    envelope = BoxEnvelope.of(metric, anchors)
+
+    def upper(chosen):
+        n = len(chosen)
+        found = envelope.narrow(people.take(chosen), values, np.zeros(n), np.ones(n))
+        return np.stack([found.lower, found.upper])
+
+    whole = upper(np.arange(600))
+    shuffled = np.random.default_rng(2).permutation(600)
+    assert (upper(shuffled) == whole[:, shuffled]).all()
+    assert all((upper(np.array([i])) == whole[:, [i]]).all() for i in range(0, 600, 37))
+    # Nor does the order of the anchors.
+    turned = np.random.default_rng(3).permutation(300)
+    again = BoxEnvelope.of(metric, anchors.take(turned)).narrow(people, values[turned], np.zeros(600), np.ones(600))
+    assert (np.stack([again.lower, again.upper]) == whole).all()
+
+
+def test_a_metric_in_which_nothing_matters_makes_one_value_of_all():
+    metric = WeightedLp([0.0, 0.0])
+    people = metric.people([[0.0, 1.0], [5.0, 2.0]])
+    found = envelope_of(metric, people).among(people)(np.array([0.3, 0.6]))
+    assert found.upper.tolist() == [0.3, 0.3]
+    assert found.lower.tolist() == [0.6, 0.6]
+
+
+def test_a_function_has_the_envelopes_of_the_same_metric():
+    metric = WeightedLp([0.2, 0.1])
+    function = FunctionMetric(lambda A, B: np.abs(A - B) @ [0.2, 0.1])
+    rng = np.random.default_rng(0)
+    anchors, people = rng.random((40, 2)), rng.random((15, 2))
+    values = rng.random(40)
+    ours, theirs = (
+        envelope_of(m, m.people(anchors)).narrow(m.people(people), values, np.zeros(15), np.ones(15))
+        for m in (metric, function)
+    )
+    np.testing.assert_allclose(theirs.lower, ours.lower, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(theirs.upper, ours.upper, rtol=0, atol=1e-15)
+    assert theirs.above.tolist() == ours.above.tolist()

@@ -1,0 +1,449 @@
+"""compare: the same folds for all, exact figures, true counts of violations, and constants that must be beaten."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare
+from likewise.base import EnforcedClassifier, PlainScorer
+from likewise.dummy import ConstantClassifier, ConstantRegressor
+from likewise.guarantees.bounds import Curve
+from likewise.guarantees.certificate import Estimate
+from likewise.guarantees.guarantee import Guarantee
+from likewise.selection.compare import difference, recommend
+from likewise.selection.cross_validation import Fold, Showing
+from likewise.selection.methods import WAYS
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 2))
+Y = (X[:, 0] + 0.3 * RNG.normal(size=90) > 0).astype(int)
+METRIC = WeightedLp([0.3, 0.0])
+TIMES = ["microseconds", "fit_seconds"]
+
+
+class Oracle(ClassifierMixin, BaseEstimator):
+    """Knows the sign of the first column, and remembers whom it was fitted on."""
+
+    seen = []  # noqa: RUF012
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        Oracle.seen.append(X[:, 0])
+        return self
+
+    def predict_proba(self, X):
+        p = np.where(X[:, 0] > 0, 0.9, 0.1)
+        return np.stack([1 - p, p], axis=1)
+
+
+class StepScorer(PlainScorer):
+    """A jump, which no metric with a weight allows."""
+
+    def estimate(self, people, *, verbose=False):
+        p = np.where(people.rows[:, 0] > 0, 0.9, 0.1)
+        return Estimate.certain(np.stack([1 - p, p], axis=1))
+
+    def visible(self, people):
+        return people.rows[:, :1]
+
+
+class Liar(EnforcedClassifier):
+    """Promises a metric and breaks it."""
+
+    def __init__(self, metric=None):
+        self.metric = metric
+
+    def learn(self, people, y, weights, metric):
+        return StepScorer(Guarantee(metric, Curve(), "exact", "It does not hold."))
+
+
+def test_a_way_that_is_a_constant_scores_like_the_constant():
+    table = compare(X, Y, METRIC, [("again", ConstantClassifier())], cv=3).table
+    different = ["title", *TIMES]
+    pd.testing.assert_series_equal(
+        table.loc["again"].drop(different), table.loc["constant"].drop(different), check_names=False
+    )
+
+
+def test_figures_of_the_constant_are_those_by_hand():
+    row = compare(X, Y, METRIC, ["constant"], cv=3).table.loc["constant"]
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, Y))
+    rates = [Y[trained].mean() for trained, _ in folds]
+    brier = [((rate - Y[held]) ** 2).mean() for rate, (_, held) in zip(rates, folds, strict=True)]
+    confidence = [np.where(Y[held], rate, 1 - rate).mean() for rate, (_, held) in zip(rates, folds, strict=True)]
+    assert row["brier"] == pytest.approx(np.mean(brier))
+    assert row["brier_se"] == pytest.approx(np.std(brier, ddof=1) / np.sqrt(3))
+    assert row["confidence"] == pytest.approx(np.mean(confidence))
+    assert (row["auc"], row["violations"], row["level"], row["epsilon"]) == (0.5, 0, "exact", 0.0)
+
+
+def test_figures_of_several_classes_are_those_of_scikit_learn():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    row = compare(X, y, METRIC, [("ours", LogisticRegression())], cv=folds).table.loc["ours"]
+    expected = []
+    for trained, held in folds:
+        p = LogisticRegression().fit(X[trained], y[trained]).predict_proba(X[held])
+        brier = 0.5 * ((p - (y[held, None] == ["a", "b", "c"])) ** 2).sum(axis=1).mean()
+        expected.append([brier, roc_auc_score(y[held], p, multi_class="ovr"), log_loss(y[held], p)])
+    np.testing.assert_allclose(row[["brier", "auc", "log_loss"]].astype(float), np.mean(expected, axis=0))
+
+
+def test_figures_of_numbers_are_those_of_scikit_learn():
+    from sklearn.linear_model import LinearRegression
+    from sklearn.metrics import r2_score, root_mean_squared_error
+
+    y = X @ [1.0, 2.0] + RNG.normal(size=90)
+    folds = list(KFold(3, shuffle=True, random_state=0).split(X))
+    result = compare(X, y, METRIC, [("ours", LinearRegression())], cv=3)
+    expected = []
+    for trained, held in folds:
+        answers = LinearRegression().fit(X[trained], y[trained]).predict(X[held])
+        expected.append([r2_score(y[held], answers), root_mean_squared_error(y[held], answers)])
+    np.testing.assert_allclose(result.table.loc["ours", ["r2", "rmse"]].astype(float), np.mean(expected, axis=0))
+    assert result.task == "numbers"
+    assert result.table.loc["constant", "level"] == "exact"
+
+
+def test_every_way_sees_the_same_folds():
+    Oracle.seen.clear()
+    compare(X, Y, METRIC, [("one", Oracle()), ("two", Oracle())], cv=4)
+    assert len(Oracle.seen) == 8
+    for one, two in zip(Oracle.seen[:4], Oracle.seen[4:], strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert len({tuple(seen) for seen in Oracle.seen[:4]}) == 4
+
+
+def test_violations_are_those_of_all_pairs_of_people_held_out():
+    table = compare(X, Y, METRIC, [("jump", Oracle()), ("liar", Liar())], cv=3).table
+    expected, pairs = 0, 0
+    for _, held in StratifiedKFold(3, shuffle=True, random_state=0).split(X, Y):
+        i, j = np.triu_indices(len(held), 1)
+        jumps = (X[held[i], 0] > 0) != (X[held[j], 0] > 0)
+        expected += int((0.8 * jumps > METRIC(X[held[i]], X[held[j]]) + 1e-9).sum())
+        pairs += len(i)
+    assert expected > 100
+    assert table.loc[["jump", "liar"], "violations"].tolist() == [expected, expected]
+    assert set(table["pairs"]) == {pairs}
+    assert table["level"].to_dict() == {"constant": "exact", "jump": "none", "liar": "exact", "boosting": "none"}
+
+
+def test_a_way_that_breaks_its_promise_is_never_recommended_however_good():
+    result = compare(X, Y, METRIC, [("liar", Liar())], cv=3)
+    assert result.table["brier"].idxmin() == "liar"
+    assert result.table.loc["liar", "note"] == "breaks its promise"
+    assert result.best().name == "constant"
+
+
+def test_what_a_metric_allows_is_recommended_with_words_and_can_be_fitted():
+    metric = WeightedLp([50.0, 0.0])  # the control of the test above: here the jump is mostly allowed
+    result = compare(X[np.abs(X[:, 0]) > 0.02], Y[np.abs(X[:, 0]) > 0.02], metric, [("step", Liar())], cv=3)
+    best = result.best()
+    assert (best.name, best.constant_is_as_good) == ("step", False)
+    assert best.reason.startswith("Best: step. Its Brier score, ")
+    assert best.reason in str(result)
+    model = best.fit(X, Y)
+    assert model.guarantee_.metric == metric
+    assert not hasattr(best.estimator, "scorer_")
+
+
+def test_where_a_constant_is_as_good_it_is_recommended_and_said():
+    noise = np.random.default_rng(1).integers(2, size=90)
+    result = compare(X, noise, METRIC, [("step", Liar()), ("again", ConstantClassifier())], cv=3)
+    best = result.best()
+    assert (best.name, best.constant_is_as_good) == ("constant", True)
+    assert best.reason.startswith("A constant is as good")
+    assert best.fit(X, noise).predict_proba(X[:1])[0, 1] == pytest.approx(noise.mean())
+
+
+def test_within_one_standard_error_the_simpler_way_wins():
+    # A step that is hardly better than a constant in one fold, and no better in the others.
+    result = compare(X, Y, WeightedLp([50.0, 0.0]), [("step", Liar())], cv=3)
+    losses = result.showings["constant"].losses.copy()
+    someone = result.folds[0].held_out[0]
+    losses[someone] -= 1e-3
+    close = replace(
+        result,
+        showings=result.showings
+        | {
+            "step": replace(
+                result.showings["step"],
+                losses=losses,
+                row=result.showings["step"].row | {"brier": result.table.loc["constant", "brier"] - 1e-5},
+                keeps_promise=True,
+            )
+        },
+    )
+    best = close.best()
+    assert (best.name, best.constant_is_as_good) == ("constant", True)
+    assert "within one standard error" in best.reason
+
+
+def shown(losses, *, promise=True, keeps=True):
+    losses = np.asarray(losses, dtype=float)
+    row = {"title": "some way", "brier": float(losses.mean()), "promise": promise}
+    return Showing(row, losses, losses, keeps)
+
+
+@pytest.mark.parametrize(("times", "expected"), [(0.99, "additive"), (1.01, "smoothing")])
+def test_the_rule_of_one_standard_error_is_that_of_the_difference_fold_by_fold(times, expected):
+    """Four folds of two people. Folds are hard and easy for both, which blurs the means but not the difference."""
+    folds = tuple(Fold(np.array([], dtype=int), np.array([2 * k, 2 * k + 1]), np.array([0, 1])) for k in range(4))
+    hard = np.repeat([0.1, 0.5, 0.2, 0.9], 2) + np.tile([-0.05, 0.05], 4)
+    noise = np.array([1.0, -2.0, 0.5, 0.5])  # of the difference, with mean 0
+    error = np.std(noise, ddof=1) / np.sqrt(4)
+    additive = hard + np.repeat(noise + times * error, 2)
+    showings = {"constant": shown(hard + 99), "additive": shown(additive), "smoothing": shown(hard)}
+    gap, found = difference(showings["additive"], showings["smoothing"], folds)
+    assert (gap, found) == (pytest.approx(times * error), pytest.approx(error))
+    best = recommend(showings, {name: name for name in showings}, folds, "classes")
+    assert (best.name, best.estimator) == (expected, expected)
+    assert ("within one standard error" in best.reason) == (expected == "additive")
+    assert not best.constant_is_as_good
+
+
+def test_a_difference_is_of_the_people_on_whom_both_were_measured():
+    folds = tuple(Fold(np.array([], dtype=int), np.array([2 * k, 2 * k + 1]), np.array([0])) for k in range(2))
+    one, other = shown([0.3, 0.9, 0.5, 0.9]), shown([0.1, np.nan, 0.2, np.nan])
+    gap, error = difference(one, other, folds)
+    assert gap == pytest.approx(0.25)
+    assert error == pytest.approx(np.std([0.2, 0.3], ddof=1) / np.sqrt(2))
+
+
+def test_ways_that_promise_nothing_or_break_it_are_not_recommended():
+    folds = tuple(Fold(np.array([], dtype=int), np.array([2 * k, 2 * k + 1]), np.array([0, 1])) for k in range(2))
+    showings = {
+        "constant": shown([0.5] * 4),
+        "additive": shown([0.3, 0.31, 0.3, 0.29]),
+        "liar": shown([0.0] * 4, keeps=False),
+        "boosting": shown([0.1] * 4, promise=False, keeps=False),
+    }
+    assert recommend(showings, dict.fromkeys(showings), folds, "classes").name == "additive"
+
+
+class Growing(EnforcedClassifier):
+    """A promise whose epsilon and draws differ from fold to fold: the largest in the second."""
+
+    fitted = []  # noqa: RUF012
+
+    def __init__(self, metric=None):
+        self.metric = metric
+
+    def learn(self, people, y, weights, metric):
+        promises = [(0.1, 0.0, 20, "deterministic"), (0.4, 0.1, 30, "sampled"), (0.0, 0.0, 0, "exact")]
+        slack, delta, n_draws, level = promises[len(Growing.fitted)]
+        Growing.fitted.append(level)
+        return StepScorer(Guarantee(metric, Curve(), level, "Some.", slack=slack, delta=delta, n_draws=n_draws))
+
+
+def test_what_is_reported_of_a_promise_is_the_weakest_over_the_folds():
+    Growing.fitted.clear()
+    row = compare(X, Y, METRIC, [("growing", Growing())], cv=3).table.loc["growing"]
+    assert (row["epsilon"], row["level"], row["evaluations"]) == (pytest.approx(0.4), "sampled", 30)
+
+
+def test_the_title_of_boosting_says_which_protected_columns_it_reads():
+    people = pd.DataFrame({"age": X[:, 0], "race": np.where(Y, "x", "y"), "sex": RNG.choice(["f", "m"], 90)})
+    table = compare(people, Y, TableMetric({"age": 0.2}, {"race": 0, "sex": 0.1}), ["linear"], cv=2).table
+    assert table["title"][["linear", "boosting"]].tolist() == ["logistic without race", "boosting with race"]
+    table = compare(people, Y, TableMetric({"age": 0.2}, {"race": 0.1, "sex": 0.1}), ["linear"], cv=2).table
+    assert table["title"][["linear", "boosting"]].tolist() == ["logistic", "boosting"]
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "message"),
+    [
+        ({"draws": 3}, "smoothing must be a dictionary with parameters of smoothed models, noise, vote.*; got 'draws'"),
+        (3, "smoothing must be a dictionary"),
+        ({"vote": "loud"}, "vote must be"),
+        ({"noise": "pink"}, "noise must be"),
+    ],
+)
+def test_what_smoothing_cannot_do_is_refused(smoothing, message):
+    with pytest.raises(ValueError, match=message):
+        compare(X, Y, METRIC, ["smoothing"], cv=2, smoothing=smoothing)
+
+
+def test_the_same_call_gives_the_same_table():
+    tree = SmoothedClassifier(Stump(), n_draws=20, random_state=0)
+    first, second = (compare(X, Y, METRIC, ["linear", ("stump", tree)], cv=3).table for _ in range(2))
+    pd.testing.assert_frame_equal(first.drop(columns=TIMES), second.drop(columns=TIMES))
+    other = compare(X, Y, METRIC, ["linear"], cv=3, random_state=1).table
+    assert other.loc["linear", "brier"] != first.loc["linear", "brier"]
+
+
+class Stump(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+def test_slow_ways_and_pairs_are_measured_on_an_even_sample_that_is_stated():
+    tree = SmoothedClassifier(Stump(), n_draws=20, random_state=0)
+    result = compare(X, Y, METRIC, [("stump", tree)], cv=3, n_people=10)
+    assert result.table["people"].to_dict() == {"constant": 90, "stump": 30, "boosting": 90}
+    assert set(result.table["pairs"]) == {3 * 45}
+    assert result.table.loc["stump", "note"] == "measured on an even sample of 30 of 90 people held out"
+    assert "among 10 of them, an even sample" in result.measured_on
+    for fold in result.folds:
+        assert abs(Y[fold.held_out[fold.sample]].mean() - Y[fold.held_out].mean()) < 0.1
+    assert result.table.loc["stump", ["level", "evaluations"]].tolist() == ["deterministic", 20]
+
+
+def test_tables_keep_their_columns_and_those_that_must_not_matter_are_left_out_of_the_linear_model():
+    people = pd.DataFrame({"age": X[:, 0], "race": np.where(Y, "x", "y"), "job": RNG.choice(["a", "b"], 90)})
+    result = compare(people, Y, TableMetric({"age": 0.2}, {"race": 0, "job": 0.1}), ["linear"], cv=3)
+    assert result.table.loc["linear", "title"] == "logistic without race"
+    assert result.table.loc["boosting", "auc"] == 1.0  # the control: race says it all
+    assert result.table.loc["linear", "auc"] < 1.0
+
+
+def test_ordered_nullable_sparse_and_empty_columns_are_for_every_way(recwarn):
+    order = pd.Categorical.from_codes(RNG.integers(-1, 3, 400), ["low", "mid", "high"], ordered=True)
+    people = pd.DataFrame(
+        {
+            "school": order,
+            "children": pd.Series(RNG.integers(0, 3, 400), dtype="Int64").mask(RNG.random(400) < 0.2),
+            "owner": pd.arrays.SparseArray(RNG.integers(0, 2, 400) * 1.0),
+            "unasked": np.nan,
+        }
+    )
+    metric = TableMetric(dict.fromkeys(people, 0.2), missing="category")
+    ways = ["additive", "projection", "smoothing", "linear"]
+    table = compare(people, order.codes == 2, metric, ways, cv=2, n_draws=20).table
+    assert not table["note"].str.contains("skipped").any()
+    assert (table["auc"].drop("constant") > 0.9).all()
+    assert not recwarn.list
+
+
+def test_a_model_of_ours_that_cannot_take_a_table_says_so():
+    people = pd.DataFrame({"age": X[:, 0], "code": X[:, 1] + 1j})
+    with pytest.raises(InvalidInputError, match="The model 'boosting' cannot take these people \\(Complex data"):
+        compare(people, Y, TableMetric({"age": 0.2}, {"code": 0.1}), ["constant"], cv=3)
+
+
+def test_ways_that_cannot_be_gone_are_listed_with_the_reason():
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    result = compare(X, y, WeightedLp([0.0, 0.0]), ["linear", "projection"], cv=3)
+    assert result.table.loc["projection", "note"] == "skipped: projection is for two classes and numbers"
+    assert result.table.loc["linear", "note"] == "skipped: no column is left that may matter"
+    assert np.isnan(result.table.loc["linear", "brier"])
+    assert "no column is left" in str(result)
+    assert result.best().name == "constant"
+
+
+def test_a_promise_that_says_nothing_is_noted_and_does_not_warn(recwarn):
+    result = compare(X, Y, WeightedLp([1e6, 1e6]), ["constant"], cv=3)
+    assert "promises next to nothing" in result.table.loc["constant", "note"]
+    assert not len(recwarn)
+
+
+def test_names_are_never_markup():
+    html = compare(X, Y, METRIC, [("<b>", Oracle())], cv=3)._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+
+
+def test_the_order_is_that_of_simplicity_and_the_table_has_a_row_for_each():
+    assert WAYS == ("constant", "additive", "network", "projection", "smoothing", "augmented", "linear", "boosting")
+    result = compare(X, Y, METRIC, ["linear", ("mine", Oracle())], cv=2)
+    assert list(result.table.index) == ["constant", "linear", "mine", "boosting"]
+    assert list(result.estimators) == list(result.table.index)
+
+
+def test_numbers_are_promised_in_units_of_one_range_for_all_folds():
+    y = 100 * X[:, 0]
+    result = compare(X, y, METRIC, [("same", ConstantRegressor(output_range=(0, 1)))], cv=3, output_range=(-500, 500))
+    assert result.best().fit(X, y).guarantee_.output_range == (-500, 500)
+    assert result.table.loc["same", "squared_error"] == result.table.loc["constant", "squared_error"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"metric": [1, 2]}, TypeError, "metric must be a Metric"),
+        ({"metric": WeightedLp([1.0])}, ValueError, "X must have 1 columns, one per weight"),
+        ({"y": Y[:-1]}, ValueError, "X and y must have as many rows as each other; got"),
+        ({"y": np.where(Y, np.nan, 0.0)}, ValueError, "y must be known for everyone"),
+        ({"y": np.zeros(90, int)}, ValueError, "y must hold at least two classes; got only"),
+        ({"y": np.eye(90)[0].astype(int)}, ValueError, r"number of people of class 1 \(1\); got 5"),
+        ({"y": np.array(["a", "b"] * 45), "task": "numbers"}, ValueError, "y must hold numbers for task='numbers'"),
+        ({"y": np.where(Y, np.inf, 0.5)}, ValueError, "y must be finite"),
+        ({"task": "ranks"}, ValueError, "task must be 'auto', 'classes' or 'numbers'; got 'ranks'"),
+        ({"output_range": (0, 1)}, ValueError, "output_range must be None for classes"),
+        ({"ways": "additive"}, ValueError, r"ways must be 'auto' or a list; got 'additive'. Use \['additive'\]"),
+        ({"ways": []}, ValueError, "ways must be 'auto', or a list of names and of pairs"),
+        ({"ways": [3]}, ValueError, "ways must be 'auto', or a list of names and of pairs"),
+        ({"ways": ["magic"]}, ValueError, "A way must be one of constant, additive, .*; got 'magic'"),
+        ({"ways": [("linear", Oracle())]}, ValueError, "names of their own, none twice; got 'linear'"),
+        ({"ways": [("a", Oracle()), ("a", Oracle())]}, ValueError, "names of their own, none twice; got 'a'"),
+        ({"ways": [("a", Oracle)]}, TypeError, "'a' must be a classifier, not yet fitted"),
+        ({"ways": [("a", ConstantRegressor())]}, TypeError, "'a' must be a classifier, not yet fitted"),
+        ({"cv": 1}, ValueError, "cv must be a whole number >= 2; got 1"),
+        ({"n_people": 1}, ValueError, "n_people must be a whole number >= 2; got 1"),
+        ({"n_draws": 0}, ValueError, "n_draws must be a whole number >= 1; got 0"),
+        ({"random_state": -1}, ValueError, "random_state must be a whole number from 0 to 4294967295; got -1"),
+    ],
+)
+def test_bad_input_is_refused_with_one_clear_error(options, error, message):
+    given = {"X": X, "y": Y, "metric": METRIC, "ways": ["linear"]} | options
+    with pytest.raises(error, match=message):
+        compare(**given)
+
+
+def test_an_error_in_an_estimator_of_ones_own_is_an_error():
+    class Broken(RegressorMixin, BaseEstimator):
+        def fit(self, X, y):
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match=r"^no$"):
+        compare(X, X[:, 0], METRIC, [("broken", Broken())], cv=3)
+
+
+def test_a_function_of_ones_own_is_a_metric_too():
+    def distance(A, B):
+        return 0.3 * np.abs(A[:, 0] - B[:, 0])
+
+    by_weights = compare(X, Y, METRIC, [("jump", Oracle())], cv=3)
+    result = compare(X, Y, FunctionMetric(distance), ["additive", "projection", ("jump", Oracle())], cv=3)
+    assert result.table.loc["jump", "violations"] == by_weights.table.loc["jump", "violations"] > 100
+    assert result.table.loc["additive", "note"].startswith("skipped: metric must have a weight for each column")
+    assert result.table.loc["projection", ["level", "violations"]].tolist() == ["exact", 0]
+    assert result.best().name == "projection"
+
+
+@pytest.mark.parametrize("way", ["additive", "projection"])
+def test_the_ways_keep_their_promise_and_beat_a_constant(way):
+    result = compare(X, Y, METRIC, [way], cv=3)
+    assert result.table.loc[way, ["level", "epsilon", "violations"]].tolist() == ["exact", 0.0, 0]
+    assert result.table.loc["boosting", "violations"] > 0  # the control
+    assert result.best().name == way
+
+
+def test_numbers_go_every_way():
+    y = 3 * X[:, 0] + RNG.normal(size=90)
+    table = compare(X, y, METRIC, ["additive", "projection", "smoothing", "linear"], cv=2, n_draws=20).table
+    assert table["note"].eq("").all()
+    assert table["violations"][table["promise"]].eq(0).all()
+    assert table.loc["additive", "r2"] > 0.8
+
+
+def test_without_pytorch_the_network_is_left_out_with_the_cure(monkeypatch):
+    monkeypatch.setattr("likewise.selection.methods.find_spec", lambda name: None)
+    table = compare(X, Y, METRIC, ["network"], cv=2).table
+    assert table.loc["network", "note"] == "skipped: needs PyTorch: pip install 'likewise[torch]'"
+
+
+def test_where_nobody_watches_there_is_no_progress_bar(capfd):
+    compare(X, Y, METRIC, ["constant"], cv=2, verbose=True)
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,70 @@
+"""Imports go downwards: a package may import from the layers below it and from itself, nothing else."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import likewise
+
+ROOT = Path(likewise.__file__).parent
+
+LAYERS = (
+    {"exceptions", "_typing"},
+    {"_validation"},
+    {"_numba", "_optional", "_frozen", "_html", "_progress", "_parallel", "_writing"},
+    {"metrics"},
+    {"guarantees"},
+    {"inspection"},
+    {"pairs"},
+    {"reveal"},
+    {"base", "_links"},
+    {"dummy", "additive", "lipschitz", "projection", "smoothing"},
+    {"calibration"},
+    {"auditing"},
+    {"selection"},
+    {"datasets", "io"},
+    {"display", "report"},
+    {"cli"},
+)
+LAYER = {package: height for height, packages in enumerate(LAYERS) for package in packages}
+
+
+def modules():
+    return [path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem not in ("__init__", "__main__")]
+
+
+def package_of(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported_packages(source):
+    """Packages of likewise that a module imports, also inside functions."""
+    for node in ast.walk(ast.parse(source)):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] if "." in node.module else [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            if name.startswith("likewise.") and name.split(".")[1] in LAYER:
+                yield name.split(".")[1]
+
+
+def upward_imports(path, source):
+    own = package_of(path)
+    return [other for other in imported_packages(source) if other != own and LAYER[other] >= LAYER[own]]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_downwards(path):
+    assert upward_imports(path, path.read_text(encoding="utf-8")) == []
+
+
+def test_every_package_has_a_layer():
+    assert {package_of(path) for path in modules()} <= set(LAYER)
+
+
+def test_control_an_import_that_points_upwards_is_caught():
+    source = "def f():\n    from likewise.base import Scorer"
+    assert upward_imports(ROOT / "metrics" / "weighted_lp.py", source) == ["base"]

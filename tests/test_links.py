@@ -1,0 +1,72 @@
+"""What links promise about single people: closed forms, and certificates compared with real numbers."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from likewise import Guarantee, WeightedLp
+from likewise._links import LINKS, Erf, Tanh
+from likewise.additive import kernels as evaluation
+from likewise.guarantees.certificate import Estimate, certify
+
+PROBABILITIES = np.array([1e-9, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6])
+DISTANCES = np.array([0.0, 1e-3, 0.05, 0.4, 2.0])
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_the_largest_probability_at_a_distance(distance):
+    odds = PROBABILITIES / (1 - PROBABILITIES) * np.exp(4 * distance)
+    np.testing.assert_allclose(Tanh().highest(PROBABILITIES, distance), odds / (1 + odds), rtol=1e-9)
+    moved = stats.norm.cdf(stats.norm.ppf(PROBABILITIES) + np.sqrt(2 * np.pi) * distance)
+    np.testing.assert_allclose(Erf().highest(PROBABILITIES, distance), moved, rtol=1e-9)
+    assert Tanh().highest(0.0, distance) == 0
+    assert Tanh().highest(1.0, distance) == Erf().highest(1.0, distance) == 1
+
+
+def test_a_class_catches_up_where_the_two_are_equal():
+    """At the certified distance, and not before, the top class can have fallen to what another can have risen to."""
+    for curve in (Tanh(), Erf()):
+        for top in (0.5001, 0.6, 0.9, 0.999):
+            distance = float(curve.distance_to_tie(top, 1 - top))
+            assert 1 - curve.highest(1 - top, distance) == pytest.approx(0.5, abs=1e-9)
+            assert curve.distance_to_tie(1 - top, top) == 0
+    # Three classes: log-odds 4 D apart, so that one falls by a factor of exp(-2 D) while another rises by exp(2 D).
+    assert Tanh().distance_to_tie(0.6, 0.2) == pytest.approx(np.log(3) / 4, rel=1e-9)
+
+
+@pytest.mark.parametrize("curve", [Tanh(), Erf()])
+def test_ties_and_those_behind_are_certified_nothing(curve):
+    assert curve.distance_to_tie(0.5, 0.5) == 0
+    assert curve.distance_to_tie(0.2, 0.6) == 0
+
+
+@pytest.mark.parametrize("link", ["logistic", "probit"])
+def test_certified_distances_are_never_above_the_real_ones(link):
+    """A score of exactly z is z / unit away from the tie; outputs are rounded, and that must not help."""
+    scores = np.random.default_rng(0).uniform(-30 if link == "logistic" else -8, 30 if link == "logistic" else 8, 4000)
+    h = np.empty((len(scores), 2))
+    getattr(evaluation, link)(scores[:, None], h)
+    promise = Guarantee(WeightedLp([1.0]), LINKS[link].curve, "exact", "")
+    found = certify(Estimate.certain(h), promise, np.array([0, 1])).distance
+    units = {"logistic": Decimal(4), "probit": (2 * Decimal("3.14159265358979323846264338327950288")).sqrt()}
+    real = [abs(Decimal(float(z))) / units[link] for z in scores]
+    above = [Decimal(float(d)) > r for d, r in zip(found, real, strict=True)]
+    assert sum(above) == 0
+    # Nor is much given away, as long as the probabilities themselves have digits left.
+    some = np.abs(scores) < 4
+    np.testing.assert_allclose(found[some], np.abs(scores[some]) / float(units[link]), rtol=0, atol=1e-8)
+
+
+def test_units_are_those_of_the_curves():
+    """Two people whose scores are as far apart as the unit allows, on either side of the middle, reach the curve.
+
+    Of two logits, each moves by its unit, in opposite directions.
+    """
+    distance = 0.3
+    for name, link in LINKS.items():
+        scores = link.unit * distance / 2 * np.array([[-1.0, 1.0], [1.0, -1.0]])
+        h = np.empty((2, 2))
+        getattr(evaluation, name)(scores if name == "softmax" else scores[:, :1], h)
+        assert abs(h[0, 1] - h[1, 1]) == pytest.approx(float(link.curve.bound(distance)), rel=1e-12), name
