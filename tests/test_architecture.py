@@ -19,14 +19,18 @@ LAYERS = (
     {"pairs"},
     {"reveal"},
     {"base", "_links"},
-    {"dummy", "additive", "lipschitz", "projection", "smoothing"},
+    {"_inner_estimator"},
+    {"dummy", "additive", "smoothing"},
+    {"lipschitz", "projection"},
     {"calibration"},
     {"auditing"},
     {"selection"},
-    {"datasets", "io"},
-    {"display", "report"},
+    {"distributed", "datasets", "io", "metric_file"},
+    {"display", "report", "experiments"},
     {"cli"},
 )
+# These hand a Dask DataFrame over to `distributed`, inside a function.
+HANDS_OVER = {"auditing/audit.py", "reveal/empirical.py", "additive/estimators.py", "base.py"}
 LAYER = {package: height for height, packages in enumerate(LAYERS) for package in packages}
 
 
@@ -52,8 +56,10 @@ def imported_packages(source):
 
 
 def upward_imports(path, source):
-    own = package_of(path)
-    return [other for other in imported_packages(source) if other != own and LAYER[other] >= LAYER[own]]
+    own, allowed = package_of(path), set()
+    if str(path.relative_to(ROOT)) in HANDS_OVER:
+        allowed = {"distributed"}
+    return [o for o in imported_packages(source) if o != own and o not in allowed and LAYER[o] >= LAYER[own]]
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from likewise import WeightedLp
 from likewise._links import LINKS
 from likewise.additive.scorer import AdditiveScorer, promise
-from likewise.additive.shapes import Shape, SumOfShapes, dual, finish, on_grid
-from likewise.metrics.base import ColumnWeights
+from likewise.additive.shapes import Shape, SumOfShapes, finish, on_grid
+from likewise.metrics.base import ColumnWeights, dual
 from likewise.metrics.encoders import People
 
 PS = [1.0, 1.5, 2.0, 3.0, np.inf]

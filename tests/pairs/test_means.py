@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from likewise.partitions.surveying import digest, fixed_sample
 
+from likewise.distributed.frames import describe
+from likewise.metrics.encoders import fixed_sample
 from likewise.pairs.cutting_planes import mean_powers
 from likewise.pairs.points import CODE, GAPPY, NUMBER, gaps_between, groups_of
 
@@ -37,7 +38,7 @@ def test_equal_rows_are_one_group_named_by_their_first():
 
 def test_a_digest_has_every_category_the_ends_of_numbers_and_what_is_missing():
     table = pd.DataFrame({"x": [3.0, np.nan, 9.0, 1.0, 5.0], "c": ["a", "b", "a", None, "a"]})
-    found = digest(table, ["c"])
+    found = describe(table, ["c"])
     assert {found["x"].min(), found["x"].max()} == {1.0, 9.0}
     assert found["x"].isna().any()
     assert set(found["c"].dropna()) == {"a", "b"}

@@ -14,8 +14,8 @@ from likewise._frozen import Frozen
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.binning import Part
 from likewise.additive.qp import Limits
-from likewise.additive.shapes import Shape, dual
-from likewise.metrics.base import ColumnWeights
+from likewise.additive.shapes import Shape
+from likewise.metrics.base import ColumnWeights, dual
 
 _SMALLEST = 1e-12  # a rise that may not be larger is left out
 _LARGEST = 16.0  # distances: no gap needs more, as outputs that far out are the same to the last bit

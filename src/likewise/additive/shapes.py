@@ -10,7 +10,7 @@ import numpy as np
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
 from likewise.exceptions import UnsolvedError
-from likewise.metrics.base import ColumnWeights, lp_norm
+from likewise.metrics.base import ColumnWeights, dual, lp_norm
 
 _LARGEST = 16.0  # distances: a part that moves the score further adds nothing but rounding errors
 _ROOM = 2.0**-40  # of what is allowed, left for the rounding of checks
@@ -150,11 +150,6 @@ def on_grid(intercepts: FloatArray, shapes: Sequence[Shape]) -> SumOfShapes:
     bits = int(_BITS - 2 - np.ceil(np.log2(max(1e-200, float(largest)))))
     step = 2.0**-bits
     return SumOfShapes(np.rint(intercepts / step) * step, tuple(_rounded(shape, step) for shape in shapes), bits)
-
-
-def dual(p: float) -> float:
-    """Exponent q with ``1/p + 1/q = 1``."""
-    return 1.0 if np.isinf(p) else np.inf if p == 1 else p / (p - 1)
 
 
 def _tamed(shape: Shape, weights: ColumnWeights, unit: float, step: float | None = None) -> Shape:

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
-from likewise.additive.shapes import dual
 from likewise.auditing.domain import Terrain
-from likewise.metrics.base import Metric
+from likewise.metrics.base import Metric, dual
 from likewise.metrics.encoders import People
 from likewise.pairs.points import Points
 

@@ -101,6 +101,11 @@ def root(weights: FloatArray, p: float) -> FloatArray:
         return weights if np.isinf(p) else np.asarray(weights ** (1 / p))
 
 
+def dual(p: float) -> float:
+    """Exponent q with ``1/p + 1/q = 1``."""
+    return 1.0 if np.isinf(p) else np.inf if p == 1 else p / (p - 1)
+
+
 def lp_norm(z: FloatArray, p: float) -> FloatArray:
     """Lp norm along the last axis, safe from overflow and underflow in the powers; 0 where there is nothing."""
     z = np.abs(z)
