@@ -75,7 +75,7 @@ def measured(name, model, X, y, metric):
         assert sum(map(len, rows)) == PEOPLE * DRAWS
 
         def ready(block):
-            return block if scorer.ballot.coding is None else scorer.ballot.coding.decode(block)
+            return block if scorer.ballot.encoder is None else scorer.ballot.encoder.decode(block)
 
         def ask(tables):
             with single_threaded_blas():  # as in the smoothing

@@ -143,9 +143,11 @@ def _content(name):
 
 
 def score(place):
-    from likewise.cli.batch_scoring import Order, score_file
+    from likewise.cli.batch_scoring import ScoringJob, score_file
 
-    score_file(Order((place / "model.skops").read_bytes()), place / "people.csv", place / "scores.csv", batch_rows=10)
+    score_file(
+        ScoringJob((place / "model.skops").read_bytes()), place / "people.csv", place / "scores.csv", batch_rows=10
+    )
 
 
 def metric(place):

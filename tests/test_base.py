@@ -31,10 +31,10 @@ from likewise import (
     WeightedLp,
     base,
 )
-from likewise.base import EnforcedClassifier, PlainScorer, Scorer, seed_from
+from likewise.base import ConstrainedClassifier, PlainScorer, Scorer, seed_from
 from likewise.cli.batch_scoring import keyed_decisions
 from likewise.dummy import ConstantClassifier as ConstantOfAll
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.projection import scorer as extension
@@ -256,12 +256,12 @@ class Constant(PlainScorer):
         return np.zeros((len(people), 0))
 
 
-class ConstantClassifier(EnforcedClassifier):
+class ConstantClassifier(ConstrainedClassifier):
     def __init__(self, metric=None):
         self.metric = metric
 
     def learn(self, people, y, weights, metric):
-        return Constant(Guarantee(metric, Curve(), "exact", "It is a constant."))
+        return Constant(Guarantee(metric, Bound(), "exact", "It is a constant."))
 
 
 class FailingClassifier(ConstantClassifier):
@@ -338,7 +338,7 @@ def test_a_scorer_around_another_answers_everything_itself():
     kinds = own_scorers()
     around = [kind for kind in kinds if any("Scorer" in str(each.type) for each in fields(kind))]
     assert {kind.__name__ for kind in around} == {"RecalibratedScorer"}
-    assert {"AdditiveScorer", "Extension", "LipschitzScorer", "ConstantScorer", "FormulaVoter"} <= {
+    assert {"AdditiveScorer", "Extension", "LipschitzScorer", "ConstantScorer", "FormulaScorer"} <= {
         kind.__name__ for kind in kinds
     }
     for kind in around:

@@ -25,7 +25,7 @@ from likewise import (
     WeightedLp,
 )
 from likewise._links import LINKS, Erf, Tanh
-from likewise.guarantees.bounds import Curve, Loosened
+from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.certificate import Estimate, certify
 from likewise.smoothing.noise import Noise
 
@@ -45,8 +45,8 @@ def half_laplace(z):
 
 # The model that uses all of each curve on a line: h(z) at distance |z| from the tie, and |z - z'| from each other.
 TRUTHS = {
-    Curve: (Curve(), clipped),
-    Loosened: (Loosened(0.01), lambda z: clipped(z + np.sign(z) * 0.005)),
+    Bound: (Bound(), clipped),
+    LoosenedBound: (LoosenedBound(0.01), lambda z: clipped(z + np.sign(z) * 0.005)),
     Tanh: (Tanh(), lambda z: expit(4 * z)),
     Erf: (Erf(), lambda z: ndtr(np.sqrt(2 * np.pi) * z)),
     Gaussian: (Gaussian.for_metric(ONE), lambda z: ndtr(np.sqrt(2 * np.pi) * z)),
@@ -62,7 +62,7 @@ def kinds_of(kind):
 
 
 def test_every_curve_has_a_truth_here():
-    own = {kind for kind in kinds_of(Curve) if kind.__module__.startswith("likewise.")}
+    own = {kind for kind in kinds_of(Bound) if kind.__module__.startswith("likewise.")}
     assert own - {Noise} == set(TRUTHS)
 
 

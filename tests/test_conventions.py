@@ -245,7 +245,7 @@ PEOPLE = pd.DataFrame({"age": [30.0, 40, 50, 60], "race": list("xyxy"), "job": l
 def test_columns_that_must_not_matter_may_be_absent_everywhere():
     y, few = [0, 1, 0, 1], PEOPLE[["age", "job"]]
     model = AdditiveClassifier(TABLE, penalty=0.01).fit(PEOPLE, y)
-    assert model.needed_columns_ == ["age", "job"]
+    assert model.required_features_ == ["age", "job"]
     np.testing.assert_array_equal(model.predict_proba(few), model.predict_proba(PEOPLE))
     blind = AdditiveClassifier(TABLE, penalty=0.01).fit(few, y)  # in fit, too, and then there they are
     np.testing.assert_array_equal(blind.predict_proba(PEOPLE), blind.predict_proba(few))

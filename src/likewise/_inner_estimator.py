@@ -17,13 +17,13 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, in_a_line
-from likewise.base import Enforced
+from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import clipped_predictions, hard_votes, is_plain_function, soft_votes
 from likewise.metrics.encoders import People
 
 
-class Wrapping(MetaEstimatorMixin, Enforced):
+class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):
     """An estimator around another one, to which `fit` hands on `sample_weight`.
 
     With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``) the inner estimator is given weights if

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from scipy.special import erf, ndtr, ndtri
 
 from likewise._typing import FloatArray
-from likewise.guarantees.bounds import Curve, lead_of, round_down, round_up
+from likewise.guarantees.bounds import Bound, lead_of, round_down, round_up
 
 _LEAST = 1e-300  # a probability below this is as good as 0
 _MOST = 1 - 2.0**-53  # the largest number below 1
 _ROUNDING = 2.0**-40  # more than the relative errors of Phi, Phi^-1 and a sum of two scores
 
 
-class Tanh(Curve):
+class Tanh(Bound):
     """``bound(D) = tanh(D)``: the log-odds of every set of outcomes move by at most 4 D.
 
     Examples
@@ -52,7 +52,7 @@ class Tanh(Curve):
         return np.asarray(np.tanh(distance))
 
 
-class Erf(Curve):
+class Erf(Bound):
     """``bound(D) = erf(sqrt(pi) D / 2)``: ``Phi^-1`` of the probability moves by at most ``sqrt(2 pi) D``.
 
     Examples
@@ -102,7 +102,7 @@ class ScoreLink:
     """
 
     unit: float
-    curve: Curve
+    curve: Bound
     score: str
     why: str
 
@@ -135,7 +135,7 @@ LINKS = {
     "probit": ScoreLink(
         float(np.sqrt(2 * np.pi)), Erf(), "probit score", "its slope is at most 1 where the score moves by D"
     ),
-    "clip": ScoreLink(1.0, Curve(), "score", "a score cut to a range moves by no more than before"),
+    "clip": ScoreLink(1.0, Bound(), "score", "a score cut to a range moves by no more than before"),
 }
 
 

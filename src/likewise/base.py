@@ -30,7 +30,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError, LikewiseErr
 from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.guarantee import Guarantee, warn_if_ineffective, warn_if_vacuous
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import ArrayCoding, People, as_frame, labels_of
+from likewise.metrics.encoders import ArrayEncoder, People, as_frame, labels_of
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.regression import linear_weights
 
@@ -113,7 +113,7 @@ class PlainScorer(Scorer):
         return None
 
 
-class Enforced(BaseEstimator, ABC):
+class ConstrainedEstimator(BaseEstimator, ABC):
     """An estimator within a metric; a subclass says in `learn` how it becomes one."""
 
     metric: Metric | None
@@ -122,7 +122,7 @@ class Enforced(BaseEstimator, ABC):
     """What the parameters may be, by name."""
 
     scorer_: Scorer
-    coding_: Any  # a Coding
+    encoder_: Any  # a Coding
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
@@ -157,10 +157,10 @@ class Enforced(BaseEstimator, ABC):
             metric = asked
             if metric is None:
                 found = linear_weights(people.rows, y, classify=self._classify, sample_weight=weights)
-                metric = WeightedLp(found, feature_names=people.coding.labels)
+                metric = WeightedLp(found, feature_names=people.encoder.labels)
             metric.check_people(people)
             self.scorer_ = self.learn(people, y, weights, metric)
-            self.coding_ = people.coding
+            self.encoder_ = people.encoder
             warn_if_vacuous(self.guarantee_, people)
             warn_if_ineffective(metric, people)
         return self
@@ -198,9 +198,9 @@ class Enforced(BaseEstimator, ABC):
         return clone(self).set_params(metric=metric)  # type: ignore[no-any-return]
 
     @property
-    def needed_columns_(self) -> list[Any]:
+    def required_features_(self) -> list[Any]:
         """Names of the columns that a table must have at prediction; those of weight 0 need not be there."""
-        hidden = getattr(self.coding_, "optional", ())
+        hidden = getattr(self.encoder_, "optional", ())
         return [name for name in self.feature_names_in_ if name not in hidden]
 
     def visible_rows(self, X: Any) -> FloatArray:
@@ -230,16 +230,16 @@ class Enforced(BaseEstimator, ABC):
             options = {"dtype": np.float64, "y_numeric": not self._classify, "ensure_min_samples": 2}
             labels = labels_of(X)
             X, y = validate_data(self, X, y, **options)
-            coding = ArrayCoding(X.shape[1], labels)
-            check_size(X, coding.names)
-            return People(X, coding, X), y
+            encoder = ArrayEncoder(X.shape[1], labels)
+            check_size(X, encoder.names)
+            return People(X, encoder, X), y
         frame = as_frame(X)
         if len(frame) < 2:
             raise InvalidInputError(f"X must hold at least two people; got {len(frame)} rows.")
         y = check_outcomes(y, numeric=not self._classify)
         check_consistent_length(frame, y)
         self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
-        return People.read(frame, metric.coding(frame)), y
+        return People.read(frame, metric.encoder(frame)), y
 
     def _as_frozen(self, X: Any) -> Any:
         """A table with its columns in the order of the frozen model inside, which is asked by position later on."""
@@ -253,12 +253,12 @@ class Enforced(BaseEstimator, ABC):
         """People in `predict` and its like, checked."""
         metric = self.guarantee_.metric
         if not metric.takes_tables:
-            given = self.coding_.arranged(X)
+            given = self.encoder_.arranged(X)
             with checking():
                 rows = validate_data(self, given, dtype=np.float64, order="C", reset=False)
-            check_size(rows, self.coding_.names)
-            return People(rows, self.coding_, rows)
-        people = metric.people(X, self.coding_)
+            check_size(rows, self.encoder_.names)
+            return People(rows, self.encoder_, rows)
+        people = metric.people(X, self.encoder_)
         if not len(people):
             raise InvalidInputError("X must hold at least one person; got a table without rows.")
         return people
@@ -269,7 +269,7 @@ class Enforced(BaseEstimator, ABC):
 
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
-            DaskTable(X).check_columns(self.needed_columns_, "which the model needs")
+            DaskTable(X).check_columns(self.required_features_, "which the model needs")
         return map_partitions(method, X, names, nobody)
 
     def _means(self, X: Any) -> FloatArray:
@@ -286,7 +286,7 @@ class Enforced(BaseEstimator, ABC):
         return self.scorer_.estimate(people, verbose=bool(getattr(self, "verbose", False)))
 
 
-class EnforcedClassifier(ClassifierMixin, Enforced):
+class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
     """Classes: the promise is about their probabilities."""
 
     _classify = True
@@ -373,7 +373,7 @@ class EnforcedClassifier(ClassifierMixin, Enforced):
         return np.asarray(self.classes_[np.minimum(beaten.sum(axis=1), last)])
 
 
-class EnforcedRegressor(RegressorMixin, Enforced):
+class ConstrainedRegressor(RegressorMixin, ConstrainedEstimator):
     """Numbers within a range: the promise is about predictions."""
 
     _classify = False

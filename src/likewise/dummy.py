@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from likewise._typing import FloatArray
 from likewise._validation import Rule
-from likewise.base import METRIC, EnforcedClassifier, EnforcedRegressor, PlainScorer
-from likewise.guarantees.bounds import Curve
+from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor, PlainScorer
+from likewise.guarantees.bounds import Bound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import Metric
@@ -41,7 +41,7 @@ class ConstantScorer(PlainScorer):
         return np.empty((len(people), 0))
 
 
-class ConstantClassifier(EnforcedClassifier):
+class ConstantClassifier(ConstrainedClassifier):
     """The share of each class among the people it was fitted on, as everybody's probability.
 
     It is within every metric. A model that does not beat it is not worth a promise.
@@ -67,10 +67,10 @@ class ConstantClassifier(EnforcedClassifier):
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ConstantScorer:
         """Take the share of each class."""
         shares = np.average(y[:, None] == self.classes_, axis=0, weights=weights)
-        return ConstantScorer(Guarantee(metric, Curve(), "exact", _BASIS), shares)
+        return ConstantScorer(Guarantee(metric, Bound(), "exact", _BASIS), shares)
 
 
-class ConstantRegressor(EnforcedRegressor):
+class ConstantRegressor(ConstrainedRegressor):
     """The mean of the people it was fitted on, as everybody's prediction.
 
     Parameters
@@ -87,7 +87,7 @@ class ConstantRegressor(EnforcedRegressor):
     array([4.])
     """
 
-    rules = {"metric": METRIC} | EnforcedRegressor.rules
+    rules = {"metric": METRIC} | ConstrainedRegressor.rules
 
     def __init__(self, metric: Metric | None = None, *, output_range: tuple[float, float] | None = None) -> None:
         self.metric = metric
@@ -96,5 +96,5 @@ class ConstantRegressor(EnforcedRegressor):
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ConstantScorer:
         """Take the mean."""
         mean = np.clip(np.average(y, weights=weights), *self.output_range_)
-        promise = Guarantee(metric, Curve(), "exact", _BASIS, output_range=self.output_range_)
+        promise = Guarantee(metric, Bound(), "exact", _BASIS, output_range=self.output_range_)
         return ConstantScorer(promise, np.array([mean]))

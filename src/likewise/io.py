@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from likewise._writing import atomic_write
 from likewise.exceptions import FileError
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 from likewise.metrics.base import Metric
 
 _VERSIONED = ("likewise", "numpy", "scikit-learn")
@@ -173,7 +173,7 @@ def _allowed(kind: str) -> bool:
         own = getattr(import_module(module), name, None)
     except ImportError:
         return False
-    return isinstance(own, type) and (issubclass(own, (BaseEstimator, Curve, Metric)) or is_dataclass(own))
+    return isinstance(own, type) and (issubclass(own, (BaseEstimator, Bound, Metric)) or is_dataclass(own))
 
 
 def _minor(text: str) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ def without_claim(how: str) -> str:
 
 
 @dataclass(frozen=True)
-class Words:
+class MetricComments:
     """What people have written into a metric file: units, and comments by their place."""
 
     units: Mapping[str, str] = field(default_factory=dict)
@@ -119,16 +119,16 @@ class Words:
 # -- writing ---------------------------------------------------------------------------------------------------------
 
 
-def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: Words | None = None) -> None:
+def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: MetricComments | None = None) -> None:
     """Write a metric as TOML that people can edit, with what each weight means as a comment."""
     with atomic_write(path) as temporary:
         temporary.write_text(format_metric(metric, words=words), encoding="utf-8")
 
 
-def format_metric(metric: TableMetric | MetricFile, *, words: Words | None = None) -> str:
+def format_metric(metric: TableMetric | MetricFile, *, words: MetricComments | None = None) -> str:
     """Return the text of a metric file."""
     file = metric if isinstance(metric, MetricFile) else MetricFile(metric)
-    words, entries = words or Words(), _entries(file)
+    words, entries = words or MetricComments(), _entries(file)
     placed: set[_Place] = {(None, None), (None, "p")} | {(section, None) for section in entries}
     placed |= {(section, key) for section, values in entries.items() for key in values}
     # What was written about a column that is gone, and what stood at the end, comes first: it is not lost.
@@ -170,7 +170,7 @@ def _entries(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
     return {section: {str(key): entry for key, entry in part.items()} for section, part in given.items() if part}
 
 
-def _lines(section: str | None, key: str, value: Any, comment: str, words: Words) -> Iterator[str]:
+def _lines(section: str | None, key: str, value: Any, comment: str, words: MetricComments) -> Iterator[str]:
     import tomlkit
 
     yield from (f"# {line}" for line in words.above.get((section, key), ()))
@@ -349,7 +349,7 @@ def check_unedited(path: str | Path) -> MetricFile | None:
     return file
 
 
-def read_words(path: str | Path) -> Words:
+def read_words(path: str | Path) -> MetricComments:
     """Read the units and comments of a metric file; what likewise wrote itself is left out."""
     text, metric = _read_text(path), read_metric(path)
     units = {str(name): unit for name, unit in metric.units.items()}
@@ -377,7 +377,7 @@ def read_words(path: str | Path) -> Words:
             beside[section, str(key)] = comment
     if waiting:
         above[None, None] = tuple(waiting)
-    return Words(units, above, beside)
+    return MetricComments(units, above, beside)
 
 
 def _entry(line: str) -> tuple[str, str] | None:

@@ -102,7 +102,7 @@ def test_control_a_recalibrated_model_of_tables_that_is_too_steep_is_found_out()
 
 def test_a_recalibrated_model_knows_the_landmarks_of_the_one_inside():
     model, _ = recalibrated(AdditiveClassifier(tabular(1), penalty=0.001))
-    n = len(model.coding_.names)
+    n = len(model.encoder_.names)
     for own, inner in zip(model.scorer_.landmarks(n), model.estimator_.scorer_.landmarks(n), strict=True):
         np.testing.assert_array_equal(own, inner)
     assert max(map(len, model.scorer_.landmarks(n))) > 1

@@ -6,7 +6,7 @@ import pytest
 from attacked.cases import applicants, tabular
 from likewise.auditing import pair_search as tactics
 from likewise.auditing.domain import survey
-from likewise.auditing.pair_search import Judge, _groups, most_members, pairs_of, tactics_for
+from likewise.auditing.pair_search import PairEvaluator, _groups, most_members, pairs_of, strategies_for
 
 
 @pytest.mark.parametrize("n", [10_000, 1_000_000, 30_000_000])
@@ -42,9 +42,9 @@ def test_every_tactic_makes_the_pairs_it_is_asked_for_and_asks_about_fewer_peopl
         asked.append(len(some))
         return some.rows[:, :1] / 100
 
-    terrain = survey(metric, people.coding, people.rows, [np.empty(0)] * len(people.coding.names), with_tables=False)
-    judge = Judge(terrain, outputs, metric, lambda distance: distance, 1.0, 1e-9)
-    for tactic in tactics_for(terrain):
+    terrain = survey(metric, people.encoder, people.rows, [np.empty(0)] * len(people.encoder.names), with_tables=False)
+    judge = PairEvaluator(terrain, outputs, metric, lambda distance: distance, 1.0, 1e-9)
+    for tactic in strategies_for(terrain):
         tactic(judge, np.random.default_rng(0), 60_000)
     assert set(judge.tried) == {"random", "borders", "categories", "lines", "slopes", "climbing"}
     for name, tried in judge.tried.items():

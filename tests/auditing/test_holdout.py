@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from likewise import FunctionMetric, WeightedLp, compare
-from likewise.base import EnforcedClassifier, Scorer
-from likewise.guarantees.bounds import Curve
+from likewise.base import ConstrainedClassifier, Scorer
+from likewise.guarantees.bounds import Bound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.selection import cross_validation as holdout
@@ -34,7 +34,7 @@ class SteepScorer(Scorer):
         return people.rows
 
 
-class Loose(EnforcedClassifier):
+class Loose(ConstrainedClassifier):
     """Promises less the more people it has learned from: epsilon 0.05, 0.044 and 0.026 on these folds."""
 
     def __init__(self, metric=None):
@@ -43,7 +43,7 @@ class Loose(EnforcedClassifier):
     def learn(self, people, y, weights, metric):
         n = len(people)
         level = {50: "exact", 44: "sampled", 26: "deterministic"}[n]
-        return SteepScorer(Guarantee(metric, Curve(), level, "For a test.", slack=n / 1000, n_draws=n))
+        return SteepScorer(Guarantee(metric, Bound(), level, "For a test.", slack=n / 1000, n_draws=n))
 
 
 def test_a_row_has_the_weakest_promise_the_most_evaluations_and_all_people_of_the_folds():

@@ -8,7 +8,7 @@ import pytest
 from likewise import FunctionMetric, WeightedLp
 from likewise.auditing import pair_search as verdicts
 from likewise.auditing.domain import survey
-from likewise.auditing.pair_search import Judge
+from likewise.auditing.pair_search import PairEvaluator
 
 METRIC = WeightedLp([0.5, 0.2], 3)
 GROUPS = np.random.default_rng(0).normal(size=(7, 9, 2))
@@ -21,8 +21,8 @@ def steep(people):
 
 def judge_of(metric, tolerance=0.01):
     people = metric.people(GROUPS.reshape(-1, 2))
-    terrain = survey(metric, people.coding, people.rows, [np.empty(0)] * 2)
-    return Judge(terrain, steep, metric, lambda distance: 0.9 * distance, 1.0, tolerance)
+    terrain = survey(metric, people.encoder, people.rows, [np.empty(0)] * 2)
+    return PairEvaluator(terrain, steep, metric, lambda distance: 0.9 * distance, 1.0, tolerance)
 
 
 def by_hand(group, tolerance=0.01):

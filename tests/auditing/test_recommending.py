@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likewise.selection.compare import difference, recommend
-from likewise.selection.cross_validation import Fold, Showing
+from likewise.selection.cross_validation import CVResult, Fold
 
 N, K = 40, 4
 FOLDS = tuple(Fold(np.empty(0, int), np.arange(10 * k, 10 * k + 10), np.arange(10)) for k in range(K))
@@ -15,7 +15,7 @@ WAVES = np.repeat(np.array([3.0, -1.0, -1.0, -1.0]), 10)
 def showing(name, losses, *, keeps=True):
     losses = np.asarray(losses, dtype=float)
     means = [np.nanmean(losses[fold.held_out]) for fold in FOLDS]
-    return Showing({"title": name, "brier": float(np.mean(means))}, losses, np.empty((N, 2)), keeps)
+    return CVResult({"title": name, "brier": float(np.mean(means))}, losses, np.empty((N, 2)), keeps)
 
 
 def chosen(**showings):

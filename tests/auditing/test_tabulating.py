@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from likewise.selection.compare import _amount, _figure, as_html, as_table, as_text
-from likewise.selection.cross_validation import YARDSTICKS
+from likewise.selection.cross_validation import SCORES
 
-BRIER, AUC, ACCURACY, LOG_LOSS, _ = YARDSTICKS["classes"]
-SQUARED_ERROR, R2, _ = YARDSTICKS["numbers"]
+BRIER, AUC, ACCURACY, LOG_LOSS, _ = SCORES["classes"]
+SQUARED_ERROR, R2, _ = SCORES["numbers"]
 ROW = {"brier": 0.08764, "brier_se": 0.00123, "auc": 0.8126, "auc_se": 0.01, "accuracy": 0.8864, "accuracy_se": 0.0125}
 ROW |= {"log_loss": 0.3, "log_loss_se": 0.1, "confidence": 0.75, "confidence_se": 0.0, "people": 1234, "violations": 5}
 ROW |= {"pairs": 1_000_000, "promise": True, "level": "sampled", "epsilon": 0.0123, "evaluations": 200}

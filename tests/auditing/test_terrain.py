@@ -24,7 +24,7 @@ PEOPLE = pd.DataFrame(
 
 def terrain():
     people = METRIC.people(PEOPLE)
-    return survey(METRIC, people.coding, people.rows, [np.empty(0)] * 6)
+    return survey(METRIC, people.encoder, people.rows, [np.empty(0)] * 6)
 
 
 def test_every_category_a_missing_one_that_occurred_and_one_that_did_not_occur_are_tried():
@@ -48,5 +48,5 @@ def test_ranges_are_those_of_the_people_and_a_distance_of_1_is_a_weight_away():
 def test_numbers_are_tried_at_those_of_the_people_and_halfway_between():
     metric = WeightedLp([0.1])
     people = metric.people([[0.0], [4.0], [1.0]])
-    (places,) = survey(metric, people.coding, people.rows, [np.array([9.0])]).landmarks
+    (places,) = survey(metric, people.encoder, people.rows, [np.array([9.0])]).landmarks
     assert {0.0, 0.5, 1.0, 2.5, 4.0, 9.0} <= set(places.tolist())

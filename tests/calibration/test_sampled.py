@@ -9,16 +9,16 @@ from scipy.special import softmax
 
 from likewise import AdditiveClassifier, RecalibratedClassifier, SmoothedClassifier, WeightedLp
 from likewise.base import Scorer
-from likewise.calibration.bounded_isotonic import PlattMap, RisingMap, below_slope_one
+from likewise.calibration.bounded_isotonic import IsotonicCalibrator, PlattCalibrator, below_slope_one
 from likewise.calibration.estimators import RecalibratedScorer, _promise, scale_of
-from likewise.guarantees.bounds import Curve, Loosened
+from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
-from likewise.metrics.encoders import ArrayCoding, People
+from likewise.metrics.encoders import ArrayEncoder, People
 
 METRIC = WeightedLp([1.0])
-SAMPLED = Guarantee(METRIC, Curve(), "sampled", "By draws.", slack=0.02, delta=0.001, n_draws=700)
-CODING = ArrayCoding(1)
+SAMPLED = Guarantee(METRIC, Bound(), "sampled", "By draws.", slack=0.02, delta=0.001, n_draws=700)
+CODING = ArrayEncoder(1)
 ANYONE = People(np.zeros((2, 1)), CODING, np.zeros((2, 1)))
 
 
@@ -44,7 +44,7 @@ def test_the_ends_of_an_interval_of_two_classes_are_mapped_like_the_probability(
     """A calibrator with slope 1/2 around 1/2."""
     mean, lower, upper = np.array([0.25, 0.75]), np.array([0.125, 0.5]), np.array([0.5, 1.0])
     found = Estimate(*(np.column_stack([1 - b, a]) for a, b in ((mean, mean), (lower, upper), (upper, lower))), [7, 7])
-    out = mapped(found, RisingMap(np.array([-0.5, 0.5]), np.array([0.25, 0.75])))
+    out = mapped(found, IsotonicCalibrator(np.array([-0.5, 0.5]), np.array([0.25, 0.75])))
     half = 0.25 + 0.5 * np.array([mean, lower, upper])
     np.testing.assert_allclose(out.mean, np.column_stack([1 - half[0], half[0]]), rtol=1e-12)
     np.testing.assert_allclose(out.lower, np.column_stack([1 - half[2], half[1]]), rtol=1e-12)
@@ -56,7 +56,7 @@ def test_the_interval_of_several_classes_is_the_range_over_all_corners():
     """A score is 2 h where probabilities are sampled."""
     mean = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
     found = Estimate(mean, mean - 0.05, mean + 0.1, np.array([9, 9]))
-    calibrator = PlattMap(0.5, np.array([0.0, 0.3, -0.2]))
+    calibrator = PlattCalibrator(0.5, np.array([0.0, 0.3, -0.2]))
     out = mapped(found, calibrator)
     corners = np.array([*itertools.product([-0.05, 0.1], repeat=3)])
     values = softmax(0.5 * 2 * (mean[:, None] + corners) + calibrator.shifts, axis=2)
@@ -64,9 +64,11 @@ def test_the_interval_of_several_classes_is_the_range_over_all_corners():
     np.testing.assert_allclose(out.upper, values.max(axis=1), rtol=1e-12)
 
 
-@pytest.mark.parametrize("calibrator", [RisingMap(np.array([0.0]), np.array([0.5])), PlattMap(1.0, np.zeros(2))])
+@pytest.mark.parametrize(
+    "calibrator", [IsotonicCalibrator(np.array([0.0]), np.array([0.5])), PlattCalibrator(1.0, np.zeros(2))]
+)
 def test_delta_draws_level_and_epsilon_are_those_of_the_model_inside(calibrator):
-    promise = _promise(replace(SAMPLED, curve=Loosened(0.03)), calibrator)
+    promise = _promise(replace(SAMPLED, curve=LoosenedBound(0.03)), calibrator)
     assert (promise.delta, promise.n_draws, promise.level) == (0.001, 700, "sampled")
     assert promise.epsilon == pytest.approx(0.03 + 0.02)
     # decide draws from the sampled probabilities, so their error belongs to its curve.
@@ -76,7 +78,7 @@ def test_delta_draws_level_and_epsilon_are_those_of_the_model_inside(calibrator)
 
 def test_sampled_log_odds_are_not_within_the_metric():
     """A sampled probability may be 0, whatever its logarithm should be."""
-    tanh = PlattMap.curve
+    tanh = PlattCalibrator.curve
     assert scale_of(replace(SAMPLED, curve=tanh)).has_log_odds is False
     assert scale_of(replace(SAMPLED, curve=tanh, slack=0.0)).has_log_odds is True
 
@@ -109,7 +111,7 @@ def test_a_rising_map_goes_through_the_weighted_means_of_equal_scores():
     """Scores of -0.25 and 0.25 with outcomes whose weighted means are 1/4 and 3/4: a slope of 1 is allowed."""
     z = np.array([-0.25, -0.25, 0.25, 0.25])
     scores = np.column_stack([-2 * z, 2 * z])
-    found = RisingMap.fit(scores, np.array([0, 1, 0, 1]), np.array([3.0, 1.0, 1.0, 3.0]))
+    found = IsotonicCalibrator.fit(scores, np.array([0, 1, 0, 1]), np.array([3.0, 1.0, 1.0, 3.0]))
     np.testing.assert_allclose(found.knots, [-0.25, 0.25])
     np.testing.assert_allclose(found.values, [0.25, 0.75])
     np.testing.assert_allclose(found(scores)[:, 1], [0.25, 0.25, 0.75, 0.75])
@@ -125,5 +127,5 @@ def test_no_stored_rise_is_above_its_gap_nor_below_nothing():
 def test_where_a_rising_map_is_held_back_the_lighter_score_gives_way():
     """Scores 0.2 apart with means 0 and 1: the ends are 0.2 apart too, and three times as close to the heavier one."""
     z = np.array([-0.1, 0.1])
-    found = RisingMap.fit(np.column_stack([-2 * z, 2 * z]), np.array([0, 1]), np.array([3.0, 1.0]))
+    found = IsotonicCalibrator.fit(np.column_stack([-2 * z, 2 * z]), np.array([0, 1]), np.array([3.0, 1.0]))
     np.testing.assert_allclose(found.values, [0.2, 0.4])

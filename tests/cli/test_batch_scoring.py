@@ -10,7 +10,7 @@ from sklearn.base import clone
 from chance import too_few
 from killing import killed
 from likewise import AdditiveClassifier, SmoothedClassifier, TableMetric
-from likewise.cli.batch_scoring import Order, keyed_decisions, score_file, uniform_from
+from likewise.cli.batch_scoring import ScoringJob, keyed_decisions, score_file, uniform_from
 from likewise.exceptions import FileError
 from likewise.inspection.baselines import table_model
 from likewise.io import save_model
@@ -52,7 +52,7 @@ def place(tmp_path, model):
 
 
 def order(place, **options):
-    return Order((place / "model.skops").read_bytes(), **options)
+    return ScoringJob((place / "model.skops").read_bytes(), **options)
 
 
 def test_scores_are_those_of_the_model_in_any_batches(place, model):
@@ -126,7 +126,7 @@ def test_any_edit_that_the_model_sees_draws_a_keyed_decision_again():
 def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
     score_file(order(place), place / "people.parquet", place / "whole.parquet", batch_rows=50)
     calls = []
-    original = Order.__call__
+    original = ScoringJob.__call__
 
     def stumbling(self, batch):
         calls.append(len(batch))
@@ -134,7 +134,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
             raise KeyboardInterrupt
         return original(self, batch)
 
-    monkeypatch.setattr(Order, "__call__", stumbling)
+    monkeypatch.setattr(ScoringJob, "__call__", stumbling)
     with pytest.raises(KeyboardInterrupt):
         score_file(order(place), place / "people.parquet", place / "out.parquet", batch_rows=50)
     assert not (place / "out.parquet").exists()
@@ -150,17 +150,17 @@ def test_an_interrupted_run_goes_on_where_it_stopped(place, monkeypatch):
 def test_an_unfinished_run_goes_on_only_if_it_is_the_very_same(place, model, change, monkeypatch):
     options, keep = {"key": b"0123456789abcdef"}, ("id",)
     arguments = (place / "people.parquet", place / "out.parquet")
-    original = Order.__call__
+    original = ScoringJob.__call__
 
     def stumbling(self, batch):
         if batch["id"].iloc[0] > 0:
             raise KeyboardInterrupt
         return original(self, batch)
 
-    monkeypatch.setattr(Order, "__call__", stumbling)
+    monkeypatch.setattr(ScoringJob, "__call__", stumbling)
     with pytest.raises(KeyboardInterrupt):
         score_file(order(place, **options), *arguments, keep=keep, batch_rows=200)
-    monkeypatch.setattr(Order, "__call__", original)
+    monkeypatch.setattr(ScoringJob, "__call__", original)
     assert len(list((place / "out.parquet.parts").glob("*.parquet"))) == 1
     if change == "model":
         people = PEOPLE.drop(columns="id")

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from likewise import AdditiveClassifier, SmoothedClassifier, TableMetric
-from likewise.cli.batch_scoring import Order, score_file
+from likewise.cli.batch_scoring import ScoringJob, score_file
 from likewise.cli.batches import Batches
 from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_naturally_typed, infer_kinds, read_numbers
 from likewise.cli.table_io import Dialect, note_doubtful
@@ -185,7 +185,7 @@ def scores(place, model, people, name="t.csv", batch=1000, jobs=1, **options):
         people.to_csv(path, index=False)
     else:
         people.to_parquet(path, index=False)
-    order = Order((place / f"{model}.skops").read_bytes())
+    order = ScoringJob((place / f"{model}.skops").read_bytes())
     out.unlink(missing_ok=True)
     score_file(order, path, out, id_column="id", batch_rows=batch, jobs=jobs, **options)
     found = pd.read_parquet(out)

@@ -13,7 +13,7 @@ import pytest
 
 import likewise
 from likewise import AdditiveClassifier, TableMetric
-from likewise.cli.batch_scoring import Order, score_file
+from likewise.cli.batch_scoring import ScoringJob, score_file
 from likewise.exceptions import FileError
 from likewise.io import save_model
 from likewise.metric_file import write_metric
@@ -76,21 +76,21 @@ def test_a_read_only_directory_is_one_clear_error(place, name):
 
 
 def order(place):
-    return Order((place / "model.skops").read_bytes())
+    return ScoringJob((place / "model.skops").read_bytes())
 
 
 def unfinished(place, monkeypatch, after=3):
     """A run that stops after some batches."""
     calls = []
 
-    def tired(self, batch, whole=Order.__call__):
+    def tired(self, batch, whole=ScoringJob.__call__):
         calls.append(1)
         if len(calls) > after:
             raise MemoryError("no more")
         return whole(self, batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Order, "__call__", tired)
+        patch.setattr(ScoringJob, "__call__", tired)
         with pytest.raises(MemoryError):
             score_file(order(place), place / "people.csv", place / "scores.csv", batch_rows=4)
     return place / "scores.csv.parts"

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from likewise import AdditiveClassifier, AdditiveRegressor, RecalibratedClassifier, SmoothedClassifier, TableMetric
-from likewise.cli.batch_scoring import Order, uniform_from
+from likewise.cli.batch_scoring import ScoringJob, uniform_from
 from likewise.io import load_model, save_model
 
 RNG = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def stored(request, tmp_path):
 def test_a_file_of_scores_has_what_certify_says(stored):
     model, data = stored
     few = PEOPLE[:7]
-    scores, certificate = Order(data, intervals=True)(few), model.certify(few[["age", "race"]])
+    scores, certificate = ScoringJob(data, intervals=True)(few), model.certify(few[["age", "race"]])
     names = [f"p_{label}" for label in getattr(model, "classes_", ())] or ["prediction"]
     np.testing.assert_array_equal(scores[names], certificate.estimate)
     np.testing.assert_array_equal(scores[[f"{name}_lower" for name in names]], certificate.lower)
@@ -50,7 +50,7 @@ def test_a_file_of_scores_has_what_certify_says(stored):
     if hasattr(model, "classes_"):
         np.testing.assert_array_equal(scores["certified_distance"], certificate.distance)
     assert len(scores.columns) == 3 * len(names) + hasattr(model, "classes_")
-    assert list(Order(data)(few).columns) == names
+    assert list(ScoringJob(data)(few).columns) == names
 
 
 def test_a_decision_is_the_class_at_which_the_keyed_hash_stands(stored):
@@ -59,7 +59,7 @@ def test_a_decision_is_the_class_at_which_the_keyed_hash_stands(stored):
     if not hasattr(model, "classes_"):
         return
     key = b"0123456789abcdef"
-    decisions = Order(data, key=key)(PEOPLE)["decision"]
+    decisions = ScoringJob(data, key=key)(PEOPLE)["decision"]
     seen = model.visible_rows(PEOPLE[["age", "race"]])
     for row, p, decision in zip(seen, model.predict_proba(PEOPLE[["age", "race"]]), decisions, strict=True):
         digest = hmac.new(key, np.ascontiguousarray(row).tobytes(), hashlib.blake2b).digest()[:8]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from likewise.auditing.coverage import measure_reach
+from likewise.auditing.coverage import measure_coverage
 from likewise.cli.main import main
 from likewise.metric_file import read_metric
 
@@ -24,7 +24,7 @@ def made(place, *options):
 
 def test_a_normalized_metric_has_the_median_pair_at_one_half(tmp_path):
     plain, normal = made(tmp_path), made(tmp_path, "--normalize")
-    assert measure_reach(normal, PEOPLE).median == pytest.approx(0.5, rel=1e-3)
+    assert measure_coverage(normal, PEOPLE).median == pytest.approx(0.5, rel=1e-3)
     ratios = [normal.numeric[name] / plain.numeric[name] for name in ("age", "debt")]
     assert ratios[0] == pytest.approx(ratios[1], rel=1e-3)
 

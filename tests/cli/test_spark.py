@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, TableMetric
-from likewise.cli.batch_scoring import Order
+from likewise.cli.batch_scoring import ScoringJob
 from likewise.io import save_model
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Spark's own
@@ -26,7 +26,7 @@ def test_map_in_pandas_gives_the_scores_of_the_model(tmp_path, monkeypatch):
     )
     save_model(model, tmp_path / "model.skops")
     people.to_parquet(tmp_path / "people.parquet", index=False)
-    order = Order((tmp_path / "model.skops").read_bytes())
+    order = ScoringJob((tmp_path / "model.skops").read_bytes())
 
     def score(batches):
         for batch in batches:

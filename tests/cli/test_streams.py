@@ -55,10 +55,10 @@ def test_a_stopped_run_on_standard_input_does_not_claim_to_go_on(work, monkeypat
             raise KeyboardInterrupt
         return original(self, batch)
 
-    from likewise.cli.batch_scoring import Order
+    from likewise.cli.batch_scoring import ScoringJob
 
-    original = Order.__call__
-    monkeypatch.setattr(Order, "__call__", interrupted)
+    original = ScoringJob.__call__
+    monkeypatch.setattr(ScoringJob, "__call__", interrupted)
     monkeypatch.setattr("signal.signal", lambda *of: None)
     done = run(work, "score model.skops - --batch 40 --out stopped.csv", LOANS.to_csv(index=False))
     assert done.exit_code == 130
@@ -66,7 +66,7 @@ def test_a_stopped_run_on_standard_input_does_not_claim_to_go_on(work, monkeypat
     assert not list(work.glob("stopped*"))
     done = run(work, "score model.skops loans.csv --batch 40 --out stopped.csv")
     assert "120 of 150 people are done and kept in stopped.csv.parts: the same command goes on" in done.stderr
-    monkeypatch.setattr(Order, "__call__", original)
+    monkeypatch.setattr(ScoringJob, "__call__", original)
     assert run(work, "score model.skops loans.csv --batch 40 --out stopped.csv").exit_code == 0
     assert not list(work.glob("*.parts"))
 

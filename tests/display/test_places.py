@@ -6,7 +6,7 @@ import pytest
 
 from likewise import AuditDisplay, ComparisonDisplay, PriceDisplay, WeightedLp, audit
 from likewise.selection.compare import Comparison
-from likewise.selection.cross_validation import Fold, Showing
+from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.tradeoff import Price
 
 mpl.use("Agg")
@@ -25,7 +25,7 @@ def close_figures():
 def showing(title, brier, error, *, keeps=True, violations=0):
     row = {"title": title, "brier": brier, "brier_se": error, "promise": keeps, "violations": violations, "pairs": 9}
     losses = brier + 0.001 * np.array([1.0, 1.0, -1.0, -1.0])
-    return Showing(row | {"evaluations": 1, "note": "", "level": "exact"}, losses, np.zeros((4, 2)), keeps)
+    return CVResult(row | {"evaluations": 1, "note": "", "level": "exact"}, losses, np.zeros((4, 2)), keeps)
 
 
 def spans(ax):

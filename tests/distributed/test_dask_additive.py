@@ -23,7 +23,7 @@ from likewise.additive import binning as bins
 from likewise.additive import solver as blocks
 from likewise.additive.solver import slot_sums
 from likewise.distributed.frames import connected
-from likewise.metrics.encoders import ArrayCoding
+from likewise.metrics.encoders import ArrayEncoder
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -77,7 +77,7 @@ def dask_frame(sizes=(100, 0, 333, 467)):
 def assert_same(one, other):
     """Equal to the last bit."""
     assert one.penalty_ == other.penalty_
-    assert one.coding_ == other.coding_
+    assert one.encoder_ == other.encoder_
     assert one.guarantee_.statement == other.guarantee_.statement
     a, b = one.scorer_.model, other.scorer_.model
     np.testing.assert_array_equal(a.intercepts, b.intercepts)
@@ -147,7 +147,7 @@ def test_files_are_read_by_their_path_and_the_outcome_by_its_name(tmp_path):
 
 def test_control_sums_over_other_blocks_have_other_bits(monkeypatch):
     rows, weights = X[["income"]].to_numpy(), RNG.random(N)
-    part = bins.bin_columns(rows, np.full(N, 1 / N), WeightedLp([0.2]).weights_of(ArrayCoding(1)), 5)
+    part = bins.bin_columns(rows, np.full(N, 1 / N), WeightedLp([0.2]).weights_of(ArrayEncoder(1)), 5)
     sums = slot_sums(part, weights, 1)
     np.testing.assert_array_equal(slot_sums(part, weights, 2), sums)
     monkeypatch.setattr(bins, "BLOCK", 170)

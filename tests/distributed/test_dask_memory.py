@@ -100,11 +100,11 @@ def test_dask_knows_the_size_of_what_workers_keep():
     from dask.sizeof import sizeof
 
     from likewise.distributed.additive import Block
-    from likewise.pairs.box_tree import arrange, own_bearings
+    from likewise.pairs.box_tree import build_box_tree, default_search_parameters
     from likewise.pairs.search import Box
 
     X, outputs = np.random.default_rng(0).random((3000, 2)), np.zeros((3000, 1))
-    tree = arrange(X, outputs, own_bearings(X, outputs, np.ones(2), 1.0))
+    tree = build_box_tree(X, outputs, default_search_parameters(X, outputs, np.ones(2), 1.0))
     boxed = buckets.BoxedBucket(Box(tree, np.ones(3000, dtype=np.int64)))
     assert sizeof(boxed) > 3000 * 8 * (2 + 1 + 5 + 2)  # columns, outputs, rests, order and weights
     line = np.zeros(1000)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likewise import Guarantee, WeightedLp
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 from likewise.guarantees.certificate import Estimate, certify
 
 METRIC = WeightedLp([1.0])
@@ -12,7 +12,7 @@ CLASSES = np.array(["no", "perhaps", "yes"])
 
 
 def promised(**options):
-    return Guarantee(METRIC, Curve(), "sampled", "", 0.01, 1e-3, 1000, **options)
+    return Guarantee(METRIC, Bound(), "sampled", "", 0.01, 1e-3, 1000, **options)
 
 
 def estimate(mean, half):

@@ -15,7 +15,7 @@ from likewise import (
     error_margin,
     failure_probability,
 )
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 
 
 def test_the_papers_number():
@@ -158,7 +158,7 @@ def test_a_statement_names_every_column_where_repr_names_some(kind):
     names = [f"column {i}" for i in range(30)]
     weights = {name: 0.001 * (i + 1) for i, name in enumerate(names)}
     metric = TableMetric(weights, missing=dict.fromkeys(names, 0.5)) if kind == "table" else WeightedLp(weights)
-    statement = Guarantee(metric, Curve(), "exact", "Because.").statement
+    statement = Guarantee(metric, Bound(), "exact", "Because.").statement
     assert all(f"{name}={weight:.6g}" in statement for name, weight in weights.items())
     assert "more ..." not in statement
     assert "more ..." in repr(metric)

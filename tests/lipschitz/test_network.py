@@ -39,7 +39,7 @@ def people_of(metric, n=60, seed=0):
 
 def network(metric, people, widths=(8, 7, 1), seed=0, size=1.0):
     """A finished network with random weights, as steep as allowed where `size` is large."""
-    columns = metric.weights_of(people.coding)
+    columns = metric.weights_of(people.encoder)
     used = np.flatnonzero(columns.matters)
     inputs = read_columns(Entries.collect(people.rows[:, used], np.zeros(len(people)), None), used, columns)
     rng = np.random.default_rng(seed)
@@ -71,7 +71,7 @@ METRICS = [
 
 def excess(layers, metric, people, others):
     """Largest difference of scores minus distance, over pairs row by row."""
-    distance = metric.weights_of(people.coding).distances(people.rows, others.rows)
+    distance = metric.weights_of(people.encoder).distances(people.rows, others.rows)
     gap = np.abs(layers.scores(people.rows) - layers.scores(others.rows)).max(axis=1)
     return float((gap - distance).max())
 
@@ -79,7 +79,7 @@ def excess(layers, metric, people, others):
 def searched(layers, metric, people):
     """Largest excess of a difference of scores over the distance that a search finds."""
     return attack(
-        lambda table: layers.scores(people.coding.encode(table))[:, 0], metric, people.table, n=30_000, random_state=0
+        lambda table: layers.scores(people.encoder.encode(table))[:, 0], metric, people.table, n=30_000, random_state=0
     ).excess
 
 
@@ -109,7 +109,7 @@ def test_control_a_category_with_too_wide_a_range_is_read_off_and_found():
     metric = TableMetric({}, {"region": 0.3})
     people = metric.people(pd.DataFrame({"region": list("nesw")}))
     layers = one_path(metric, people, tilt=0.3)
-    others = People(people.rows[::-1].copy(), people.coding, None)
+    others = People(people.rows[::-1].copy(), people.encoder, None)
     assert layers.slope() == pytest.approx(1, abs=1e-10)
     assert excess(layers, metric, people, others) <= 1e-15
     wrong = replace(layers, first=layers.first * 1.01)
@@ -196,7 +196,7 @@ def test_outputs_keep_the_curve_of_their_link(link):
     people = people_of(metric, 2_000)
     layers = network(metric, people, (8, 8, 3 if link == "softmax" else 1), size=30.0)
     scorer = LipschitzScorer(Guarantee(metric, LINKS[link].curve, "exact", ""), layers, link)
-    others = People(people.rows + 0.3 * np.random.default_rng(0).normal(size=people.rows.shape), people.coding, None)
+    others = People(people.rows + 0.3 * np.random.default_rng(0).normal(size=people.rows.shape), people.encoder, None)
     h, g = scorer.estimate(people).mean, scorer.estimate(others).mean
     bound = scorer.guarantee.bound(metric(people.rows, others.rows))
     assert (np.abs(h - g).sum(axis=1) / 2 - bound).max() <= 1e-12

@@ -6,7 +6,7 @@ import pytest
 
 from likewise import TableMetric, WeightedLp
 from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import TableCoding, spread
+from likewise.metrics.encoders import TableEncoder, spread
 from likewise.metrics.units import Unit, number
 
 NOTHING = np.nan
@@ -62,7 +62,7 @@ PEOPLE = pd.DataFrame(
         "size": pd.Categorical(["s", "l", None, "m"], ["s", "m", "l"], ordered=True),
     }
 )
-CODING = TableCoding.learn(PEOPLE, ["size"], ["job", "land"])
+CODING = TableEncoder.learn(PEOPLE, ["size"], ["job", "land"])
 
 
 def test_a_person_alone_has_the_codes_that_he_has_among_others():

@@ -11,7 +11,7 @@ import pytest
 from likewise import InvalidInputError, SmoothedClassifier, TableMetric, audit
 from likewise.inspection.baselines import table_model
 from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import TableCoding
+from likewise.metrics.encoders import TableEncoder
 
 PEOPLE = pd.DataFrame(
     {
@@ -64,7 +64,7 @@ def test_a_column_that_must_not_matter_may_be_missing():
     for missing in ("category", {"income": 0.3}):  # not even where a weight is given for its absence
         again = TableMetric(numeric={"age": 0.1, "income": 0}, missing=missing)
         assert again.pairwise(rows).tolist() == [[0, 0], [0, 0]]
-        assert again.weights_of(again.coding(rows)).missing[1] == 0  # what models and audits go by
+        assert again.weights_of(again.encoder(rows)).missing[1] == 0  # what models and audits go by
         assert audit(None, rows, again, predictions=[0.2, 0.9]).max_excess == pytest.approx(0.7)
 
 
@@ -97,10 +97,10 @@ def test_a_single_person_with_a_missing_category_is_like_one_among_many(blank):
     region = TableMetric(categorical={"region": 0.3})
     everyone = pd.DataFrame({"region": ["north", None, "south"]})
     one = pd.DataFrame({"region": pd.Series([blank], dtype=object)})
-    coding = region.coding(everyone)
-    assert coding.encode(one).tolist() == [coding.encode(everyone)[1].tolist()] == [[2.0]]
+    encoder = region.encoder(everyone)
+    assert encoder.encode(one).tolist() == [encoder.encode(everyone)[1].tolist()] == [[2.0]]
     assert region.pairwise(one, everyone).tolist() == [[0.3, 0, 0.3]]
-    never = region.coding(everyone.iloc[[0, 2]])  # learned where none was missing: as any value that was not there
+    never = region.encoder(everyone.iloc[[0, 2]])  # learned where none was missing: as any value that was not there
     assert never.encode(one).tolist() == never.encode(everyone.iloc[[1, 1]])[:1].tolist() == [[UNSEEN]]
 
 
@@ -233,7 +233,7 @@ def test_tables_must_have_the_columns():
 
 # -- coding -----------------------------------------------------------------------------------------------------
 
-CODING = TableCoding.learn(PEOPLE, ["age", "income", "grade"], ["region", "citizen"])
+CODING = TableEncoder.learn(PEOPLE, ["age", "income", "grade"], ["region", "citizen"])
 
 
 def test_decode_undoes_encode_with_the_types_of_the_columns():
@@ -256,7 +256,7 @@ def test_unseen_categories_have_one_code_and_unseen_steps_are_refused():
 
 def test_codes_do_not_depend_on_the_order_of_people():
     for order in itertools.permutations(range(len(PEOPLE))):
-        shuffled = TableCoding.learn(PEOPLE.iloc[list(order)], ["age", "income", "grade"], ["region", "citizen"])
+        shuffled = TableEncoder.learn(PEOPLE.iloc[list(order)], ["age", "income", "grade"], ["region", "citizen"])
         np.testing.assert_array_equal(shuffled.encode(PEOPLE), CODING.encode(PEOPLE))
 
 

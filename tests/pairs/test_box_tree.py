@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likewise.pairs.box_tree import arrange, most_difference, most_excess, own_bearings
+from likewise.pairs.box_tree import build_box_tree, default_search_parameters, most_difference, most_excess
 from likewise.pairs.points import GAPPY, NUMBER
 from likewise.pairs.search import _all_exceed, search
 
@@ -58,7 +58,7 @@ def test_a_box_in_which_someone_misses_a_number_has_no_limits_there():
     X[rng.random(300) < 0.02, 1] = np.nan
     kinds = np.array([NUMBER, GAPPY], dtype=np.int8)
     outputs = rng.random((300, 1))
-    tree = arrange(X, outputs, own_bearings(X, outputs, np.ones(2), 1.0, kinds))
+    tree = build_box_tree(X, outputs, default_search_parameters(X, outputs, np.ones(2), 1.0, kinds))
     missing = np.isnan(tree.columns[1])
     some = [bool(missing[a:b].any()) for a, b in zip(tree.start, tree.stop, strict=True)]
     assert 0 < sum(some) < len(some)

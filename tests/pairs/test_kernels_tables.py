@@ -40,7 +40,7 @@ def make_table(rng, n, n_levels=4, holes=0.2):
 
 def laid_out(X, metric):
     points = Points.of(metric.people(X))
-    return points, points.scales(metric.weights_of(points.people.coding))
+    return points, points.scales(metric.weights_of(points.people.encoder))
 
 
 @st.composite

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likewise import WeightedLp
-from likewise.pairs.model_outputs import Population
+from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import Points
 
 X = np.zeros((3, 1))
@@ -12,7 +12,7 @@ POINTS = Points.of(WeightedLp([1.0]).people(X))
 
 
 def differences(predictions, output_range=None):
-    return Population.of(None, X, POINTS, predictions, output_range).differences(np.array([0, 0]), np.array([1, 2]))
+    return ModelOutputs.of(None, X, POINTS, predictions, output_range).differences(np.array([0, 0]), np.array([1, 2]))
 
 
 def test_classes_are_compared_by_total_variation():

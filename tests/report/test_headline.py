@@ -7,7 +7,7 @@ from likewise import TableMetric
 from likewise.report import Cost
 from likewise.report.groups import costs
 from likewise.selection.compare import Comparison
-from likewise.selection.cross_validation import Fold, Showing
+from likewise.selection.cross_validation import CVResult, Fold
 
 FOLDS = tuple(Fold(np.arange(4), np.arange(2 * k, 2 * k + 2), np.arange(2)) for k in range(2))
 FIGURES = {
@@ -24,7 +24,7 @@ def cost():
         row = {"title": f"the {name}", "brier": brier, "brier_se": error, "auc": auc, "accuracy": accuracy}
         row |= {"violations": violations, "pairs": 4567, "people": 89, "promise": promise, "evaluations": 1, "note": ""}
         row |= {"level": "exact" if promise else "none"}
-        showings[name] = Showing(row, np.full(4, brier), np.zeros((4, 2)), promise)
+        showings[name] = CVResult(row, np.full(4, brier), np.zeros((4, 2)), promise)
     comparison = Comparison(showings, dict.fromkeys(showings), FOLDS, "classes", TableMetric({"x": 1.0}))
     return Cost(comparison, "ours", "boosting")
 

@@ -303,10 +303,10 @@ def test_groups_show_rates_and_their_ratios():
 
 
 def test_little_reach_is_a_warning():
-    from likewise.auditing.coverage import Reach
+    from likewise.auditing.coverage import Coverage
 
     for share, warned in ((0.05, True), (0.5, False)):
-        page = render(replace(mortgage(5), reach=Reach(share, 0.3, 2.0)))
+        page = render(replace(mortgage(5), reach=Coverage(share, 0.3, 2.0)))
         assert ("This distance says little" in page) == warned
         assert "30 points away" in page
 

@@ -24,8 +24,8 @@ from likewise import (
     audit,
     compare,
 )
-from likewise.base import EnforcedClassifier, PlainScorer
-from likewise.guarantees.bounds import Curve
+from likewise.base import ConstrainedClassifier, PlainScorer
+from likewise.guarantees.bounds import Bound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.report import build, render
@@ -62,7 +62,7 @@ class ShareScorer(PlainScorer):
         return people.rows[:, :0]
 
 
-class ShareClassifier(EnforcedClassifier):
+class ShareClassifier(ConstrainedClassifier):
     """The shares of the classes for everybody: a model with no other inside."""
 
     def __init__(self, metric=None):
@@ -70,7 +70,7 @@ class ShareClassifier(EnforcedClassifier):
 
     def learn(self, people, y, weights, metric):
         share = np.array([(y == label).mean() for label in self.classes_])
-        return ShareScorer(Guarantee(metric, Curve(), "exact", "Everybody gets the same."), share)
+        return ShareScorer(Guarantee(metric, Bound(), "exact", "Everybody gets the same."), share)
 
 
 @pytest.fixture(scope="module")

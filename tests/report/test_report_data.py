@@ -9,11 +9,11 @@ import pytest
 
 from likewise import TableMetric, WeightedLp, audit
 from likewise.additive.display import Panel
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 from likewise.guarantees.guarantee import Guarantee
 from likewise.report import Cost, GroupFigures, GroupScores, ReportData
 from likewise.selection.compare import Comparison
-from likewise.selection.cross_validation import Fold, Showing
+from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.tradeoff import Price
 
 HISTORIES = ["no late payments", "one or two late payments", "more late payments"]
@@ -86,7 +86,7 @@ def _scores(row):
 
 
 def promise(metric=METRIC, level="deterministic", basis="By shifts of a grid.", **numbers):
-    return Guarantee(metric, Curve(), level, basis, **numbers)
+    return Guarantee(metric, Bound(), level, basis, **numbers)
 
 
 def rows_of(metric, rows, names=None):
@@ -103,7 +103,7 @@ def showing(title, brier, *, promise=True, violations=0, tilt=0.01, **figures):
     row |= {"confidence": 0.82, "confidence_se": 0.002, "people": 90, "violations": violations, "pairs": 1305}
     row |= {"promise": promise, "level": "exact" if promise else "none", "epsilon": 0.0 if promise else math.nan}
     row |= {"evaluations": 1, "microseconds": 10.0, "fit_seconds": 0.1, "note": ""}
-    return Showing(row | figures, losses, np.full((90, 2), 0.5), promise and not violations)
+    return CVResult(row | figures, losses, np.full((90, 2), 0.5), promise and not violations)
 
 
 def costs(own=0.088, metric=METRIC, title="additive"):
@@ -232,7 +232,7 @@ def test_people_whom_the_metric_refuses_or_the_coding_does_not_know_are_refused(
     people = rows_of(metric, [[30, "north"], [40, "south"]])
     with pytest.raises(ValueError, match="'age' has missing numbers"):
         ReportData("", "", metric, replace(people, rows=np.array([[np.nan, 0.0]])))
-    unknown = metric.people(pd.DataFrame({"age": [30], "region": ["west"]}), people.coding)
+    unknown = metric.people(pd.DataFrame({"age": [30], "region": ["west"]}), people.encoder)
     with pytest.raises(ValueError, match="coded with all of their categories"):
         ReportData("", "", metric, unknown)
 

@@ -6,8 +6,8 @@ import pytest
 
 from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit
 from likewise.additive.display import Panel, panels_of
-from likewise.auditing.coverage import Reach, measure_reach
-from likewise.guarantees.bounds import Curve, Loosened
+from likewise.auditing.coverage import Coverage, measure_coverage
+from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.guarantee import Guarantee
 from likewise.report import ReportData
 from likewise.report import charts as pictures
@@ -32,7 +32,7 @@ AFTER = np.array([0.125, 0.5, 0.25, 0.75])
 
 def report(**changes):
     people = METRIC.people(TABLE)
-    guarantee = Guarantee(METRIC, Loosened(0.01), "deterministic", "By hand.")
+    guarantee = Guarantee(METRIC, LoosenedBound(0.01), "deterministic", "By hand.")
     options = {"guarantee": guarantee, "before": AFTER[::-1], "after": AFTER} | changes
     return ReportData("A title", "approved", METRIC, people, **options)
 
@@ -156,18 +156,18 @@ def test_odds_never_sound_smaller_than_they_are():
 
 
 def test_reach_is_said_with_one_digit_where_it_is_little():
-    assert words.reach(Reach(0.1, 0.25, 1.0)).startswith(
+    assert words.reach(Coverage(0.1, 0.25, 1.0)).startswith(
         "The distance binds 10% of all pairs; the others are 100 points"
     )
-    assert words.reach(Reach(0.0123, 0.25, 1.0)).startswith("The distance binds 1.2% of all pairs; ")
-    assert "25 points away" in words.reach(Reach(0.5, 0.25, 1.0))
+    assert words.reach(Coverage(0.0123, 0.25, 1.0)).startswith("The distance binds 1.2% of all pairs; ")
+    assert "25 points away" in words.reach(Coverage(0.5, 0.25, 1.0))
 
 
 def test_reach_by_hand():
     """Distances 0.2, 0.5, 2.0, 0.3, 1.8 and 1.5; the nearest others are at 0.2, 0.2, 0.3 and 1.5."""
-    found = measure_reach(TableMetric({"x": 0.1}), pd.DataFrame({"x": [0.0, 2.0, 5.0, 20.0]}))
+    found = measure_coverage(TableMetric({"x": 0.1}), pd.DataFrame({"x": [0.0, 2.0, 5.0, 20.0]}))
     assert (found.bound_share, found.nearest, found.median) == pytest.approx((0.5, 0.25, 1.0))
-    at_one = measure_reach(TableMetric({"x": 0.5}), pd.DataFrame({"x": [0.0, 2.0]}))
+    at_one = measure_coverage(TableMetric({"x": 0.5}), pd.DataFrame({"x": [0.0, 2.0]}))
     assert at_one.bound_share == 0.0  # at a distance of 1 every difference is allowed
     assert "binds 50% of the pairs" in found.statement
     assert "nearest neighbour is at D = 0.25" in found.statement
@@ -176,7 +176,7 @@ def test_reach_by_hand():
 def test_a_promise_without_a_grid_allows_the_distance_alone():
     view = prepare(
         report(
-            guarantee=Guarantee(METRIC, Curve(), "exact", "By hand."),
+            guarantee=Guarantee(METRIC, Bound(), "exact", "By hand."),
             closest=pd.DataFrame({"row_a": [0], "row_b": [2], "difference": [0.125], "distance": [0.6]}),
         )
     )

@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from likewise import WeightedLp, audit, estimate_minimal_metric
 from likewise.exceptions import UnsolvedError
 from likewise.pairs.cutting_planes import mean_powers
-from likewise.pairs.model_outputs import Population
+from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import Points
 from likewise.reveal import active_set as widening
 from likewise.reveal import linear_program as program
@@ -141,7 +141,7 @@ def some_search(monkeypatch, room):
     monkeypatch.setattr(widening, "LEAST_ROOM", room)
     X, scores = make_people(np.random.default_rng(0), 400)
     points = Points.of(WeightedLp(np.ones(4)).people(X))
-    return widening.WideningSearch(Present(Population(points, scores[:, None], 1.0), np.arange(400)), 1.0)
+    return widening.WideningSearch(Present(ModelOutputs(points, scores[:, None], 1.0), np.arange(400)), 1.0)
 
 
 def test_only_a_search_of_everyone_covers_and_only_what_is_as_large(monkeypatch):

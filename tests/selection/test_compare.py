@@ -9,13 +9,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare
-from likewise.base import EnforcedClassifier, PlainScorer
+from likewise.base import ConstrainedClassifier, PlainScorer
 from likewise.dummy import ConstantClassifier, ConstantRegressor
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.selection.compare import difference, recommend
-from likewise.selection.cross_validation import Fold, Showing
+from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.methods import WAYS
 
 RNG = np.random.default_rng(0)
@@ -51,14 +51,14 @@ class StepScorer(PlainScorer):
         return people.rows[:, :1]
 
 
-class Liar(EnforcedClassifier):
+class Liar(ConstrainedClassifier):
     """Promises a metric and breaks it."""
 
     def __init__(self, metric=None):
         self.metric = metric
 
     def learn(self, people, y, weights, metric):
-        return StepScorer(Guarantee(metric, Curve(), "exact", "It does not hold."))
+        return StepScorer(Guarantee(metric, Bound(), "exact", "It does not hold."))
 
 
 def test_a_way_that_is_a_constant_scores_like_the_constant():
@@ -189,7 +189,7 @@ def test_within_one_standard_error_the_simpler_way_wins():
 def shown(losses, *, promise=True, keeps=True):
     losses = np.asarray(losses, dtype=float)
     row = {"title": "some way", "brier": float(losses.mean()), "promise": promise}
-    return Showing(row, losses, losses, keeps)
+    return CVResult(row, losses, losses, keeps)
 
 
 @pytest.mark.parametrize(("times", "expected"), [(0.99, "additive"), (1.01, "smoothing")])
@@ -228,7 +228,7 @@ def test_ways_that_promise_nothing_or_break_it_are_not_recommended():
     assert recommend(showings, dict.fromkeys(showings), folds, "classes").name == "additive"
 
 
-class Growing(EnforcedClassifier):
+class Growing(ConstrainedClassifier):
     """A promise whose epsilon and draws differ from fold to fold: the largest in the second."""
 
     fitted = []  # noqa: RUF012
@@ -240,7 +240,7 @@ class Growing(EnforcedClassifier):
         promises = [(0.1, 0.0, 20, "deterministic"), (0.4, 0.1, 30, "sampled"), (0.0, 0.0, 0, "exact")]
         slack, delta, n_draws, level = promises[len(Growing.fitted)]
         Growing.fitted.append(level)
-        return StepScorer(Guarantee(metric, Curve(), level, "Some.", slack=slack, delta=delta, n_draws=n_draws))
+        return StepScorer(Guarantee(metric, Bound(), level, "Some.", slack=slack, delta=delta, n_draws=n_draws))
 
 
 def test_what_is_reported_of_a_promise_is_the_weakest_over_the_folds():

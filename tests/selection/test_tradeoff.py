@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from likewise import SmoothedClassifier, WeightedLp, compare, price
 from likewise.dummy import ConstantClassifier
-from likewise.selection.cross_validation import Showing
+from likewise.selection.cross_validation import CVResult
 from likewise.selection.tradeoff import Price
 
 RNG = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def test_a_strict_model_is_not_within_a_stricter_metric():
 
 
 def showing(title, brier):
-    return Showing({"title": title, "brier": brier}, np.empty(0), np.empty(0), True)
+    return CVResult({"title": title, "brier": brier}, np.empty(0), np.empty(0), True)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from likewise import Gaussian, SmoothedClassifier, WeightedLp
-from likewise.metrics.encoders import ArrayCoding, People
+from likewise.metrics.encoders import ArrayEncoder, People
 from likewise.smoothing.augmentation import fit_on_noisy_copies
-from likewise.smoothing.sampling import Bank
+from likewise.smoothing.sampling import SharedDraws
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -51,11 +51,11 @@ def _nothing_judged():
 
 def bank_for(X, weight=1.0):
     noise = Gaussian.for_metric(WeightedLp(np.full(X.shape[1], weight), p=2))
-    return Bank.from_training_data(noise, X, seed=0)
+    return SharedDraws.from_training_data(noise, X, seed=0)
 
 
 def train(estimator, X, y, n_copies=1, seed=0, weight=1.0, classes=(0, 1)):
-    people = People(X, ArrayCoding(X.shape[1]), X)
+    people = People(X, ArrayEncoder(X.shape[1]), X)
     return fit_on_noisy_copies(
         estimator,
         people,

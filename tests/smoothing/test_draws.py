@@ -6,14 +6,14 @@ import pytest
 
 from chance import too_few, too_many
 from likewise import Gaussian, TableMetric, WeightedLp
-from likewise.smoothing.mixed_type import Mixed
-from likewise.smoothing.sampling import CHUNK, Bank
+from likewise.smoothing.mixed_type import MixedTypeNoise
+from likewise.smoothing.sampling import CHUNK, SharedDraws
 
 ROWS = np.random.default_rng(0).normal(size=(9, 2))
 
 
 def bank(seed=0):
-    return Bank.from_training_data(Gaussian.for_metric(WeightedLp([1.0, 0.0])), ROWS, seed)
+    return SharedDraws.from_training_data(Gaussian.for_metric(WeightedLp([1.0, 0.0])), ROWS, seed)
 
 
 def test_no_draw_comes_twice():
@@ -50,7 +50,7 @@ def test_what_is_kept_of_categories_is_drawn_anew_in_every_chunk(numbers):
     people = pd.DataFrame({"job": list("abcabcab"), "age": np.arange(8.0)})[["job", "age"] if numbers else ["job"]]
     metric = TableMetric({"age": 0.1} if numbers else {}, {"job": 0.5})
     coded = metric.people(people)
-    mixed = Mixed.from_training_data(Gaussian, coded.rows, coded.coding, metric.weights_of(coded.coding), 0)
+    mixed = MixedTypeNoise.from_training_data(Gaussian, coded.rows, coded.encoder, metric.weights_of(coded.encoder), 0)
     parts = [part for _, part in mixed.parts([2 * CHUNK])]
     assert [len(part) for part in parts] == [CHUNK, CHUNK]
     for name in ("keep", "background"):

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from likewise import Gaussian, Laplace, SmoothedClassifier, SmoothedRegressor, Uniform, WeightedLp
 from likewise.inspection.trees import output_limits
 from likewise.smoothing.formulas import LeafVotes
-from likewise.smoothing.sampling import Bank
+from likewise.smoothing.sampling import SharedDraws
 
 N_DRAWS = 20_000
 # Hoeffding: a mean of votes in [0, 1] is off by more than this with probability 1e-9 (log(2 / 1e-9) = 21.4).
@@ -173,7 +173,7 @@ def test_leaf_boxes_against_brute_force_products():
     tree = DecisionTreeClassifier(max_depth=7, random_state=1).fit(X, Y)
     for name, kind in NOISES.items():
         noise = kind.for_metric(WeightedLp(np.linspace(0.5, 1.5, 5)))
-        votes = LeafVotes.from_model(tree, Bank.from_training_data(noise, X, 0))
+        votes = LeafVotes.from_model(tree, SharedDraws.from_training_data(noise, X, 0))
         expected = products_over_boxes(tree, noise, X[:5])
         np.testing.assert_allclose(votes.mean_votes(X[:5]), expected, atol=1e-6, err_msg=name)
 
@@ -188,7 +188,7 @@ def test_a_split_between_two_others_of_the_same_feature_knows_both(side):
     assert (side * tree.tree_.threshold[inner]).tolist() == [2.25, -0.25, 1.0]  # from the root down
     people = np.linspace(-1, 4, 11)[:, None] * side
     noise = Laplace.for_metric(WeightedLp([0.5]))
-    votes = LeafVotes.from_model(tree, Bank.from_training_data(noise, values, 0))
+    votes = LeafVotes.from_model(tree, SharedDraws.from_training_data(noise, values, 0))
     np.testing.assert_allclose(votes.mean_votes(people), products_over_boxes(tree, noise, people), atol=1e-6)
 
 

@@ -6,7 +6,7 @@ import pytest
 from likewise import WeightedLp
 from likewise.smoothing.estimators import counted_people
 from likewise.smoothing.sampling import Schedule, adaptive_votes, mean_votes
-from likewise.smoothing.scorers import Ballot
+from likewise.smoothing.scorers import VoteSpec
 
 
 class Draws:
@@ -71,7 +71,7 @@ def test_people_are_there_as_often_as_they_count():
 
 
 def test_votes_of_numbers_are_shares_of_their_range_and_go_back():
-    ballot = Ballot("value", None, (100.0, 300.0))
+    ballot = VoteSpec("value", None, (100.0, 300.0))
     votes = ballot.unit_votes(lambda rows: rows[:, 0])(np.array([[50.0], [150.0], [999.0]]))
     assert votes[:, 0].tolist() == [0.0, 0.25, 1.0]
     assert ballot.in_range(np.array([0.0, 0.25, 1.0])).tolist() == [100.0, 150.0, 300.0]

@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from likewise import Gaussian, SmoothedClassifier, SmoothedRegressor, Splitting, Uniform, WeightedLp
 from likewise.guarantees.sample_size import clopper_pearson, error_margin, hoeffding
 from likewise.inspection.batch_invariance import is_rowwise
-from likewise.smoothing.sampling import Bank, Shift
+from likewise.smoothing.sampling import SharedDraws, Shift
 
 X, Y = make_classification(240, 5, n_redundant=0, random_state=0)
 
@@ -153,7 +153,7 @@ def test_kept_values_can_differ_between_draws():
 
 
 def test_a_prefix_of_the_draws_is_stable_however_they_are_cut():
-    bank = Bank.from_training_data(Gaussian.for_metric(WeightedLp([1.0, 0.0, 2.0])), np.eye(3), seed=5)
+    bank = SharedDraws.from_training_data(Gaussian.for_metric(WeightedLp([1.0, 0.0, 2.0])), np.eye(3), seed=5)
     whole = np.concatenate([draws.apply(np.zeros(3)) for _, draws in bank.parts([9000])])
     ends, cut = zip(*bank.parts([100, 4096, 5000, 9000]), strict=True)
     assert ends == (100, 4096, 5000, 8192, 9000)

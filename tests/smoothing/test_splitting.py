@@ -20,12 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import SmoothedClassifier, Splitting, TableMetric, WeightedLp
-from likewise.smoothing.splitting import LEAST_DRAWS, Cells, find_step
+from likewise.smoothing.splitting import LEAST_DRAWS, ShiftedGrids, find_step
 
 
 def cells_for(X, weights, *, p=1, n_draws=100, steps="auto", epsilon=0.01):
     noise = Splitting.for_metric(WeightedLp(weights, p=p), steps=steps)
-    return Cells.from_training_data(noise, np.asarray(X, dtype=float), n_draws=n_draws, epsilon=epsilon)
+    return ShiftedGrids.from_training_data(noise, np.asarray(X, dtype=float), n_draws=n_draws, epsilon=epsilon)
 
 
 def all_rows(cells, X):
@@ -377,7 +377,7 @@ def test_far_from_the_origin_fractions_keep_their_digits():
 
 
 def test_control_rounding_to_the_nearest_point_breaks_the_promise(monkeypatch):
-    monkeypatch.setattr(Cells, "corners", lambda self, seen: (
+    monkeypatch.setattr(ShiftedGrids, "corners", lambda self, seen: (
         (np.rint(seen[:, :1] + seen[:, 1:]) * self.per_step).astype(np.int64), np.arange(len(seen)), np.ones(len(seen))
     ))  # fmt: skip
     cells = cells_for(np.arange(12.0)[:, None], [0.125], n_draws=16)

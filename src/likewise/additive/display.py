@@ -10,7 +10,7 @@ import numpy as np
 from likewise._links import LINKS
 from likewise._optional import need
 from likewise._typing import BoolArray, FloatArray
-from likewise.additive.scorecard import Readable
+from likewise.additive.scorecard import ScorecardMixin
 from likewise.additive.scorer import allowed_range, allowed_rises, level_names
 from likewise.additive.shapes import Shape
 from likewise.exceptions import InvalidTypeError
@@ -78,7 +78,7 @@ def panels_of(model: Any, outcome: Any = None, most: int | None = None) -> list[
     >>> panel.column, panel.ends
     ('age', (20.0, 70.0))
     """
-    if not isinstance(model, Readable):
+    if not isinstance(model, ScorecardMixin):
         raise InvalidTypeError(
             f"model must be a fitted AdditiveClassifier or AdditiveRegressor; got {type(model).__name__}."
         )
@@ -102,14 +102,14 @@ def height(panels: list[Panel]) -> tuple[float, float]:
 def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     assert shape.knots is not None
     points = signs @ shape.values
-    rises = allowed_rises(model._scorer(), model.coding_, shape, int(np.argmax(np.abs(signs))))
+    rises = allowed_rises(model._scorer(), model.encoder_, shape, int(np.argmax(np.abs(signs))))
     # Knots stand at quantiles, so the middle one is where the middle of the people is.
     at = len(shape.knots) // 2
     reach = np.concatenate([[0.0], np.cumsum(rises)])
-    fan = np.minimum(np.abs(reach - reach[at]), allowed_range(model._scorer(), model.coding_, shape))
-    levels = level_names(model.coding_, shape.column)
+    fan = np.minimum(np.abs(reach - reach[at]), allowed_range(model._scorer(), model.encoder_, shape))
+    levels = level_names(model.encoder_, shape.column)
     return Panel(
-        str(model.coding_.names[shape.column]),
+        str(model.encoder_.names[shape.column]),
         shape.knots,
         points,
         points[at] - fan,
@@ -122,16 +122,16 @@ def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
 
 def _categories(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     scorer, points = model._scorer(), signs @ shape.values
-    allowed = scorer.unit * float(scorer.guarantee.metric.weights_of(model.coding_).scales[shape.column])
+    allowed = scorer.unit * float(scorer.guarantee.metric.weights_of(model.encoder_).scales[shape.column])
     ends = (points == points.max()) | (points == points.min())
     order = np.argsort(points, kind="stable")
     if len(order) > _MOST_LEVELS:  # the ends say most
         half = _MOST_LEVELS // 2
         order = np.concatenate([order[:half], order[-half:]])
-    names: Any = level_names(model.coding_, shape.column)
+    names: Any = level_names(model.encoder_, shape.column)
     middle = np.full(len(order), (points.max() + points.min()) / 2)
     return Panel(
-        str(model.coding_.names[shape.column]),
+        str(model.encoder_.names[shape.column]),
         None,
         points[order],
         middle - allowed / 2,

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from likewise._optional import is_partitioned
 from likewise._typing import FloatArray
 from likewise._validation import SEED, THREADS, TRUTH, Rule, check_numbers, one_of, positive, whole
-from likewise.additive.fit import Wishes, assemble
+from likewise.additive.fit import FitOptions, fit_scorer
 from likewise.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
-from likewise.additive.scorecard import Readable
+from likewise.additive.scorecard import ScorecardMixin
 from likewise.additive.scorer import AdditiveScorer
-from likewise.base import METRIC, EnforcedClassifier, EnforcedRegressor
+from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.base import Metric
@@ -101,7 +101,7 @@ class DaskFitMixin:
         return super().fit(X, y, sample_weight)  # type: ignore[misc,no-any-return]
 
 
-class AdditiveClassifier(Readable, DaskFitMixin, EnforcedClassifier):
+class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     """A scorecard whose probabilities are close for people who are close, by construction.
 
     ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
@@ -198,8 +198,8 @@ class AdditiveClassifier(Readable, DaskFitMixin, EnforcedClassifier):
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
         _check_weighted_classes(y, weights)
-        scorer, self.penalty_ = assemble(
-            people, self.loss_of(y, people), weights, metric, self.monotone, Wishes.read(self), link=self.link_name
+        scorer, self.penalty_ = fit_scorer(
+            people, self.loss_of(y, people), weights, metric, self.monotone, FitOptions.read(self), link=self.link_name
         )
         return scorer
 
@@ -226,7 +226,7 @@ class AdditiveClassifier(Readable, DaskFitMixin, EnforcedClassifier):
         return SoftmaxLoss(targets) if several else _LOSSES[self.link](targets[1:])
 
 
-class AdditiveRegressor(Readable, DaskFitMixin, EnforcedRegressor):
+class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
     """A scorecard whose predictions are close for people who are close, by construction.
 
     ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
@@ -262,7 +262,7 @@ class AdditiveRegressor(Readable, DaskFitMixin, EnforcedRegressor):
     array([2.5, 7.5])
     """
 
-    rules = SHARED_RULES | EnforcedRegressor.rules
+    rules = SHARED_RULES | ConstrainedRegressor.rules
 
     scorer_: AdditiveScorer
     penalty_: float
@@ -292,13 +292,13 @@ class AdditiveRegressor(Readable, DaskFitMixin, EnforcedRegressor):
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
         """Fit the shapes, put them within the metric, and read the promise off them."""
-        scorer, self.penalty_ = assemble(
+        scorer, self.penalty_ = fit_scorer(
             people,
             self.loss_of(y, people),
             weights,
             metric,
             self.monotone,
-            Wishes.read(self),
+            FitOptions.read(self),
             link=self.link_name,
             output_range=self.output_range_,
         )

@@ -22,8 +22,8 @@ from likewise.additive.solver import Objective, needs_blocks, settle_budgets, so
 from likewise.base import seed_from
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import Coding, People
-from likewise.pairs.points import content_marks
+from likewise.metrics.encoders import Encoder, People
+from likewise.pairs.points import row_hashes
 
 PENALTIES = tuple(10.0**-k for k in range(1, 6))
 _N_FOLDS = 5
@@ -72,7 +72,7 @@ def content_folds(rows: FloatArray, target: FloatArray, seed: int) -> IntArray:
     target : ndarray of shape (n_functions, n_samples)
     seed : int
     """
-    return (content_marks((*rows.T, *target), seed) % np.uint64(_N_FOLDS)).astype(np.int64)
+    return (row_hashes((*rows.T, *target), seed) % np.uint64(_N_FOLDS)).astype(np.int64)
 
 
 def _can_learn(problem: Objective) -> bool:
@@ -84,7 +84,7 @@ def _can_learn(problem: Objective) -> bool:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class FitOptions:
     """What the user asked for."""
 
     max_knots: int
@@ -94,7 +94,7 @@ class Wishes:
     verbose: bool
 
     @classmethod
-    def read(cls, model: Any) -> Wishes:
+    def read(cls, model: Any) -> FitOptions:
         """Read the parameters of an estimator, which its rules have checked."""
         penalty = None if isinstance(model.penalty, str) else float(model.penalty)
         # A fixed seed where none is given: the same people give the same model.
@@ -102,19 +102,19 @@ class Wishes:
         return cls(int(model.max_knots), penalty, seed, model.n_jobs, bool(model.verbose))
 
 
-def assemble(
+def fit_scorer(
     people: People,
     loss: Loss,
     weights: FloatArray | None,
     metric: Metric,
     monotone: Any,
-    wishes: Wishes,
+    wishes: FitOptions,
     *,
     link: str,
     output_range: tuple[float, float] | None = None,
 ) -> tuple[AdditiveScorer, float]:
     """Fit, finish and promise; return the scorer and the penalty that was used."""
-    plan = Plan.of(metric, people.coding, monotone, link)
+    plan = Plan.of(metric, people.encoder, monotone, link)
     n = len(people)
     shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     parts = bin_columns(people.rows, shares, plan.columns, wishes.max_knots, wishes.n_jobs)
@@ -133,15 +133,15 @@ class Plan:
     link: str
 
     @classmethod
-    def of(cls, metric: Metric, coding: Coding, monotone: Any, link: str) -> Plan:
+    def of(cls, metric: Metric, encoder: Encoder, monotone: Any, link: str) -> Plan:
         """Check that there is something to fit."""
-        columns = metric.weights_of(coding)
+        columns = metric.weights_of(encoder)
         if not columns.matters.any():
             raise InvalidInputError(
                 "metric must have a positive weight: under weights of 0 only, nothing may be told from anything, and "
                 "only a constant remains. Give at least one column a positive weight."
             )
-        return cls(metric, columns, check_monotone(monotone, coding, columns), link)
+        return cls(metric, columns, check_monotone(monotone, encoder, columns), link)
 
     def layout(self, parts: list[Part]) -> Layout:
         """The variables."""
@@ -149,7 +149,7 @@ class Plan:
         return Layout(parts, self.columns, LINKS[self.link].unit, self.signs, fixed)
 
     def complete(
-        self, problem: Objective, wishes: Wishes, output_range: tuple[float, float] | None = None
+        self, problem: Objective, wishes: FitOptions, output_range: tuple[float, float] | None = None
     ) -> tuple[AdditiveScorer, float]:
         """Solve, finish and promise; return the scorer and the penalty that was used."""
         columns, unit, fixed, n_functions = (
@@ -185,7 +185,7 @@ class Plan:
         ), penalty
 
 
-def check_monotone(monotone: Any, coding: Coding, columns: ColumnWeights) -> dict[int, int]:
+def check_monotone(monotone: Any, encoder: Encoder, columns: ColumnWeights) -> dict[int, int]:
     """Signs by position of the column."""
     if monotone is None:
         return {}
@@ -193,9 +193,9 @@ def check_monotone(monotone: Any, coding: Coding, columns: ColumnWeights) -> dic
         raise InvalidTypeError(f"monotone must be a mapping from column to -1 or +1; got {type(monotone).__name__}.")
     out = {}
     for name, sign in monotone.items():
-        if name not in coding.names:
-            raise InvalidInputError(f"monotone must name columns of X, {coding.names}; it has no {name!r}.")
-        i = coding.names.index(name)
+        if name not in encoder.names:
+            raise InvalidInputError(f"monotone must name columns of X, {encoder.names}; it has no {name!r}.")
+        i = encoder.names.index(name)
         if not columns.is_number[i]:
             raise InvalidInputError(f"monotone must name columns of numbers; the categories of {name!r} have no order.")
         if not columns.matters[i]:

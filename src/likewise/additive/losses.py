@@ -137,7 +137,7 @@ class SquaredLoss(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class OneFunction(Loss):
+class SingleScoreLoss(Loss):
     """The loss of one function's score, the other scores held at what they are."""
 
     whole: Loss

@@ -62,7 +62,7 @@ def reasons_of(
             what = _value(people, person, column, units)
             # A prediction that is lower is lower by a negative number.
             size = f"{size if which[person] else -size:+.2f}" if numeric else f"{size:+.2f} {_of(scorer, outcome)}"
-            words.append(f"{people.coding.names[column]} is {what}: {size} against the average person")
+            words.append(f"{people.encoder.names[column]} is {what}: {size} against the average person")
         rows.append([outcome, *words, *[""] * (n - len(words))])
     return pd.DataFrame(rows, columns=["outcome", *(f"reason {k}" for k in range(1, n + 1))], index=index)
 
@@ -72,17 +72,17 @@ def _of(scorer: AdditiveScorer, outcome: Any) -> str:
 
 
 def _value(people: People, person: int, column: int, units: Any) -> str:
-    value, levels = people.rows[person, column], level_names(people.coding, column)
+    value, levels = people.rows[person, column], level_names(people.encoder, column)
     if np.isnan(value):
         return "not known"
     if levels is None:
-        unit = units.get(people.coding.names[column], "")
+        unit = units.get(people.encoder.names[column], "")
         return Unit.of("" if unit == "category" else unit).written(value)
     level = levels[int(value)] if value != UNSEEN else "of a kind that the model has not seen"
     return "not known" if level is None else str(level)
 
 
-class Readable:
+class ScorecardMixin:
     """What additive models can say about themselves.
 
     Where there are two classes, points count for the outcome that is asked about, ``classes_[1]`` if none is, and
@@ -91,7 +91,7 @@ class Readable:
     """
 
     scorer_: AdditiveScorer
-    coding_: Any
+    encoder_: Any
     guarantee_: Any
 
     def scorecard(self, outcome: Any = None) -> pd.DataFrame:
@@ -111,7 +111,7 @@ class Readable:
             metric holds it back. Where a ``missing`` number binds, its weight holds the whole column back. Outside
             the ranges points stay what they are at the ends.
         """
-        return card_of(self._scorer(), self.coding_, self._signs(outcome))
+        return card_of(self._scorer(), self.encoder_, self._signs(outcome))
 
     def explain(self, X: Any, outcome: Any = None) -> pd.DataFrame:
         """Points per person and column; a row adds up to the person's score, exactly and in any order.
@@ -127,7 +127,7 @@ class Readable:
             to the output range.
         """
         people, scorer, signs = self._people(X), self._scorer(), self._signs(outcome)  # type: ignore[attr-defined]
-        names = [self.coding_.names[shape.column] for shape in scorer.model.shapes]
+        names = [self.encoder_.names[shape.column] for shape in scorer.model.shapes]
         table = pd.DataFrame(scorer.points(people) @ signs, columns=names, index=_index(people))
         table.insert(0, "intercept", scorer.model.intercepts @ signs, allow_duplicates=True)
         total = "prediction" if scorer.guarantee.output_range else LINKS[scorer.link].score
@@ -197,8 +197,8 @@ class Readable:
         scorer, signs = self._scorer(), self._signs(outcome)
         columns = []
         for shape in scorer.model.shapes:
-            kind = self.coding_.columns[shape.column] if hasattr(self.coding_, "optional") else None
-            entry: dict[str, Any] = {"column": str(self.coding_.names[shape.column])}
+            kind = self.encoder_.columns[shape.column] if hasattr(self.encoder_, "optional") else None
+            entry: dict[str, Any] = {"column": str(self.encoder_.names[shape.column])}
             points = (signs @ shape.values).tolist()
             other = None if shape.other is None else float(signs @ shape.other)
             if shape.knots is not None:
@@ -243,7 +243,7 @@ class Readable:
         '1.0e0 / (1.0e0 + EXP(-'
         """
         position = 0 if self._scorer().guarantee.output_range else self._labels().index(self._outcome(outcome))
-        return expression(self._scorer(), self.coding_, position)
+        return expression(self._scorer(), self.encoder_, position)
 
     def _scorer(self) -> AdditiveScorer:
         _ = self.guarantee_  # raises if not fitted

@@ -19,7 +19,7 @@ from likewise.base import PlainScorer
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Coding, People
+from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
 
@@ -196,40 +196,40 @@ class Scorecard(pd.DataFrame):
         return panel("Scorecard", grid(head, rows, left=2), words(note, quiet=True))
 
 
-def card_of(scorer: AdditiveScorer, coding: Coding, signs: FloatArray) -> Scorecard:
+def card_of(scorer: AdditiveScorer, encoder: Encoder, signs: FloatArray) -> Scorecard:
     """One row per range of numbers, category and missing number."""
-    rows = [row for shape in scorer.model.shapes for row in _rows(scorer, coding, shape, signs)]
+    rows = [row for shape in scorer.model.shapes for row in _rows(scorer, encoder, shape, signs)]
     return Scorecard(rows, columns=COLUMNS)
 
 
-def level_names(coding: Coding, column: int) -> list[Any] | None:
+def level_names(encoder: Encoder, column: int) -> list[Any] | None:
     """Categories by their positions, ordered ones included, None for a missing one; None for plain numbers."""
-    kind = getattr(coding, "columns", None)
+    kind = getattr(encoder, "columns", None)
     if kind is None or isinstance(kind[column], str) or not hasattr(kind[column], "categories"):
         return None
-    if not coding.is_number[column]:
+    if not encoder.is_number[column]:
         return [*kind[column].levels, *([None] if kind[column].has_missing else [])]
     return None if kind[column].categories is None else list(kind[column].categories)
 
 
-def allowed_rises(scorer: AdditiveScorer, coding: Coding, shape: Shape, function: int) -> FloatArray:
+def allowed_rises(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, function: int) -> FloatArray:
     """Largest rise over each gap between knots that a function may have, by its budget and by the missing weight."""
     assert shape.knots is not None
-    weights = scorer.guarantee.metric.weights_of(coding)
+    weights = scorer.guarantee.metric.weights_of(encoder)
     scale = scorer.unit * weights.scales[shape.column] * scorer.budgets[function, shape.column]
-    return np.asarray(np.minimum(scale * np.diff(shape.knots), allowed_range(scorer, coding, shape)))
+    return np.asarray(np.minimum(scale * np.diff(shape.knots), allowed_range(scorer, encoder, shape)))
 
 
-def allowed_range(scorer: AdditiveScorer, coding: Coding, shape: Shape) -> float:
+def allowed_range(scorer: AdditiveScorer, encoder: Encoder, shape: Shape) -> float:
     """Most that points of two numbers may differ: twice what is allowed from a missing one, which both are close to."""
     if shape.other is None:
         return np.inf
-    return 2 * scorer.unit * float(scorer.guarantee.metric.weights_of(coding).missing[shape.column])
+    return 2 * scorer.unit * float(scorer.guarantee.metric.weights_of(encoder).missing[shape.column])
 
 
-def _rows(scorer: AdditiveScorer, coding: Coding, shape: Shape, signs: FloatArray) -> Iterator[tuple[Any, ...]]:
-    weights, name = scorer.guarantee.metric.weights_of(coding), coding.names[shape.column]
-    levels, points = level_names(coding, shape.column), signs @ shape.values
+def _rows(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, signs: FloatArray) -> Iterator[tuple[Any, ...]]:
+    weights, name = scorer.guarantee.metric.weights_of(encoder), encoder.names[shape.column]
+    levels, points = level_names(encoder, shape.column), signs @ shape.values
     if shape.knots is None:
         assert levels is not None
         assert shape.other is not None
@@ -241,8 +241,8 @@ def _rows(scorer: AdditiveScorer, coding: Coding, shape: Shape, signs: FloatArra
         other = float(signs @ shape.other)
         yield name, _OTHER, other, other, allowed, False
         return
-    rises = allowed_rises(scorer, coding, shape, int(np.argmax(np.abs(signs))))
-    most = allowed_range(scorer, coding, shape)
+    rises = allowed_rises(scorer, encoder, shape, int(np.argmax(np.abs(signs))))
+    most = allowed_range(scorer, encoder, shape)
     binds = np.abs(np.diff(points)) >= _NEARLY * rises
     flat = np.abs(np.diff(points)) <= _FLAT * rises
     names = _names(shape.knots, levels)

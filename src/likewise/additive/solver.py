@@ -16,7 +16,7 @@ from likewise._parallel import run_in_threads, single_threaded_blas
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.binning import Part, blocks_of
 from likewise.additive.design_matrix import Layout, constant
-from likewise.additive.losses import Loss, OneFunction
+from likewise.additive.losses import Loss, SingleScoreLoss
 from likewise.additive.qp import Limits, minimise_quadratic
 from likewise.exceptions import InvalidInputError
 
@@ -204,7 +204,7 @@ class Objective:
 
     def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
         """The same for function k in some parts alone, with scores from the values `held` at slots added."""
-        loss = OneFunction(self.loss.target[:1], self.loss, self.scores_at(held), k)
+        loss = SingleScoreLoss(self.loss.target[:1], self.loss, self.scores_at(held), k)
         smaller = replace(self.layout, parts=[self.layout.parts[j] for j in chosen])
         return replace(self, layout=smaller, loss=loss)
 

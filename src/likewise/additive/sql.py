@@ -12,15 +12,15 @@ from likewise._typing import FloatArray
 from likewise.additive.scorer import AdditiveScorer, level_names
 from likewise.additive.shapes import Shape
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.encoders import Coding
+from likewise.metrics.encoders import Encoder
 
 
-def expression(scorer: AdditiveScorer, coding: Coding, position: int) -> str:
+def expression(scorer: AdditiveScorer, encoder: Encoder, position: int) -> str:
     """Output number `position`, as plain SQL with CASE, EXP and arithmetic."""
     if scorer.link == "probit":
         raise InvalidInputError("to_sql needs the link 'logistic' or 'clip': plain SQL has no normal distribution.")
     n_functions = len(scorer.model.intercepts)
-    score = [_sum(scorer, coding, k) for k in range(n_functions)]
+    score = [_sum(scorer, encoder, k) for k in range(n_functions)]
     limits = scorer.guarantee.output_range
     if limits:
         return _cut(score[0], *limits)
@@ -35,15 +35,15 @@ def expression(scorer: AdditiveScorer, coding: Coding, position: int) -> str:
     return f"{_number(1.0)} / (" + " + ".join(f"EXP(({other}) - ({own}))" for other in score) + ")"
 
 
-def _sum(scorer: AdditiveScorer, coding: Coding, function: int) -> str:
+def _sum(scorer: AdditiveScorer, encoder: Encoder, function: int) -> str:
     terms = [_number(scorer.model.intercepts[function])]
-    terms += [_points(shape, coding, function) for shape in scorer.model.shapes]
+    terms += [_points(shape, encoder, function) for shape in scorer.model.shapes]
     return "\n  + ".join(terms)
 
 
-def _points(shape: Shape, coding: Coding, function: int) -> str:
-    name = '"' + str(coding.names[shape.column]).replace('"', '""') + '"'
-    values, levels = shape.values[function], level_names(coding, shape.column)
+def _points(shape: Shape, encoder: Encoder, function: int) -> str:
+    name = '"' + str(encoder.names[shape.column]).replace('"', '""') + '"'
+    values, levels = shape.values[function], level_names(encoder, shape.column)
     other = None if shape.other is None else _number(shape.other[function])
     cases = []
     if shape.knots is None:
@@ -56,7 +56,7 @@ def _points(shape: Shape, coding: Coding, function: int) -> str:
             else f"{name} IS NULL"
             for level in levels or []
         ]
-        _check_told_apart(coding.names[shape.column], levels or [], tests)
+        _check_told_apart(encoder.names[shape.column], levels or [], tests)
         cases = [f"WHEN {test} THEN {_number(value)}" for test, value in zip(tests, values, strict=True)]
         return f"CASE {' '.join(cases)} ELSE {other} END"
     if levels is not None:  # ordered categories stand at whole numbers

@@ -16,9 +16,9 @@ from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import TRUTH, check_count, check_output_range
 from likewise.auditing.audit import check_tolerance
-from likewise.auditing.domain import Terrain, survey
-from likewise.auditing.pair_search import Judge, tactics_for
-from likewise.base import Enforced, seed_from
+from likewise.auditing.domain import SearchSpace, survey
+from likewise.auditing.pair_search import PairEvaluator, strategies_for
+from likewise.base import ConstrainedEstimator, seed_from
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import Guarantee
 from likewise.inspection.prediction import is_plain_function
@@ -211,11 +211,11 @@ def attack(
         terrain, outputs = _scene(model, metric, X, limits)
         first = outputs(terrain.people(terrain.starts[:1024]))
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
-        judge = Judge(terrain, outputs, metric, _limit(guarantee), unit, check_tolerance(tolerance, unit))
+        judge = PairEvaluator(terrain, outputs, metric, _limit(guarantee), unit, check_tolerance(tolerance, unit))
         with progress_bar("Searching", n, show=verbose) as advance:
             for start in range(0, n, _ROUND):
                 here = min(_ROUND, n - start)
-                for tactic, share in tactics_for(terrain).items():
+                for tactic, share in strategies_for(terrain).items():
                     tactic(judge, rng, int(here * share))
                     advance(int(here * share))
     worst = judge.worst
@@ -237,12 +237,12 @@ def attack(
 
 def _scene(
     model: Any, metric: Metric, X: Any, limits: tuple[float, float] | None
-) -> tuple[Terrain, Callable[[People], FloatArray]]:
+) -> tuple[SearchSpace, Callable[[People], FloatArray]]:
     """Where to search, and the outputs to compare."""
-    if isinstance(model, Enforced):
-        known = model.scorer_.landmarks(len(model.coding_.names))
-        rows = None if X is None else metric.people(X, model.coding_).rows
-        terrain = survey(metric, model.coding_, rows, known, with_tables=model.scorer_.reads_tables)
+    if isinstance(model, ConstrainedEstimator):
+        known = model.scorer_.landmarks(len(model.encoder_.names))
+        rows = None if X is None else metric.people(X, model.encoder_).rows
+        terrain = survey(metric, model.encoder_, rows, known, with_tables=model.scorer_.reads_tables)
 
         def outputs(people: People) -> FloatArray:
             mean = model.scorer_.estimate(people).mean
@@ -254,7 +254,7 @@ def _scene(
                 "people: they say what columns, ranges and categories there are."
             )
         people = metric.people(X)
-        terrain = survey(metric, people.coding, people.rows, [np.empty(0)] * len(people.coding.names))
+        terrain = survey(metric, people.encoder, people.rows, [np.empty(0)] * len(people.encoder.names))
 
         def outputs(people: People) -> FloatArray:
             with warnings.catch_warnings():
@@ -265,9 +265,9 @@ def _scene(
     return terrain.accepted_by(outputs), outputs
 
 
-def _as_given(terrain: Terrain, rows: FloatArray, X: Any) -> Any:
+def _as_given(terrain: SearchSpace, rows: FloatArray, X: Any) -> Any:
     """People in the columns in which they were given; an array stays one."""
-    table, names = terrain.table(rows), terrain.coding.labels or labels_of(X)
+    table, names = terrain.table(rows), terrain.encoder.labels or labels_of(X)
     return table if names is None or isinstance(table, pd.DataFrame) else pd.DataFrame(table, columns=list(names))
 
 

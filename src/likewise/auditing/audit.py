@@ -17,12 +17,12 @@ from likewise._validation import NOT_NEGATIVE, check_count, in_a_line
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
 from likewise.metrics.callable import FunctionMetric
-from likewise.pairs.model_outputs import Population
+from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import Difference, Groups, Points, listed
 
 if TYPE_CHECKING:
     from likewise.guarantees.guarantee import Guarantee
-    from likewise.pairs.search import Found
+    from likewise.pairs.search import SearchResult
 
 _SAMPLE = 2000
 _MOST_ASKED = 10_000  # distinct people under a distance that is a function: 50 million pairs, each of them asked about
@@ -223,14 +223,14 @@ def audit(
             )
         return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
     points = Points.of(metric.people(X))
-    population = Population.of(model, X, points, predictions, output_range)
+    population = ModelOutputs.of(model, X, points, predictions, output_range)
     unit, groups = population.unit, points.groups(population.outputs)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=population.labels.are_shares)
     if isinstance(metric, FunctionMetric):
         weights = None
         found, n_above = _search_every_pair(metric, points, population, groups, tolerance, above, n_worst)
     else:
-        weights = metric.weights_of(points.people.coding)
+        weights = metric.weights_of(points.people.encoder)
         found, n_above = _search_boxes(metric, points, population, groups, tolerance, above, n_worst)
     n, (a, b) = len(points), sampled_pairs(len(points))
     distances = metric.between(points.people.take(a), points.people.take(b))
@@ -255,16 +255,16 @@ def audit(
 def _search_boxes(
     metric: Metric,
     points: Points,
-    population: Population,
+    population: ModelOutputs,
     groups: Groups,
     tolerance: float,
     above: Sequence[float],
     n_worst: int,
-) -> tuple[Found, dict[float, int]]:
+) -> tuple[SearchResult, dict[float, int]]:
     """The pairs that exceed a metric of columns, in units of the population, and how many exceed it by more."""
     from likewise.pairs.search import aim_above, box_of, search_box, search_within
 
-    unit, weights = population.unit, metric.weights_of(points.people.coding)
+    unit, weights = population.unit, metric.weights_of(points.people.encoder)
     box = box_of(
         points.X[groups.first],
         population.outputs[groups.first],
@@ -281,12 +281,12 @@ def _search_boxes(
 def _search_every_pair(
     metric: FunctionMetric,
     points: Points,
-    population: Population,
+    population: ModelOutputs,
     groups: Groups,
     tolerance: float,
     above: Sequence[float],
     n_worst: int,
-) -> tuple[Found, dict[float, int]]:
+) -> tuple[SearchResult, dict[float, int]]:
     """The same for a distance that is a function: it is asked about every pair."""
     from likewise.pairs.search import search_every_pair
 
@@ -309,7 +309,7 @@ def _search_every_pair(
 
 
 def tabulate(
-    points: Points, pairs: IntArray, found: Found, population: Population, weights: ColumnWeights | None
+    points: Points, pairs: IntArray, found: SearchResult, population: ModelOutputs, weights: ColumnWeights | None
 ) -> tuple[pd.DataFrame, list[list[Difference]]]:
     """The worst pairs, given as positions among the points, and the columns in which they differ."""
     a, b = pairs.T

@@ -76,7 +76,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     """
     metric = check_metric(metric)
     points = Points.of(metric.people(X))
-    weights = metric.weights_of(points.people.coding)
+    weights = metric.weights_of(points.people.encoder)
     with checking():
         labels = np.asarray(y)
     if labels.shape != (len(points),):

@@ -15,7 +15,7 @@ _LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Reach:
+class Coverage:
     """How close people are under a metric.
 
     Attributes
@@ -46,17 +46,17 @@ class Reach:
         )
 
 
-def measure_reach(metric: Metric, X: Any) -> Reach:
+def measure_coverage(metric: Metric, X: Any) -> Coverage:
     """Measure how close the people in `X` are, on up to 20,000 pairs and the neighbours of 200 people.
 
     Examples
     --------
     >>> from likewise import WeightedLp
-    >>> measure_reach(WeightedLp([0.1]), [[0], [2], [5], [20]])
+    >>> measure_coverage(WeightedLp([0.1]), [[0], [2], [5], [20]])
     Reach(bound_share=0.5, nearest=0.25, median=1.0)
     """
     people = metric.people(X)
-    weights, rows, n = metric.weights_of(people.coding), people.rows, len(people)
+    weights, rows, n = metric.weights_of(people.encoder), people.rows, len(people)
     if n * (n - 1) // 2 <= _PAIRS:
         a, b = np.triu_indices(n, 1)
     else:
@@ -66,7 +66,7 @@ def measure_reach(metric: Metric, X: Any) -> Reach:
     some, others = (np.unique(np.linspace(0, n - 1, most).astype(int)) for most in (_TYPICAL, _OTHERS))
     near = weights.pairwise(rows[some], rows[others])
     near[some[:, None] == others] = np.inf
-    return Reach(float((distances < 1).mean()), float(np.median(near.min(axis=1))), float(np.median(distances)))
+    return Coverage(float((distances < 1).mean()), float(np.median(near.min(axis=1))), float(np.median(distances)))
 
 
 def _percent(share: float) -> str:

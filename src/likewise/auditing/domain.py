@@ -12,7 +12,7 @@ from likewise._typing import BoolArray, FloatArray
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
-from likewise.metrics.encoders import Coding, People, spread
+from likewise.metrics.encoders import Encoder, People, spread
 
 _MOST_STARTS = 2**16
 _MOST_LANDMARKS = 4096  # per column
@@ -22,7 +22,7 @@ _SMALLEST = 10.0**-12  # move, as a share of the range; the next number of float
 
 
 @dataclass(frozen=True, eq=False)
-class Terrain:
+class SearchSpace:
     """What each column can hold.
 
     Attributes
@@ -48,7 +48,7 @@ class Terrain:
         What the model would not answer, in words.
     """
 
-    coding: Coding
+    encoder: Encoder
     starts: FloatArray
     low: FloatArray
     high: FloatArray
@@ -88,11 +88,11 @@ class Terrain:
 
     def table(self, rows: FloatArray) -> Any:
         """People as a model takes them; a category that was not seen is a value that does not occur in the coding."""
-        columns = getattr(self.coding, "columns", None)
+        columns = getattr(self.encoder, "columns", None)
         if columns is None:
-            return self.coding.decode(rows)
-        known = np.where(self.coding.is_number | (rows != UNSEEN), rows, 0.0)
-        table = self.coding.decode(known)
+            return self.encoder.decode(rows)
+        known = np.where(self.encoder.is_number | (rows != UNSEEN), rows, 0.0)
+        table = self.encoder.decode(known)
         for i, column in enumerate(columns):
             unseen = rows[:, i] == UNSEEN
             if isinstance(column, CategoricalColumn) and unseen.any():
@@ -103,7 +103,7 @@ class Terrain:
 
     def people(self, rows: FloatArray) -> People:
         """Coded people, with the table that a model takes, if it does."""
-        return People(rows, self.coding, self.table(rows) if self.with_tables else None)
+        return People(rows, self.encoder, self.table(rows) if self.with_tables else None)
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
         """People to start from: half as they are, a quarter put together from several, a quarter from anywhere."""
@@ -153,7 +153,7 @@ class Terrain:
                 out[here, i] = np.where(absent, number, np.nan)
         return out
 
-    def accepted_by(self, ask: Callable[[People], Any]) -> Terrain:
+    def accepted_by(self, ask: Callable[[People], Any]) -> SearchSpace:
         """Leave out what a model refuses to answer: unseen categories, missing numbers, numbers off a grid."""
         choices, gappy = list(self.choices), self.gappy.copy()
         refused: list[str] = []
@@ -167,8 +167,8 @@ class Terrain:
                 return True
             return False
 
-        for i, name in enumerate(self.coding.names):
-            if UNSEEN in choices[i] and not self.coding.is_number[i] and refuses(i, UNSEEN):
+        for i, name in enumerate(self.encoder.names):
+            if UNSEEN in choices[i] and not self.encoder.is_number[i] and refuses(i, UNSEEN):
                 choices[i] = choices[i][choices[i] != UNSEEN]
                 refused.append(f"unseen values of {name}")
             if gappy[i] and refuses(i, np.nan):
@@ -183,8 +183,8 @@ class Terrain:
 
 
 def survey(
-    metric: Metric, coding: Coding, rows: FloatArray | None, known: list[FloatArray], *, with_tables: bool = True
-) -> Terrain:
+    metric: Metric, encoder: Encoder, rows: FloatArray | None, known: list[FloatArray], *, with_tables: bool = True
+) -> SearchSpace:
     """Find out what columns can hold.
 
     Parameters
@@ -200,9 +200,9 @@ def survey(
     """
     if rows is not None and not len(rows):
         raise InvalidInputError("X must hold at least one person to start from; got none.")
-    numbers, d = coding.is_number, len(coding.names)
-    weights = metric.weights_of(coding) if metric.has_weights else None
-    choices = tuple(_listed(coding, i) for i in range(d))
+    numbers, d = encoder.is_number, len(encoder.names)
+    weights = metric.weights_of(encoder) if metric.has_weights else None
+    choices = tuple(_listed(encoder, i) for i in range(d))
     landmarks = tuple(_places(known[i], None if rows is None else rows[:, i]) for i in range(d))
     low, high = np.zeros(d), np.ones(d)
     for i in np.flatnonzero(numbers):
@@ -211,7 +211,7 @@ def survey(
             low[i], high[i] = present.min(), present.max()
         elif rows is None and not len(choices[i]) and (weights is None or weights.matters[i]):
             raise InvalidInputError(
-                f"X must be given: the model does not say where the numbers of {coding.names[i]!r} lie. Pass people "
+                f"X must be given: the model does not say where the numbers of {encoder.names[i]!r} lie. Pass people "
                 "like those it was fitted on."
             )
     span = np.where(high > low, high - low, 1.0)
@@ -222,7 +222,7 @@ def survey(
     else:
         scales, gappy, p = weights.scales, numbers & ~np.isnan(weights.missing), weights.p
     free = np.array([not len(values) for values in choices])
-    found = Terrain(coding, np.zeros((1, d)), low, high, scales, p, landmarks, choices, gappy & free, with_tables)
+    found = SearchSpace(encoder, np.zeros((1, d)), low, high, scales, p, landmarks, choices, gappy & free, with_tables)
     if rows is None:
         rows = _strangers(found)
     return replace(found, starts=rows[spread(len(rows), _MOST_STARTS)])
@@ -250,7 +250,7 @@ def stranger(column: CategoricalColumn) -> Any:
     return name
 
 
-def _strangers(terrain: Terrain) -> FloatArray:
+def _strangers(terrain: SearchSpace) -> FloatArray:
     """People for a search without any: at landmarks and between them; the same in every search."""
     rng, n = np.random.default_rng(0), 1024
     rows = rng.uniform(terrain.low, terrain.high, (n, len(terrain.low)))
@@ -262,9 +262,9 @@ def _strangers(terrain: Terrain) -> FloatArray:
     return rng.permuted(rows, axis=0)
 
 
-def _listed(coding: Coding, i: int) -> FloatArray:
+def _listed(encoder: Encoder, i: int) -> FloatArray:
     """Codes that a column can hold; none for plain numbers."""
-    columns = getattr(coding, "columns", None)
+    columns = getattr(encoder, "columns", None)
     if columns is None:
         return np.empty(0)
     column = columns[i]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
-from likewise.auditing.domain import Terrain
+from likewise.auditing.domain import SearchSpace
 from likewise.metrics.base import Metric, dual
 from likewise.metrics.encoders import People
 from likewise.pairs.points import Points
@@ -36,7 +36,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(eq=False)
-class Judge:
+class PairEvaluator:
     """Compares groups of people, and remembers the worst pairs.
 
     Attributes
@@ -53,7 +53,7 @@ class Judge:
         Excess that does not count.
     """
 
-    terrain: Terrain
+    terrain: SearchSpace
     outputs: Callable[[People], FloatArray]
     metric: Metric
     bound: Callable[[FloatArray], FloatArray]
@@ -87,7 +87,7 @@ class Judge:
         for start in range(0, n, at_once):
             here = slice(start * m, (start + at_once) * m)
             if self.metric.has_weights:  # rows say all; to pick people from a table would take longer than all the rest
-                found = self._by_weights(People(people.rows[here], people.coding, None), outputs[here], m)
+                found = self._by_weights(People(people.rows[here], people.encoder, None), outputs[here], m)
             else:
                 found = self._by_function(people.take(here), outputs[here], first, second)
             parts.append(self._judged(groups[start : start + at_once], *found, by))
@@ -129,7 +129,7 @@ class Judge:
         """Differences and distances of all pairs in each group of `m`; shape (n_groups, n_pairs) each."""
         from likewise.pairs.kernels import within_groups
 
-        weights = self.metric.weights_of(people.coding)
+        weights = self.metric.weights_of(people.encoder)
         points = Points.among(people, np.array(people.missing(), dtype=np.int64))
         return within_groups(
             np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T), points.kinds,
@@ -162,10 +162,10 @@ _PEOPLE_AT_ONCE = 8192
 _FINEST = 2e-7  # share of a line to which it is cut, again and again, where the outputs move most
 _CLIMBERS = 128
 
-Tactic = Callable[[Judge, np.random.Generator, int], None]
+Strategy = Callable[[PairEvaluator, np.random.Generator, int], None]
 
 
-def random_pairs(judge: Judge, rng: np.random.Generator, n: int) -> None:
+def random_pairs(judge: PairEvaluator, rng: np.random.Generator, n: int) -> None:
     """People around one, at a distance of any order of magnitude, different in one, some or all columns."""
     terrain = judge.terrain
     for m, size in _groups(n):
@@ -176,7 +176,7 @@ def random_pairs(judge: Judge, rng: np.random.Generator, n: int) -> None:
         judge.compare(groups, "random")
 
 
-def straddling(judge: Judge, rng: np.random.Generator, n: int) -> None:
+def straddling(judge: PairEvaluator, rng: np.random.Generator, n: int) -> None:
     """People on a value at which the model may turn, just below and above, at all scales, and at its neighbours."""
     terrain = judge.terrain
     columns = _with_landmarks(terrain)
@@ -199,11 +199,11 @@ def straddling(judge: Judge, rng: np.random.Generator, n: int) -> None:
         judge.compare(groups, "borders")
 
 
-def _with_landmarks(terrain: Terrain) -> IntArray:
+def _with_landmarks(terrain: SearchSpace) -> IntArray:
     return np.array([i for i in np.flatnonzero(terrain.free) if len(terrain.landmarks[i])], dtype=np.intp)
 
 
-def exchanging(judge: Judge, rng: np.random.Generator, n: int) -> None:
+def exchanging(judge: PairEvaluator, rng: np.random.Generator, n: int) -> None:
     """People who are the same but for categories, what is missing, and columns that must not matter."""
     terrain = judge.terrain
     d, columns = len(terrain.scales), np.flatnonzero(terrain.exchangeable)
@@ -218,7 +218,7 @@ def exchanging(judge: Judge, rng: np.random.Generator, n: int) -> None:
         judge.compare(groups.reshape(size, m, d), "categories")
 
 
-def along_lines(judge: Judge, rng: np.random.Generator, n: int) -> None:
+def along_lines(judge: PairEvaluator, rng: np.random.Generator, n: int) -> None:
     """Points between two people, or along one column; again and again on the part where the outputs move most."""
     terrain = judge.terrain
     for m, size in _groups(n, cost=lambda m: pairs_of(m) * _zooms(m)):
@@ -236,7 +236,7 @@ def along_lines(judge: Judge, rng: np.random.Generator, n: int) -> None:
             ends = judge.compare(groups, "lines")
 
 
-def along_slopes(judge: Judge, rng: np.random.Generator, n: int) -> None:
+def along_slopes(judge: PairEvaluator, rng: np.random.Generator, n: int) -> None:
     """From a person along the steepest way per unit of distance, as finite differences have it, by steps of all sizes.
 
     Where the gradient in units of the metric is g, that way is ``sign(g) |g|^(q - 1)``, with ``1/p + 1/q = 1``.
@@ -262,7 +262,7 @@ def along_slopes(judge: Judge, rng: np.random.Generator, n: int) -> None:
         judge.compare(groups, "slopes")
 
 
-def climbing(judge: Judge, rng: np.random.Generator, n: int) -> None:
+def climbing(judge: PairEvaluator, rng: np.random.Generator, n: int) -> None:
     """The most promising pairs so far, moved in one or more columns as long as they become worse.
 
     Moved together, apart, towards and away from each other; first by the share of the bound that they use, which finds
@@ -280,14 +280,14 @@ def climbing(judge: Judge, rng: np.random.Generator, n: int) -> None:
         pairs = judge.compare(both.reshape(size, m, d), "climbing", by="share" if i < rounds // 2 else "excess")
 
 
-def _together(terrain: Terrain, rng: np.random.Generator, pairs: FloatArray, lengths: FloatArray) -> FloatArray:
+def _together(terrain: SearchSpace, rng: np.random.Generator, pairs: FloatArray, lengths: FloatArray) -> FloatArray:
     """Both moved alike."""
     n, d = lengths.shape
     chosen = rng.random((n, d)) < rng.choice([1 / d, 0.4], (n, 1))
     return pairs + np.where(chosen & terrain.free, rng.uniform(-1, 1, (n, d)) * lengths, 0.0)[:, None]
 
 
-def _apart(terrain: Terrain, rng: np.random.Generator, pairs: FloatArray, lengths: FloatArray) -> FloatArray:
+def _apart(terrain: SearchSpace, rng: np.random.Generator, pairs: FloatArray, lengths: FloatArray) -> FloatArray:
     """Each moved on its own; some columns made alike: what makes no difference should make none to the distance."""
     n, d = lengths.shape
     lengths = np.repeat(lengths, 2, axis=0)
@@ -297,7 +297,7 @@ def _apart(terrain: Terrain, rng: np.random.Generator, pairs: FloatArray, length
     return moved
 
 
-def _stretched(terrain: Terrain, rng: np.random.Generator, pairs: FloatArray, lengths: FloatArray) -> FloatArray:
+def _stretched(terrain: SearchSpace, rng: np.random.Generator, pairs: FloatArray, lengths: FloatArray) -> FloatArray:
     """Further apart or closer to one another, on the line through both."""
     n = len(lengths)
     stretch = rng.uniform(-0.9, 1.0, (n, 1)) * 10.0 ** rng.uniform(-4, 0, (n, 1))
@@ -308,9 +308,9 @@ def _stretched(terrain: Terrain, rng: np.random.Generator, pairs: FloatArray, le
 _MOVES = (_together, _apart, _stretched)
 
 
-def tactics_for(terrain: Terrain) -> dict[Tactic, float]:
+def strategies_for(terrain: SearchSpace) -> dict[Strategy, float]:
     """What can be tried there, with the share of all pairs that each is given."""
-    shares: dict[Tactic, float] = {random_pairs: 0.25, climbing: 0.25}
+    shares: dict[Strategy, float] = {random_pairs: 0.25, climbing: 0.25}
     if terrain.free.any():
         shares |= {along_lines: 0.2}
         if len(_with_landmarks(terrain)):

@@ -1,7 +1,7 @@
 """Maps from scores to probabilities that are nowhere steeper than the promise allows.
 
 Scores u have one column per class, and every difference ``u_k - u_l`` moves by at most ``4 D`` between two people
-(`Curve.scores`). What a map makes of them moves by at most D: `docs/theory.md` §14 has the proofs.
+(`Bound.scores`). What a map makes of them moves by at most D: `docs/theory.md` §14 has the proofs.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from scipy.special import logsumexp, softmax
 
 from likewise._links import Tanh
 from likewise._typing import FloatArray, IntArray
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 
 
-def closest_rises(targets: FloatArray, weights: FloatArray, most: FloatArray) -> FloatArray:
+def bounded_isotonic_fit(targets: FloatArray, weights: FloatArray, most: FloatArray) -> FloatArray:
     """``min sum_i w_i (c_i - t_i)^2`` under ``0 <= c_(i+1) - c_i <= most_i``; exact, by dynamic programming.
 
     Let ``f_i(c)`` be the least cost of the first i values if the i-th is c. Its derivative is piecewise linear and
@@ -39,7 +39,7 @@ def closest_rises(targets: FloatArray, weights: FloatArray, most: FloatArray) ->
 
     Examples
     --------
-    >>> closest_rises(np.array([0.0, 1.0, 0.0]), np.ones(3), np.array([0.3, 5.0]))
+    >>> bounded_isotonic_fit(np.array([0.0, 1.0, 0.0]), np.ones(3), np.array([0.3, 5.0]))
     array([0.13333333, 0.43333333, 0.43333333])
     """
     places, slopes = np.array([targets[0]]), np.array([0.0])  # the derivative at its bends
@@ -74,10 +74,10 @@ _MOST_KNOTS = 500
 _SAME = 1e-9  # scores that are closer are one
 
 
-class GentleMap(ABC):
+class Calibrator(ABC):
     """From scores of shape (n_samples, n_classes) to probabilities."""
 
-    curve: Curve
+    curve: Bound
     """What is promised of the probabilities, if the scores move by at most 4 D."""
 
     @abstractmethod
@@ -86,7 +86,7 @@ class GentleMap(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class PlattMap(GentleMap):
+class PlattCalibrator(Calibrator):
     """``softmax(slope * u + shifts)``, ``0 <= slope <= 1``: for two classes ``sigma(slope * (u_1 - u_0) + shift)``.
 
     Attributes
@@ -101,7 +101,7 @@ class PlattMap(GentleMap):
     curve = Tanh()
 
     @classmethod
-    def fit(cls, scores: FloatArray, codes: IntArray, weights: FloatArray) -> PlattMap:
+    def fit(cls, scores: FloatArray, codes: IntArray, weights: FloatArray) -> PlattCalibrator:
         """The most likely one; a convex problem with one limit."""
         m = scores.shape[1]
         outcomes, shares = np.eye(m)[codes], weights / weights.sum()
@@ -128,7 +128,7 @@ class PlattMap(GentleMap):
 
 
 @dataclass(frozen=True, eq=False)
-class RisingMap(GentleMap):
+class IsotonicCalibrator(Calibrator):
     """Piecewise linear in ``z = (u_1 - u_0) / 4``, rising, with slopes of at most 1; constant outside its knots.
 
     Attributes
@@ -139,17 +139,17 @@ class RisingMap(GentleMap):
     knots: FloatArray
     values: FloatArray
 
-    curve = Curve()
+    curve = Bound()
 
     @classmethod
-    def fit(cls, scores: FloatArray, codes: IntArray, weights: FloatArray) -> RisingMap:
+    def fit(cls, scores: FloatArray, codes: IntArray, weights: FloatArray) -> IsotonicCalibrator:
         """The one with the smallest squared error."""
         z = _halfway(scores)
         groups = _groups(z, weights)
         totals = np.bincount(groups, weights).astype(np.float64)
         knots = np.bincount(groups, weights * z) / totals
         means = np.bincount(groups, weights * codes) / totals
-        return cls(knots, below_slope_one(knots, closest_rises(means, totals, np.diff(knots))))
+        return cls(knots, below_slope_one(knots, bounded_isotonic_fit(means, totals, np.diff(knots))))
 
     def __call__(self, scores: FloatArray) -> FloatArray:
         """Probabilities of both classes."""
@@ -157,7 +157,10 @@ class RisingMap(GentleMap):
         return np.column_stack([1 - second, second])
 
 
-MAPS: dict[str, type[PlattMap] | type[RisingMap]] = {"isotonic": RisingMap, "sigmoid": PlattMap}
+MAPS: dict[str, type[PlattCalibrator] | type[IsotonicCalibrator]] = {
+    "isotonic": IsotonicCalibrator,
+    "sigmoid": PlattCalibrator,
+}
 
 
 def below_slope_one(knots: FloatArray, values: FloatArray) -> FloatArray:

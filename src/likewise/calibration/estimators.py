@@ -10,17 +10,17 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from likewise._inner_estimator import Wrapping, fit_weighted, folds_for
+from likewise._inner_estimator import WrapsEstimator, fit_weighted, folds_for
 from likewise._typing import FloatArray
 from likewise._validation import FOLDS, SEED, Rule, check_random, one_of
-from likewise.base import METRIC, Enforced, EnforcedClassifier, Scorer
-from likewise.calibration.bounded_isotonic import MAPS, GentleMap
+from likewise.base import METRIC, ConstrainedClassifier, ConstrainedEstimator, Scorer
+from likewise.calibration.bounded_isotonic import MAPS, Calibrator
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.bounds import Curve, Loosened
+from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee, said_once
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Coding, People
+from likewise.metrics.encoders import Encoder, People
 from likewise.smoothing.augmentation import seed_inner
 
 
@@ -39,8 +39,8 @@ class RecalibratedScorer(Scorer):
     """
 
     scorer: Scorer
-    coding: Coding
-    map: GentleMap
+    encoder: Encoder
+    map: Calibrator
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """The inner model's probabilities and intervals, mapped."""
@@ -66,7 +66,7 @@ class RecalibratedScorer(Scorer):
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
         """Those of the inner model, unless it was fitted without a column that must not matter."""
-        return self.scorer.landmarks(n_columns) if len(self.coding.names) == n_columns else [np.empty(0)] * n_columns
+        return self.scorer.landmarks(n_columns) if len(self.encoder.names) == n_columns else [np.empty(0)] * n_columns
 
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """The mapped probabilities, from which an outcome is drawn: a map of single votes would have another mean."""
@@ -81,11 +81,11 @@ class RecalibratedScorer(Scorer):
 
     def _read(self, people: People) -> People:
         if not self.guarantee.metric.takes_tables:
-            return People(people.rows, self.coding, people.rows)
-        return People.read(people.table, self.coding)
+            return People(people.rows, self.encoder, people.rows)
+        return People.read(people.table, self.encoder)
 
 
-class RecalibratedClassifier(Wrapping, EnforcedClassifier):
+class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
     """A model within a metric whose probabilities are calibrated, as far as the metric allows.
 
     ``c(h(x))`` with h the inner model and c a calibrator that is nowhere steeper than the promise. Scores z of h with
@@ -143,7 +143,7 @@ class RecalibratedClassifier(Wrapping, EnforcedClassifier):
     }
 
     scorer_: RecalibratedScorer
-    estimator_: EnforcedClassifier
+    estimator_: ConstrainedClassifier
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class RecalibratedClassifier(Wrapping, EnforcedClassifier):
         return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner.metric
 
     @property
-    def map_(self) -> GentleMap:
+    def map_(self) -> Calibrator:
         """The calibrator, from scores to probabilities."""
         _ = self.guarantee_  # raises if not fitted
         return self.scorer_.map
@@ -200,15 +200,15 @@ class RecalibratedClassifier(Wrapping, EnforcedClassifier):
         counts = np.ones(len(y)) if weights is None else weights
         found = MAPS[self.method].fit(scores[counts > 0], codes[counts > 0], counts[counts > 0])
         self.estimator_ = inner
-        return RecalibratedScorer(_promise(inner.guarantee_, found), inner.scorer_, inner.coding_, found)
+        return RecalibratedScorer(_promise(inner.guarantee_, found), inner.scorer_, inner.encoder_, found)
 
     def _scored(
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
-    ) -> tuple[EnforcedClassifier, FloatArray]:
+    ) -> tuple[ConstrainedClassifier, FloatArray]:
         """The model, and scores of people by models that have not learned from them."""
         frozen, inner = isinstance(self.estimator, FrozenEstimator), _within(self.estimator)
         if frozen:
-            labels, known = people.coding.labels, inner.coding_.labels
+            labels, known = people.encoder.labels, inner.encoder_.labels
             if labels is not None and known is not None and labels != known and not metric.takes_tables:
                 raise InvalidInputError(f"X must have the columns of the estimator, {list(known)}; got {list(labels)}.")
             return inner, self._scores(inner, people)
@@ -229,7 +229,7 @@ class RecalibratedClassifier(Wrapping, EnforcedClassifier):
             )
         return fit_weighted(inner, people.table, y, given), scores
 
-    def _scores(self, model: EnforcedClassifier, people: People) -> FloatArray:
+    def _scores(self, model: ConstrainedClassifier, people: People) -> FloatArray:
         scale = scale_of(model.guarantee_)
         if self.method == "sigmoid" and not scale.has_log_odds:
             raise InvalidInputError(
@@ -238,7 +238,7 @@ class RecalibratedClassifier(Wrapping, EnforcedClassifier):
                 "AdditiveClassifier and LipschitzClassifier."
             )
         table = model.guarantee_.metric.takes_tables
-        own = People.read(people.table, model.coding_) if table else People(people.rows, model.coding_, people.rows)
+        own = People.read(people.table, model.encoder_) if table else People(people.rows, model.encoder_, people.rows)
         return scale.scores(model.scorer_.estimate(own).mean)
 
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -246,14 +246,14 @@ class RecalibratedClassifier(Wrapping, EnforcedClassifier):
         return np.asarray(_within(self.estimator).classes_ if frozen else np.unique(y))
 
 
-def scale_of(promise: Guarantee) -> Curve:
+def scale_of(promise: Guarantee) -> Bound:
     """The scale on which the outputs themselves move by at most 4 (D + epsilon): sampled ones are probabilities."""
-    return promise.curve if not promise.slack else Curve()
+    return promise.curve if not promise.slack else Bound()
 
 
-def _promise(inner: Guarantee, found: GentleMap) -> Guarantee:
+def _promise(inner: Guarantee, found: Calibrator) -> Guarantee:
     # The map is of the sampled probabilities, so `decide` has their error, too: it belongs to the curve.
-    curve = Loosened(inner.epsilon) if inner.epsilon else found.curve
+    curve = LoosenedBound(inner.epsilon) if inner.epsilon else found.curve
     basis = f"The calibrator is nowhere steeper than the promise of the model behind it. {inner.basis}"
     return Guarantee(inner.metric, curve, inner.level, basis, delta=inner.delta, n_draws=inner.n_draws)
 
@@ -264,12 +264,12 @@ def _with_column(matrix: FloatArray, k: int, other: FloatArray) -> FloatArray:
     return mixed
 
 
-def _within(estimator: Any) -> EnforcedClassifier:
+def _within(estimator: Any) -> ConstrainedClassifier:
     """The inner classifier, unpacked if it is frozen; others are refused."""
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    if isinstance(inner, type) or not isinstance(inner, EnforcedClassifier):
+    if isinstance(inner, type) or not isinstance(inner, ConstrainedClassifier):
         given = inner.__name__ if isinstance(inner, type) else type(inner).__name__
-        kind = "numbers" if isinstance(inner, Enforced) else "no metric"
+        kind = "numbers" if isinstance(inner, ConstrainedEstimator) else "no metric"
         raise InvalidTypeError(
             f"estimator must be a classifier that enforces a metric, such as AdditiveClassifier(); got {given}, which "
             f"promises {kind}. Enforce a metric first: a calibrator cannot make a promise, only keep one."

@@ -40,7 +40,7 @@ _PLAN = "plan.json"
 
 
 @dataclass(frozen=True)
-class Order:
+class ScoringJob:
     """What is computed for each row: a picklable order, the same on every machine.
 
     Attributes
@@ -60,7 +60,7 @@ class Order:
     def __call__(self, X: pd.DataFrame) -> pd.DataFrame:
         """Score a batch."""
         model = _loaded(self.model)
-        absent = [name for name in model.needed_columns_ if name not in X.columns]
+        absent = [name for name in model.required_features_ if name not in X.columns]
         if absent:
             raise FileError(f"The table has no column {absent[0]!r}, which the model needs; it has {list(X.columns)}.")
         people = X[[name for name in model.feature_names_in_ if name in X.columns]]
@@ -106,7 +106,7 @@ def uniform_from(digests: bytes) -> FloatArray:
 
 
 def score_file(
-    order: Order,
+    order: ScoringJob,
     source: str | Path,
     target: str | Path,
     *,
@@ -204,14 +204,14 @@ def score_file(
 def _check_columns(people: Batches, model: Any, keep: tuple[str, ...]) -> None:
     if not hasattr(model, "feature_names_in_"):
         raise FileError("The model has learned from an array, so it knows no columns of a table by name.")
-    for names, why in ((keep, "to keep"), (model.needed_columns_, "which the model needs")):
+    for names, why in ((keep, "to keep"), (model.required_features_, "which the model needs")):
         absent = [name for name in names if name not in people.columns]
         if absent:
             raise FileError(f"{people.source} has no column {absent[0]!r}, {why}; it has {people.columns}.")
 
 
 def _compute(
-    order: Order, work: Iterator[tuple[Path, ReadBatch]], jobs: int, cluster: str | None
+    order: ScoringJob, work: Iterator[tuple[Path, ReadBatch]], jobs: int, cluster: str | None
 ) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     if cluster is not None:
         yield from _on_cluster(order, work, cluster)
@@ -229,7 +229,7 @@ def _compute(
 
 
 def _on_cluster(
-    order: Order, work: Iterator[tuple[Path, ReadBatch]], address: str
+    order: ScoringJob, work: Iterator[tuple[Path, ReadBatch]], address: str
 ) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     with connected(address) as client:
         import distributed
@@ -244,7 +244,7 @@ def _on_cluster(
         yield from _in_flight(submit, work, 2 * workers, distributed.wait)
 
 
-def _score(order: Order, batch: pd.DataFrame) -> pd.DataFrame:
+def _score(order: ScoringJob, batch: pd.DataFrame) -> pd.DataFrame:
     return order(batch)
 
 
@@ -275,7 +275,7 @@ def _finished(
 # -- batches in, parts out --------------------------------------------------------------------------------------
 
 
-def _plan(order: Order, source: Path, keep: tuple[str, ...], batch_rows: int, dialect: Dialect) -> dict[str, Any]:
+def _plan(order: ScoringJob, source: Path, keep: tuple[str, ...], batch_rows: int, dialect: Dialect) -> dict[str, Any]:
     """What a run is about: parts of another one are not parts of this one."""
     if not source.is_file():
         raise FileError(f"There is no file {source}.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Say, command, then
+from likewise.cli.console import Output, command, then
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
     @options.reads_table
     @functools.wraps(function)
     def wrapped(
-        say: Say,
+        say: Output,
         table: Path,
         target: str,
         task: Task | None,
@@ -57,12 +57,12 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         **asked: Any,
     ) -> None:
         from likewise.cli.table_io import hinted
-        from likewise.cli.workflows import learnable_under
+        from likewise.cli.workflows import load_dataset
         from likewise.io import check_free
 
         if out is not None:
             check_free(out, table, metric_file, force=force)
-        data, metric = learnable_under(
+        data, metric = load_dataset(
             table,
             target,
             metric_file,
@@ -115,10 +115,10 @@ def price(X: Any, y: Any, metric: Any, by: str, scales: tuple[float, ...], **sha
     """
     from likewise import price as measure_all
     from likewise.io import free_name
-    from likewise.selection.cross_validation import YARDSTICKS
+    from likewise.selection.cross_validation import SCORES
 
     curve = measure_all(X, y, metric, list(scales) or [0.25, 0.5, 1, 2, 4], way=by, **shared)
-    measure = YARDSTICKS[curve.task][0].name
+    measure = SCORES[curve.task][0].name
     chosen = curve.table[measure].idxmin() if curve.meets is None else curve.meets
 
     def following(table: str, target: str, metric_file: Path) -> list[str]:
@@ -149,7 +149,7 @@ def _enforcing(table: str, target: str, metric_file: Path, way: str, estimator: 
     return then("enforce", table, *options, "--out", free_name("model.skops"))
 
 
-def _write(say: Say, table: pd.DataFrame, out: Path | None) -> None:
+def _write(say: Output, table: pd.DataFrame, out: Path | None) -> None:
     from likewise._writing import atomic_write, write_csv
 
     say.facts["table"] = table.reset_index().astype(object).where(table.reset_index().notna(), None).to_dict("records")

@@ -61,12 +61,12 @@ class Kinds:
     @classmethod
     def of_model(cls, model: Any) -> Kinds:
         """As a fitted model has learned them."""
-        coding, metric = model.coding_, model.guarantee_.metric
-        absent = metric.weights_of(coding).missing if metric.has_weights else np.zeros(len(coding.names))
-        complete = [name for name, weight in zip(coding.names, absent, strict=True) if np.isnan(weight)]
-        columns = getattr(coding, "columns", None)
+        encoder, metric = model.encoder_, model.guarantee_.metric
+        absent = metric.weights_of(encoder).missing if metric.has_weights else np.zeros(len(encoder.names))
+        complete = [name for name, weight in zip(encoder.names, absent, strict=True) if np.isnan(weight)]
+        columns = getattr(encoder, "columns", None)
         if columns is None:
-            return cls(tuple(coding.names), complete=tuple(coding.names))
+            return cls(tuple(encoder.names), complete=tuple(encoder.names))
         orders = {str(c.name): c for c in columns if isinstance(c, NumericColumn) and c.categories is not None}
         numeric = [str(c.name) for c in columns if isinstance(c, NumericColumn) and c.name not in orders]
         categorical = [str(c.name) for c in columns if isinstance(c, CategoricalColumn)]

@@ -70,7 +70,7 @@ BAD_INPUT, CRASH, STOPPED = 2, 3, 130
 """Exit codes; 1 is a gate that failed."""
 
 
-class Say:
+class Output:
     """Where results go: words for people, or one JSON document for machines.
 
     Results belong to standard output, notes to standard error. If a table of scores takes standard output
@@ -151,7 +151,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of words.")
     @functools.wraps(function)
     def wrapped(as_json: bool, **options: Any) -> Any:
-        say = Say(as_json)
+        say = Output(as_json)
         try:
             with _warnings_as_notes(say):
                 return function(say, **options)
@@ -191,7 +191,7 @@ def _words(interrupt: BaseException | None) -> list[str]:
 
 
 @contextmanager
-def _warnings_as_notes(say: Say) -> Iterator[None]:
+def _warnings_as_notes(say: Output) -> Iterator[None]:
     """A warning is for people: one line without file names."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *place, **more: say.note(" ".join(_for_commands(message).split()))

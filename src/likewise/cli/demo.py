@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from likewise import audit, compare, price
 from likewise._optional import need
-from likewise.cli.batch_scoring import Order, score_file
+from likewise.cli.batch_scoring import ScoringJob, score_file
 from likewise.cli.workflows import edit, reveal, write_report
 from likewise.datasets import load_mortgages
 from likewise.io import save_model
@@ -52,7 +52,7 @@ def run(say: Any, out: Path) -> None:
     say(f"\n5. Enforced by the best of them, {best.name}:\n{model.guarantee_.statement}", level=model.guarantee_.level)
     X.to_parquet(out / "people.parquet", index=False)
     (out / "scores.parquet").unlink(missing_ok=True)
-    score_file(Order((out / "model.skops").read_bytes()), out / "people.parquet", out / "scores.parquet")
+    score_file(ScoringJob((out / "model.skops").read_bytes()), out / "people.parquet", out / "scores.parquet")
 
     baseline, unseen = baseline_of(result), X.iloc[result.folds[0].held_out]
     plain = fit_baseline(result, baseline, X, y)

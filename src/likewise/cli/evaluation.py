@@ -83,7 +83,7 @@ def noise_widths(model: Any, X: pd.DataFrame) -> pd.DataFrame | None:
         return None
     drawn = noise.sample(_DRAWS, np.random.default_rng(0))
     widths = np.quantile(np.abs(drawn), _SHARE, axis=0)
-    names = noise.metric.feature_names or model.coding_.names
+    names = noise.metric.feature_names or model.encoder_.names
     rows = [
         (name, float(X[name].min()), float(X[name].max()), float(width))
         for name, width in zip(names, widths, strict=True)

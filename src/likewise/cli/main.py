@@ -10,7 +10,7 @@ import click
 from likewise import __version__
 from likewise.cli import choosing, making, using
 from likewise.cli import console as options
-from likewise.cli.console import Say, command
+from likewise.cli.console import Output, command
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ for _command in (
 @main.command()
 @click.option("--out", type=_DIRECTORY, default=Path("likewise-demo"), show_default=True)
 @command
-def demo(say: Say, out: Path) -> None:
+def demo(say: Output, out: Path) -> None:
     """Do the main job on 1,989 mortgage applications from Boston.
 
     Example: likewise demo --out likewise-demo
@@ -70,7 +70,7 @@ def demo(say: Say, out: Path) -> None:
 @command
 @options.reads_table
 def report(
-    say: Say,
+    say: Output,
     model: Path,
     table: Path,
     target: str,
@@ -134,7 +134,7 @@ def report(
 @click.option("--rows", type=click.IntRange(2), help="At most that many test people per data set.")
 @click.option("--out", type=_DIRECTORY, default=Path("reproduced"), show_default=True)
 @command
-def reproduce(say: Say, datasets: tuple[str, ...], quick: bool, rows: int | None, out: Path) -> None:
+def reproduce(say: Output, datasets: tuple[str, ...], quick: bool, rows: int | None, out: Path) -> None:
     """Run the experiments of the paper that likewise implements: adult, compas, ssl, seizure.
 
     Example: likewise reproduce adult compas --quick

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Say, command, then
+from likewise.cli.console import Output, command, then
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from likewise.auditing.coverage import Reach
+    from likewise.auditing.coverage import Coverage
     from likewise.cli.table_io import Dialect
     from likewise.cli.workflows import Task
-    from likewise.metric_file import MetricFile, Words
+    from likewise.metric_file import MetricComments, MetricFile
     from likewise.metrics.table import TableMetric
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @command
 @options.reads_table
 def metric(
-    say: Say,
+    say: Output,
     table: Path,
     target: str,
     task: Task | None,
@@ -67,7 +67,7 @@ def metric(
 
     Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
-    from likewise.auditing.coverage import measure_reach
+    from likewise.auditing.coverage import measure_coverage
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.workflows import (
         constant_columns,
@@ -113,7 +113,7 @@ def metric(
     struck = (*zero, *kept)
     edited = edit(found.metric, (*struck, *alike))
     if normalize:
-        median = measure_reach(edited, X).median
+        median = measure_coverage(edited, X).median
         if median == 0:
             raise InvalidInputError(
                 "--normalize needs a metric under which people differ; most pairs are at distance 0."
@@ -152,7 +152,7 @@ def metric(
         say(f"\nBetween somebody who has the number and somebody who has not: {said}.")
     if limits is not None:
         say(f"\nA point is a hundredth of the range {limits[0]:g} to {limits[1]:g}, which the file holds.")
-    _say_reach(say, measure_reach(file.metric, X))
+    _say_reach(say, measure_coverage(file.metric, X))
     say(f"\nWrote {out}", metric_file=str(out))
     same = [hinted(table), "--target", target, "--metric", out]
     say.finish(
@@ -168,7 +168,7 @@ def metric(
 @click.option("--out", type=options.FILE, required=True, help="Another metric file.")
 @options.force
 @command
-def scale(say: Say, metric_file: Path, factor: float, out: Path, force: bool) -> None:
+def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool) -> None:
     """Multiply all distances of a metric file, and keep everything else that is in it.
 
     Weights of 0 stay 0, and comments, units, the output range and the list of protected columns stay as they are.
@@ -246,7 +246,7 @@ def scale(say: Say, metric_file: Path, factor: float, out: Path, force: bool) ->
 @command
 @options.reads_table
 def enforce(
-    say: Say,
+    say: Output,
     table: Path,
     target: str,
     task: Task | None,
@@ -278,14 +278,14 @@ def enforce(
 
     Example: likewise enforce loans.csv --target approved --metric metric.toml --by additive --out model.skops
     """
-    from likewise.auditing.coverage import measure_reach
+    from likewise.auditing.coverage import measure_coverage
     from likewise.cli.partitions import fit_additive, in_partitions
     from likewise.cli.table_io import hinted
     from likewise.cli.workflows import (
         estimator_by,
         inner_model,
         learn_and_measure,
-        learnable_under,
+        load_dataset,
         models_without_promise,
     )
     from likewise.io import check_free, free_name, save_model
@@ -317,7 +317,7 @@ def enforce(
         say(f"\nWrote {out}", model_file=str(out), epsilon=guarantee.epsilon, delta=guarantee.delta)
         say.finish(then("audit", table, "--model", out))
         return
-    data, chosen = learnable_under(
+    data, chosen = load_dataset(
         table,
         target,
         metric_file,
@@ -348,7 +348,7 @@ def enforce(
     say(guarantee.statement, statement=guarantee.statement, level=guarantee.level, task=data.task)
     _say_scores(say, done)
     _say_noise(say, done.model, data.X)
-    _say_reach(say, measure_reach(chosen, data.X))
+    _say_reach(say, measure_coverage(chosen, data.X))
     say(f"\nWrote {out}", model_file=str(out), epsilon=guarantee.epsilon, delta=guarantee.delta)
     people = hinted(table)
     say.finish(
@@ -367,7 +367,7 @@ def _given(found: MetricFile, name: str, gave: dict[Any, str]) -> str:
     return gave[name] if name in found.metric.categorical else f"1 point per {gave[name]}"
 
 
-def _best_of_all(say: Say, data: Any, metric: TableMetric, inner: Any, seed: int | None, smoothing: Any) -> Any:
+def _best_of_all(say: Output, data: Any, metric: TableMetric, inner: Any, seed: int | None, smoothing: Any) -> Any:
     """The best way to enforce a metric, not yet fitted, with the seed that was asked for, or a secret one."""
     from sklearn.frozen import FrozenEstimator
 
@@ -399,7 +399,9 @@ def _best_of_all(say: Say, data: Any, metric: TableMetric, inner: Any, seed: int
     return best.estimator.set_params(**seeds)
 
 
-def _say_kept(say: Say, out: Path, metric: TableMetric, kept: list[str], words: Words | None) -> dict[str, str]:
+def _say_kept(
+    say: Output, out: Path, metric: TableMetric, kept: list[str], words: MetricComments | None
+) -> dict[str, str]:
     """Say what is kept of the file that is replaced; return its units."""
     units = {} if words is None else {name: unit for name, unit in words.units.items() if name in metric.columns}
     n_comments = 0 if words is None else words.n_comments
@@ -413,7 +415,7 @@ def _say_kept(say: Say, out: Path, metric: TableMetric, kept: list[str], words: 
     return units
 
 
-def _say_reach(say: Say, reach: Reach) -> None:
+def _say_reach(say: Output, reach: Coverage) -> None:
     say(f"\n{reach.statement}", bound_share=reach.bound_share, nearest=reach.nearest)
     if reach.is_little:
         say.note(
@@ -422,7 +424,7 @@ def _say_reach(say: Say, reach: Reach) -> None:
         )
 
 
-def _say_scores(say: Say, done: Any) -> None:
+def _say_scores(say: Output, done: Any) -> None:
     from likewise.cli.evaluation import is_no_better_than_constant
 
     say(f"\n{done.measured_on}", measured_on=done.measured_on)
@@ -432,7 +434,7 @@ def _say_scores(say: Say, done: Any) -> None:
             say.note("On the people held out, the model with the promise is no better than a constant.")
 
 
-def _say_noise(say: Say, model: Any, X: Any) -> None:
+def _say_noise(say: Output, model: Any, X: Any) -> None:
     from likewise.cli.evaluation import noise_widths, shown_widths, wider_than_data
 
     widths = noise_widths(model, X)

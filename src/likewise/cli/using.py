@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Say, command, then
+from likewise.cli.console import Output, command, then
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @command
 @options.reads_table
 def score(
-    say: Say,
+    say: Output,
     model: Path,
     table: Path,
     out: Path,
@@ -70,7 +70,7 @@ def score(
 
     Example: likewise score model.skops loans.csv --id id --out scores.csv
     """
-    from likewise.cli.batch_scoring import Order, score_file
+    from likewise.cli.batch_scoring import ScoringJob, score_file
     from likewise.cli.table_io import hinted, is_standard, named
     from likewise.cli.workflows import read_key
     from likewise.io import check_free, load_model
@@ -84,7 +84,7 @@ def score(
     load_model(model)  # refuse a bad file before any work
     if not is_standard(out):
         check_free(out, model, table, key_file, force=force)
-    order = Order(model.read_bytes(), intervals, key)
+    order = ScoringJob(model.read_bytes(), intervals, key)
     with _standard_streams(table, out) as (source, target):
         n = score_file(
             order,
@@ -160,7 +160,7 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
 @command
 @options.reads_table
 def audit(
-    say: Say,
+    say: Output,
     table: Path,
     metric_file: Path | None,
     model_file: Path | None,
@@ -265,7 +265,7 @@ class _Thresholds:
         return [*([self.epsilon] if self.epsilon > 0 else []), *([] if self.gate is None else [self.gate])]
 
 
-def _say_limits(say: Say, found: Audit, limits: _Thresholds) -> bool:
+def _say_limits(say: Output, found: Audit, limits: _Thresholds) -> bool:
     """Say what exceeds the distance, the guarantee and the gate, each with its count; whether the gate is passed."""
     worst = f"{_count(found.n_violations)}, the worst by {_points(found.max_excess)}"
     say(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
@@ -305,7 +305,7 @@ class _Task:
     n_worst: int
     id_column: str | None
 
-    def of_file(self, say: Say, table: Path, dialect: Dialect) -> tuple[Audit, Any]:
+    def of_file(self, say: Output, table: Path, dialect: Dialect) -> tuple[Audit, Any]:
         """Audit a table that is read whole; and who is who."""
         from likewise import audit as search
         from likewise.cli.column_kinds import Faults, Kinds, as_kinds
@@ -382,7 +382,7 @@ def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[
 
     from likewise.cli.table_io import named
 
-    absent = [name for name in model.needed_columns_ if name not in people.columns]
+    absent = [name for name in model.required_features_ if name not in people.columns]
     if absent:
         raise FileError(f"{named(table)} has no column {absent[0]!r}, which the model needs.")
     X, guarantee = people[[name for name in model.feature_names_in_ if name in people.columns]], model.guarantee_

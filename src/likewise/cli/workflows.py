@@ -35,7 +35,7 @@ Task = Literal["classification", "regression"]
 
 
 @dataclass(frozen=True, eq=False)
-class Learnable:
+class Dataset:
     """A table to learn from: people, outcomes, what the outcomes are, and the range of numbers."""
 
     X: pd.DataFrame
@@ -85,7 +85,7 @@ def people_and_outcomes(
     name_rows: bool = False,
     natural: bool = False,
     note: Note = no_note,
-) -> Learnable:
+) -> Dataset:
     """Read a table and split off its target; where a metric is given, its columns only.
 
     What a column is, the metric says; without one, `categorical` and all values of the column. The column `id_column`
@@ -130,7 +130,7 @@ def people_and_outcomes(
     y = outcomes.to_numpy()
     if task == "classification":
         note_rare_outcomes(outcomes, note)
-    return Learnable(X, y if task == "classification" else y.astype(np.float64), task, dict.fromkeys(dates, "days"))
+    return Dataset(X, y if task == "classification" else y.astype(np.float64), task, dict.fromkeys(dates, "days"))
 
 
 def _under(
@@ -304,7 +304,7 @@ def edit(metric: TableMetric, zero: Sequence[str], factor: float = 1.0) -> Table
     return edited if factor == 1 else edited.scaled(factor)
 
 
-def learnable_under(
+def load_dataset(
     table: str | Path,
     target: str,
     metric_file: str | Path,
@@ -315,7 +315,7 @@ def learnable_under(
     output_range: tuple[float, float] | None = None,
     id_column: str | None = None,
     natural: bool = False,
-) -> tuple[Learnable, TableMetric]:
+) -> tuple[Dataset, TableMetric]:
     """People and outcomes with the columns of a metric file, and the metric of those that hold something.
 
     `output_range` is what --range asks for; the file may have one too.
@@ -345,7 +345,7 @@ def agreed_range(
 
 
 def range_of_outcomes(
-    data: Learnable, agreed: tuple[float, float] | None, metric_file: str | Path, note: Note
+    data: Dataset, agreed: tuple[float, float] | None, metric_file: str | Path, note: Note
 ) -> tuple[float, float] | None:
     """The range of which weights are shares; None for classes."""
     if data.classify:
@@ -368,7 +368,7 @@ def range_of_outcomes(
     return agreed
 
 
-def range_of_metric(data: Learnable, asked: tuple[float, float] | None) -> tuple[float, float] | None:
+def range_of_metric(data: Dataset, asked: tuple[float, float] | None) -> tuple[float, float] | None:
     """The range of which the weights of a new metric are to be shares: as asked for, or that of the outcomes."""
     if asked is None:
         return None if data.classify else rounded_range(data.y)
@@ -400,7 +400,7 @@ def _between(limits: tuple[float, float] | None) -> str:
     return f"{low:g} to {high:g}"
 
 
-def inner_model(data: Learnable, name: str) -> Any:
+def inner_model(data: Dataset, name: str) -> Any:
     """A model to be projected or smoothed: an unfitted one of a kind, or a fitted one from a file, frozen."""
     if name in MODELS:
         return model_of(data.X, name, regression=not data.classify)
@@ -410,7 +410,7 @@ def inner_model(data: Learnable, name: str) -> Any:
 
 
 def estimator_by(
-    by: str, data: Learnable, metric: TableMetric, inner: Any, *, seed: int | None, smoothing: dict[str, Any]
+    by: str, data: Dataset, metric: TableMetric, inner: Any, *, seed: int | None, smoothing: dict[str, Any]
 ) -> Any:
     """An unfitted estimator within the metric, by the way asked for; `smoothing` are options of that one."""
     import likewise
@@ -426,11 +426,11 @@ def estimator_by(
     return make(inner, **shared, **(smoothing if by == "smoothing" else {}))
 
 
-def models_without_promise(data: Learnable, metric: TableMetric, name: str, inner: Any) -> dict[str, Any]:
+def models_without_promise(data: Dataset, metric: TableMetric, name: str, inner: Any) -> dict[str, Any]:
     """Unfitted models without a promise by what they are: linear, boosting, and what is projected or smoothed."""
-    from likewise.selection.methods import REFERENCE, build_way, listed_columns, read_assignment
+    from likewise.selection.methods import REFERENCE, build_way, listed_columns, read_learning_task
 
-    given = read_assignment(data.X, data.y, metric, data.kind, None, 1, 0)
+    given = read_learning_task(data.X, data.y, metric, data.kind, None, 1, 0)
     ways = [build_way(given, each) for each in ("linear", REFERENCE)]
     found = {way.title: way.estimator for way in ways if way.estimator is not None}
     if name not in MODELS:
@@ -450,7 +450,7 @@ class Enforcement:
     measured_on: str
 
 
-def learn_and_measure(estimator: Any, free: dict[str, Any], data: Learnable, *, share: float) -> Enforcement:
+def learn_and_measure(estimator: Any, free: dict[str, Any], data: Dataset, *, share: float) -> Enforcement:
     """Fit an estimator within a metric to all people; measure it, fitted to some of them, on the others.
 
     Parameters

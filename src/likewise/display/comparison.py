@@ -7,7 +7,7 @@ from typing import Any, Self
 from likewise.display.style import BLUE, GREY, INK, RED, axes, tidy
 from likewise.exceptions import InvalidTypeError
 from likewise.selection.compare import Comparison
-from likewise.selection.cross_validation import YARDSTICKS
+from likewise.selection.cross_validation import SCORES
 from likewise.selection.methods import CONSTANT
 
 
@@ -51,7 +51,7 @@ class ComparisonDisplay:
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the points on `ax`, or on a new figure."""
-        measure = YARDSTICKS[self.result.task][0]
+        measure = SCORES[self.result.task][0]
         table, best = self.result.table, self.result.best()
         gone = table[table["evaluations"].notna()]
         scores, errors = gone[measure.name], gone[f"{measure.name}_se"]

@@ -142,7 +142,7 @@ def _spread(X: Any, metric: Metric, names: list[Any]) -> Any:
     if metric.takes_tables:  # it may have columns of which the metric says nothing
         frame, known = as_frame(X), set(metric.describe()["column"])
         X = frame[[name for name in frame.columns if name in known]]
-    coding = metric.coding(X)
-    spread = np.nanstd(coding.encode(X)[:, coding.is_number], axis=0)
-    positions = [name for name, number in zip(coding.names, coding.is_number, strict=True) if number]
+    encoder = metric.encoder(X)
+    spread = np.nanstd(encoder.encode(X)[:, encoder.is_number], axis=0)
+    positions = [name for name, number in zip(encoder.names, encoder.is_number, strict=True) if number]
     return spread[[positions.index(name) for name in names]]

@@ -8,7 +8,7 @@ import numpy as np
 
 from likewise.display.style import BLUE, GREY, INK, ORANGE, axes, tidy
 from likewise.exceptions import InvalidTypeError
-from likewise.selection.cross_validation import YARDSTICKS
+from likewise.selection.cross_validation import SCORES
 from likewise.selection.tradeoff import Price
 
 
@@ -54,7 +54,7 @@ class PriceDisplay:
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the curve on `ax`, or on a new figure."""
         result, ax = self.result, axes(ax, (6.8, 4.2))
-        measure = YARDSTICKS[result.task][0]
+        measure = SCORES[result.task][0]
         table, name = result.table, measure.name
         scales = np.array(table.index, dtype=np.float64)
         for showing, colour, words, above in (

@@ -19,7 +19,7 @@ from likewise._typing import FloatArray
 from likewise._validation import check_rules
 from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
 from likewise.additive.design_matrix import Layout
-from likewise.additive.fit import Plan, Wishes, content_folds
+from likewise.additive.fit import FitOptions, Plan, content_folds
 from likewise.additive.losses import Loss
 from likewise.additive.solver import Objective
 from likewise.base import all_or_nothing, check_outcomes
@@ -36,7 +36,7 @@ from likewise.distributed.frames import (
 )
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import warn_if_ineffective, warn_if_vacuous
-from likewise.metrics.encoders import Coding, People, spread
+from likewise.metrics.encoders import Encoder, People, spread
 
 _SHOWN = 5000  # people by whom a vacuous guarantee is noticed
 _ADDED_AT_ONCE = 16  # blocks whose sums one task adds up
@@ -63,12 +63,12 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         # Twice each: scikit-learn suspects classes of one person.
         model._check_target(np.tile(check_outcomes(digest[target], numeric=not model._classify), 2))
         model.n_features_in_, model.feature_names_in_ = len(names), np.array(names, dtype=object)
-        coding = metric.coding(digest[names])
-        sample = metric.people(partitions.rows_at(knot_sample(n), names), coding)
-        ends = People.read(digest[names], coding)
-        wishes, plan = Wishes.read(model), Plan.of(metric, coding, model.monotone, model.link_name)
+        encoder = metric.encoder(digest[names])
+        sample = metric.people(partitions.rows_at(knot_sample(n), names), encoder)
+        ends = People.read(digest[names], encoder)
+        wishes, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
         parts = _plan_columns(plan, sample.rows, ends.rows, n, wishes.max_knots)
-        binning = _Binning(model, names, target, coding, parts, n, wishes.seed)
+        binning = _Binning(model, names, target, encoder, parts, n, wishes.seed)
         blocks = persist(_bin_blocks(partitions, binning))
         shares = compute([delayed(_shares)(block) for block in blocks])
         for j, part in enumerate(parts):
@@ -80,7 +80,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         )
         output_range = None if model._classify else model.output_range_
         model.scorer_, model.penalty_ = plan.complete(problem, wishes, output_range)
-        model.coding_ = coding
+        model.encoder_ = encoder
         warn_if_vacuous(model.guarantee_, sample.take(spread(len(sample), _SHOWN)))
         warn_if_ineffective(metric, ends)
 
@@ -104,7 +104,7 @@ class _Binning:
     model: Any
     names: list[Any]
     target: Any
-    coding: Coding
+    encoder: Encoder
     parts: list[Part]
     n_rows: int
     seed: int
@@ -152,16 +152,16 @@ def _bin(given: _Binning, start: int, skipped: int, size: int, *tables: pd.DataF
         here = table.iloc[skipped : skipped + size]
         skipped, size = max(0, skipped - len(table)), size - len(here)
         needed.append(here)
-    categories = [name for name, number in zip(given.names, given.coding.is_number, strict=True) if not number]
+    categories = [name for name, number in zip(given.names, given.encoder.is_number, strict=True) if not number]
     rows = joined([part for part in needed if len(part)], categories)
     rows.index = pd.RangeIndex(start, start + len(rows))  # names people in errors
-    people = People.read(rows[given.names], given.coding)
+    people = People.read(rows[given.names], given.encoder)
     model.metric.check_people(people)
     y = check_outcomes(rows[given.target], numeric=not model._classify)
     parts = [fill(part, np.ascontiguousarray(people.rows[:, part.column])) for part in given.parts]
     weights = np.full(len(people), 1 / given.n_rows)
     target = model.loss_of(y, people).target
-    matters = model.metric.weights_of(given.coding).matters
+    matters = model.metric.weights_of(given.encoder).matters
     folds = content_folds(people.rows[:, matters], target, given.seed)
     return Block(
         [part.index for part in parts],

@@ -35,10 +35,10 @@ from likewise.distributed.buckets import (
 from likewise.distributed.frames import DaskTable, categories_under, compute, delayed, metric_columns, persist
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import fixed_sample
-from likewise.pairs.box_tree import SOME, Bearings, arrange, ends_of, take_bearings
-from likewise.pairs.model_outputs import OutputLabels, Population
+from likewise.pairs.box_tree import SOME, SearchParameters, build_box_tree, ends_of, search_parameters
+from likewise.pairs.model_outputs import ModelOutputs, OutputLabels
 from likewise.pairs.points import groups_of
-from likewise.pairs.search import Aim, Box, Found, aim_above, settle
+from likewise.pairs.search import Box, SearchGoal, SearchResult, aim_above, settle
 
 
 def audit(
@@ -56,8 +56,8 @@ def audit(
     names = metric_columns(table, metric, aside=predictions)
     reader = OutputReader.of(model, table, names, predictions, output_range)
     partitions = table.scan(reader.columns, names, categories_under(table, metric, names))
-    encoder = RowEncoder(metric.coding(partitions.digest), partitions.digest, metric)
-    weights = metric.weights_of(encoder.coding)
+    encoder = RowEncoder(metric.encoder(partitions.digest), partitions.digest, metric)
+    weights = metric.weights_of(encoder.encoder)
     scales = encoder.template.scales(weights)
 
     n = len(partitions)
@@ -76,7 +76,7 @@ def audit(
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=labels.are_shares)
     some = slice(None, None, -(-len(sample) // SOME))
     ends = ends_of(encoder.template.X)
-    bearings = take_bearings(
+    bearings = search_parameters(
         X_sample[some], outputs_sample[some] / unit, ends, scales / unit, metric.p, encoder.template.kinds
     )
     boxes = _Boxes.of(buckets, len(points.kinds), unit, bearings, tolerance / unit, n_worst)
@@ -86,7 +86,7 @@ def audit(
 
     positions, places = np.unique(found.pairs, return_inverse=True)
     worst = encoder.points(partitions.rows_at(positions, names)) if len(positions) else encoder.template
-    population = Population(worst, boxes.outputs_at(positions), unit, labels)
+    population = ModelOutputs(worst, boxes.outputs_at(positions), unit, labels)
     violations, columns = tabulate(worst, places.reshape(-1, 2), found, population, weights)
     a, b = np.searchsorted(chosen, pairs)
     differences = unit * np.abs(outputs[a] / unit - outputs[b] / unit).sum(axis=1)
@@ -114,11 +114,11 @@ class _Boxes(NamedTuple):
 
     boxed: list[Any]
     summaries: list[BucketSummary]
-    bearings: Bearings
+    bearings: SearchParameters
 
     @classmethod
     def of(
-        cls, buckets: list[Any], n_columns: int, unit: float, bearings: Bearings, tolerance: float, n_worst: int
+        cls, buckets: list[Any], n_columns: int, unit: float, bearings: SearchParameters, tolerance: float, n_worst: int
     ) -> _Boxes:
         """Put the people of all buckets in boxes; nothing is left in `buckets`."""
         box = delayed(partial(_box, n_columns, unit, bearings))
@@ -128,11 +128,13 @@ class _Boxes(NamedTuple):
         kept = [(each, summary) for each, summary in zip(boxed, known, strict=True) if summary is not None]
         return cls([each for each, _ in kept], [summary for _, summary in kept], bearings)
 
-    def aim(self, tolerance: float, n_worst: int) -> Aim:
+    def aim(self, tolerance: float, n_worst: int) -> SearchGoal:
         """What to look for, at first."""
-        return Aim(tolerance, n_worst, *settle([summary.guess for summary in self.summaries], tolerance, n_worst))
+        return SearchGoal(
+            tolerance, n_worst, *settle([summary.guess for summary in self.summaries], tolerance, n_worst)
+        )
 
-    def search(self, aim: Aim) -> Found:
+    def search(self, aim: SearchGoal) -> SearchResult:
         """All pairs."""
         pairs = crossing_pairs([summary.root for summary in self.summaries], self.bearings, aim.tolerance)
         (found,) = compute([search_pairs(self.boxed, pairs, aim)])
@@ -152,7 +154,7 @@ def _outputs(positions: IntArray, bucket: BoxedBucket) -> tuple[IntArray, FloatA
     return np.searchsorted(positions, tree.order[here]), tree.answers[:, here].T
 
 
-def _box(n_columns: int, unit: float, bearings: Bearings, table: pd.DataFrame) -> BoxedBucket | None:
+def _box(n_columns: int, unit: float, bearings: SearchParameters, table: pd.DataFrame) -> BoxedBucket | None:
     """Collapse the equal people of a bucket, and put them in boxes."""
     if not len(table):
         return None
@@ -161,6 +163,6 @@ def _box(n_columns: int, unit: float, bearings: Bearings, table: pd.DataFrame) -
     total: Any = np.zeros(len(groups.first), dtype=np.int64)
     np.add.at(total, groups.of_row, bucket.times)
     outputs: FloatArray = bucket.outputs[groups.first] / unit
-    tree = arrange(bucket.X[groups.first], outputs, bearings)
+    tree = build_box_tree(bucket.X[groups.first], outputs, bearings)
     position = bucket.position[groups.first]
     return BoxedBucket(Box(tree._replace(order=position[tree.order]), total[tree.order]))

@@ -22,11 +22,11 @@ from likewise._typing import FloatArray, IntArray
 from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, reduce, shared
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Coding, People
-from likewise.pairs.box_tree import Arranged, Bearings, bound
+from likewise.metrics.encoders import Encoder, People
+from likewise.pairs.box_tree import BoxTree, SearchParameters, bound
 from likewise.pairs.model_outputs import asked, given, unit_for
 from likewise.pairs.points import CODE, Kinds, Points, groups_of
-from likewise.pairs.search import Aim, Box, Found, first_guess, merge, search_between, search_within
+from likewise.pairs.search import Box, SearchGoal, SearchResult, first_guess, merge, search_between, search_within
 
 BUCKET_SIZE = 2**17
 """People in a bucket, about: two of them in trees of boxes are some 50 MB."""
@@ -54,23 +54,23 @@ class RowEncoder(Frozen):
         Refuses people of whom it says nothing.
     """
 
-    coding: Coding
+    encoder: Encoder
     digest: pd.DataFrame
     metric: Metric | None = None
 
     @cached_property
     def gappy(self) -> IntArray:
         """Columns in which numbers are missing for someone."""
-        return np.array(People.read(self.digest, self.coding).missing(), dtype=np.int64)
+        return np.array(People.read(self.digest, self.encoder).missing(), dtype=np.int64)
 
     @cached_property
     def template(self) -> Points:
         """The digest as points: it has the ends of every column."""
-        return Points.among(People.read(self.digest, self.coding), self.gappy)
+        return Points.among(People.read(self.digest, self.encoder), self.gappy)
 
     def points(self, table: pd.DataFrame) -> Points:
         """Some rows as points."""
-        people = People.read(table, self.coding) if self.metric is None else self.metric.people(table, self.coding)
+        people = People.read(table, self.encoder) if self.metric is None else self.metric.people(table, self.encoder)
         return Points.among(people, self.gappy)
 
 
@@ -103,7 +103,7 @@ class OutputReader:
             return cls(None, names, [], predictions, output_range)
         taken = list(getattr(model, "feature_names_in_", names))
         # One of our own models does without columns that must not matter.
-        table.check_columns(getattr(model, "needed_columns_", taken), "which the model needs")
+        table.check_columns(getattr(model, "required_features_", taken), "which the model needs")
         return cls(model, names, [name for name in taken if name in table.columns], None, output_range)
 
     @property
@@ -289,7 +289,7 @@ def read_bucket(table: pd.DataFrame, n_columns: int) -> Bucket:
 
 
 def output_unit(buckets: Sequence[Any]) -> float:
-    """The unit of numbers, as in `Population`."""
+    """The unit of numbers, as in `ModelOutputs`."""
     ends = [each for each in compute([delayed(_ends)(bucket) for bucket in buckets]) if each is not None]
     return unit_for(max(high for _, high in ends) - min(low for low, _ in ends))
 
@@ -315,7 +315,7 @@ class BoxedBucket:
 
 
 class Root(NamedTuple):
-    """Ranges over everyone in a tree, as in `Arranged`."""
+    """Ranges over everyone in a tree, as in `BoxTree`."""
 
     low: FloatArray
     high: FloatArray
@@ -325,7 +325,7 @@ class Root(NamedTuple):
     rest_high: FloatArray
 
     @classmethod
-    def of(cls, tree: Arranged) -> Root:
+    def of(cls, tree: BoxTree) -> Root:
         """The ranges at the root."""
         return cls(**{name: getattr(tree, name)[0] for name in cls._fields})
 
@@ -346,7 +346,7 @@ def summarise(bucket: BoxedBucket | None, tolerance: float, n_worst: int) -> Buc
     return BucketSummary(len(box.weight), first_guess(box, tolerance, n_worst), Root.of(box.tree))
 
 
-def crossing_pairs(roots: Sequence[Root], bearings: Bearings, tolerance: float) -> list[tuple[int, int]]:
+def crossing_pairs(roots: Sequence[Root], bearings: SearchParameters, tolerance: float) -> list[tuple[int, int]]:
     """Pairs of buckets, or of one with itself, in which someone may exceed the metric by more than `tolerance`."""
     whole = Root(*(np.stack(lines) for lines in zip(*roots, strict=True)))
     return [
@@ -371,14 +371,14 @@ def _may_exceed(a, whole, bearings, tolerance):
     return out
 
 
-def search_pairs(buckets: Sequence[Any], pairs: Sequence[tuple[int, int]], aim: Aim) -> Any:
+def search_pairs(buckets: Sequence[Any], pairs: Sequence[tuple[int, int]], aim: SearchGoal) -> Any:
     """What is found in all of these pairs of buckets, delayed."""
     search = delayed(partial(_search, aim))
     found = [search(buckets[a], None if a == b else buckets[b]) for a, b in pairs]
     return reduce(found, partial(merge, n_worst=aim.n_worst))
 
 
-def _search(aim: Aim, one: BoxedBucket, other: BoxedBucket | None) -> Found:
+def _search(aim: SearchGoal, one: BoxedBucket, other: BoxedBucket | None) -> SearchResult:
     # One thread: Dask gives a worker as many tasks as it has threads.
     if other is None:
         return search_within(one.box, aim, n_jobs=1)

@@ -188,7 +188,7 @@ def metric_columns(table: DaskTable, metric: Metric, aside: Any = None) -> list[
 
 def categories_under(table: DaskTable, metric: Metric, names: list[Any]) -> list[Any]:
     """Those columns that a metric compares as categories."""
-    numbers = metric.coding(table.empty(names)).is_number
+    numbers = metric.encoder(table.empty(names)).is_number
     return [name for name, number in zip(names, numbers, strict=True) if not number]
 
 

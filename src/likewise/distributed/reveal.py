@@ -34,11 +34,11 @@ from likewise.distributed.buckets import (
 )
 from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, persist, reduce
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.encoders import ArrayCoding, fixed_sample
-from likewise.pairs.box_tree import SOME, Bearings, arrange, ends_of, take_bearings
+from likewise.metrics.encoders import ArrayEncoder, fixed_sample
+from likewise.pairs.box_tree import SOME, SearchParameters, build_box_tree, ends_of, search_parameters
 from likewise.pairs.gather import WORST, gather_between, gather_within
-from likewise.pairs.points import CODE, Kinds, Points, content_marks, groups_of
-from likewise.pairs.search import Aim, Box, settle
+from likewise.pairs.points import CODE, Kinds, Points, groups_of, row_hashes
+from likewise.pairs.search import Box, SearchGoal, settle
 from likewise.reveal.active_set import TOLERANCE, Crowd, Cuts, Some, chosen, cuts_among, described, lowered, varying
 from likewise.reveal.empirical import read_people
 
@@ -87,7 +87,7 @@ class DaskCrowd(Crowd):
         if self.n_people * share <= AT_ONCE:
             return cuts_among(self.some(share), scales, p, self.kinds, most)
         few = self.some(SOME / self.n_people)
-        bearings = take_bearings(few.X, lowered(few.outputs), ends_of(self.template.X), scales, p, self.kinds)
+        bearings = search_parameters(few.X, lowered(few.outputs), ends_of(self.template.X), scales, p, self.kinds)
         box = delayed(partial(_box, share, bearings))
         boxed = persist([box(bucket) for bucket in self.buckets])
         n_worst = min(most, WORST)
@@ -112,7 +112,7 @@ class DaskCrowd(Crowd):
     def _worst(
         self, boxed: list[Any], pairs: list[tuple[int, int]], summaries: list[BucketSummary], n_worst: int
     ) -> Cuts:
-        aim = Aim(TOLERANCE, n_worst, *settle([summary.guess for summary in summaries], TOLERANCE, n_worst))
+        aim = SearchGoal(TOLERANCE, n_worst, *settle([summary.guess for summary in summaries], TOLERANCE, n_worst))
         (found,) = compute([search_pairs(boxed, pairs, aim)])
         take = delayed(partial(_those, np.unique(found.pairs)))
         people = _concatenated(compute([take(bucket) for bucket in self.buckets]))
@@ -145,8 +145,8 @@ def dask_crowd(
         )
     reader = OutputReader.of(model, table, names, predictions, output_range)
     partitions = table.scan(reader.columns, names, list(categorical or ()), by_type=categorical is None)
-    encoder = RowEncoder(read_people(partitions.digest, categorical).coding, partitions.digest)
-    as_tables = not isinstance(encoder.coding, ArrayCoding)
+    encoder = RowEncoder(read_people(partitions.digest, categorical).encoder, partitions.digest)
+    as_tables = not isinstance(encoder.encoder, ArrayEncoder)
 
     n = len(partitions)
     sample = partitions.rows_at(fixed_sample(n, max(SOME, SAMPLE_PER_BUCKET * n_buckets_for(n))))
@@ -189,7 +189,7 @@ def _collect(n_columns: int, unit: float, table: pd.DataFrame) -> DistinctRows:
     worst = int(gap.argmax())
     X, rows = bucket.X[groups.first], bucket.position[groups.first]
     equal = int(bucket.position[own[worst]]), int(bucket.position[worst])
-    return DistinctRows(Some(X, outputs[groups.first], rows), content_marks(X.T), float(gap[worst]), equal)
+    return DistinctRows(Some(X, outputs[groups.first], rows), row_hashes(X.T), float(gap[worst]), equal)
 
 
 def _summary(bucket: DistinctRows) -> tuple[int, float, tuple[int, int]]:
@@ -210,12 +210,12 @@ def _concatenated(parts: Sequence[Some]) -> Some:
     return Some(X, outputs, rows).take(np.argsort(rows))
 
 
-def _box(share: float, bearings: Bearings, bucket: DistinctRows) -> BoxedBucket | None:
+def _box(share: float, bearings: SearchParameters, bucket: DistinctRows) -> BoxedBucket | None:
     """Put a share of the people of a bucket in boxes."""
     people = _share(share, bucket)
     if not len(people.rows):
         return None
-    tree = arrange(people.X, lowered(people.outputs), bearings)
+    tree = build_box_tree(people.X, lowered(people.outputs), bearings)
     box = Box(tree._replace(order=people.rows[tree.order]), np.ones(len(people.rows), dtype=np.int64))
     return BoxedBucket(box, people)
 

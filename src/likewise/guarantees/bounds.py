@@ -30,7 +30,7 @@ def lead_of(top: FloatArray, other: FloatArray) -> FloatArray:
     return np.maximum(0.0, round_down(top - other) - _MARGIN * (np.abs(top) + np.abs(other)))
 
 
-class Curve:
+class Bound:
     """A map from the distance between two people to the total variation between their outputs.
 
     This one is the weakest that is a promise, ``bound(D) = min(1, D)``; a subclass with a sharper one says so.
@@ -82,12 +82,12 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Loosened(Curve):
+class LoosenedBound(Bound):
     """``bound(D) = min(1, D + excess)``.
 
     Examples
     --------
-    >>> Loosened(0.01).bound([0.1, 2])
+    >>> LoosenedBound(0.01).bound([0.1, 2])
     array([0.11, 1.  ])
     """
 

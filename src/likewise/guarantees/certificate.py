@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.guarantees.bounds import Curve, round_down
+from likewise.guarantees.bounds import Bound, round_down
 from likewise.guarantees.guarantee import Guarantee
 
 # Outputs are sums of up to some thousand terms, each rounded to 2^-53 of the largest: they are off by less than this.
@@ -66,7 +66,7 @@ class Certificate:
     outcome: npt.NDArray[Any] | None
     distance: FloatArray | None
     delta: float
-    curve: Curve
+    curve: Bound
     columns: tuple[str, ...]
     output_range: tuple[float, float] = (0.0, 1.0)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from likewise._html import folded, grid, panel, words
 from likewise._typing import FloatArray
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 
@@ -66,7 +66,7 @@ class Guarantee:
     """
 
     metric: Metric
-    curve: Curve
+    curve: Bound
     level: Level
     basis: str
     slack: float = 0.0
@@ -174,10 +174,10 @@ def warn_if_ineffective(metric: Metric, people: People) -> None:
     """
     if not metric.has_weights:
         return
-    weights = metric.weights_of(people.coding)
+    weights = metric.weights_of(people.encoder)
     for i in np.flatnonzero(weights.is_number & weights.matters & ~np.isnan(weights.missing)).tolist():
         known = people.rows[:, i][~np.isnan(people.rows[:, i])]
-        scale, missing, name = float(weights.scales[i]), float(weights.missing[i]), people.coding.names[i]
+        scale, missing, name = float(weights.scales[i]), float(weights.missing[i]), people.encoder.names[i]
         if len(known) and 2 * missing < _LEAST_REACH * scale * float(np.ptp(known)):
             effect = (
                 f"two people may differ by at most {2 * missing:.3g} because of it, less than {_LEAST_REACH:.0%} of "

@@ -12,7 +12,14 @@ from likewise._links import LINKS
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import SEED, TRUTH, Rule, one_of, whole
-from likewise.base import METRIC, Enforced, EnforcedClassifier, EnforcedRegressor, PlainScorer, seed_from
+from likewise.base import (
+    METRIC,
+    ConstrainedClassifier,
+    ConstrainedEstimator,
+    ConstrainedRegressor,
+    PlainScorer,
+    seed_from,
+)
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
@@ -62,7 +69,7 @@ class LipschitzScorer(PlainScorer):
         return found
 
 
-class Lipschitz(Enforced):
+class Lipschitz(ConstrainedEstimator):
     """What the two estimators share: training, and reading the promise off the finished weights."""
 
     rules: ClassVar[dict[str, Rule]] = {
@@ -99,7 +106,7 @@ class Lipschitz(Enforced):
         n_outputs: int = 1,
         output_range: tuple[float, float] | None = None,
     ) -> LipschitzScorer:
-        columns = metric.weights_of(people.coding)
+        columns = metric.weights_of(people.encoder)
         used = np.flatnonzero(columns.matters)
         entries = Entries.collect(people.rows[:, used], outcomes, weights)
         n_steps = int(self.n_steps)
@@ -123,7 +130,7 @@ class Lipschitz(Enforced):
         return LipschitzScorer(promise, layers, link)
 
 
-class LipschitzClassifier(Lipschitz, EnforcedClassifier):
+class LipschitzClassifier(Lipschitz, ConstrainedClassifier):
     """A network whose probabilities are close for people who are close, by its weights.
 
     ``h(x) = g(z(x))`` with a network z of layers ``z -> W sort(z) + b``, where sort puts pairs of units in order
@@ -220,7 +227,7 @@ class LipschitzClassifier(Lipschitz, EnforcedClassifier):
         )
 
 
-class LipschitzRegressor(Lipschitz, EnforcedRegressor):
+class LipschitzRegressor(Lipschitz, ConstrainedRegressor):
     """A network whose predictions are close for people who are close, by its weights.
 
     ``h(x) = a + (b - a) clip(1/2 + z(x))``, with `output_range` ``(a, b)`` and a network z as in `LipschitzClassifier`,
@@ -252,7 +259,7 @@ class LipschitzRegressor(Lipschitz, EnforcedRegressor):
     array([0.25, 0.75])
     """
 
-    rules = Lipschitz.rules | EnforcedRegressor.rules
+    rules = Lipschitz.rules | ConstrainedRegressor.rules
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from likewise._html import grid, panel, words
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.metrics.encoders import Coding, People
+from likewise.metrics.encoders import Encoder, People
 
 _CELLS_AT_ONCE = 2**22
 
@@ -62,7 +62,7 @@ class ColumnWeights:
         """Raise if a number is missing in a column for which the metric refuses that."""
         for i in people.missing():
             if np.isnan(self.missing[i]):
-                name, rows = people.coding.names[i], np.flatnonzero(np.isnan(people.rows[:, i]))
+                name, rows = people.encoder.names[i], np.flatnonzero(np.isnan(people.rows[:, i]))
                 problem = (
                     f"Column {name!r} has missing numbers, which the metric refuses: {len(rows):,} of {len(people):,} "
                     f"rows, the first in row {people.name_of(int(rows[0]))}."
@@ -174,11 +174,11 @@ class Metric(ABC):
         return False
 
     @abstractmethod
-    def coding(self, *people: Any) -> Coding:
+    def encoder(self, *people: Any) -> Encoder:
         """How people like these become numbers."""
 
     @abstractmethod
-    def weights_of(self, coding: Coding) -> ColumnWeights:
+    def weights_of(self, encoder: Encoder) -> ColumnWeights:
         """What each column of such people counts; columns that the metric does not know are refused."""
 
     @abstractmethod
@@ -209,23 +209,23 @@ class Metric(ABC):
         norm = "" if np.isnan(self.p) else f"p = {self.p:g}. "
         return f"{norm}1 is the largest difference of outputs there is, and a point is 0.01 of it."
 
-    def people(self, X: Any, coding: Coding | None = None) -> People:
+    def people(self, X: Any, encoder: Encoder | None = None) -> People:
         """People as numbers, by a coding learned before or by their own."""
-        coding = self.coding(X) if coding is None else coding
-        people = People.read(X, coding)
+        encoder = self.encoder(X) if encoder is None else encoder
+        people = People.read(X, encoder)
         self.check_people(people)
         return people
 
     def check_people(self, people: People) -> None:
         """Raise if these people have columns, or miss numbers, of which the metric says nothing."""
-        self.weights_of(people.coding).check_missing(people)
+        self.weights_of(people.encoder).check_missing(people)
 
     def check_axioms(self, people: People) -> None:  # noqa: B027  # most need not look
         """Raise if it is no distance between these people. Weights always make one; a function is tried."""
 
     def between(self, a: People, b: People) -> FloatArray:
         """Distances between people of one coding, row by row."""
-        return self.weights_of(a.coding).distances(a.rows, b.rows)
+        return self.weights_of(a.encoder).distances(a.rows, b.rows)
 
     def __call__(self, A: Any, B: Any) -> FloatArray:
         """Distances between the people in `A` and those in `B`, row by row (or one against all).
@@ -253,11 +253,11 @@ class Metric(ABC):
 
     def _both(self, A: Any, B: Any) -> tuple[FloatArray, FloatArray, ColumnWeights]:
         """Two sets of people in one coding, and what its columns count."""
-        coding = self.coding(A, B)
-        weights = self.weights_of(coding)
-        a, b = coding.encode(A, "A"), coding.encode(B, "B")
+        encoder = self.encoder(A, B)
+        weights = self.weights_of(encoder)
+        a, b = encoder.encode(A, "A"), encoder.encode(B, "B")
         for rows in (a, b):
-            weights.check_missing(People(np.atleast_2d(rows), coding, None))
+            weights.check_missing(People(np.atleast_2d(rows), encoder, None))
         return a, b, weights
 
 

@@ -12,7 +12,7 @@ from likewise._typing import FloatArray
 from likewise._validation import LARGEST, TRUTH, check_positive, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import ArrayCoding, Coding, People, TableCoding, as_frame
+from likewise.metrics.encoders import ArrayEncoder, Encoder, People, TableEncoder, as_frame
 
 _SAMPLE = 100  # people on whom a function is tried: all their pairs and triples
 _TOLERANCE = 1e-9
@@ -95,7 +95,7 @@ class FunctionMetric(Metric):
         """It must; `check_axioms` tries it."""
         return True
 
-    def coding(self, *people: Any) -> Coding:
+    def encoder(self, *people: Any) -> Encoder:
         """Rows of numbers as they are; of a table, what is no number is a category."""
         if not self.takes_tables:
             names = getattr(people[0], "columns", None)
@@ -103,16 +103,16 @@ class FunctionMetric(Metric):
                 shape = np.shape(people[0])
             if len(shape) != 2:
                 raise InvalidInputError(f"People must be rows of numbers, (n_samples, n_features); got shape {shape}.")
-            return ArrayCoding(shape[1], None if names is None else tuple(names))
+            return ArrayEncoder(shape[1], None if names is None else tuple(names))
         frame = pd.concat([as_frame(table) for table in people], ignore_index=True)
         numeric = [
             name
             for name, kind in frame.dtypes.items()
             if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
         ]
-        return TableCoding.learn(frame, numeric, [name for name in frame.columns if name not in numeric])
+        return TableEncoder.learn(frame, numeric, [name for name in frame.columns if name not in numeric])
 
-    def weights_of(self, coding: Coding) -> ColumnWeights:
+    def weights_of(self, encoder: Encoder) -> ColumnWeights:
         """Raise: nothing is known of single columns."""
         raise InvalidTypeError(
             f"metric must have a weight for each column here; {self!r} is a function of whole people. Use WeightedLp "
@@ -207,8 +207,8 @@ class FunctionMetric(Metric):
         return self.function, self._all_pairs, self.takes_tables, self.scale
 
     def _two(self, A: Any, B: Any) -> tuple[People, People]:
-        coding = self.coding(A, B)
-        return People.read(A, coding, "A"), People.read(B, coding, "B")
+        encoder = self.encoder(A, B)
+        return People.read(A, encoder, "A"), People.read(B, encoder, "B")
 
     def _ask(self, a: People, b: People, shape: tuple[int, ...]) -> FloatArray:
         answer = self.function(_numbered(a.table), _numbered(b.table))

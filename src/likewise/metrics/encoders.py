@@ -68,7 +68,7 @@ def labels_of(X: Any, name: str = "X") -> tuple[Any, ...] | None:
     return None if labels is None else tuple(labels)
 
 
-class Coding(ABC):
+class Encoder(ABC):
     """How people become rows of numbers, and rows become what a model takes."""
 
     @property
@@ -105,7 +105,7 @@ class Coding(ABC):
 
 
 @dataclass(frozen=True)
-class ArrayCoding(Coding):
+class ArrayEncoder(Encoder):
     """Rows of finite numbers, which stay what they are; named if they come from a table."""
 
     n_columns: int
@@ -159,7 +159,7 @@ class ArrayCoding(Coding):
 
 
 @dataclass(frozen=True)
-class TableCoding(Coding):
+class TableEncoder(Encoder):
     """How a table becomes a matrix of numbers, one column each, and how perturbed rows become a table again.
 
     Numbers stay numbers, ordered categories are counted from 0, categories become positions among the known ones.
@@ -167,8 +167,8 @@ class TableCoding(Coding):
     Examples
     --------
     >>> people = pd.DataFrame({"age": [30, 41], "region": ["north", "south"]})
-    >>> coding = TableCoding.learn(people, numeric=["age"], categorical=["region"])
-    >>> coding.encode(people)
+    >>> encoder = TableEncoder.learn(people, numeric=["age"], categorical=["region"])
+    >>> encoder.encode(people)
     array([[30.,  0.],
            [41.,  1.]])
     """
@@ -179,7 +179,7 @@ class TableCoding(Coding):
     @classmethod
     def learn(
         cls, X: pd.DataFrame, numeric: Sequence[Any], categorical: Sequence[Any], *, optional: Sequence[Any] = ()
-    ) -> TableCoding:
+    ) -> TableEncoder:
         """Learn the columns of `X`, in their order; `numeric` and `categorical` together must name them all.
 
         Those in `optional` may be absent later on: their values are then missing.
@@ -280,7 +280,7 @@ class People:
     Attributes
     ----------
     rows : ndarray of shape (n_samples, n_columns)
-        Numbers, NaN where missing; for categories their position among those of `coding`, and `UNSEEN` for others.
+        Numbers, NaN where missing; for categories their position among those of `encoder`, and `UNSEEN` for others.
     coding : Coding
         What the columns are, and how rows become again what a model takes.
     table : DataFrame or ndarray
@@ -288,19 +288,19 @@ class People:
     """
 
     rows: FloatArray
-    coding: Coding
+    encoder: Encoder
     table: Any
 
     @classmethod
-    def read(cls, X: Any, coding: Coding, name: str = "X") -> People:
+    def read(cls, X: Any, encoder: Encoder, name: str = "X") -> People:
         """Check and code the people in `X`."""
-        table = coding.as_table(X, name)
-        rows = coding.encode(table, name)
+        table = encoder.as_table(X, name)
+        rows = encoder.encode(table, name)
         if rows.ndim != 2:
             raise InvalidInputError(
                 f"{name} must be a table of people and features, (n_samples, n_features); got {rows.shape}."
             )
-        return cls(rows, coding, table)
+        return cls(rows, encoder, table)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -308,7 +308,7 @@ class People:
     def take(self, chosen: Any) -> People:
         """Some of these people: a slice, or positions."""
         table = self.table.iloc[chosen] if hasattr(self.table, "iloc") else self.table[chosen]
-        return People(self.rows[chosen], self.coding, table)
+        return People(self.rows[chosen], self.encoder, table)
 
     def name_of(self, row: int) -> Any:
         """What a row is called: by the index of its table, or else by its position."""

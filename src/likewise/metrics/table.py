@@ -12,7 +12,7 @@ import pandas as pd
 from likewise._validation import SMALLEST, in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import Coding, TableCoding, as_frame
+from likewise.metrics.encoders import Encoder, TableEncoder, as_frame
 from likewise.metrics.units import Unit
 from likewise.metrics.weighted_lp import WeightedLp, shortened
 
@@ -137,26 +137,26 @@ class TableMetric(Metric):
         """Unless a number that matters may be missing: its absence is at one distance from all values, however far."""
         return not any(self.numeric[name] > 0 for name in self.missing)
 
-    def coding(self, *people: Any) -> TableCoding:
+    def encoder(self, *people: Any) -> TableEncoder:
         """Learn names, categories and their order from tables; columns that must not matter may be absent."""
         frames = [as_frame(table, "X") for table in people]
         frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
         absent = set(self._hidden) - set(frame.columns)
         numeric, categorical = ([n for n in kind if n not in absent] for kind in (self.numeric, self.categorical))
-        return TableCoding.learn(frame, numeric, categorical, optional=self.hidden)
+        return TableEncoder.learn(frame, numeric, categorical, optional=self.hidden)
 
-    def weights_of(self, coding: Coding) -> ColumnWeights:
+    def weights_of(self, encoder: Encoder) -> ColumnWeights:
         """Weights in the order of the coding's columns."""
         weights = {**self.numeric, **self.categorical}
-        unknown = [name for name in coding.names if name not in weights]
+        unknown = [name for name in encoder.names if name not in weights]
         if unknown:
             raise InvalidInputError(
                 f"metric must know every column of X; it says nothing of {unknown[0]!r}. Give it a weight."
             )
         return ColumnWeights(
-            np.array([weights[name] for name in coding.names]),
-            coding.is_number,
-            np.array([self._absence(name) for name in coding.names]),
+            np.array([weights[name] for name in encoder.names]),
+            encoder.is_number,
+            np.array([self._absence(name) for name in encoder.names]),
             self.p,
         )
 

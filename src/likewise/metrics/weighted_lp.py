@@ -13,7 +13,7 @@ from likewise._typing import FloatArray
 from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, in_a_line
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, root
-from likewise.metrics.encoders import ArrayCoding, Coding
+from likewise.metrics.encoders import ArrayEncoder, Encoder
 
 
 class WeightedLp(Metric):
@@ -84,25 +84,25 @@ class WeightedLp(Metric):
         """It does, for every p >= 1."""
         return True
 
-    def coding(self, *people: Any) -> ArrayCoding:
+    def encoder(self, *people: Any) -> ArrayEncoder:
         """Rows of numbers, one per weight."""
-        return ArrayCoding(self.n_features, self.feature_names)
+        return ArrayEncoder(self.n_features, self.feature_names)
 
-    def weights_of(self, coding: Coding) -> ColumnWeights:
+    def weights_of(self, encoder: Encoder) -> ColumnWeights:
         """The weights in the order of the coding's columns, if there is one for each."""
-        if len(coding.names) != self.n_features:
+        if len(encoder.names) != self.n_features:
             raise InvalidInputError(
-                f"metric must have one weight per feature of X ({len(coding.names)}); it has {self.n_features}: "
+                f"metric must have one weight per feature of X ({len(encoder.names)}); it has {self.n_features}: "
                 f"{self!r}."
             )
         weights = self.weights
-        if coding.labels is not None and self.feature_names is not None and coding.labels != self.feature_names:
-            if {*coding.labels} != {*self.feature_names}:
+        if encoder.labels is not None and self.feature_names is not None and encoder.labels != self.feature_names:
+            if {*encoder.labels} != {*self.feature_names}:
                 raise InvalidInputError(
-                    f"X must have the columns of the metric, {list(self.feature_names)}; got {list(coding.labels)}."
+                    f"X must have the columns of the metric, {list(self.feature_names)}; got {list(encoder.labels)}."
                 )
-            weights = weights[[self.feature_names.index(name) for name in coding.labels]]
-        return ColumnWeights(weights, coding.is_number, np.full(self.n_features, np.nan), self.p)
+            weights = weights[[self.feature_names.index(name) for name in encoder.labels]]
+        return ColumnWeights(weights, encoder.is_number, np.full(self.n_features, np.nan), self.p)
 
     def scaled(self, factor: float) -> WeightedLp:
         """Return the metric whose distances are `factor` times as large."""
@@ -119,7 +119,7 @@ class WeightedLp(Metric):
 
     def describe(self) -> pd.DataFrame:
         """Return the exchange rates: per feature its weight and the difference worth one percentage point."""
-        names = self.coding().names
+        names = self.encoder().names
         worth = ["must not matter" if scale == 0 else f"{0.01 / scale:.3g}" for scale in self.scales]
         return pd.DataFrame({"column": names, "weight": self.weights, "one point": worth})
 

@@ -237,7 +237,7 @@ SOME = 5000  # people by whom slopes are chosen
 _LANES = 64  # fixed, so that results do not depend on the number of threads
 
 
-class Bearings(NamedTuple):
+class SearchParameters(NamedTuple):
     """What all boxes of one search share, whoever is in them.
 
     `used` are the columns that matter, codes last; the other lines are about these. `slopes` are taken out of the
@@ -255,7 +255,7 @@ class Bearings(NamedTuple):
     slack: float
 
 
-class Arranged(NamedTuple):
+class BoxTree(NamedTuple):
     """A tree of boxes as compiled searches take it; they unpack it first, which makes them a quarter faster.
 
     People stand in the order of the tree, `order` says which ones they are; a node holds those from `start` to `stop`,
@@ -286,9 +286,9 @@ class Arranged(NamedTuple):
     stack_size: int
 
 
-def take_bearings(
+def search_parameters(
     some: FloatArray, outputs: FloatArray, ends: FloatArray, scales: FloatArray, p: float, kinds: Kinds | None = None
-) -> Bearings:
+) -> SearchParameters:
     """Choose slopes by some of the people and their outputs; `ends` are the lowest and highest values of everyone.
 
     Any slopes and any centre are sound. Other arguments as in `likewise.pairs.search.search`.
@@ -308,15 +308,15 @@ def take_bearings(
     # Rounding of the rests, and of distances up to the diameter: absolute, where MARGIN is relative.
     widest = np.maximum(high - centre, centre - low)
     slack = 64 * np.finfo(float).eps * (1 + float(scales @ np.where(kinds == CODE, 1.0, widest)))
-    return Bearings(used, kinds, int((kinds != CODE).sum()), scales, float(p), centre, slopes, steepness, slack)
+    return SearchParameters(used, kinds, int((kinds != CODE).sum()), scales, float(p), centre, slopes, steepness, slack)
 
 
-def own_bearings(
+def default_search_parameters(
     X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, kinds: Kinds | None = None
-) -> Bearings:
+) -> SearchParameters:
     """Bearings by these people alone."""
     some = spread(len(X), SOME)
-    return take_bearings(X[some], outputs[some], ends_of(X), scales, p, kinds)
+    return search_parameters(X[some], outputs[some], ends_of(X), scales, p, kinds)
 
 
 def ends_of(X: FloatArray) -> FloatArray:
@@ -324,7 +324,7 @@ def ends_of(X: FloatArray) -> FloatArray:
     return np.stack([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)])
 
 
-def arrange(X: FloatArray, outputs: FloatArray, bearings: Bearings) -> Arranged:
+def build_box_tree(X: FloatArray, outputs: FloatArray, bearings: SearchParameters) -> BoxTree:
     """Put people in boxes; `X` and `outputs` as in `likewise.pairs.search.search`."""
     used, kinds, n_numbers, scales, p, centre, slopes, steepness, slack = bearings
     columns = np.ascontiguousarray(X[:, used].T)
@@ -337,7 +337,7 @@ def arrange(X: FloatArray, outputs: FloatArray, bearings: Bearings) -> Arranged:
     rest = np.ascontiguousarray(answers[:1] - slopes @ filled)
     answer_low, answer_high = ranges(answers, start, stop, child)
     rest_low, rest_high = ranges(rest, start, stop, child)
-    return Arranged(
+    return BoxTree(
         columns=columns,
         answers=answers,
         rest=rest,
@@ -362,7 +362,7 @@ def arrange(X: FloatArray, outputs: FloatArray, bearings: Bearings) -> Arranged:
     )
 
 
-def side_by_side(a: Arranged, b: Arranged) -> Arranged:
+def side_by_side(a: BoxTree, b: BoxTree) -> BoxTree:
     """Two trees with the same bearings as one, without a common root: the nodes of `a`, then those of `b`."""
     shift, n_nodes = a.columns.shape[1], len(a.child)
     beside = ("columns", "answers", "rest", "order")

@@ -13,10 +13,10 @@ from likewise._numba import njit
 from likewise._typing import FloatArray, IntArray
 from likewise.pairs.box_tree import (
     LEAF,
-    Arranged,
-    arrange,
+    BoxTree,
     bound,
-    own_bearings,
+    build_box_tree,
+    default_search_parameters,
     push_parts,
     share_out,
     side_by_side,
@@ -68,7 +68,7 @@ def gather(
     kinds : ndarray of shape (n_features,), optional
         As in `likewise.pairs.points`; numbers if not given.
     """
-    tree = arrange(X, outputs, own_bearings(X, outputs, scales, p, kinds))
+    tree = build_box_tree(X, outputs, default_search_parameters(X, outputs, scales, p, kinds))
     pairs = gather_within(tree, tolerance, most)
     if pairs is not None:
         return Gathered(pairs, True)
@@ -76,20 +76,20 @@ def gather(
     return Gathered(search(X, outputs, count, scales, p, tolerance, min(most, WORST), kinds=kinds).pairs, False)
 
 
-def gather_within(tree: Arranged, tolerance: float, most: int, n_jobs: int | None = None) -> IntArray | None:
+def gather_within(tree: BoxTree, tolerance: float, most: int, n_jobs: int | None = None) -> IntArray | None:
     """Pairs of people of one tree, as `order` names them, shape (n, 2); None if there are more than `most`."""
     return _run(tree, tasks_within(tree.child), tolerance, most, n_jobs)
 
 
 def gather_between(
-    one: Arranged, other: Arranged, tolerance: float, most: int, n_jobs: int | None = None
+    one: BoxTree, other: BoxTree, tolerance: float, most: int, n_jobs: int | None = None
 ) -> IntArray | None:
     """The same for pairs of a person of one tree and a person of another, with the same bearings."""
     both = side_by_side(one, other)
     return _run(both, tasks_between(both.child, len(one.child)), tolerance, most, n_jobs)
 
 
-def _run(tree: Arranged, tasks: IntArray, tolerance: float, most: int, n_jobs: int | None) -> IntArray | None:
+def _run(tree: BoxTree, tasks: IntArray, tolerance: float, most: int, n_jobs: int | None) -> IntArray | None:
     count = np.zeros(
         1, dtype=np.int64
     )  # of all lanes: threads may lose each other's additions, so it is never too high

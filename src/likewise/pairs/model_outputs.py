@@ -72,7 +72,7 @@ class OutputLabels:
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class ModelOutputs:
     """People, with a model's outputs in a form that is cheap to compare.
 
     Attributes
@@ -100,7 +100,7 @@ class Population:
         points: Points,
         predictions: Any = None,
         output_range: tuple[float, float] | None = None,
-    ) -> Population:
+    ) -> ModelOutputs:
         """Ask `model` about `X`, or take `predictions`; differences are in units of the width of `output_range`."""
         if predictions is None:
             rows = rows_for(model, points.people, X)

@@ -15,15 +15,15 @@ from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights
 from likewise.metrics.encoders import People
 
-Marks = npt.NDArray[np.uint64]
+RowHashes = npt.NDArray[np.uint64]
 
 
-def content_marks(columns: Iterable[FloatArray], seed: int = 0) -> Marks:
+def row_hashes(columns: Iterable[FloatArray], seed: int = 0) -> RowHashes:
     """One number from 0 to 2^64 per person: equal people have equal ones, in whatever order they stand.
 
     Examples
     --------
-    >>> marks = content_marks([np.array([1.0, 2.0, 1.0]), np.array([0.0, np.nan, -0.0])])
+    >>> marks = row_hashes([np.array([1.0, 2.0, 1.0]), np.array([0.0, np.nan, -0.0])])
     >>> bool(marks[0] == marks[2]), bool(marks[0] == marks[1])
     (True, False)
     """
@@ -35,7 +35,7 @@ def content_marks(columns: Iterable[FloatArray], seed: int = 0) -> Marks:
     return mixed
 
 
-def _mix(z: Marks) -> Marks:
+def _mix(z: RowHashes) -> RowHashes:
     """The finaliser of splitmix64: every bit of the result depends on every bit."""
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -113,7 +113,7 @@ class Points:
     def among(cls, people: People, gappy: IntArray) -> Points:
         """Lay out some people, where numbers are missing in the columns `gappy` for someone."""
         rows = people.rows
-        kinds = np.where(people.coding.is_number, NUMBER, CODE).astype(np.int8)
+        kinds = np.where(people.encoder.is_number, NUMBER, CODE).astype(np.int8)
         kinds[gappy] = GAPPY
         absent = np.isnan(rows[:, gappy]).astype(np.float64)
         return cls(people, np.column_stack([rows, absent]), np.append(kinds, np.full(len(gappy), CODE, np.int8)), gappy)
@@ -143,7 +143,7 @@ class Points:
     def name(self, column: int) -> str:
         """Name of a column; a column of codes for what is missing has that of its numbers."""
         n = self.n_columns
-        return str(self.people.coding.names[column if column < n else self.gappy[column - n]])
+        return str(self.people.encoder.names[column if column < n else self.gappy[column - n]])
 
     def differences(self, a: int, b: int, weights: ColumnWeights | None = None) -> list[Difference]:
         """The columns in which two people differ: those of weight 0 first, then by their part of the distance.

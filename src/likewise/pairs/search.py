@@ -18,15 +18,15 @@ from likewise._typing import FloatArray, IntArray
 from likewise.pairs.box_tree import (
     LEAF,
     MARGIN,
-    Arranged,
-    arrange,
+    BoxTree,
     bound,
+    build_box_tree,
+    default_search_parameters,
     least_difference,
     least_gaps,
     most_difference,
     most_gaps,
     norm,
-    own_bearings,
     push_parts,
     share_out,
     side_by_side,
@@ -38,7 +38,7 @@ from likewise.pairs.points import Kinds
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """Result of `search`; pairs are positions among the people given, worst first.
 
     Worst means the largest excess; among equals, the smallest positions. `times` says how many pairs of equal people
@@ -65,7 +65,7 @@ def search(
     *,
     kinds: Kinds | None = None,
     prune: bool = True,
-) -> Found:
+) -> SearchResult:
     """Find all pairs with ``difference - D > tolerance``.
 
     Parameters
@@ -92,7 +92,7 @@ def search_every_pair(
     tolerance: float,
     n_worst: int,
     thresholds: Sequence[float] = (),
-) -> tuple[Found, list[int]]:
+) -> tuple[SearchResult, list[int]]:
     """The same for any distance, by looking at every pair: nothing is known that would decide some without looking.
 
     Parameters
@@ -105,7 +105,7 @@ def search_every_pair(
         At least `tolerance` each: the pairs whose excess is above them are counted too.
     """
     n, counts = len(outputs), [0] * len(thresholds)
-    found = Found(0, np.nan, 0, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
+    found = SearchResult(0, np.nan, 0, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
     for i in range(n - 1):
         differences, distances = np.abs(outputs[i + 1 :] - outputs[i]).sum(axis=1), distances_after(i)
         here = np.flatnonzero(differences - distances > tolerance)
@@ -117,7 +117,7 @@ def search_every_pair(
         with np.errstate(divide="ignore", over="ignore"):
             ratio = float((differences / distances).max(initial=0.0))
         pairs = np.column_stack([np.full(len(here), i), i + 1 + here]).astype(np.int64)
-        part = Found(int(times.sum()), ratio, n - 1 - i, pairs, times, differences, distances)
+        part = SearchResult(int(times.sum()), ratio, n - 1 - i, pairs, times, differences, distances)
         found = merge([found, part], n_worst)
     return found, counts
 
@@ -126,12 +126,12 @@ def search_every_pair(
 class Box:
     """People in a tree, and how many equal people each one stands for."""
 
-    tree: Arranged
+    tree: BoxTree
     weight: IntArray
 
 
 @dataclass(frozen=True)
-class Aim:
+class SearchGoal:
     """What is looked for.
 
     Attributes
@@ -154,26 +154,26 @@ def box_of(
     X: FloatArray, outputs: FloatArray, count: IntArray, scales: FloatArray, p: float, kinds: Kinds | None = None
 ) -> Box:
     """Put people in a tree of boxes; arguments as in `search`."""
-    tree = arrange(X, outputs, own_bearings(X, outputs, scales, p, kinds))
+    tree = build_box_tree(X, outputs, default_search_parameters(X, outputs, scales, p, kinds))
     return Box(tree, count[tree.order])
 
 
-def search_box(box: Box, tolerance: float, n_worst: int, *, prune: bool = True) -> Found:
+def search_box(box: Box, tolerance: float, n_worst: int, *, prune: bool = True) -> SearchResult:
     """As `search`, of people who are in a tree already."""
     guess = first_guess(box, tolerance, n_worst)
     return merge(
-        [search_within(box, Aim(tolerance, n_worst, *settle([guess], tolerance, n_worst)), prune=prune)], n_worst
+        [search_within(box, SearchGoal(tolerance, n_worst, *settle([guess], tolerance, n_worst)), prune=prune)], n_worst
     )
 
 
-def aim_above(found: Found, threshold: float) -> Aim | None:
+def aim_above(found: SearchResult, threshold: float) -> SearchGoal | None:
     """What to look for to count the pairs with an excess above a threshold, given the search that found some.
 
     None if no pair is above it. Pairs up to the largest excess and ratio need only be counted.
     """
     if not found.n_violations or found.differences[0] - found.distances[0] <= threshold:
         return None
-    return Aim(threshold, 1, float(found.differences[0] - found.distances[0]), found.max_ratio)
+    return SearchGoal(threshold, 1, float(found.differences[0] - found.distances[0]), found.max_ratio)
 
 
 def first_guess(box: Box, tolerance: float, n_worst: int) -> tuple[FloatArray, float]:
@@ -191,18 +191,18 @@ def settle(guesses: list[tuple[FloatArray, float]], tolerance: float, n_worst: i
     return (max(tolerance, float(excess[-n_worst])) if len(excess) >= n_worst else tolerance), ratio
 
 
-def search_within(box: Box, aim: Aim, *, n_jobs: int | None = None, prune: bool = True) -> Found:
+def search_within(box: Box, aim: SearchGoal, *, n_jobs: int | None = None, prune: bool = True) -> SearchResult:
     """Search the pairs of people of one tree."""
     return _search(box, tasks_within(box.tree.child), aim, n_jobs, prune)
 
 
-def search_between(one: Box, other: Box, aim: Aim, *, n_jobs: int | None = None) -> Found:
+def search_between(one: Box, other: Box, aim: SearchGoal, *, n_jobs: int | None = None) -> SearchResult:
     """Search the pairs of a person of one tree and a person of another, with the same bearings."""
     both = Box(side_by_side(one.tree, other.tree), np.append(one.weight, other.weight))
     return _search(both, tasks_between(both.tree.child, len(one.tree.child)), aim, n_jobs, True)
 
 
-def merge(parts: list[Found], n_worst: int) -> Found:
+def merge(parts: list[SearchResult], n_worst: int) -> SearchResult:
     """What was found in all the parts of a search."""
     pairs, times, differences, distances = (
         np.concatenate([getattr(part, name) for part in parts])
@@ -210,7 +210,7 @@ def merge(parts: list[Found], n_worst: int) -> Found:
     )
     worst = np.lexsort((pairs[:, 1], pairs[:, 0], -(differences - distances)))[:n_worst]
     ratios = [part.max_ratio for part in parts if part.n_violations]
-    return Found(
+    return SearchResult(
         n_violations=sum(part.n_violations for part in parts),
         max_ratio=max(ratios) if ratios else np.nan,
         n_compared=sum(part.n_compared for part in parts),
@@ -221,7 +221,7 @@ def merge(parts: list[Found], n_worst: int) -> Found:
     )
 
 
-def _search(box: Box, tasks: IntArray, aim: Aim, n_jobs: int | None, prune: bool) -> Found:
+def _search(box: Box, tasks: IntArray, aim: SearchGoal, n_jobs: int | None, prune: bool) -> SearchResult:
     tree, weight = box.tree, box.weight
     total = np.concatenate([[0], np.cumsum(weight)])
     node_weight = total[tree.stop] - total[tree.start]
@@ -232,7 +232,7 @@ def _search(box: Box, tasks: IntArray, aim: Aim, n_jobs: int | None, prune: bool
     )
     found, looked, ratios, pairs, values = zip(*lanes, strict=True)
     pair, value = np.concatenate(pairs), np.concatenate(values)
-    part = Found(sum(found), max(ratios), sum(looked), pair[:, :2], pair[:, 2], value[:, 0], value[:, 1])
+    part = SearchResult(sum(found), max(ratios), sum(looked), pair[:, :2], pair[:, 2], value[:, 0], value[:, 1])
     return merge([part], aim.n_worst)
 
 

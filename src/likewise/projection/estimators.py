@@ -12,12 +12,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 
-from likewise._inner_estimator import Wrapping, is_trained_here, out_of_fold_scores
+from likewise._inner_estimator import WrapsEstimator, is_trained_here, out_of_fold_scores
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, SEED, TRUTH, Rule, check_random, one_of, whole
-from likewise.base import METRIC, EnforcedClassifier, EnforcedRegressor, seed_from
+from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor, seed_from
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
@@ -27,7 +27,7 @@ from likewise.projection.scorer import Anchors, Extension, Shares, base_scores, 
 from likewise.smoothing.augmentation import seed_inner
 
 
-class Projecting(Wrapping):
+class Projecting(WrapsEstimator):
     """What the two estimators share: anchors, the closest values on them, and their extension to everybody."""
 
     rules: ClassVar[dict[str, Rule]] = {
@@ -73,14 +73,14 @@ class Projecting(Wrapping):
             base = fitted_base(self.base, people, y, weights, metric, self._limits)
             shares = Shares(1.0, 0.0, 0.0)
         self.scores_, self.n_anchors_ = self._in_range(scores), len(anchors)
-        classes = self.classes_ if isinstance(self, EnforcedClassifier) else None
+        classes = self.classes_ if isinstance(self, ConstrainedClassifier) else None
         return Extension(self._promise(metric, len(anchors)), envelope, values, shares, base, classes)
 
     def _scores(
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, anchors: Anchors, state: Any
     ) -> FloatArray:
         """What the model says of those for whom the anchors stand, between 0 and 1."""
-        classes = self.classes_ if isinstance(self, EnforcedClassifier) else None
+        classes = self.classes_ if isinstance(self, ConstrainedClassifier) else None
         estimator, rows = self.estimator, anchors.rows
         if not is_trained_here(estimator):
             people, y = people.take(rows), y[rows]
@@ -113,7 +113,7 @@ class Projecting(Wrapping):
         """An additive model as base if that comes closer to the outcomes, and the shares of base and envelopes."""
         given, there = default_base(metric, people.rows.shape[1], classify=self._classify), people.take(anchors.first)
         shares_of_y = self._outcome_shares(y)
-        classes = self.classes_ if isinstance(self, EnforcedClassifier) else None
+        classes = self.classes_ if isinstance(self, ConstrainedClassifier) else None
         base: Any = None
         if given is not None and np.ptp(shares_of_y):
             base = fitted_base(given, people, y, weights, metric, self._limits)
@@ -139,8 +139,8 @@ class Projecting(Wrapping):
                 " It rests on the triangle inequality and the symmetry of the function, which was tried on a sample of "
                 "the people in fit."
             )
-        limits = None if isinstance(self, EnforcedClassifier) else self._limits
-        return Guarantee(metric, Curve(), "exact", basis, output_range=limits)
+        limits = None if isinstance(self, ConstrainedClassifier) else self._limits
+        return Guarantee(metric, Bound(), "exact", basis, output_range=limits)
 
     @property
     def _limits(self) -> tuple[float, float]:
@@ -155,7 +155,7 @@ class Projecting(Wrapping):
         return np.asarray(low + (high - low) * shares)
 
 
-class ProjectedClassifier(Projecting, EnforcedClassifier):
+class ProjectedClassifier(Projecting, ConstrainedClassifier):
     """Any classifier of two classes, moved as little as possible until its probabilities are within a metric.
 
     Training people are *anchors* ``a_i``, with values ``v_i`` that are as close as possible to the model's out-of-fold
@@ -258,7 +258,7 @@ class ProjectedClassifier(Projecting, EnforcedClassifier):
         return np.asarray(y == self.classes_[1], dtype=np.float64)
 
 
-class ProjectedRegressor(Projecting, EnforcedRegressor):
+class ProjectedRegressor(Projecting, ConstrainedRegressor):
     """Any regressor, moved as little as possible until its predictions are within a metric.
 
     As `ProjectedClassifier`, in units of `output_range` ``(a, b)``, to which predictions are clipped. For all people x
@@ -314,7 +314,7 @@ class ProjectedRegressor(Projecting, EnforcedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    rules = Projecting.rules | EnforcedRegressor.rules
+    rules = Projecting.rules | ConstrainedRegressor.rules
 
     @property
     def _limits(self) -> tuple[float, float]:

@@ -100,7 +100,7 @@ class BoxEnvelope(Envelope):
     @classmethod
     def of(cls, metric: Metric, anchors: People) -> BoxEnvelope:
         """Lay out the anchors; columns that must not matter are left out."""
-        weights = metric.weights_of(anchors.coding)
+        weights = metric.weights_of(anchors.encoder)
         used = np.flatnonzero(weights.matters)
         if not used.size:  # one column that separates nobody keeps the kernels simple
             used = np.arange(1)
@@ -182,7 +182,7 @@ class FunctionEnvelope(Envelope):
 
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
         """All of them: the function does not say which matter."""
-        return ((int(i), self.anchors.rows[:, i]) for i in np.flatnonzero(self.anchors.coding.is_number))
+        return ((int(i), self.anchors.rows[:, i]) for i in np.flatnonzero(self.anchors.encoder.is_number))
 
     def among(self, anchors: People) -> Callable[[FloatArray], Narrowed]:
         """As in general, but asks the function only once."""

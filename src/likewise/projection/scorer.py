@@ -15,7 +15,7 @@ from likewise._inner_estimator import scores_of
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import in_a_line
-from likewise.base import Enforced, PlainScorer
+from likewise.base import ConstrainedEstimator, PlainScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import said_once
@@ -53,7 +53,7 @@ class Anchors:
         """All distinct people who count, or as many as asked for, drawn by `rng`; the order of rows does not matter."""
         rows = people.rows
         if metric.has_weights:
-            rows = rows[:, metric.weights_of(people.coding).matters]
+            rows = rows[:, metric.weights_of(people.encoder).matters]
         rows = np.where(np.isnan(rows), np.inf, rows)
         counted = np.arange(len(rows)) if weights is None else np.flatnonzero(weights > 0)
         groups = groups_of(rows[counted])
@@ -129,7 +129,7 @@ def fitted_base(
         return (float(number) - low) / (high - low)
     if isinstance(base, FrozenEstimator):
         model: Any = base.estimator
-    elif isinstance(base, Enforced):
+    elif isinstance(base, ConstrainedEstimator):
         if base.metric is not None and base.metric != metric:
             raise InvalidInputError(
                 f"base must have the same metric, {metric!r}; it has {base.metric!r}. Leave it out there."
@@ -229,7 +229,7 @@ class Extension(PlainScorer):
         """The columns that matter; what is missing is infinite."""
         rows = people.rows
         if self.guarantee.metric.has_weights:
-            rows = rows[:, self.guarantee.metric.weights_of(people.coding).matters]
+            rows = rows[:, self.guarantee.metric.weights_of(people.encoder).matters]
         return np.where(np.isnan(rows), np.inf, rows)
 
     @property

@@ -16,11 +16,11 @@ from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import in_a_line
 from likewise.additive.display import panels_of
-from likewise.additive.scorecard import Readable
+from likewise.additive.scorecard import ScorecardMixin
 from likewise.auditing.audit import Audit, audit, tolerance_under
 from likewise.auditing.ceiling import ceiling
-from likewise.auditing.coverage import measure_reach
-from likewise.base import Enforced
+from likewise.auditing.coverage import measure_coverage
+from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import Guarantee, said_once
 from likewise.inspection.prediction import hard_votes, soft_votes
@@ -30,7 +30,7 @@ from likewise.report.data import Cost, GroupScores, ReportData, check_takes_tabl
 from likewise.report.groups import groups_of
 from likewise.report.text import KINDS
 from likewise.selection.compare import Comparison, compare
-from likewise.selection.cross_validation import YARDSTICKS
+from likewise.selection.cross_validation import SCORES
 from likewise.selection.tradeoff import Price, price
 
 _PEOPLE = 1200
@@ -65,7 +65,7 @@ def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: 
     0      0      1        0.08       0.1
     """
     chosen = spread(len(people), _PEOPLE)
-    rows, shares, weights = people.rows[chosen], answers[chosen], metric.weights_of(people.coding)
+    rows, shares, weights = people.rows[chosen], answers[chosen], metric.weights_of(people.encoder)
     half = 1.0 if shares.shape[1] == 1 else 0.5
     best = np.empty((0, 5))
     for start in range(0, len(rows), _BLOCK):
@@ -99,7 +99,7 @@ def first_pair(data: ReportData) -> dict[str, Any]:
     first, second = np.triu_indices(len(sample), 1)
     a, b = sample[first], sample[second]
     rows = data.people.rows
-    distances = data.metric.weights_of(data.people.coding).distances(rows[a], rows[b])
+    distances = data.metric.weights_of(data.people.encoder).distances(rows[a], rows[b])
     if {"before", "after"} <= shares.keys():
         excess = data.differences("before", a, b) - distances
         kept = data.differences("after", a, b) <= distances + data.epsilon + _ROUNDING
@@ -177,7 +177,7 @@ def cost_of(
 
 def baseline_of(comparison: Comparison, but: str | None = None) -> str:
     """The best model without a promise, by the proper score on people held out; not one that may know them."""
-    measure = YARDSTICKS[comparison.task][0].name
+    measure = SCORES[comparison.task][0].name
     scores = {
         name: float(showing.row[measure])
         for name, showing in comparison.showings.items()
@@ -272,7 +272,7 @@ def build_report(
         raise InvalidInputError(f"y must hold classes of the model, {_listed(classes)}; got {unknown!r}.")
     given = without_sparse(as_frame(X))
     absent = [column for column in model.feature_names_in_ if column not in given.columns]
-    needed = [column for column in absent if column in model.needed_columns_]
+    needed = [column for column in absent if column in model.required_features_]
     if needed:
         raise InvalidInputError(f"X must have the column {needed[0]!r}, which the model needs; it has {list(given)}.")
     table = given[[column for column in model.feature_names_in_ if column not in absent]]
@@ -308,9 +308,9 @@ def build_report(
         missed=tuple(map(str, missed)),
         groups=_groups(table.iloc[learned], labels[learned], metric, cost, classes, shown),
         groups_of="" if cost is None else f"{_n_measured(cost):,} people, each held out once",
-        panels=tuple(panels_of(model, favourable)) if isinstance(model, Readable) else (),
+        panels=tuple(panels_of(model, favourable)) if isinstance(model, ScorecardMixin) else (),
         reasons=_reasons(model, people),
-        reach=measure_reach(metric, table) if len(table) > 1 else None,
+        reach=measure_coverage(metric, table) if len(table) > 1 else None,
         kind=_kind(model),
         plain="" if cost is None else cost.comparison.showings[cost.plain].row["title"],
         classes=() if classes is None else tuple(map(str, classes)),
@@ -338,7 +338,7 @@ def _wraps_another(model: Any) -> bool:
     inner = getattr(model, "estimator", None)
     while isinstance(inner, FrozenEstimator):
         inner = inner.estimator
-    return _wraps_another(inner) if isinstance(inner, Enforced) else inner is not None
+    return _wraps_another(inner) if isinstance(inner, ConstrainedEstimator) else inner is not None
 
 
 def _searchable(n_draws: int) -> int:
@@ -394,7 +394,7 @@ def _n_measured(cost: Cost) -> int:
 
 def _reasons(model: Any, people: People) -> tuple[tuple[str, ...], ...]:
     """What speaks for the outcome that is more likely for each person than on average, where the model can say so."""
-    if not isinstance(model, Readable):
+    if not isinstance(model, ScorecardMixin):
         return ()
     found = model.reasons(people.table, n=_REASONS).drop(columns="outcome")
     return tuple(

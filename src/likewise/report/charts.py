@@ -14,7 +14,7 @@ from likewise.additive.display import Panel, height
 from likewise.metrics.units import Unit
 from likewise.report.data import Cost
 from likewise.report.text import figure, measured
-from likewise.selection.cross_validation import YARDSTICKS, Yardstick
+from likewise.selection.cross_validation import SCORES, Score
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 BINS = 40
@@ -75,13 +75,13 @@ def price_charts(cost: Cost) -> list[dict[str, Any]]:
     """Charts over the scale of the metric: the error; and for classes mean confidence, with the ceiling."""
     if cost.price is None:
         return []
-    measures = {measure.name: measure for measure in YARDSTICKS[cost.price.task]}
+    measures = {measure.name: measure for measure in SCORES[cost.price.task]}
     if cost.price.task == "numbers":
         return [_price_chart(cost, measures["rmse"], {})]
     return [_price_chart(cost, measures["brier"], {}), _price_chart(cost, measures["confidence"], cost.ceilings)]
 
 
-def _price_chart(cost: Cost, measure: Yardstick, ceilings: Any) -> dict[str, Any]:
+def _price_chart(cost: Cost, measure: Score, ceilings: Any) -> dict[str, Any]:
     price: Any = cost.price
     table, name = price.table, measure.name
     scales = [float(scale) for scale in price.showings]

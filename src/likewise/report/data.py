@@ -19,7 +19,7 @@ from likewise.metrics.encoders import People, spread
 if TYPE_CHECKING:
     from likewise.additive.display import Panel
     from likewise.auditing.audit import Audit
-    from likewise.auditing.coverage import Reach
+    from likewise.auditing.coverage import Coverage
     from likewise.selection.compare import Comparison
     from likewise.selection.tradeoff import Price
 
@@ -173,7 +173,7 @@ class ReportData:
     groups_of: str = ""
     panels: tuple[Panel, ...] = ()
     reasons: tuple[tuple[str, ...], ...] = ()
-    reach: Reach | None = None
+    reach: Coverage | None = None
     kind: str = ""
     plain: str = "a model without a promise"
     classes: tuple[str, ...] = ()
@@ -184,15 +184,15 @@ class ReportData:
 
     def __post_init__(self) -> None:
         check_takes_tables(self.metric)
-        self.metric.weights_of(self.people.coding).check_missing(self.people)
-        if (self.people.rows[:, ~self.people.coding.is_number] == UNSEEN).any():
+        self.metric.weights_of(self.people.encoder).check_missing(self.people)
+        if (self.people.rows[:, ~self.people.encoder.is_number] == UNSEEN).any():
             raise InvalidInputError("people must be coded with all of their categories; use metric.people(table).")
         if self.guarantee is not None and self.guarantee.metric != self.metric:
             raise InvalidInputError(
                 f"guarantee must be about the report's metric; it is about {self.guarantee.metric!r}."
             )
         if self.revealed is not None and (
-            lost := set(self.people.coding.names) - set(self.revealed.describe()["column"])
+            lost := set(self.people.encoder.names) - set(self.revealed.describe()["column"])
         ):
             raise InvalidInputError(f"revealed must weigh every column of the people; it has no {lost.pop()!r}.")
         for name, audit in self.audits.items():

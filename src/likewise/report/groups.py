@@ -16,7 +16,7 @@ from likewise.report import charts as pictures
 from likewise.report import text as words
 from likewise.report.data import Cost, GroupFigures, GroupScores
 from likewise.selection.compare import difference
-from likewise.selection.cross_validation import YARDSTICKS, Yardstick
+from likewise.selection.cross_validation import SCORES, Score
 from likewise.selection.methods import CONSTANT
 
 _MOST_GROUPS = 8
@@ -153,8 +153,8 @@ def costs(cost: Cost) -> dict[str, Any]:
     }
 
 
-def _measure(task: Any, name: str) -> Yardstick:
-    return next(measure for measure in YARDSTICKS[task] if measure.name == name)
+def _measure(task: Any, name: str) -> Score:
+    return next(measure for measure in SCORES[task] if measure.name == name)
 
 
 def _title(name: str, title: str, cost: Cost) -> str:
@@ -167,7 +167,7 @@ def _baseline(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return next(row for row in rows if row["is_baseline"])
 
 
-def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Yardstick) -> str:
+def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Score) -> str:
     """What the promise cost, against the baseline and against a constant."""
     showings, folds = cost.comparison.showings, cost.comparison.folds
     own, free = next(row for row in rows if row["is_own"]), _baseline(rows)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from likewise.auditing.coverage import Reach
+from likewise.auditing.coverage import Coverage
 from likewise.metrics.units import Unit
-from likewise.selection.cross_validation import Yardstick
+from likewise.selection.cross_validation import Score
 
 MUST_NOT_MATTER = "must not matter"
 
@@ -137,13 +137,13 @@ KINDS = {
 """How a promise is kept, by how the name of the class begins: what it is called, and how it works."""
 
 
-def measured(measure: Yardstick, value: float, step: float | None = None) -> str:
+def measured(measure: Score, value: float, step: float | None = None) -> str:
     """Write a figure of a model: in percent where that reads best; a tick to the digits of its `step`.
 
     Examples
     --------
-    >>> from likewise.selection.cross_validation import YARDSTICKS
-    >>> brier, auc, accuracy, *_ = YARDSTICKS["classes"]
+    >>> from likewise.selection.cross_validation import SCORES
+    >>> brier, auc, accuracy, *_ = SCORES["classes"]
     >>> measured(brier, 0.08764), measured(accuracy, 0.886), measured(accuracy, 0.8, 0.05), measured(brier, 0.1, 0.02)
     ('0.0876', '88.6%', '80%', '0.10')
     """
@@ -157,12 +157,12 @@ def measured(measure: Yardstick, value: float, step: float | None = None) -> str
     return figure(value) if measure.digits is None else f"{value:.{measure.digits}f}"
 
 
-def reach(found: Reach) -> str:
+def reach(found: Coverage) -> str:
     """Say about how many pairs a metric says something.
 
     Examples
     --------
-    >>> reach(Reach(1.0, 0.041, 0.5))
+    >>> reach(Coverage(1.0, 0.041, 0.5))
     'The distance binds 100% of all pairs. The nearest other person is typically 4.1 points away.'
     """
     share = f"{100 * found.bound_share:.{0 if found.bound_share >= 0.1 else 1}f}%"

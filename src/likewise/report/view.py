@@ -169,12 +169,12 @@ class ColumnView:
 
 
 def _columns(data: ReportData) -> list[ColumnView]:
-    coding: Any = data.people.coding
-    weights = data.metric.weights_of(coding)
-    rates = data.metric.describe().set_index("column").loc[coding.names]
-    typical = np.where(coding.is_number, _typical(data.people.rows), 1.0)
+    encoder: Any = data.people.encoder
+    weights = data.metric.weights_of(encoder)
+    rates = data.metric.describe().set_index("column").loc[encoder.names]
+    typical = np.where(encoder.is_number, _typical(data.people.rows), 1.0)
     counts = typical * weights.scales
-    revealed = None if data.revealed is None else data.revealed.weights_of(coding).scales
+    revealed = None if data.revealed is None else data.revealed.weights_of(encoder).scales
     longest = max(counts.max(), 0.0 if revealed is None else (typical * revealed).max())
     return [
         ColumnView(
@@ -190,7 +190,7 @@ def _columns(data: ReportData) -> list[ColumnView]:
             longest=float(1.25 * longest or 1.0),  # the longest bar has room to grow
             top=max(1.0, float(2 * counts.max())) if is_number else 1.0,
         )
-        for i, (column, is_number) in enumerate(zip(coding.columns, coding.is_number, strict=True))
+        for i, (column, is_number) in enumerate(zip(encoder.columns, encoder.is_number, strict=True))
     ]
 
 
@@ -209,7 +209,7 @@ def _pair_pictures(data: ReportData) -> dict[str, Any] | None:
     if len(data.sample) < 2 or not data.shares:
         return None
     a, b = (data.sample[side] for side in np.triu_indices(len(data.sample), 1))
-    distances = data.metric.weights_of(data.people.coding).distances(data.people.rows[a], data.people.rows[b])
+    distances = data.metric.weights_of(data.people.encoder).distances(data.people.rows[a], data.people.rows[b])
     gaps = {name: data.differences(name, a, b) for name in data.shares}
     limit = pictures.axis_limit(max(float(gap.max()) for gap in gaps.values()))
     return {
@@ -224,7 +224,7 @@ def _cards(data: ReportData, columns: list[ColumnView], pairs: Any, name: str) -
 
     Columns that must not matter come first, and all of them; then what counts most.
     """
-    weights = data.metric.weights_of(data.people.coding)
+    weights = data.metric.weights_of(data.people.encoder)
     cards = []
     for pair in pairs.to_dict("records"):
         both, difference = [pair["row_a"], pair["row_b"]], pair["difference"]

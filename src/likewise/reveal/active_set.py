@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.pairs.model_outputs import Population
-from likewise.pairs.points import Kinds, Marks, Points, content_marks, gaps_between
+from likewise.pairs.model_outputs import ModelOutputs
+from likewise.pairs.points import Kinds, Points, RowHashes, gaps_between, row_hashes
 
 SHORTFALL = 2e-10
 """A pair counts as explained at this relative shortfall, a little above what the solver leaves."""
@@ -56,7 +56,7 @@ class Crowd(ABC):
     varies : ndarray of bool, of shape (n_columns,)
         Columns in which people differ.
     unit : float
-        Of outputs, as in `Population`.
+        Of outputs, as in `ModelOutputs`.
     """
 
     n_people: int
@@ -80,11 +80,11 @@ class Crowd(ABC):
 class Present(Crowd):
     """People in memory; `first` are the rows of the distinct ones."""
 
-    def __init__(self, population: Population, first: IntArray) -> None:
+    def __init__(self, population: ModelOutputs, first: IntArray) -> None:
         self.population, self.unit, self.kinds = population, population.unit, population.points.kinds
         self.people = Some(population.points.X[first], population.outputs[first], first)
         self.n_people, self.varies = len(first), varying(self.people.X)
-        self.marks = content_marks(self.people.X.T)
+        self.marks = row_hashes(self.people.X.T)
 
     def some(self, share: float) -> Some:
         """About this share of the people."""
@@ -105,7 +105,7 @@ def varying(X: FloatArray) -> BoolArray:
     return np.asarray(np.fmax.reduce(X, axis=0) > np.fmin.reduce(X, axis=0))
 
 
-def chosen(people: Some, marks: Marks, share: float) -> Some:
+def chosen(people: Some, marks: RowHashes, share: float) -> Some:
     """Those people whose marks are in the lowest share of all marks."""
     if share >= 1:
         return people

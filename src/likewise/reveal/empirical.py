@@ -15,10 +15,10 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import NOT_NEGATIVE, check_names, checking, in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import ArrayCoding, People, TableCoding, as_frame, is_table
+from likewise.metrics.encoders import ArrayEncoder, People, TableEncoder, as_frame, is_table
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp, check_exponent
-from likewise.pairs.model_outputs import Population
+from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import CODE, GAPPY, Points
 from likewise.reveal.active_set import Crowd, Present
 from likewise.reveal.blanks import stand_in, usable
@@ -39,7 +39,7 @@ def read_people(X: Any, categorical: Sequence[Any] | None) -> People:
             return _numbers(frame, tuple(names))
     else:
         chosen = check_names("categorical", categorical, names)
-    return People.read(frame, TableCoding.learn(frame, [name for name in names if name not in chosen], chosen))
+    return People.read(frame, TableEncoder.learn(frame, [name for name in names if name not in chosen], chosen))
 
 
 def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
@@ -47,7 +47,7 @@ def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
         shape = np.shape(X)
     if len(shape) != 2 or shape[1] == 0:
         raise InvalidInputError(f"X must be a table of people and features, (n_samples, n_features); got {shape}.")
-    return People.read(X, ArrayCoding(shape[1], names))
+    return People.read(X, ArrayEncoder(shape[1], names))
 
 
 def _is_categorical(column: pd.Series[Any]) -> bool:
@@ -210,7 +210,7 @@ def estimate_minimal_metric(
         raise InvalidInputError("columns is for a Dask DataFrame or a path; select them with X[columns] in memory.")
     everyone = Points.of(read_people(X, categorical))
     _check_power(p, everyone)
-    population = Population.of(model, X, everyone, predictions, output_range)
+    population = ModelOutputs.of(model, X, everyone, predictions, output_range)
     distinct = everyone.groups()
     gap = population.differences(np.arange(len(everyone)), distinct.first[distinct.of_row])
     worst = int(gap.argmax())
@@ -234,7 +234,7 @@ def _estimate(crowd: Crowd, template: Points, p: float, upper: Any, fixed: Any) 
     program = MinimalWeights(crowd, *_bounds(upper, fixed, template, crowd.unit**p), p)
     n_rounds = program.solve_with_cuts(_MOST_ROUNDS, _CURE)
     metric, notes = _metric(template, program.weights * crowd.unit**p, p)
-    n, names = crowd.n_people, template.people.coding.names
+    n, names = crowd.n_people, template.people.encoder.names
     struck = [_position("fixed", key, template) for key, weight in (fixed or {}).items() if weight == 0]
     idle = np.flatnonzero(program.weights[: template.n_columns] == 0).tolist()
     return MetricEstimate(
@@ -250,12 +250,12 @@ def _estimate(crowd: Crowd, template: Points, p: float, upper: Any, fixed: Any) 
 
 def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict[int, str]]:
     """The metric of these weights; and notes on columns whose blanks were given more than these, by position."""
-    coding = points.people.coding
-    if coding.labels is None:
+    encoder = points.people.encoder
+    if encoder.labels is None:
         return WeightedLp(weights, p), {}
     own, missing, notes = weights[: points.n_columns].copy(), {}, {}
     for i, found in zip(points.gappy.tolist(), np.minimum(weights[points.n_columns :], 1.0).tolist(), strict=True):
-        name, ends = coding.names[i], (float(np.nanmin(points.X[:, i])), float(np.nanmax(points.X[:, i])))
+        name, ends = encoder.names[i], (float(np.nanmin(points.X[:, i])), float(np.nanmax(points.X[:, i])))
         if own[i] == 0 and found > 0:
             own[i] = stand_in(ends)
         least = usable(own[i], *ends) if own[i] else 1.0  # nothing is known of a weight that is raised later
@@ -267,7 +267,7 @@ def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict
                 f"A blank in {name!r} weighs {least:.3g}{most or ', half of what the column makes of these people'}. "
                 f"They force {found:.3g}, with which the column could make {less}."
             )
-    named = list(zip(coding.names, own.tolist(), coding.is_number, strict=True))
+    named = list(zip(encoder.names, own.tolist(), encoder.is_number, strict=True))
     metric = TableMetric(
         {name: weight for name, weight, number in named if number},
         {name: min(1.0, weight) for name, weight, number in named if not number},
@@ -287,7 +287,7 @@ def _describe(
         blank = np.isnan(points.people.rows[:, raised])
         tight = ~(blank[a] != blank[b]).any(axis=1)
         pairs, differences, a, b = pairs[tight], differences[tight], a[tight], b[tight]
-    weights = metric.weights_of(points.people.coding)
+    weights = metric.weights_of(points.people.encoder)
     forced = [
         ", ".join(dict.fromkeys(points.name(int(i)) for i in np.flatnonzero(part)))
         for part in points.gaps(a, b) * points.scales(weights)
@@ -354,11 +354,11 @@ def _bounds(upper: Any, fixed: Any, points: Points, unit: float) -> tuple[FloatA
 
 
 def _position(parameter: str, key: Any, points: Points) -> int:
-    coding, d = points.people.coding, points.n_columns
-    unnamed = coding.labels is None
-    if not unnamed and key in coding.names:
-        return coding.names.index(key)
+    encoder, d = points.people.encoder, points.n_columns
+    unnamed = encoder.labels is None
+    if not unnamed and key in encoder.names:
+        return encoder.names.index(key)
     if isinstance(key, Integral) and 0 <= int(key) < d:
         return int(key)
-    known = f"positions 0 to {d - 1}" if unnamed else coding.names
+    known = f"positions 0 to {d - 1}" if unnamed else encoder.names
     raise InvalidInputError(f"{parameter} must name features of X, {known}; got {key!r}.")

@@ -17,8 +17,8 @@ from likewise._progress import progress_bar
 from likewise._validation import TRUTH
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
-from likewise.selection.cross_validation import YARDSTICKS, Fold, Showing, Yardstick, make_folds, show
-from likewise.selection.methods import CONSTANT, read_assignment, ways_for
+from likewise.selection.cross_validation import SCORES, CVResult, Fold, Score, make_folds, show
+from likewise.selection.methods import CONSTANT, read_learning_task, ways_for
 
 _AFTER = [
     "people",
@@ -38,7 +38,7 @@ _WIDTH = 120
 
 def as_table(rows: dict[Any, dict[str, Any]], task: Task, index: str = "way") -> pd.DataFrame:
     """One row per entry of `rows`, the same columns for all."""
-    figures = [column for one in YARDSTICKS[task] for column in (one.name, f"{one.name}_se")]
+    figures = [column for one in SCORES[task] for column in (one.name, f"{one.name}_se")]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=None).reindex(columns=["title", *figures, *_AFTER])
     table = table.astype({**dict.fromkeys(_WHOLE, "Int64"), "promise": bool})
     table[["level", "note"]] = table[["level", "note"]].fillna("")
@@ -79,7 +79,7 @@ def _aligned(cells: pd.DataFrame) -> str:
 def _figures(table: pd.DataFrame, task: Task) -> pd.DataFrame:
     """Figures with their standard errors, as text; empty where nothing was measured."""
     cells = {str(table.index.name): table["title"].tolist()}
-    for one in YARDSTICKS[task]:
+    for one in SCORES[task]:
         pairs = zip(table[one.name], table[f"{one.name}_se"], strict=True)
         cells[one.title] = [_figure(one, *pair) for pair in pairs]
     return pd.DataFrame(cells, index=table.index)
@@ -104,7 +104,7 @@ def _amount(size: float) -> str:
     return f"{size:,.0f}" if size >= 100 else f"{size:.2g}"
 
 
-def _figure(one: Yardstick, value: float, error: float) -> str:
+def _figure(one: Score, value: float, error: float) -> str:
     """A figure and its standard error, to the same digits."""
     if np.isnan(value):
         return ""
@@ -146,14 +146,14 @@ class Recommendation:
 
 
 def recommend(
-    showings: dict[str, Showing], estimators: dict[str, Any], folds: tuple[Fold, ...], task: Task
+    showings: dict[str, CVResult], estimators: dict[str, Any], folds: tuple[Fold, ...], task: Task
 ) -> Recommendation:
     """Choose among ways in the order of simplicity.
 
     The best mean loss decides, and of those within one standard error of it the simplest is taken.
     """
     kept = [name for name, showing in showings.items() if showing.keeps_promise]
-    measure = YARDSTICKS[task][0]
+    measure = SCORES[task][0]
     title, score = measure.title, measure.name
     best = min(kept, key=lambda name: showings[name].row[score])
     for chosen in kept:
@@ -187,7 +187,7 @@ def recommend(
     return Recommendation(chosen, estimators[chosen], reason, chosen == CONSTANT)
 
 
-def difference(first: Showing, second: Showing, folds: tuple[Fold, ...]) -> tuple[float, float]:
+def difference(first: CVResult, second: CVResult, folds: tuple[Fold, ...]) -> tuple[float, float]:
     """By how much the losses of `first` are larger, on people on whom both were measured, with its standard error.
 
     Folds are compared one by one: what makes a fold hard for both does not blur the difference.
@@ -213,7 +213,7 @@ class Comparison(Frozen):
     metric : Metric
     """
 
-    showings: dict[str, Showing]
+    showings: dict[str, CVResult]
     estimators: dict[str, Any]
     folds: tuple[Fold, ...]
     task: Task
@@ -335,7 +335,7 @@ def compare(
     'constant'
     """
     TRUTH.check("verbose", verbose)
-    given = read_assignment(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
+    given = read_learning_task(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
     chosen = ways_for(given, ways)
     folds = make_folds(given, cv, n_people)
     showings = {}

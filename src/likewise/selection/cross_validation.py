@@ -24,13 +24,13 @@ from likewise.guarantees.guarantee import Guarantee, VacuousGuaranteeWarning
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People, spread
-from likewise.selection.methods import WAYS, Assignment, Way
+from likewise.selection.methods import WAYS, LearningTask, Way
 
 _LEAST = 1e-15  # log loss of a probability of 0 is that of this one, as in scikit-learn
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class Score:
     """A figure of a model.
 
     Attributes
@@ -57,18 +57,18 @@ class Yardstick:
 
 
 # The first of each is the proper score by which ways are chosen: its mean is smallest for true probabilities, or means.
-YARDSTICKS: dict[Task, tuple[Yardstick, ...]] = {
+SCORES: dict[Task, tuple[Score, ...]] = {
     "classes": (
-        Yardstick("brier", "Brier score", False, digits=4),
-        Yardstick("auc", "AUC", True, digits=3),
-        Yardstick("accuracy", "accuracy", True, percent=True),
-        Yardstick("log_loss", "log loss", False, digits=3),
-        Yardstick("confidence", "mean confidence", True, percent=True),
+        Score("brier", "Brier score", False, digits=4),
+        Score("auc", "AUC", True, digits=3),
+        Score("accuracy", "accuracy", True, percent=True),
+        Score("log_loss", "log loss", False, digits=3),
+        Score("confidence", "mean confidence", True, percent=True),
     ),
     "numbers": (
-        Yardstick("squared_error", "squared error", False),
-        Yardstick("r2", "R2", True, digits=3),
-        Yardstick("rmse", "RMSE", False),
+        Score("squared_error", "squared error", False),
+        Score("r2", "R2", True, digits=3),
+        Score("rmse", "RMSE", False),
     ),
 }
 
@@ -89,7 +89,7 @@ def losses_of(answers: FloatArray, outcomes: npt.NDArray[Any], classes: npt.NDAr
 
 
 def figures_of(answers: FloatArray, outcomes: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> dict[str, float]:
-    """Figures of people with known outcomes, by the names of `YARDSTICKS`."""
+    """Figures of people with known outcomes, by the names of `SCORES`."""
     loss = float(losses_of(answers, outcomes, classes).mean())
     if classes is None:
         spread = float(np.var(outcomes))
@@ -135,7 +135,7 @@ class Fold:
     sample: IntArray
 
 
-def make_folds(given: Assignment, cv: Any, n_people: Any) -> tuple[Fold, ...]:
+def make_folds(given: LearningTask, cv: Any, n_people: Any) -> tuple[Fold, ...]:
     """Folds for everything that is compared; a whole number of them is shuffled, and stratified by class."""
     n_people = check_count("n_people", n_people, least=2, cure="Pairs are searched among them.")
     if isinstance(cv, int) and not isinstance(cv, bool):
@@ -154,7 +154,7 @@ def make_folds(given: Assignment, cv: Any, n_people: Any) -> tuple[Fold, ...]:
     return tuple(folds)
 
 
-def _check_enough(given: Assignment, n_folds: int) -> None:
+def _check_enough(given: LearningTask, n_folds: int) -> None:
     if given.classes is None:
         fewest, who = len(given.outcomes), "people"
     else:
@@ -171,7 +171,7 @@ def _even_sample(outcomes: npt.NDArray[Any], most: int) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Showing:
+class CVResult:
     """What a way showed on people who were held out.
 
     Attributes
@@ -192,19 +192,19 @@ class Showing:
     keeps_promise: bool
 
 
-def skipped(way: Way, given: Assignment, reason: str) -> Showing:
+def skipped(way: Way, given: LearningTask, reason: str) -> CVResult:
     """What is shown of a way that does not apply."""
     row = {"title": way.title, "promise": False, "note": f"skipped: {reason}"}
-    return Showing(row, *_nothing(given), False)
+    return CVResult(row, *_nothing(given), False)
 
 
-def _nothing(given: Assignment) -> tuple[FloatArray, FloatArray]:
+def _nothing(given: LearningTask) -> tuple[FloatArray, FloatArray]:
     """Losses and answers before anyone is measured."""
     shape = (len(given.outcomes),) if given.classes is None else (len(given.outcomes), len(given.classes))
     return np.full(shape[:1], np.nan), np.full(shape, np.nan)
 
 
-def show(way: Way, given: Assignment, folds: tuple[Fold, ...], advance: Callable[[int], None]) -> Showing:
+def show(way: Way, given: LearningTask, folds: tuple[Fold, ...], advance: Callable[[int], None]) -> CVResult:
     """Fit and measure a way on each fold; of each model, only figures are kept."""
     if way.estimator is None:
         advance(len(folds))
@@ -228,7 +228,7 @@ def show(way: Way, given: Assignment, folds: tuple[Fold, ...], advance: Callable
     row = _summary(way, given, folds, pd.DataFrame(parts))
     if empty:
         row["note"] = "; ".join(filter(None, [row["note"], "promises next to nothing: " + empty[0]]))
-    return Showing(row, losses, everyone, bool(row["promise"]) and row["violations"] == 0)
+    return CVResult(row, losses, everyone, bool(row["promise"]) and row["violations"] == 0)
 
 
 @contextmanager
@@ -244,7 +244,7 @@ def _heard(empty: list[str]) -> Iterator[None]:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-def _measure(way: Way, given: Assignment, fold: Fold, losses: FloatArray, everyone: FloatArray) -> dict[str, Any]:
+def _measure(way: Way, given: LearningTask, fold: Fold, losses: FloatArray, everyone: FloatArray) -> dict[str, Any]:
     """Fit on one fold; return what was measured on its held-out people, and put losses and answers in their places."""
     people = given.people
     start = time.perf_counter()
@@ -279,7 +279,7 @@ def _measure(way: Way, given: Assignment, fold: Fold, losses: FloatArray, everyo
     }
 
 
-def _violations(given: Assignment, people: People, answers: FloatArray, tolerance: float) -> int:
+def _violations(given: LearningTask, people: People, answers: FloatArray, tolerance: float) -> int:
     """Pairs of these people whose answers differ by more than their distance and the tolerance."""
     options: Any = {"output_range": given.output_range, "tolerance": tolerance, "n_worst": 1}
     return audit(lambda rows: answers, people.table, given.metric, **options).n_violations
@@ -300,10 +300,10 @@ def _promise_of(model: Any, metric: Metric) -> Guarantee | None:
     return guarantee if guarantee is not None and guarantee.metric == metric else None
 
 
-def _summary(way: Way, given: Assignment, folds: tuple[Fold, ...], parts: pd.DataFrame) -> dict[str, Any]:
+def _summary(way: Way, given: LearningTask, folds: tuple[Fold, ...], parts: pd.DataFrame) -> dict[str, Any]:
     """One row of the table: means and standard errors over folds, sums of counts, and the weakest promise."""
     row: dict[str, Any] = {"title": way.title}
-    for yardstick in YARDSTICKS[given.task]:
+    for yardstick in SCORES[given.task]:
         values = parts[yardstick.name]
         row[yardstick.name] = float(values.mean())
         row[f"{yardstick.name}_se"] = float(values.std(ddof=1) / np.sqrt(len(values)))

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from likewise._validation import WHOLE_SEED, check_count, check_output_range, checking, in_a_line, one_of
-from likewise.base import Enforced
+from likewise.base import ConstrainedEstimator
 from likewise.dummy import ConstantClassifier, ConstantRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.baselines import Task, table_model
@@ -28,7 +28,7 @@ _SMOOTHING = ("noise", "vote", "epsilon", "delta", "n_draws", "augment")
 
 
 @dataclass(frozen=True, eq=False)
-class Assignment:
+class LearningTask:
     """What is to be learned, checked.
 
     Attributes
@@ -70,15 +70,15 @@ class Assignment:
         """Columns that must not matter; none is known of a metric without weights."""
         if not self.metric.has_weights:
             return []
-        matters = self.metric.weights_of(self.people.coding).matters
+        matters = self.metric.weights_of(self.people.encoder).matters
         return [name for name, used in zip(self.table.columns, matters, strict=True) if not used]
 
-    def under(self, metric: Metric) -> Assignment:
+    def under(self, metric: Metric) -> LearningTask:
         """The same for another metric."""
         return replace(self, metric=metric)
 
 
-def read_assignment(
+def read_learning_task(
     X: Any,
     y: Any,
     metric: Any,
@@ -88,7 +88,7 @@ def read_assignment(
     random_state: Any,
     inner: Any = None,
     smoothing: Any = None,
-) -> Assignment:
+) -> LearningTask:
     """Check what is to be learned."""
     metric = check_metric(metric)
     people = metric.people(without_sparse(X))
@@ -111,7 +111,7 @@ def read_assignment(
         outcomes = _as_numbers(outcomes)
         limits = (outcomes.min(), outcomes.max()) if output_range is None else output_range
         limits = check_output_range(limits)
-    return Assignment(
+    return LearningTask(
         people,
         outcomes,
         metric,
@@ -187,25 +187,25 @@ class Way:
     may_fail: bool = False
 
 
-def _pick(given: Assignment, of_classes: Any, of_numbers: Any, *inner: Any, **options: Any) -> Any:
+def _pick(given: LearningTask, of_classes: Any, of_numbers: Any, *inner: Any, **options: Any) -> Any:
     """An estimator for the task, within the metric."""
     if given.task == "classes":
         return of_classes(*inner, metric=given.metric, **options)
     return of_numbers(*inner, metric=given.metric, output_range=given.output_range, **options)
 
 
-def _constant(given: Assignment) -> Way:
+def _constant(given: LearningTask) -> Way:
     what = "base rate" if given.task == "classes" else "mean"
     return Way(CONSTANT, f"constant ({what})", _pick(given, ConstantClassifier, ConstantRegressor))
 
 
-def _additive(given: Assignment) -> Way:
+def _additive(given: LearningTask) -> Way:
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 
     return Way("additive", "additive", _pick(given, AdditiveClassifier, AdditiveRegressor), may_fail=True)
 
 
-def _network(given: Assignment) -> Way:
+def _network(given: LearningTask) -> Way:
     from likewise.lipschitz.estimators import LipschitzClassifier, LipschitzRegressor
 
     title = "1-Lipschitz network"
@@ -215,7 +215,7 @@ def _network(given: Assignment) -> Way:
     return Way("network", title, estimator, may_fail=True)
 
 
-def _projection(given: Assignment) -> Way:
+def _projection(given: LearningTask) -> Way:
     from likewise.projection.estimators import ProjectedClassifier, ProjectedRegressor
 
     title = f"projected {_inner_title(given)}"
@@ -225,7 +225,7 @@ def _projection(given: Assignment) -> Way:
     return Way("projection", title, estimator, may_fail=True)
 
 
-def _smoothing(given: Assignment, *, copies: int = 0) -> Way:
+def _smoothing(given: LearningTask, *, copies: int = 0) -> Way:
     from likewise.smoothing.estimators import SmoothedClassifier, SmoothedRegressor
 
     if not copies:
@@ -241,7 +241,7 @@ def _smoothing(given: Assignment, *, copies: int = 0) -> Way:
     return Way(name, title, estimator, is_slow=True, may_fail=not given.smoothing)
 
 
-def _linear(given: Assignment) -> Way:
+def _linear(given: LearningTask) -> Way:
     kind = "logistic" if given.task == "classes" else "linear"
     hidden = given.hidden
     kept = [name for name in given.table.columns if name not in hidden]
@@ -251,17 +251,17 @@ def _linear(given: Assignment) -> Way:
     return Way("linear", title, table_model(given.table, kind, given.task, columns=kept))
 
 
-def _reference(given: Assignment) -> Way:
+def _reference(given: LearningTask) -> Way:
     hidden = given.hidden
     return Way(REFERENCE, f"boosting with {listed_columns(hidden)}" if hidden else "boosting", _boosted(given))
 
 
-def _inner(given: Assignment) -> Any:
+def _inner(given: LearningTask) -> Any:
     """What is projected and smoothed."""
     return _boosted(given) if given.inner is None else given.inner
 
 
-def _inner_title(given: Assignment) -> str:
+def _inner_title(given: LearningTask) -> str:
     if given.inner is None:
         return "boosting"
     model = given.inner
@@ -270,13 +270,13 @@ def _inner_title(given: Assignment) -> str:
     return type(model.steps[-1][1] if hasattr(model, "steps") else model).__name__
 
 
-def _boosted(given: Assignment) -> Any:
+def _boosted(given: LearningTask) -> Any:
     model = table_model(given.table, "boosting", given.task)
     return model.set_params(**{f"{model.steps[-1][0]}__random_state": given.seed})
 
 
 # In the order of simplicity, the simplest first: who reads the model, and what one answer costs.
-_WAYS: dict[str, Callable[[Assignment], Way]] = {
+_WAYS: dict[str, Callable[[LearningTask], Way]] = {
     CONSTANT: _constant,
     "additive": _additive,
     "network": _network,
@@ -289,7 +289,7 @@ _WAYS: dict[str, Callable[[Assignment], Way]] = {
 WAYS = tuple(_WAYS)
 
 
-def ways_for(given: Assignment, asked: Any = "auto") -> list[Way]:
+def ways_for(given: LearningTask, asked: Any = "auto") -> list[Way]:
     """The ways that are asked for, the constant first and the model without a promise last.
 
     Parameters
@@ -315,18 +315,18 @@ def ways_for(given: Assignment, asked: Any = "auto") -> list[Way]:
     return [*known[:-1], *own.values(), known[-1]]
 
 
-def build_way(given: Assignment, name: str) -> Way:
+def build_way(given: LearningTask, name: str) -> Way:
     """The way of this name."""
     return _WAYS[_known(name)](given)
 
 
-def own_way(given: Assignment, name: str, estimator: Any) -> Way:
+def own_way(given: LearningTask, name: str, estimator: Any) -> Way:
     """A way of the user's own; if it enforces a metric, then this one."""
     right = is_classifier if given.task == "classes" else is_regressor
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not right(estimator):
         what = "a classifier" if given.task == "classes" else "a regressor"
         raise InvalidTypeError(f"{name!r} must be {what}, not yet fitted; got {in_a_line(estimator)}.")
-    if isinstance(estimator, Enforced):
+    if isinstance(estimator, ConstrainedEstimator):
         estimator = estimator.with_metric(given.metric)
         if given.output_range is not None:
             estimator = estimator.set_params(output_range=given.output_range)

@@ -12,13 +12,13 @@ import pandas as pd
 from likewise._frozen import Frozen
 from likewise._progress import progress_bar
 from likewise._validation import TRUTH, check_positive, in_a_line
-from likewise.base import Enforced
+from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
 from likewise.selection.compare import Recommendation, as_html, as_table, as_text, measured_on
-from likewise.selection.cross_validation import YARDSTICKS, Fold, Showing, make_folds, show
-from likewise.selection.methods import CONSTANT, REFERENCE, Assignment, Way, build_way, own_way, read_assignment
+from likewise.selection.cross_validation import SCORES, CVResult, Fold, make_folds, show
+from likewise.selection.methods import CONSTANT, REFERENCE, LearningTask, Way, build_way, own_way, read_learning_task
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,9 +43,9 @@ class Price(Frozen):
     """
 
     title: str
-    showings: dict[float, Showing]
-    constant: Showing
-    without_promise: dict[str, Showing]
+    showings: dict[float, CVResult]
+    constant: CVResult
+    without_promise: dict[str, CVResult]
     folds: tuple[Fold, ...]
     task: Task
     metric: Metric
@@ -56,9 +56,9 @@ class Price(Frozen):
         return as_table({scale: showing.row for scale, showing in self.showings.items()}, self.task, "scale")
 
     @property
-    def reference(self) -> Showing:
+    def reference(self) -> CVResult:
         """The best of the models without a promise, by the proper score."""
-        name = YARDSTICKS[self.task][0].name
+        name = SCORES[self.task][0].name
         return min(self.without_promise.values(), key=lambda showing: float(showing.row[name]))
 
     @property
@@ -73,14 +73,14 @@ class Price(Frozen):
 
         By the proper score; None if it never is.
         """
-        name = YARDSTICKS[self.task][0].name
+        name = SCORES[self.task][0].name
         limit = self.reference.row[name]
         return min((scale for scale, showing in self.showings.items() if showing.row[name] <= limit), default=None)
 
     @property
     def conclusion(self) -> str:
         """How strict one can afford to be, in words."""
-        measure = YARDSTICKS[self.task][0]
+        measure = SCORES[self.task][0]
         title, name, best = measure.title, measure.name, self.reference.row
         beside = (
             f"of the best model without a promise, {best['title']} ({measure.in_words(best[name])}; a constant has "
@@ -156,7 +156,7 @@ def price(
     True
     """
     TRUTH.check("verbose", verbose)
-    given = read_assignment(X, y, metric, task, output_range, n_draws, random_state)
+    given = read_learning_task(X, y, metric, task, output_range, n_draws, random_state)
     factors = _check_scales(scales)
     ways = {factor: _way_under(given.under(metric.scaled(factor)), way) for factor in factors}
     folds = make_folds(given, cv, n_people)
@@ -177,7 +177,7 @@ def _check_scales(scales: Any) -> list[float]:
     return sorted({check_positive("scales", scale, cure="1 is the metric itself.") for scale in scales})
 
 
-def _way_under(given: Assignment, asked: Any) -> Way:
+def _way_under(given: LearningTask, asked: Any) -> Way:
     """The way for this metric; one that does not apply is an error here."""
     if isinstance(asked, Recommendation):
         way = own_way(given, asked.name, asked.estimator)
@@ -193,6 +193,6 @@ def _way_under(given: Assignment, asked: Any) -> Way:
         raise InvalidInputError("way must not be the constant: it costs the same under every metric.")
     if way.estimator is None:
         raise InvalidInputError(f"way cannot be {way.name!r}: {way.why_not}.")
-    if not isinstance(way.estimator, Enforced):
+    if not isinstance(way.estimator, ConstrainedEstimator):
         raise InvalidInputError(f"way must be one that enforces a metric; {way.name!r} promises nothing.")
     return replace(way, may_fail=False)

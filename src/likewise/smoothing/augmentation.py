@@ -129,7 +129,7 @@ def fit_on_noisy_copies(
 
     def noisy(rows: npt.NDArray[np.intp], n_times: int = 1) -> Any:
         copies = [perturbation.perturb(distinct, rng)[place[rows]] for _ in range(n_times)]
-        return people.coding.decode(np.concatenate(copies))
+        return people.encoder.decode(np.concatenate(copies))
 
     def options(rows: npt.NDArray[np.intp], n_times: int = 1) -> dict[str, Any]:
         return {} if weights is None else {"sample_weight": np.tile(weights[rows], n_times)}

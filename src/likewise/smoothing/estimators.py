@@ -10,27 +10,27 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 
-from likewise._inner_estimator import Wrapping
+from likewise._inner_estimator import WrapsEstimator
 from likewise._typing import FloatArray
 from likewise._validation import SEED, THREADS, TRUTH, Rule, check_random, in_a_line, one_of, positive, whole
-from likewise.base import METRIC, EnforcedClassifier, EnforcedRegressor, check_fitted, seed_from
+from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor, check_fitted, seed_from
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.preprocessing import last_step
 from likewise.inspection.trees import BOOSTED, FORESTS, SINGLE_TREES
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import Coding, People
+from likewise.metrics.encoders import Encoder, People
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.augmentation import fit_inner
 from likewise.smoothing.formulas import LINEAR_CLASSIFIERS
-from likewise.smoothing.mixed_type import Mixed, numbers_under
+from likewise.smoothing.mixed_type import MixedTypeNoise, numbers_under
 from likewise.smoothing.noise import NOISES, Gaussian, Noise, Splitting, Uniform
 from likewise.smoothing.sampling import Perturbation
-from likewise.smoothing.scorers import Ballot, Batch, Voter, choose_voter, find_formula
+from likewise.smoothing.scorers import Batch, SmoothedScorer, VoteSpec, choose_scorer, find_formula
 
 _MOST_COPIES = 10  # of a person, on average
 
 
-def candidate_noise(model: Any, ballot: Ballot, p: float) -> type[Noise]:
+def candidate_noise(model: Any, ballot: VoteSpec, p: float) -> type[Noise]:
     """The kind of noise under which a model of this type (fitted or not) may have a formula; else that without one."""
     kind = type(last_step(model))
     if kind in LINEAR_CLASSIFIERS and ballot.vote == "hard" and ballot.n_outputs == 2:
@@ -46,7 +46,7 @@ def without_formula(p: float) -> type[Noise]:
 
 def is_array(people: People, weights: ColumnWeights) -> bool:
     """Whether people are rows of numbers, all there where they matter: formulas and fast networks work for those."""
-    return people.coding.is_plain and not weights.allows_missing
+    return people.encoder.is_plain and not weights.allows_missing
 
 
 def counted_people(people: People, weights: FloatArray | None) -> People:
@@ -76,16 +76,16 @@ def perturbation_for(
     if not is_array(people, weights):
         kind = type(noise) if isinstance(noise, Noise) else noise
         options = {"n_draws": n_draws, "epsilon": epsilon}
-        return Mixed.from_training_data(kind, people.rows, people.coding, weights, seed, **options)  # type: ignore[arg-type]
+        return MixedTypeNoise.from_training_data(kind, people.rows, people.encoder, weights, seed, **options)  # type: ignore[arg-type]
     if not isinstance(noise, Noise):
-        noise = noise.for_metric(WeightedLp(weights.weights, weights.p, feature_names=people.coding.labels))
+        noise = noise.for_metric(WeightedLp(weights.weights, weights.p, feature_names=people.encoder.labels))
     return numbers_under(noise, people.rows, seed, n_draws=n_draws, epsilon=epsilon)
 
 
 NoiseName = Literal["auto", "gaussian", "laplace", "uniform", "splitting"]
 
 
-class Smoothing(Wrapping):
+class Smoothing(WrapsEstimator):
     """What the two estimators share: a noise for a metric, an inner model, and its votes."""
 
     rules: ClassVar[dict[str, Rule]] = {
@@ -113,7 +113,7 @@ class Smoothing(Wrapping):
     n_jobs: int | None
     verbose: bool
 
-    scorer_: Voter
+    scorer_: SmoothedScorer
 
     @property
     def estimator_(self) -> Any:
@@ -141,12 +141,12 @@ class Smoothing(Wrapping):
             other.set_params(estimator=FrozenEstimator(self.estimator_), augment=0)
         return other
 
-    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> Voter:
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> SmoothedScorer:
         """Choose the noise, draw the seed of the bank, and fit the inner model."""
         n_draws = None if self.n_draws == "auto" else int(self.n_draws)
         epsilon, delta = float(self.epsilon), float(self.delta)
         state = check_random(self.random_state)
-        seed, columns, ballot = seed_from(state), metric.weights_of(people.coding), self._ballot()
+        seed, columns, ballot = seed_from(state), metric.weights_of(people.encoder), self._ballot()
 
         counted = counted_people(people, weights)
 
@@ -173,11 +173,11 @@ class Smoothing(Wrapping):
         # A model that knows names is given them with its rows; a frozen one without has been fitted on arrays.
         knows_rows = hasattr(model, "feature_names_in_") or isinstance(model, FrozenEstimator)
         if not is_array(people, columns) or (metric.takes_tables and not knows_rows):
-            ballot = self._ballot(people.coding)
+            ballot = self._ballot(people.encoder)
         if self.noise == "auto" and noise is not least and find_formula(model, perturbation, ballot) is None:
             # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
             perturbation = perturbed_by(least)
-        voter = choose_voter(
+        voter = choose_scorer(
             model,
             perturbation,
             ballot,
@@ -193,7 +193,7 @@ class Smoothing(Wrapping):
         return voter
 
     @abstractmethod
-    def _ballot(self, coding: Coding | None = None) -> Ballot: ...
+    def _ballot(self, encoder: Encoder | None = None) -> VoteSpec: ...
 
     def _asked_metric(self) -> Metric | None:
         noise, metric = self.noise, super()._asked_metric()
@@ -209,7 +209,7 @@ class Smoothing(Wrapping):
         return metric
 
 
-class SmoothedClassifier(Smoothing, EnforcedClassifier):
+class SmoothedClassifier(Smoothing, ConstrainedClassifier):
     """A classifier whose probabilities are close for people who are close.
 
     ``h(x)[y] = E_t[1{f(x + t) = y}]``, the share of votes of the inner model f under noise t calibrated to a
@@ -326,11 +326,11 @@ class SmoothedClassifier(Smoothing, EnforcedClassifier):
             )
         return super()._asked_metric()
 
-    def _ballot(self, coding: Coding | None = None) -> Ballot:
-        return Ballot(self.vote, self.classes_, coding=coding)
+    def _ballot(self, encoder: Encoder | None = None) -> VoteSpec:
+        return VoteSpec(self.vote, self.classes_, encoder=encoder)
 
 
-class SmoothedRegressor(Smoothing, EnforcedRegressor):
+class SmoothedRegressor(Smoothing, ConstrainedRegressor):
     """A regressor whose predictions are close for people who are close.
 
     ``h(x) = E_t[f(x + t)]`` with f clipped to `output_range` ``(a, b)`` and noise t calibrated to a metric D. For all
@@ -395,7 +395,7 @@ class SmoothedRegressor(Smoothing, EnforcedRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    rules = Smoothing.rules | EnforcedRegressor.rules
+    rules = Smoothing.rules | ConstrainedRegressor.rules
 
-    def _ballot(self, coding: Coding | None = None) -> Ballot:
-        return Ballot("value", None, self.output_range_, coding)
+    def _ballot(self, encoder: Encoder | None = None) -> VoteSpec:
+        return VoteSpec("value", None, self.output_range_, encoder)

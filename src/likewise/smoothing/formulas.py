@@ -27,7 +27,7 @@ from likewise.inspection.preprocessing import affine_map, last_step
 from likewise.inspection.trees import TreeNodes, leaf_range, read_trees
 from likewise.metrics.base import dual, lp_norm
 from likewise.smoothing.noise import Gaussian, Noise
-from likewise.smoothing.sampling import Bank
+from likewise.smoothing.sampling import SharedDraws
 
 # Their `predict` is the sign of `coef_ @ x + intercept_`; a subclass may do anything.
 _NAMES = (
@@ -71,7 +71,7 @@ class LinearVotes(Frozen):
     weights: FloatArray
 
     @classmethod
-    def from_model(cls, model: Any, bank: Bank) -> LinearVotes | None:
+    def from_model(cls, model: Any, bank: SharedDraws) -> LinearVotes | None:
         """Read the model; None if it has not two classes, or its noise is not Gaussian."""
         linear, noise = last_step(model), bank.noise
         if type(linear) not in LINEAR_CLASSIFIERS or type(noise) is not Gaussian or len(linear.classes_) != 2:
@@ -182,7 +182,7 @@ class LeafVotes:
 
     @classmethod
     def from_model(
-        cls, model: Any, bank: Bank, *, vote: str = "soft", limits: tuple[float, float] | None = None
+        cls, model: Any, bank: SharedDraws, *, vote: str = "soft", limits: tuple[float, float] | None = None
     ) -> LeafVotes | None:
         """Read the model; None where leaves do not give its votes exactly.
 
@@ -237,7 +237,9 @@ class LeafVotes:
         return out
 
 
-def _assemble(cls: type[LeafVotes], trees: list[TreeNodes], baseline: FloatArray, model: Any, bank: Bank) -> LeafVotes:
+def _assemble(
+    cls: type[LeafVotes], trees: list[TreeNodes], baseline: FloatArray, model: Any, bank: SharedDraws
+) -> LeafVotes:
     """Join the trees: number the distinct splits, and find for each the bounds further up."""
     noise = bank.noise
     factor, shift = affine_map(model, noise.metric.n_features)

@@ -13,18 +13,18 @@ import numpy.typing as npt
 
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import Curve, Loosened
+from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.metrics.base import ColumnWeights
-from likewise.metrics.encoders import Coding
+from likewise.metrics.encoders import Encoder
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.noise import Noise, Splitting
-from likewise.smoothing.sampling import CHUNK, Bank, Draws, Perturbation, Seen
-from likewise.smoothing.splitting import LEAST_DRAWS, Cells, permutation
+from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, Seen, SharedDraws
+from likewise.smoothing.splitting import LEAST_DRAWS, ShiftedGrids, permutation
 
 
 @dataclass(frozen=True, eq=False)
-class Mixed(Perturbation):
-    """Perturbations of a coded table (`likewise.metrics.encoders.TableCoding`).
+class MixedTypeNoise(Perturbation):
+    """Perturbations of a coded table (`likewise.metrics.encoders.TableEncoder`).
 
     - A number of positive weight gets noise. A missing one stays missing.
     - Any other value is kept with probability equal to its weight (never, for a column that must not matter), and
@@ -55,7 +55,7 @@ class Mixed(Perturbation):
     """
 
     deterministic: bool
-    numbers: Bank | Cells | None
+    numbers: SharedDraws | ShiftedGrids | None
     visible: BoolArray
     categorical: BoolArray
     replaceable: BoolArray
@@ -70,14 +70,14 @@ class Mixed(Perturbation):
         cls,
         kind: type[Noise],
         rows: FloatArray,
-        coding: Coding,
+        encoder: Encoder,
         weights: ColumnWeights,
         seed: int,
         *,
         n_draws: int | None = None,
         epsilon: float = 0.01,
-    ) -> Mixed:
-        """Learn from coded people; `n_draws` and `epsilon` are for splitting, as in `Cells`."""
+    ) -> MixedTypeNoise:
+        """Learn from coded people; `n_draws` and `epsilon` are for splitting, as in `ShiftedGrids`."""
         if not weights.matters.any():
             raise InvalidInputError(
                 "weights are all 0: under such a metric only a constant model qualifies. Give at least one column "
@@ -89,13 +89,13 @@ class Mixed(Perturbation):
         )
         replaceable = ~weights.is_number | (keep < 1)
         fill = np.array([_middle(column) for column in rows[:, visible].T])
-        numbers: Bank | Cells | None = None
+        numbers: SharedDraws | ShiftedGrids | None = None
         if visible.any():
-            names = [name for name, shown in zip(coding.names, visible, strict=True) if shown]
+            names = [name for name, shown in zip(encoder.names, visible, strict=True) if shown]
             noise = kind.for_metric(WeightedLp(weights.weights[visible], weights.p, feature_names=names))
             shown = np.where(np.isnan(rows[:, visible]), fill, rows[:, visible])
             numbers = numbers_under(noise, shown, seed, n_draws=n_draws, epsilon=epsilon)
-        K = numbers.n_draws if isinstance(numbers, Cells) else n_draws or LEAST_DRAWS
+        K = numbers.n_draws if isinstance(numbers, ShiftedGrids) else n_draws or LEAST_DRAWS
         background = rows[:, replaceable].copy()
         return cls(
             issubclass(kind, Splitting), numbers, visible, ~weights.is_number, replaceable, keep[replaceable],
@@ -108,7 +108,7 @@ class Mixed(Perturbation):
         return None if self.numbers is None else self.numbers.noise
 
     @property
-    def curve(self) -> Curve:
+    def curve(self) -> Bound:
         """That of the numbers where nothing else can differ; else the weakest: total variations add up.
 
         A category of weight w is kept with probability w and otherwise drawn from a background that does not depend on
@@ -116,7 +116,7 @@ class Mixed(Perturbation):
         """
         if self.numbers is not None and not self.keep.any():
             return self.numbers.curve
-        return Loosened(0.0 if self.numbers is None else self.numbers.curve.excess)
+        return LoosenedBound(0.0 if self.numbers is None else self.numbers.curve.excess)
 
     @property
     def n_fixed(self) -> int | None:
@@ -146,7 +146,7 @@ class Mixed(Perturbation):
         """Yield the draws up to ``edges[-1]`` in order, cut at every edge."""
         for start, stop, draws in self._numbers_parts(edges):
             keep, background = self._replacements(np.arange(start, stop))
-            yield stop, MixedDraws(self, draws, keep, background)
+            yield stop, MixedTypeDraws(self, draws, keep, background)
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
         """Those of the numbers that matter."""
@@ -170,7 +170,7 @@ class Mixed(Perturbation):
             filled = np.where(absent, self.fill, rows[:, self.visible])
             noisy = (
                 self.numbers.perturb_by(filled, chosen, rng)
-                if isinstance(self.numbers, Cells)
+                if isinstance(self.numbers, ShiftedGrids)
                 else self.numbers.perturb(filled, rng)
             )
             rows[:, self.visible] = np.where(absent, np.nan, noisy)
@@ -212,10 +212,10 @@ class Mixed(Perturbation):
 
 
 @dataclass(frozen=True, eq=False)
-class MixedDraws:
-    """Some draws of a `Mixed` perturbation."""
+class MixedTypeDraws:
+    """Some draws of a `MixedTypeNoise` perturbation."""
 
-    mixed: Mixed
+    mixed: MixedTypeNoise
     numbers: Draws | None
     keep: BoolArray
     background: FloatArray
@@ -241,11 +241,13 @@ class MixedDraws:
         return rows
 
 
-def numbers_under(noise: Noise, rows: FloatArray, seed: int, *, n_draws: int | None, epsilon: float) -> Bank | Cells:
+def numbers_under(
+    noise: Noise, rows: FloatArray, seed: int, *, n_draws: int | None, epsilon: float
+) -> SharedDraws | ShiftedGrids:
     """Perturbations of rows of numbers; `n_draws` and `epsilon` are for splitting, the seed for random draws."""
     if isinstance(noise, Splitting):
-        return Cells.from_training_data(noise, rows, n_draws=n_draws, epsilon=epsilon)
-    return Bank.from_training_data(noise, rows, seed)
+        return ShiftedGrids.from_training_data(noise, rows, n_draws=n_draws, epsilon=epsilon)
+    return SharedDraws.from_training_data(noise, rows, seed)
 
 
 def _middle(column: FloatArray) -> float:

@@ -23,7 +23,7 @@ from likewise._links import Erf
 from likewise._typing import FloatArray
 from likewise._validation import NOT_NEGATIVE, in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 from likewise.metrics.base import lp_norm
 from likewise.metrics.weighted_lp import WeightedLp
 
@@ -31,7 +31,7 @@ _SMALLEST_SCALE = 1e-290  # below it, noise of width 1/scale overflows
 
 
 @dataclass(frozen=True, repr=False)
-class Noise(Curve):
+class Noise(Bound):
     """What the noises share: the one conversion between norms, and sound rounding.
 
     A noise is made for its own ("native") norm ``q``. Under a metric with exponent ``p``, since

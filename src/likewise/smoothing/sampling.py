@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.guarantees.bounds import Curve
+from likewise.guarantees.bounds import Bound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.sample_size import clopper_pearson, empirical_bernstein, subset_margin
 from likewise.inspection.prediction import Vote
@@ -41,7 +41,7 @@ class Perturbation(Frozen, ABC):
 
     @property
     @abstractmethod
-    def curve(self) -> Curve:
+    def curve(self) -> Bound:
         """How far the laws of two perturbed people can be apart."""
 
     @property
@@ -108,7 +108,7 @@ CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Bank(Perturbation):
+class SharedDraws(Perturbation):
     """Perturbations of people: noise on the features that matter, other people's values on those that must not.
 
     A person x becomes ``x * noise.visible + t`` for each row t of the bank. For a feature of weight 0, t holds
@@ -134,7 +134,7 @@ class Bank(Perturbation):
         return self.noise
 
     @classmethod
-    def from_training_data(cls, noise: Noise, X: FloatArray, seed: int) -> Bank:
+    def from_training_data(cls, noise: Noise, X: FloatArray, seed: int) -> SharedDraws:
         """Make a bank whose background are the columns of `X` that must not matter."""
         return cls(noise, X[:, ~noise.visible].copy(), seed)
 

@@ -23,15 +23,15 @@ from likewise.inspection.batch_invariance import N_PROBES, TILES, Changes, in_ti
 from likewise.inspection.mlp import Network, is_torch
 from likewise.inspection.prediction import Vote, clipped_predictions, hard_votes, scores_behind, soft_votes, tree_votes
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Coding, People, spread
+from likewise.metrics.encoders import Encoder, People, spread
 from likewise.smoothing.formulas import LeafVotes, LinearVotes
 from likewise.smoothing.mlp_forward import NetworkVotes
 from likewise.smoothing.sampling import (
     Advance,
-    Bank,
     CalledVotes,
     Perturbation,
     Schedule,
+    SharedDraws,
     VoteSums,
     adaptive_votes,
     mean_votes,
@@ -39,7 +39,7 @@ from likewise.smoothing.sampling import (
 
 
 @dataclass(frozen=True, eq=False)
-class Ballot:
+class VoteSpec:
     """What is voted on, and how.
 
     Attributes
@@ -56,7 +56,7 @@ class Ballot:
     vote: str
     classes: npt.NDArray[Any] | None = None
     limits: tuple[float, float] = (0.0, 1.0)
-    coding: Coding | None = None
+    encoder: Encoder | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -69,7 +69,7 @@ class Ballot:
 
     def network(self, model: Any) -> Network | None:
         """The model as a network, if it is one that takes rows as they are."""
-        if self.vote == "trees" or self.coding is not None:
+        if self.vote == "trees" or self.encoder is not None:
             return None
         return Network.from_model(model, kind=self.vote, n_outputs=self.n_outputs, limits=self.limits)
 
@@ -78,7 +78,7 @@ class Ballot:
         network = self.network(model) if is_torch(model) else None
         if network is not None:
             return network.vote
-        decode = None if self.coding is None else self.coding.decode
+        decode = None if self.encoder is None else self.encoder.decode
         if self.classes is None:
             return clipped_predictions(model, self.limits, decode)
         if self.vote == "trees":
@@ -94,7 +94,7 @@ class Ballot:
 
     def in_detail(self, model: Any) -> Vote:
         """The model's votes, with the scores behind them where it shows any: labels hide small changes."""
-        vote, decode = self.unit_votes(model), None if self.coding is None else self.coding.decode
+        vote, decode = self.unit_votes(model), None if self.encoder is None else self.encoder.decode
         scores = None if is_torch(model) else scores_behind(model, decode)
         return vote if scores is None else lambda rows: np.hstack([vote(rows), scores(rows)])
 
@@ -110,7 +110,7 @@ _ROUNDING = 1e-5  # of float32 sums; what looks at other rows is above it by far
 
 
 @dataclass(frozen=True)
-class CallPlan:
+class BatchPlan:
     """How the inner model is called.
 
     Attributes
@@ -135,7 +135,7 @@ class CallPlan:
         return CalledVotes(self.of(vote), shared=self.kind != "person")
 
 
-def find_sharing(model: Any, ballot: Ballot, some_rows: Callable[[], FloatArray], batch: Batch) -> CallPlan:
+def plan_batches(model: Any, ballot: VoteSpec, some_rows: Callable[[], FloatArray], batch: Batch) -> BatchPlan:
     """How to call a model: as `batch` says, as is known of its type, or as trials on `some_rows` show.
 
     Raises
@@ -144,26 +144,26 @@ def find_sharing(model: Any, ballot: Ballot, some_rows: Callable[[], FloatArray]
         If the model looks at other rows, or answers at random: then no promise would hold.
     """
     if batch is True:
-        return CallPlan("tiles", f"{_PREMISE}, which was not tested: batch=True says so.")
+        return BatchPlan("tiles", f"{_PREMISE}, which was not tested: batch=True says so.")
     if batch is False:
-        return CallPlan("row", "The model is called with one row at a time (batch=False).")
+        return BatchPlan("row", "The model is called with one row at a time (batch=False).")
     # Trees vote with whole numbers, whose sums are exact.
     known = True if ballot.vote == "trees" else is_rowwise(model)
     if known is not None:
-        return CallPlan("any", "The model is of a kind that answers for each row by itself.") if known else _UNSTEADY
+        return BatchPlan("any", "The model is of a kind that answers for each row by itself.") if known else _UNSTEADY
     rows = some_rows()
     with single_threaded_blas():
         found = try_out(ballot.in_detail(model), rows)
     _check(found)
     asked = f"asked about {min(len(rows), N_PROBES)} perturbed people alone, shuffled, and in calls of up to"
     if found.within:
-        return CallPlan(
+        return BatchPlan(
             "person",
             f"{_PREMISE}, up to rounding, which was tested, not proven: {asked} {TILES[-1]:,} rows, its answers "
             f"changed by up to {found.within:.1g}, so a call holds the draws of one person.",
         )
     sizes = f" ({found.beyond:.1g} apart in sizes in which it is not called)" if found.beyond else ""
-    return CallPlan(
+    return BatchPlan(
         "tiles",
         f"{_PREMISE}, which was tested, not proven: {asked} {TILES[-1]:,} rows, it gave the same answers to the last "
         f"bit{sizes}.",
@@ -171,7 +171,7 @@ def find_sharing(model: Any, ballot: Ballot, some_rows: Callable[[], FloatArray]
 
 
 _PREMISE = "It rests on a model that answers for each row by itself"
-_UNSTEADY = CallPlan(
+_UNSTEADY = BatchPlan(
     "person",
     "The model adds up its parts in any order, so its answers may change by rounding from call to call; a call holds "
     "the draws of one person.",
@@ -193,7 +193,7 @@ def _check(found: Changes) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Voter(PlainScorer):
+class SmoothedScorer(PlainScorer):
     """A model averaged over a perturbation.
 
     Attributes
@@ -210,9 +210,9 @@ class Voter(PlainScorer):
 
     model: Any
     perturbation: Perturbation
-    ballot: Ballot
+    ballot: VoteSpec
     n_jobs: int | None
-    sharing: CallPlan | None
+    sharing: BatchPlan | None
 
     def visible(self, people: People) -> FloatArray:
         """What the draws may see of people."""
@@ -232,7 +232,7 @@ class Voter(PlainScorer):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FormulaVoter(Voter):
+class FormulaScorer(SmoothedScorer):
     """From a formula: nothing is drawn."""
 
     formula: LinearVotes | LeafVotes
@@ -257,7 +257,7 @@ class FormulaVoter(Voter):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnVoter(Voter):
+class SampledScorer(SmoothedScorer):
     """What the ways that evaluate the model share."""
 
     @cached_property
@@ -298,7 +298,7 @@ class DrawnVoter(Voter):
     def _of_people(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate: ...
 
 
-class SplittingVoter(DrawnVoter):
+class SplittingScorer(SampledScorer):
     """All K draws of a splitting: h is this average, so the intervals have width 0."""
 
     def _of_people(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate:
@@ -306,7 +306,7 @@ class SplittingVoter(DrawnVoter):
         return Estimate.certain(mean_votes(self.sums, people, self.perturbation, n_draws, advance=advance), n_draws)
 
 
-class FixedVoter(DrawnVoter):
+class FixedSampleScorer(SampledScorer):
     """A fixed number of random draws."""
 
     def _of_people(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate:
@@ -318,7 +318,7 @@ class FixedVoter(DrawnVoter):
         return Estimate(mean, *interval(mean, n_draws, share), np.full(len(people), n_draws))
 
 
-class AdaptiveVoter(DrawnVoter):
+class AdaptiveSampleScorer(SampledScorer):
     """As many random draws as each person needs for the promise; `n_draws` is the most that anyone does."""
 
     def _of_people(self, people: npt.NDArray[np.generic], advance: Advance) -> Estimate:
@@ -326,10 +326,10 @@ class AdaptiveVoter(DrawnVoter):
         return adaptive_votes(self.sums, people, self.perturbation, schedule, advance=advance)
 
 
-def choose_voter(
+def choose_scorer(
     model: Any,
     perturbation: Perturbation,
-    ballot: Ballot,
+    ballot: VoteSpec,
     metric: Metric,
     rows: FloatArray,
     *,
@@ -338,7 +338,7 @@ def choose_voter(
     n_draws: int | None = None,
     n_jobs: int | None = None,
     batch: Batch = "auto",
-) -> Voter:
+) -> SmoothedScorer:
     """Pick the fastest sound way: a formula, the K draws of a splitting, or random draws.
 
     A number of draws asks for drawing; without one, a model with a formula needs none, and others take as many
@@ -350,13 +350,13 @@ def choose_voter(
     formula = find_formula(model, perturbation, ballot) if n_draws is None else None
     if formula is not None:
         basis = "This holds for all pairs, with certainty: outputs come from a formula."
-        return FormulaVoter(
+        return FormulaScorer(
             Guarantee(metric, perturbation.curve, "exact", basis, output_range=output_range), *parts, None, formula
         )
     sharing = None
     if not _has_forward_pass(model, ballot):
         some = rows[spread(len(rows), N_PROBES)]
-        sharing = find_sharing(model, ballot, lambda: perturbation.perturb(some, np.random.default_rng(0)), batch)
+        sharing = plan_batches(model, ballot, lambda: perturbation.perturb(some, np.random.default_rng(0)), batch)
     called = "" if sharing is None else f" {sharing.words}"
     if perturbation.n_fixed is not None:
         K, excess = perturbation.n_fixed, perturbation.curve.excess
@@ -370,17 +370,17 @@ def choose_voter(
                 "grid; it is less for two people who differ in fewer of these."
             )
         basis += called
-        return SplittingVoter(
+        return SplittingScorer(
             Guarantee(metric, perturbation.curve, "deterministic", basis, n_draws=K, output_range=output_range),
             *parts,
             sharing,
         )
     if n_draws is None:
-        kind: type[DrawnVoter] = AdaptiveVoter
+        kind: type[SampledScorer] = AdaptiveSampleScorer
         most = ballot.schedule(epsilon, delta).edges[-1]
     else:
         # An output in [0, 1] deviates like the probability of one class of two.
-        kind, most, epsilon = FixedVoter, n_draws, error_margin(n_draws, delta, max(2, ballot.n_outputs))
+        kind, most, epsilon = FixedSampleScorer, n_draws, error_margin(n_draws, delta, max(2, ballot.n_outputs))
     basis = (
         f"This holds for each pair with probability at least {1 - delta:.6g} over the {most:,} random draws made in "
         f"fit, for pairs chosen without knowledge of the draws.{called}"
@@ -389,15 +389,15 @@ def choose_voter(
     return kind(promise, *parts, sharing)
 
 
-def _has_forward_pass(model: Any, ballot: Ballot) -> bool:
+def _has_forward_pass(model: Any, ballot: VoteSpec) -> bool:
     """Whether the model is a network of which `NetworkVotes` takes over the work."""
     network = ballot.network(model)
     return network is not None and len(network.weights) > 1
 
 
-def find_formula(model: Any, perturbation: Perturbation, ballot: Ballot) -> LinearVotes | LeafVotes | None:
+def find_formula(model: Any, perturbation: Perturbation, ballot: VoteSpec) -> LinearVotes | LeafVotes | None:
     """The formula of the smoothed votes of a fitted model, if there is one under this noise."""
-    if not isinstance(perturbation, Bank) or np.isnan(perturbation.background).any():
+    if not isinstance(perturbation, SharedDraws) or np.isnan(perturbation.background).any():
         return None
     if ballot.vote == "hard":
         linear = LinearVotes.from_model(model, perturbation)

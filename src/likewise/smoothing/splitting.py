@@ -25,7 +25,7 @@ from likewise.smoothing.noise import Splitting
 from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, Seen
 
 # Values count as on a grid of a fractional step if they are within this share of it: standardised whole numbers
-# and decimals are rounded. `Cells` pays for it, so the promise stays sound.
+# and decimals are rounded. `ShiftedGrids` pays for it, so the promise stays sound.
 TOLERANCE = 2.0**-20
 _FARTHEST_STEP = 2.0**28  # beyond that many fractional steps, rounding uses up the tolerance
 FARTHEST_BETWEEN = 2.0**20  # steps; beyond them, the rounding of a place between two points might be felt
@@ -116,7 +116,7 @@ _SLACK = 2.0**-12  # cells are wider by this share, which pays for the rounding 
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(Perturbation):
+class ShiftedGrids(Perturbation):
     """The shifted grids of a `Splitting`, for one training set and one number of draws.
 
     Attributes
@@ -144,7 +144,7 @@ class Cells(Perturbation):
     @classmethod
     def from_training_data(
         cls, noise: Splitting, X: FloatArray, *, n_draws: int | None = None, epsilon: float = 0.01
-    ) -> Cells:
+    ) -> ShiftedGrids:
         """Find the features' grids in `X`; without `n_draws`, take what `epsilon` needs."""
         visible = X[:, noise.visible]
         steps, origins = _grids(noise, visible)
@@ -258,11 +258,11 @@ class Cells(Perturbation):
         whole = down + (fraction > threshold[:, None])
         return (whole * np.where(self.steps > 0, self.per_step, 1.0)).astype(np.int64)
 
-    def _draws(self, shifts: npt.NDArray[np.int32], background: FloatArray) -> CellDraws:
+    def _draws(self, shifts: npt.NDArray[np.int32], background: FloatArray) -> GridDraws:
         K = self.n_draws
         # The middle of K consecutive positions; a position without a grid stands for an interval of length 1.
         middle = np.where(self.steps > 0, (K - 1) / 2, K / 2)
-        return CellDraws(K, shifts, middle, self._unit, self.origins, self.noise.visible, background)
+        return GridDraws(K, shifts, middle, self._unit, self.origins, self.noise.visible, background)
 
     @property
     def _unit(self) -> FloatArray:
@@ -281,7 +281,7 @@ class Cells(Perturbation):
 
 
 @dataclass(frozen=True, eq=False)
-class CellDraws:
+class GridDraws:
     """Some of the K shifts: a person, given by positions, becomes the centres of their cells."""
 
     n_positions: int
