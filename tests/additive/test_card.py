@@ -144,22 +144,24 @@ def test_json_is_about_the_outcome_that_it_names(kind, outcome, request):
     sign, k = (2.0 * outcome - 1, 0) if kind == "two" else (1.0, outcome)
     income, debt, region = (sign * np.array(part) for part in VALUES[k])
     card = json.loads(model.to_json(outcome=outcome))
-    assert card["outcome"] == str(outcome)
+    assert card["outcome"] == outcome
     assert card["intercept"] == sign * [0.5, -0.25, 1.5][k]
     first, second, third = card["columns"]
     assert first == {"column": "income", "knots": [0.0, 10.0, 30.0], "points": income.tolist(), "missing": None}
     assert (second["points"], second["missing"]) == (debt[:2].tolist(), debt[2])
-    assert (third["points"], third["unseen"]) == (region[:3].tolist(), region[3])
+    assert [level["points"] for level in third["categories"]] == region[:3].tolist()
+    assert third["unseen"] == region[3]
 
 
 def test_reasons_are_about_the_outcome_that_is_asked_for(two):
-    """c has income 0.125, debt -0.0625 and no region 0.125: one column speaks against 1, and two against 0."""
+    """c has income 0.125, debt -0.0625 and no region 0.125: one column speaks for 0, and two for 1."""
     person = PEOPLE.loc[["c"]]
-    against_one, against_zero = (two.reasons(person, n=3, outcome=k).loc["c"].tolist() for k in (1, 0))
-    assert [words.split(":")[0] for words in against_one] == ["debt is 3", "", ""]
-    assert [words.split(":")[0] for words in against_zero] == ["income is $20,000", "region is not known", ""]
-    assert "-0.06 log-odds" in against_one[0]
-    assert "-0.12 log-odds" in against_zero[0]
+    (one, *for_one), (zero, *for_zero) = (two.reasons(person, n=3, outcome=k).loc["c"].tolist() for k in (1, 0))
+    assert (one, zero) == (1, 0)
+    assert [words.split(":")[0] for words in for_zero] == ["debt is 3", "", ""]
+    assert [words.split(":")[0] for words in for_one] == ["income is $20,000", "region is not known", ""]
+    assert "+0.06 log-odds" in for_zero[0]
+    assert "+0.12 log-odds" in for_one[0]
 
 
 def test_reasons_name_the_first_category_the_missing_one_and_one_that_was_not_seen(two):
@@ -167,7 +169,8 @@ def test_reasons_name_the_first_category_the_missing_one_and_one_that_was_not_se
     two.scorer_.model.shapes[2].other[:] = -1.0
     for region, words in (("north", "north"), (None, "not known"), ("west", "of a kind that the model has not seen")):
         person = PEOPLE.loc[["a"]].assign(region=[region])
-        assert two.reasons(person, n=1).iloc[0, 0].startswith(f"region is {words}: -1.00 log-odds")
+        reason = two.reasons(person, n=1, outcome=0).iloc[0]["reason 1"]
+        assert reason.startswith(f"region is {words}: +1.00 log-odds")
 
 
 def test_an_end_between_knots_is_on_the_line_and_beyond_the_last_it_stays(numbers):

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from likewise import FunctionMetric, WeightedLp, compare
-from likewise.base import ConstrainedClassifier, Scorer
+from likewise.base import ConstrainedClassifier, PlainScorer
 from likewise.guarantees.bounds import Bound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
@@ -22,7 +22,7 @@ HELD_OUT = [ORDER[:10], ORDER[10:26], ORDER[26:]]  # 10, 16 and 34 people, so 50
 FOLDS = [(np.setdiff1d(ORDER, held), held) for held in HELD_OUT]
 
 
-class SteepScorer(Scorer):
+class SteepScorer(PlainScorer):
     """A line of slope 1 with a jump on top."""
 
     def estimate(self, people, *, verbose=False):

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import softmax
 
 from likewise import AdditiveClassifier, RecalibratedClassifier, SmoothedClassifier, WeightedLp
-from likewise.base import Scorer
+from likewise.base import PlainScorer
 from likewise.calibration.bounded_isotonic import IsotonicCalibrator, PlattCalibrator, below_slope_one
 from likewise.calibration.estimators import RecalibratedScorer, _promise, scale_of
 from likewise.guarantees.bounds import Bound, LoosenedBound
@@ -23,7 +23,7 @@ ANYONE = People(np.zeros((2, 1)), CODING, np.zeros((2, 1)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sampled(Scorer):
+class Sampled(PlainScorer):
     """Says what it is told to say."""
 
     found: Estimate

@@ -74,15 +74,15 @@ def test_what_was_compiled_from_a_changed_file_is_compiled_anew():
         return {path.stem for path in _compiled_from(SOURCE.parent, file)}
 
     assert stale("guarantees/bounds.py") == set()
-    assert {"boxes", "arranged", "search", "gathering", "nearest"} <= stale("pairs/box_tree.py")
-    assert stale("pairs/search.py") == {"search", "gathering", "buckets"}
-    assert {"scans", "search", "transport"} <= stale("pairs/points.py")  # the kinds of columns are constants in it
-    assert stale("lipschitz/network.py") == {"propagation"}
+    assert {"box_tree", "search", "gather", "kernels"} <= stale("pairs/box_tree.py")
+    assert stale("pairs/search.py") == {"search", "gather", "buckets"}
+    assert {"kernels", "search", "transport"} <= stale("pairs/points.py")  # the kinds of columns are constants in it
+    assert stale("lipschitz/network.py") == {"kernels"}
 
 
 def test_a_bug_is_caught_and_a_change_that_changes_nothing_survives():
     """From end to end; and the source itself is left as it was."""
-    before = (SOURCE / "guarantees" / "promise.py").read_bytes()
+    before = (SOURCE / "guarantees" / "guarantee.py").read_bytes()
     done = subprocess.run(
         [sys.executable, "tests/planted", "in shares instead of units"],
         cwd=ROOT,
@@ -92,9 +92,9 @@ def test_a_bug_is_caught_and_a_change_that_changes_nothing_survives():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"survived .*control: changes nothing", done.stdout)
-    assert re.search(r"caught .* promise of a regressor .* test_promise.py::test_for_regression", done.stdout)
+    assert re.search(r"caught .* promise of a regressor .* test_guarantee.py::test_for_regression", done.stdout)
     assert "1 of 1 planted bugs were caught" in done.stdout
-    assert (SOURCE / "guarantees" / "promise.py").read_bytes() == before
+    assert (SOURCE / "guarantees" / "guarantee.py").read_bytes() == before
 
 
 def test_the_page_says_what_was_found_and_nothing_survived():

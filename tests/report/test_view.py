@@ -46,10 +46,10 @@ def test_a_pair_is_allowed_its_distance_and_epsilon_and_what_counts_most_comes_f
     assert (card["allowed"], card["difference"]) == pytest.approx((0.25, 0.375))
     assert (card["allowed_bar"], card["difference_bar"]) == (66.67, 100.0)
     assert [(column.name, a, b) for column, a, b in card["apart"]] == [
+        ("height", "150", "160"),  # protected columns first
         ("age", "20 years", "30 years"),
         ("job", "cook", "nurse"),
         ("debt", "1", "3"),
-        ("height", "150", "160"),
     ]
     assert card["n_equal"] == 1
     card = cards["Ann", "Dan"]
