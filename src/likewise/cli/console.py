@@ -196,3 +196,13 @@ def _warnings_as_notes(say: Output) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *place, **more: say.note(" ".join(_for_commands(message).split()))
         yield
+
+
+def say_coverage(say: Output, reach: Any) -> None:
+    """Say how many pairs a metric binds, and what to do where these are few."""
+    say(f"\n{reach.statement}", bound_share=reach.bound_share, nearest=reach.nearest)
+    if reach.is_little:
+        say.note(
+            f"Nothing is said about {1 - reach.bound_share:.1%} of the pairs, where D >= 1. Smaller weights bind "
+            "more of them: likewise scale METRIC --by FACTOR, or likewise metric --normalize."
+        )

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from likewise import __version__
-from likewise.cli import choosing, making, using
 from likewise.cli import console as options
+from likewise.cli.audit import audit
+from likewise.cli.compare import compare, price
 from likewise.cli.console import Output, command
+from likewise.cli.enforce import enforce
+from likewise.cli.metric import metric, scale
+from likewise.cli.score import score
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -31,15 +35,7 @@ def main() -> None:
     """
 
 
-for _command in (
-    making.metric,
-    making.scale,
-    choosing.compare,
-    making.enforce,
-    choosing.price,
-    using.score,
-    using.audit,
-):
+for _command in (metric, scale, compare, enforce, price, score, audit):
     main.add_command(_command)
 
 

@@ -1,12 +1,8 @@
-"""Commands that use a model or scores on people: score, audit."""
+"""The command that searches all pairs of people: audit."""
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, then
+from likewise.cli.console import Output, command
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -22,116 +18,6 @@ if TYPE_CHECKING:
 
     from likewise.auditing.audit import Audit
     from likewise.cli.table_io import Dialect
-
-
-@click.command()
-@click.argument("model", type=options.FILE)
-@click.argument("table", type=options.FILE)
-@click.option(
-    "--out", type=options.FILE, default=Path("scores.parquet"), show_default=True, help="Parquet or CSV; - too."
-)
-@options.force
-@click.option("--id", "id_column", help="Column that names people, to repeat beside the scores.")
-@click.option("--keep", multiple=True, help="Another column of the table to repeat beside the scores.")
-@click.option("--intervals", is_flag=True, help="Add what is certain about each person.")
-@click.option(
-    "--decide",
-    is_flag=True,
-    help="Add a decision, drawn from the probabilities by a key and the row; needs --key-file. Any edit of a row that "
-    "the model can see draws again: decide once per person.",
-)
-@click.option(
-    "--key-file", type=options.FILE, help="Secret for decisions, 16 bytes or more: who has it can foresee them."
-)
-@click.option("--batch", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
-@options.cluster
-@command
-@options.reads_table
-def score(
-    say: Output,
-    model: Path,
-    table: Path,
-    out: Path,
-    force: bool,
-    id_column: str | None,
-    keep: tuple[str, ...],
-    intervals: bool,
-    decide: bool,
-    key_file: Path | None,
-    batch: int,
-    jobs: int,
-    cluster: str | None,
-    dialect: Dialect,
-) -> None:
-    """Score the people in a table of any size. An interrupted run goes on where it stopped.
-
-    A single - reads CSV from standard input, or writes it to standard output.
-
-    Example: likewise score model.skops loans.csv --id id --out scores.csv
-    """
-    from likewise.cli.batch_scoring import ScoringJob, score_file
-    from likewise.cli.table_io import hinted, is_standard, named
-    from likewise.cli.workflows import read_key
-    from likewise.io import check_free, load_model
-
-    say.aside = is_standard(out)
-    if say.aside and say.as_json:
-        raise InvalidInputError("--json and --out - both want standard output. Give a file as --out.")
-    if decide != (key_file is not None):
-        raise InvalidInputError("--decide and --key-file go together: decisions are drawn with a secret key.")
-    key = read_key(key_file) if key_file else None
-    load_model(model)  # refuse a bad file before any work
-    if not is_standard(out):
-        check_free(out, model, table, key_file, force=force)
-    order = ScoringJob(model.read_bytes(), intervals, key)
-    with _standard_streams(table, out) as (source, target):
-        n = score_file(
-            order,
-            source,
-            target,
-            id_column=id_column,
-            keep=keep,
-            batch_rows=batch,
-            dialect=dialect,
-            jobs=jobs,
-            cluster=cluster,
-            verbose=not say.as_json,
-            note=say.note,
-        )
-    written = "" if say.aside else f"\nWrote {out}"
-    say(f"OutputLabels {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
-    say.finish(then("audit", hinted(table), "--model", model))
-
-
-@contextmanager
-def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
-    """Files in place of standard input and output, where one of them is meant. Such a run cannot go on later."""
-    from likewise._writing import atomic_write
-    from likewise.cli.table_io import is_standard
-
-    if not is_standard(table) and not is_standard(out):
-        yield table, out
-        return
-    with tempfile.TemporaryDirectory(prefix="likewise-") as place:
-        source, target = table, Path(place) / ("scores.csv" if is_standard(out) else out.name)
-        if is_standard(table):
-            source = Path(place) / "standard input.csv"
-            with open(source, "wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
-        try:
-            yield source, target
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                "Nothing was kept, since it ran on standard input or output: the same command starts anew."
-            ) from None
-        if is_standard(out):
-            with open(target, "rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
-        else:
-            with atomic_write(out) as temporary:
-                shutil.copyfile(target, temporary)
 
 
 @click.command()
