@@ -6,7 +6,6 @@ from functools import partial
 from importlib import import_module
 from pkgutil import walk_packages
 
-import likewise.enforce
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +17,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+import likewise
 from chance import too_few, too_many
 from likewise import (
     AdditiveClassifier,
@@ -333,8 +333,9 @@ def test_every_question_to_a_scorer_is_abstract():
 
 def test_a_scorer_around_another_answers_everything_itself():
     """The defaults of a plain scorer are those of one that stands alone; around another they would be wrong."""
-    for module in walk_packages(likewise.enforce.__path__, "likewise.enforce."):
-        import_module(module.name)
+    for module in walk_packages(likewise.__path__, "likewise."):
+        if module.name != "likewise.__main__":
+            import_module(module.name)
     kinds = own_scorers()
     around = [kind for kind in kinds if any("Scorer" in str(each.type) for each in fields(kind))]
     assert {kind.__name__ for kind in around} == {"RecalibratedScorer"}

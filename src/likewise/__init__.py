@@ -34,8 +34,12 @@ if TYPE_CHECKING:
     from likewise.guarantees.sample_size import draws_needed as draws_needed
     from likewise.guarantees.sample_size import error_margin as error_margin
     from likewise.guarantees.sample_size import failure_probability as failure_probability
+    from likewise.io import load_model as load_model
+    from likewise.io import save_model as save_model
     from likewise.lipschitz.estimators import LipschitzClassifier as LipschitzClassifier
     from likewise.lipschitz.estimators import LipschitzRegressor as LipschitzRegressor
+    from likewise.metric_file import read_metric as read_metric
+    from likewise.metric_file import write_metric as write_metric
     from likewise.metrics.base import Metric as Metric
     from likewise.metrics.callable import FunctionMetric as FunctionMetric
     from likewise.metrics.table import TableMetric as TableMetric
@@ -60,7 +64,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 # Names are imported when they are first used: `import likewise` and `likewise --help` answer at once.
-_ROOMS = {
+_MODULES = {
     "likewise.auditing.attack": ("Attack", "attack"),
     "likewise.auditing.ceiling": ("Ceiling", "ceiling"),
     "likewise.selection.compare": ("Comparison", "compare"),
@@ -87,6 +91,8 @@ _ROOMS = {
     "likewise.guarantees.certificate": ("Certificate",),
     "likewise.guarantees.sample_size": ("draws_needed", "error_margin", "failure_probability"),
     "likewise.guarantees.guarantee": ("Guarantee", "IneffectiveWeightWarning", "VacuousGuaranteeWarning"),
+    "likewise.io": ("load_model", "save_model"),
+    "likewise.metric_file": ("read_metric", "write_metric"),
     "likewise.metrics.base": ("Metric",),
     "likewise.metrics.callable": ("FunctionMetric",),
     "likewise.metrics.weighted_lp": ("WeightedLp",),
@@ -99,15 +105,15 @@ _ROOMS = {
     "likewise.reveal.linear": ("minimal_metric",),
     "likewise.reveal.regression": ("linear_metric",),
 }
-_HOMES = {name: module for module, names in _ROOMS.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = sorted(_HOMES)
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'likewise' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
 

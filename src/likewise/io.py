@@ -13,8 +13,10 @@ from zipfile import ZipFile
 
 from sklearn.base import BaseEstimator
 
+from likewise._validation import PATH, in_a_line
 from likewise._writing import atomic_write
-from likewise.exceptions import FileError
+from likewise.base import check_fitted
+from likewise.exceptions import FileError, InvalidTypeError
 from likewise.guarantees.bounds import Bound
 from likewise.metrics.base import Metric
 
@@ -51,9 +53,20 @@ def free_name(path: str | Path) -> Path:
 
 
 def save_model(model: Any, path: str | Path) -> None:
-    """Save a fitted model, with the versions that it needs; never as a pickle."""
+    """Save a fitted model, with the versions that it needs; never as a pickle.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Of likewise, or of scikit-learn.
+    path : path-like
+        Written whole or not at all; a file that is there is replaced.
+    """
     import skops.io
 
+    if not isinstance(model, BaseEstimator):
+        raise InvalidTypeError(f"model must be a fitted estimator; got {in_a_line(model)}.")
+    check_fitted(model)
     document = {"format": _FORMAT, "versions": {name: version(name) for name in _VERSIONED}, "model": model}
     data = skops.io.dumps(document)
     unknown = [kind for kind in skops.io.get_untrusted_types(data=data) if not _allowed(kind)]
@@ -67,7 +80,14 @@ def save_model(model: Any, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> Any:
-    """Load a model, if it holds nothing but known types and was saved with fitting versions."""
+    """Load a model, if it holds nothing but known types and was saved with fitting versions.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save_model` or the command line has written.
+    """
+    PATH.check("path", path)
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
@@ -148,7 +168,22 @@ def _sum_of(archive: ZipFile) -> bytes:
 
 # What a model file may hold beyond what skops trusts: our own classes, and the parts of models that hold nothing but
 # numbers.
-_OWN = ("likewise.enforce.", "likewise.guarantees.", "likewise.metrics.", "likewise.models.")
+_OWN = tuple(
+    f"likewise.{part}."
+    for part in (
+        "_links",
+        "additive",
+        "base",
+        "calibration",
+        "dummy",
+        "guarantees",
+        "inspection",
+        "lipschitz",
+        "metrics",
+        "projection",
+        "smoothing",
+    )
+)
 _FOREIGN = frozenset(
     {
         "numpy.dtype",

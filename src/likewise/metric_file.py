@@ -10,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
-from likewise._validation import check_output_range
+from likewise._validation import PATH, check_output_range, in_a_line
 from likewise._writing import atomic_write
-from likewise.exceptions import FileError
+from likewise.exceptions import FileError, InvalidTypeError
 from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
 from likewise.reveal.empirical import NOT_FORCED
@@ -121,6 +121,11 @@ class MetricComments:
 
 def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: MetricComments | None = None) -> None:
     """Write a metric as TOML that people can edit, with what each weight means as a comment."""
+    if not isinstance(metric, (TableMetric, MetricFile)):
+        raise InvalidTypeError(
+            f"metric must be a TableMetric, whose columns have names; got {in_a_line(metric)}. A file of weights needs "
+            "the names of columns."
+        )
     with atomic_write(path) as temporary:
         temporary.write_text(format_metric(metric, words=words), encoding="utf-8")
 
@@ -199,6 +204,7 @@ def read_metric(path: str | Path) -> TableMetric:
 
 def read_metric_file(path: str | Path) -> MetricFile:
     """Read a metric file; errors name the line."""
+    PATH.check("path", path)
     text = _read_text(path)
     try:
         given = tomllib.loads(text)

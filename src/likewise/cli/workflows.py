@@ -455,7 +455,7 @@ def learn_and_measure(estimator: Any, free: dict[str, Any], data: Dataset, *, sh
 
     Parameters
     ----------
-    estimator : unfitted estimator of `likewise.enforce`
+    estimator : unfitted estimator that enforces a metric
     free : dict from name to unfitted model without a promise
     data : Learnable
     share : float
