@@ -39,7 +39,7 @@ def test_standard_input_and_output(work):
     scores = pd.read_csv(io.StringIO(done.stdout))
     assert scores.columns.tolist() == ["id", "race", "p_no", "p_yes"]
     np.testing.assert_array_equal(scores["p_yes"], pd.read_parquet(work / "scores.parquet")["p_yes"])
-    assert "OutputLabels 150 people of standard input." in done.stderr
+    assert "Scored 150 people of standard input." in done.stderr
 
 
 def test_standard_input_into_a_file(work):

@@ -96,7 +96,7 @@ def score(
             note=say.note,
         )
     written = "" if say.aside else f"\nWrote {out}"
-    say(f"OutputLabels {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
+    say(f"Scored {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
     say.finish(then("audit", hinted(table), "--model", model))
 
 

@@ -64,7 +64,7 @@ function drawGaps(distance) {
   }
 }
 
-// The score of each person, and what lowers it most.
+// The score of each person, and what moves it most away from the average.
 function describe(side) {
   if (!sides[side].person) return;
   const person = scored(side);
