@@ -28,3 +28,11 @@ def test_it_promises_every_metric_and_sees_nothing(model, tmp_path):
     assert model.visible_rows(X).shape == (4, 0)
     save_model(model, tmp_path / "model.skops")
     np.testing.assert_array_equal(load_model(tmp_path / "model.skops").predict(X), model.predict(X))
+
+
+def test_everybody_gets_the_mean_by_weight_cut_to_the_range():
+    rows, y, weights = [[0.0], [1.0], [2.0]], [2.0, 6.0, 10.0], [1.0, 1.0, 2.0]
+    model = ConstantRegressor(WeightedLp([1.0])).fit(rows, y, sample_weight=weights)
+    assert model.predict([[5.0], [9.0]]).tolist() == [7.0, 7.0]
+    narrow = ConstantRegressor(WeightedLp([1.0]), output_range=(8.0, 9.0)).fit(rows, y)
+    assert narrow.predict([[5.0]]).tolist() == [8.0]

@@ -177,3 +177,12 @@ def test_an_end_between_knots_is_on_the_line_and_beyond_the_last_it_stays(number
     people = pd.DataFrame({"income": [-5.0, 5.0, 20.0, 99.0], "debt": 1.0, "region": "north"})
     assert numbers.predict(people).tolist() == [197.5, 207.5, 217.5, 217.5]
     assert numbers.explain(people)["prediction"].tolist() == [197.5, 207.5, 217.5, 217.5]
+
+
+def test_what_adds_nothing_is_no_reason(two):
+    """d has 0.125 for income, 0 for a debt of 2 and 0.25 for the north: nothing speaks for 0, and two for 1."""
+    person = PEOPLE.loc[["d"]]
+    assert two.reasons(person, n=3, outcome=0).loc["d"].tolist() == [0, "", "", ""]
+    outcome, *reasons = two.reasons(person, n=3, outcome=1).loc["d"]
+    assert outcome == 1
+    assert [words.split(":")[0] for words in reasons] == ["region is north", "income is $30,000", ""]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likewise import AdditiveRegressor, WeightedLp, attack
+from likewise import AdditiveClassifier, AdditiveRegressor, WeightedLp, attack
 
 METRIC = WeightedLp({"x": 0.01})
 PEOPLE = np.linspace(0, 100, 21)[:, None]
@@ -67,3 +67,14 @@ def test_rounding_of_probabilities_is_of_1_however_little_they_differ():
     found = attack(Nearly(), METRIC, PEOPLE, n=N, random_state=0)
     assert found.tolerance == 1e-9
     assert found.largest_share == pytest.approx(0.01, rel=1e-3)
+
+
+def test_excess_is_over_the_distance_and_excess_over_bound_over_the_promise():
+    """A probability behind a sigmoid may move by tanh(D), which is less than D."""
+    metric = WeightedLp([0.01])
+    model = AdditiveClassifier(metric, penalty=1e-6).fit(PEOPLE, (PEOPLE[:, 0] > 50).astype(int))
+    found = attack(model, metric, n=N, random_state=0)
+    assert found.bound == pytest.approx(np.tanh(found.distance), rel=1e-9)
+    assert found.excess == found.difference - found.distance
+    assert found.excess_over_bound == found.difference - found.bound
+    assert found.n_pairs == sum(found.tried.values()) >= 0.9 * N

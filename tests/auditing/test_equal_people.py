@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise import TableMetric, audit
+from likewise import TableMetric, WeightedLp, audit
 from likewise.distributed import buckets
 
 METRIC = TableMetric({"x": 0.1}, missing={"x": 0.25})
@@ -49,3 +49,41 @@ def test_every_pair_of_equal_people_is_counted_and_listed_once(search, n_parts, 
     assert found.n_violations == 6 + 4 + 4 + 6 + 4
     assert (found.max_excess, found.max_ratio) == pytest.approx((0.9, 10.0))
     assert found.violations["excess"].is_monotonic_decreasing
+    # Of what was compared one by one, the share is of the pairs of distinct people: 4 of them make 6.
+    assert f"{found.n_compared / 6:.2%} of the pairs of distinct people were compared" in found.coverage
+    assert "all 36 pairs of the 9 rows of X (4 distinct)" in found.coverage
+    assert "24 pairs exceed it; the worst by 0.9 (largest ratio 10)" in found.coverage
+
+
+def test_columns_that_differ_are_listed_by_what_they_count():
+    """1,000 of income count 0.1, 2 years count 0.2, and a job 0.15."""
+    metric = TableMetric({"income": 1e-4, "age": 0.1}, {"job": 0.15})
+    people = pd.DataFrame({"income": [3000.0, 4000.0], "age": [30.0, 32.0], "job": ["cook", "nurse"]})
+    found = audit(None, people, metric, predictions=[0.0, 1.0])
+    (words,) = found.violations["differs"]
+    assert words.index("age") < words.index("job") < words.index("income")
+    assert found.violations["distance"].tolist() == pytest.approx([0.45])
+    assert found.violations["ratio"].tolist() == pytest.approx([1 / 0.45])
+
+
+@pytest.mark.parametrize("limits", [(0.0, 1000.0), (-500.0, 500.0)])
+def test_numbers_in_files_are_shares_of_their_range_as_in_memory(limits, tmp_path):
+    people = pd.DataFrame({"x": [0.0, 1.0, 5.0], "score": [100.0, 400.0, 350.0]})
+    people.to_parquet(tmp_path / "people.parquet", index=False)
+    found = audit(None, tmp_path / "people.parquet", METRIC, predictions="score", output_range=limits)
+    memory = audit(None, people[["x"]], METRIC, predictions=people["score"], output_range=limits)
+    for one in (found, memory):
+        assert one.violations[["row_a", "row_b"]].to_numpy().tolist() == [[0, 1]]
+        assert one.violations["difference"].tolist() == pytest.approx([0.3])
+        assert one.max_excess == pytest.approx(0.2)
+        assert sorted(set(one.sample["difference"].round(9))) == [0.05, 0.25, 0.3]
+
+
+def test_without_a_range_differences_and_distances_are_in_the_unit_of_the_output():
+    """Outputs of 100, 400 and 350, and distances of 50, 200 and 250."""
+    found = audit(lambda rows: np.array([100.0, 400.0, 350.0]), np.array([[0.0], [1.0], [5.0]]), WeightedLp([50.0]))
+    listed = found.violations[["row_a", "row_b", "difference", "distance", "excess", "ratio"]].to_numpy().tolist()
+    assert listed == [pytest.approx([0, 1, 300.0, 50.0, 250.0, 6.0])]
+    assert (found.max_excess, found.max_ratio) == pytest.approx((250.0, 6.0))
+    assert sorted(set(found.sample["distance"])) == [50.0, 200.0, 250.0]
+    assert found.tolerance == pytest.approx(1e-9 * 512)  # the next power of two above 300

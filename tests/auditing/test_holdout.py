@@ -13,6 +13,7 @@ from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.selection import cross_validation as holdout
 from likewise.selection.cross_validation import figures_of, losses_of
+from likewise.selection.methods import _task_of
 
 X = np.linspace(0, 1, 60)[:, None]
 Y = np.arange(60) % 2
@@ -169,3 +170,18 @@ def test_figures_of_numbers_by_hand():
     found = figures_of(np.array([1.0, 2.0, 6.0]), np.array([2.0, 2.0, 5.0]), None)
     assert found == pytest.approx({"squared_error": 2 / 3, "rmse": np.sqrt(2 / 3), "r2": 1 - (2 / 3) / 2})
     assert np.isnan(figures_of(np.array([1.0]), np.array([1.0]), None)["r2"])
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "task"),
+    [
+        (np.arange(20), "classes"),
+        (np.arange(21), "numbers"),
+        (np.arange(20.0), "classes"),
+        (np.array([0.5, 1.0]), "numbers"),
+        (np.array(["a", "b"]), "classes"),
+        (np.array([True, False]), "classes"),
+    ],
+)
+def test_up_to_twenty_whole_numbers_are_classes(outcomes, task):
+    assert _task_of(outcomes) == task

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likewise.selection.compare import difference, recommend
+from likewise.selection.compare import difference, measured_on, recommend
 from likewise.selection.cross_validation import CVResult, Fold
 
 N, K = 40, 4
@@ -75,3 +75,20 @@ def test_the_words_name_the_scores_and_the_standard_error():
     assert found.estimator == 2
     for words in ("Best: additive", "0.2005", "(0.001)", "0.2 (smoothing)", "A constant has 0.25"):
         assert words in found.reason
+
+
+@pytest.mark.parametrize(
+    ("sizes", "samples", "words"),
+    [
+        ([1200, 1200], [1200, 1200], ["held out, 1,200 in each of 2 folds", "All pairs were searched among them."]),
+        (
+            [9, 1300, 10],
+            [9, 1000, 10],
+            ["held out, 9 to 1,300 in each of 3 folds", "among 9 to 1,000 of them, an even"],
+        ),
+    ],
+)
+def test_the_words_say_how_many_were_held_out_and_searched(sizes, samples, words):
+    folds = tuple(Fold(np.arange(7), np.arange(n), np.arange(m)) for n, m in zip(sizes, samples, strict=True))
+    for part in words:
+        assert part in measured_on(folds)

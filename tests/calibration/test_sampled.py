@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from scipy.special import softmax
+from sklearn.frozen import FrozenEstimator
 
 from likewise import AdditiveClassifier, RecalibratedClassifier, SmoothedClassifier, WeightedLp
 from likewise.base import PlainScorer
@@ -129,3 +130,51 @@ def test_where_a_rising_map_is_held_back_the_lighter_score_gives_way():
     z = np.array([-0.1, 0.1])
     found = IsotonicCalibrator.fit(np.column_stack([-2 * z, 2 * z]), np.array([0, 1]), np.array([3.0, 1.0]))
     np.testing.assert_allclose(found.values, [0.2, 0.4])
+
+
+def test_a_sigmoid_that_may_be_no_steeper_has_the_best_shift_for_the_slope_it_has():
+    """Outcomes call for a slope of 3. With the best shift, the mean probability is the share of outcomes."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(1.0, 0.5, 400)
+    codes = (rng.random(400) < 1 / (1 + np.exp(-3 * (2 * z - 1.5)))).astype(int)
+    weights = rng.integers(1, 4, 400).astype(float)
+    found = PlattCalibrator.fit(np.column_stack([-z, z]), codes, weights)
+    assert found.slope == 1.0
+    p = found(np.column_stack([-z, z]))[:, 1]
+    assert np.average(p, weights=weights) == pytest.approx(np.average(codes, weights=weights), abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
+def test_who_has_no_weight_is_as_good_as_absent_in_the_calibrator(method):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (120, 1))
+    y = (rng.random(120) < 0.5 + 0.4 * X[:, 0]).astype(int)
+    inner = FrozenEstimator(AdditiveClassifier(METRIC, penalty=0.1).fit(X, y))
+    weights = np.where(np.arange(120) % 3 == 0, 0.0, 1.0)
+    weighted = RecalibratedClassifier(inner, method=method).fit(X, y, sample_weight=weights)
+    absent = RecalibratedClassifier(inner, method=method).fit(X[weights > 0], y[weights > 0])
+    np.testing.assert_allclose(weighted.predict_proba(X), absent.predict_proba(X), rtol=0, atol=1e-9)
+
+
+def test_weights_place_the_knots_of_many_scores_as_repetitions_would():
+    """700 scores are more than there are knots for."""
+    rng = np.random.default_rng(0)
+    z, times = np.sort(rng.uniform(-0.5, 0.5, 700)), rng.integers(1, 5, 700)
+    codes = (rng.random(700) < 0.5 + z).astype(int)
+    scores = np.column_stack([-2 * z, 2 * z])
+    weighted = IsotonicCalibrator.fit(scores, codes, times.astype(float))
+    repeated = IsotonicCalibrator.fit(np.repeat(scores, times, axis=0), np.repeat(codes, times), np.ones(times.sum()))
+    np.testing.assert_allclose(weighted.knots, repeated.knots, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(weighted.values, repeated.values, rtol=0, atol=1e-9)
+    assert 300 < len(weighted.knots) <= 500
+
+
+def test_a_calibrator_is_fitted_to_the_estimates_and_not_to_the_ends_of_their_intervals():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 1))
+    inner = SmoothedClassifier(
+        lambda rows: (rows[:, 0] > 0).astype(int), metric=METRIC, noise="laplace", n_draws=200, random_state=0
+    ).fit(X, (X[:, 0] > 0).astype(int))
+    model = RecalibratedClassifier(FrozenEstimator(inner)).fit(X, (X[:, 0] > 0).astype(int))
+    estimates = np.unique(inner.predict_proba(X)[:, 1]) - 0.5
+    np.testing.assert_allclose(model.map_.knots, estimates, rtol=0, atol=1e-9)

@@ -2,9 +2,10 @@
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 
-from likewise import AuditDisplay, ComparisonDisplay, PriceDisplay, WeightedLp, audit
+from likewise import AuditDisplay, ComparisonDisplay, MetricDisplay, PriceDisplay, WeightedLp, audit
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.tradeoff import Price
@@ -37,7 +38,7 @@ def spans(ax):
 def priced():
     scales = {0.5: showing("ours", 0.25, 0.01), 1.0: showing("ours", 0.2, 0.02), 4.0: showing("ours", 0.1, 0.03)}
     constant, reference = showing("constant", 0.3, 0.04), showing("boosting", 0.15, 0.005)
-    return Price("ours", scales, constant, reference, FOLDS, "classes", METRIC)
+    return Price("ours", scales, constant, {"boosting": reference}, FOLDS, "classes", METRIC)
 
 
 def test_a_price_stands_between_the_bands_of_a_constant_and_of_the_model_without_a_promise(priced):
@@ -54,12 +55,12 @@ def test_a_price_stands_between_the_bands_of_a_constant_and_of_the_model_without
 
 
 def test_the_ring_stands_where_the_price_meets_the_model_without_a_promise(priced):
-    """Halfway in the logarithm from 1 to 4, at the score of that model."""
-    assert priced.meets == pytest.approx(2.0)
+    """At the strictest scale that was measured and is as good."""
+    assert priced.meets == 4.0
     ax = PriceDisplay.from_price(priced).ax_
     (ring,) = [line for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata()) == 1]
-    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == pytest.approx((2.0, 0.15))
-    assert any("as good from x 2 on" in text.get_text() for text in ax.texts)
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == pytest.approx((4.0, 0.1))
+    assert any("as good at x 4" in text.get_text() for text in ax.texts)
 
 
 def test_a_comparison_shades_what_is_worse_than_the_constant_and_rings_the_best():
@@ -96,3 +97,14 @@ def test_an_audit_shades_what_is_allowed_and_shows_the_worst_by_their_excess():
     random = ax.collections[0].get_offsets()
     near = found.sample[found.sample["distance"] <= 1.25 * 0.8]
     np.testing.assert_allclose(random[:, 1], near["difference"] - near["distance"])
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, np.inf])
+def test_weights_per_standard_deviation_are_inside_the_power(p):
+    """Standard deviations of 2 and 10: weights are 2^p and 10^p times as large, and for p = inf 2 and 10 times."""
+    X = np.array([[0.0, 0.0], [4.0, 20.0]])
+    power = 1 if np.isinf(p) else p
+    display = MetricDisplay.from_metric(WeightedLp({"a": 0.5, "b": 0.125}, p), pd.DataFrame(X, columns=["a", "b"]))
+    np.testing.assert_allclose(display.weights, [0.5 * 2**power, 0.125 * 10**power])
+    bars = sorted(patch.get_width() for patch in display.ax_.patches)
+    np.testing.assert_allclose(bars, sorted([0.5 * 2**power, 0.125 * 10**power]))

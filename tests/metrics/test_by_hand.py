@@ -116,3 +116,13 @@ def test_an_even_choice_has_both_ends_and_as_many_as_asked_for():
     assert spread(5, 5).tolist() == [0, 1, 2, 3, 4]
     assert spread(11, 3).tolist() == [0, 5, 10]
     assert spread(6, 5).tolist() == [0, 1, 2, 3, 5]
+
+
+def test_only_a_number_that_matters_and_may_be_missing_breaks_the_triangle_inequality():
+    """Its absence is at one distance from all of its values; that of a number that must not matter is at none."""
+    assert TableMetric({"a": 0.1, "b": 0.0}, {"c": 0.5}).obeys_triangle
+    assert TableMetric({"a": 0.1, "b": 0.0}, missing={"b": 0.3}).obeys_triangle
+    broken = TableMetric({"a": 0.1}, missing={"a": 0.05})
+    assert not broken.obeys_triangle
+    low, gone, high = (pd.DataFrame({"a": [x]}) for x in (0.0, NOTHING, 9.0))
+    assert broken(low, high)[0] > broken(low, gone)[0] + broken(gone, high)[0]

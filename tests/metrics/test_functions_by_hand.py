@@ -50,6 +50,7 @@ def test_tables_are_compared_row_by_row_whatever_their_labels():
         (lambda A, B: np.maximum(A[:, 0] - B[:, 0], 0), "be the same in both directions"),
         (lambda A, B: (A[:, 0] - B[:, 0]) ** 2, "obey the triangle inequality"),
         (lambda A, B: np.abs(A[:, 0] - B[:, 0]) / len(A), "depend on the two people alone"),
+        (lambda A, B: np.abs(A[:, 0] - B[:, 0]) * len(A), "depend on the two people alone"),
     ],
 )
 def test_what_is_no_distance_is_refused(function, words):

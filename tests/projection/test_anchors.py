@@ -1,10 +1,11 @@
 """Anchors, and the values they get, worked out by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
-from likewise import WeightedLp
+from likewise import TableMetric, WeightedLp
 from likewise.projection.least_squares import closest_values
 from likewise.projection.mcshane_whitney import envelope_of
 from likewise.projection.scorer import Anchors
@@ -73,3 +74,12 @@ def test_two_people_move_towards_each_other_in_proportion_to_the_others_weight()
     people = metric.people(np.array([[0.0], [2.0]]))
     found = closest_values(np.array([0.0, 1.0]), np.array([3.0, 1.0]), envelope_of(metric, people).among(people))
     assert found.tolist() == pytest.approx([0.2, 0.4], abs=1e-8)
+
+
+def test_who_misses_a_number_is_no_anchor_of_those_who_have_it():
+    metric = TableMetric({"x": 0.1}, missing={"x": 0.2})
+    people = metric.people(pd.DataFrame({"x": [0.0, np.nan, 0.0, np.nan, 1.0]}))
+    found = Anchors.choose(people, None, metric, "auto", np.random.default_rng(0))
+    assert len(found) == 3
+    assert found.of_row[0] == found.of_row[2] != found.of_row[1] == found.of_row[3]
+    assert sorted(found.weights) == [1.0, 2.0, 2.0]

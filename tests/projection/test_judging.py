@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
-from likewise import ProjectedClassifier, WeightedLp
+from likewise import ProjectedClassifier, ProjectedRegressor, WeightedLp
 from likewise._inner_estimator import out_of_fold_scores, scores_of
 from likewise.projection import estimators as projected_models
 from likewise.projection.scorer import best_shares, judged_shares
@@ -106,3 +106,58 @@ def test_a_base_that_judges_people_has_not_learned_from_those_who_are_equal_to_t
     for without, about in zip(learned[1:], judged, strict=True):  # the first has learned from everybody
         assert not set(without) & set(about)
         assert len(without) == 24 - 2 * len(about)
+
+
+@pytest.mark.parametrize("limits", [(100.0, 300.0), (-5.0, -1.0)])
+def test_numbers_come_back_in_their_range(limits):
+    """Anchors that are too far apart to bind each other keep what is said of them."""
+    low, high = limits
+    people = np.array([[0.0], [40.0], [80.0]])
+    said = low + (high - low) * np.array([0.25, 0.5, 0.75])
+    model = ProjectedRegressor(lambda rows: said, metric=METRIC, base=(low + high) / 2, output_range=limits)
+    model.fit(people, said)
+    np.testing.assert_allclose(model.predict(people), said)
+    assert model.guarantee_.bound(0.5) == pytest.approx(0.5 * (high - low))
+    np.testing.assert_allclose(model._outcome_shares(said), [0.25, 0.5, 0.75])
+    np.testing.assert_allclose(model.scores_, said)
+    np.testing.assert_allclose(model.values_, said)
+
+
+def test_weights_reach_the_base_the_judge_and_the_closest_values(monkeypatch):
+    """Twelve people, each twice; the second of each pair counts three times as much as the first."""
+    seen = {"base": [], "judge": [], "values": []}
+    original = {name: getattr(projected_models, name) for name in ("fitted_base", "judged_shares", "closest_values")}
+
+    def fitted(given, people, y, weights, metric, limits):
+        seen["base"].append((len(people), weights))
+        return original["fitted_base"](given, people, y, weights, metric, limits)
+
+    def judged(metric, anchors, values, outcomes, weights, base):
+        seen["judge"].append((outcomes, weights))
+        return original["judged_shares"](metric, anchors, values, outcomes, weights, base)
+
+    def closest(targets, weights, narrow, **options):
+        seen["values"].append((targets, weights))
+        return original["closest_values"](targets, weights, narrow, **options)
+
+    for name, spy in (("fitted_base", fitted), ("judged_shares", judged), ("closest_values", closest)):
+        monkeypatch.setattr(projected_models, name, spy)
+    rows = np.tile(np.arange(12.0), 2)[:, None]
+    y, weights = np.append(np.arange(12) % 2, np.ones(12, dtype=int)), np.append(np.ones(12), np.full(12, 3.0))
+    said = np.append(np.full(12, 0.2), np.full(12, 0.6))
+    ProjectedClassifier(lambda table: said, metric=METRIC, random_state=0).fit(rows, y, sample_weight=weights)
+    for n, given in seen["base"]:
+        assert given is not None
+        assert given.sum() == pytest.approx(2.0 * n)  # of each pair both are there, with 1 and 3
+    (outcomes, given), (targets, heavy) = *seen["judge"], *seen["values"]
+    assert given.tolist() == heavy.tolist() == [4.0] * 12
+    np.testing.assert_allclose(outcomes, (np.arange(12) % 2 + 3) / 4)
+    np.testing.assert_allclose(targets, (0.2 + 3 * 0.6) / 4)
+
+
+def test_a_number_as_base_is_in_the_unit_of_the_output_and_is_said_of_people_far_away():
+    model = ProjectedRegressor(
+        lambda rows: np.full(len(rows), 150.0), metric=METRIC, base=250.0, output_range=(100, 300)
+    )
+    model.fit(np.array([[0.0], [1.0]]), np.array([100.0, 300.0]))
+    np.testing.assert_allclose(model.predict([[0.0], [2.0], [99.0]]), [150.0, 170.0, 250.0])

@@ -108,3 +108,13 @@ def test_people_are_measured_who_have_a_loss():
     losses = np.array([0.1, np.nan, 0.0, np.nan, 0.3])
     cost = SimpleNamespace(own="ours", comparison=SimpleNamespace(showings={"ours": SimpleNamespace(losses=losses)}))
     assert _n_measured(cost) == 3
+
+
+def test_a_group_of_whom_not_all_were_measured_by_a_model_has_no_figures_of_it():
+    """Before, the first woman was not measured; the others were."""
+    before = np.where(np.isnan(AFTER), 0.5, AFTER)
+    before[0] = np.nan
+    women, men, _ = groups_of(TABLE, METRIC, Y, {"before": before, "after": AFTER}, CLASSES, 1)
+    assert women.before is None
+    assert women.after == GroupFigures(0.375, 0.0, 0.5)
+    assert men.before == GroupFigures(0.875, 1.0, 0.5)

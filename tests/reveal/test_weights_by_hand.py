@@ -1,6 +1,7 @@
 """Estimated weights of three people, worked out by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from likewise import estimate_minimal_metric, linear_metric
@@ -62,3 +63,31 @@ def test_a_linear_metric_of_several_classes_goes_by_the_widest_spread_of_their_c
     expected = np.ptp(coef, axis=0) / X.std(axis=0)
     found = linear_metric(X, y).weights
     np.testing.assert_allclose(found / found[0], expected / expected[0], rtol=1e-6)
+
+
+class Three:
+    """Probabilities of three classes that go by a column which distances are not about."""
+
+    classes_ = np.array([0, 1, 2])
+    feature_names_in_ = np.array(["x", "z"], dtype=object)
+
+    def predict_proba(self, table):
+        z = table["z"].to_numpy()
+        return np.column_stack([0.5 - 0.25 * z, 0.25 + 0.125 * z, 0.25 + 0.125 * z])
+
+
+def test_equal_people_with_other_outputs_are_named_with_the_total_variation_between_them(tmp_path):
+    people = pd.DataFrame({"x": [1.0, 2.0, 1.0], "z": [0.0, 0.0, 1.0]})
+    people.to_parquet(tmp_path / "people.parquet")
+    with pytest.raises(ValueError, match=r"0\.25"):
+        estimate_minimal_metric(Three(), tmp_path / "people.parquet", columns=["x"])
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_limits_that_just_suffice_are_possible_and_smaller_ones_are_not(p):
+    """Two people 2 apart whose outputs differ by 0.5: a weight of (0.5 / 2)^p is needed, and no less."""
+    people, outputs = np.array([[0.0], [2.0]]), np.array([0.25, 0.75])
+    found = estimate_minimal_metric(None, people, p=p, predictions=outputs, upper={0: 1.0001 * 0.25**p})
+    assert found.metric.weights[0] == pytest.approx(0.25**p, rel=1e-6)
+    with pytest.raises(ValueError, match="these weights do not explain"):
+        estimate_minimal_metric(None, people, p=p, predictions=outputs, upper={0: 0.99 * 0.25**p})

@@ -35,8 +35,9 @@ def nobody(steps):
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.1])
-def test_everyone_stops_at_the_first_look_that_suffices_and_nobody_before(epsilon):
-    schedule = Schedule(epsilon, 1e-3, 2, hard=True)
+@pytest.mark.parametrize("hard", [True, False])
+def test_everyone_stops_at_the_first_look_that_suffices_and_nobody_before(epsilon, hard):
+    schedule = Schedule(epsilon, 1e-3, 2, hard=hard)
     people = np.arange(9.0)[:, None]
     found = adaptive_votes(Votes(), people, Draws(), schedule, advance=nobody)
     np.testing.assert_allclose(found.mean[:, 1], people[:, 0] / 8, atol=1e-9)

@@ -1,0 +1,116 @@
+"""What a report is made of: whose probability, which people, and what is asked of whom."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likewise import AdditiveClassifier, AdditiveRegressor, InvalidInputError, TableMetric
+from likewise.additive.display import Panel
+from likewise.guarantees.bounds import Bound
+from likewise.guarantees.guarantee import Guarantee
+from likewise.report import Cost
+from likewise.report import charts as pictures
+from likewise.report.build import _ask, _audit, _kind, _outcome, _reasons, _searchable
+from likewise.selection.compare import Comparison
+from likewise.selection.cross_validation import CVResult, Fold
+from likewise.selection.tradeoff import Price
+
+METRIC = TableMetric({"age": 0.01})
+PEOPLE = METRIC.people(pd.DataFrame({"age": [20.0, 30.0, 60.0]}))
+
+
+def test_the_last_class_is_shown_unless_another_is_asked_for():
+    classes = np.array(["no", "perhaps", "yes"])
+    assert _outcome(classes, None) == (2, "yes")
+    assert _outcome(classes, "no") == (0, "no")
+    assert _outcome(np.array([0, 1]), "1") == (1, "1")
+    with pytest.raises(InvalidInputError, match="outcome must be one of no, perhaps, yes; got 'never'"):
+        _outcome(classes, "never")
+
+
+def test_fewer_people_are_searched_the_more_a_score_costs():
+    assert [_searchable(n) for n in (0, 1, 10_000, 20_000_000, 40_000_000)] == [3000, 3000, 2000, 100, 100]
+
+
+def test_numbers_are_cut_to_the_range_of_the_promise_and_labels_are_certain():
+    model = SimpleNamespace(predict=lambda table: 10 * table["age"].to_numpy())
+    assert _ask(model, PEOPLE, None, (250.0, 400.0)).tolist() == [250.0, 300.0, 400.0]
+    labels = SimpleNamespace(predict=lambda table: np.where(table["age"] > 25, "yes", "no"))
+    assert _ask(labels, PEOPLE, np.array(["no", "yes"]), None).tolist() == [[1, 0], [0, 1], [0, 1]]
+
+
+def test_a_search_leaves_room_for_epsilon_and_measures_in_the_range():
+    promise = Guarantee(METRIC, Bound(), "sampled", "By hand.", slack=0.05, output_range=(100.0, 300.0))
+    found = _audit(PEOPLE, np.array([100.0, 131.0, 220.0]), promise)
+    # 0.155 at a distance of 0.1, 0.445 at 0.3 and 0.6 at 0.4: by 0.055, 0.145 and 0.2.
+    assert (found.tolerance, found.n_violations) == (0.05, 3)
+    assert found.max_excess == pytest.approx(0.2)
+    assert _audit(PEOPLE, np.array([100.0, 129.0, 100.0]), promise).n_violations == 0
+    assert _audit(PEOPLE.take([0]), np.array([100.0]), promise) is None
+
+
+def test_reasons_are_of_the_outcome_that_is_likelier_than_on_average_and_how_a_promise_is_kept_is_named():
+    table = pd.DataFrame({"age": [20.0, 30.0, 40.0, 60.0]})
+    model = AdditiveClassifier(METRIC, penalty=0.01).fit(table, [0, 0, 1, 1])
+    people = METRIC.people(table)
+    outcomes = [reasons[0].rsplit(" ", 1)[-1] for reasons in _reasons(model, people)]
+    assert outcomes == ["0", "0", "1", "1"]
+    assert (_kind(model), _kind(AdditiveRegressor()), _kind(SimpleNamespace())) == ("additive", "additive", "")
+
+
+def test_the_ends_of_ordered_categories_are_those_that_are_drawn():
+    """Eight knots and more: a far tail in which the points hardly move is cut, here the last category."""
+    knots = np.array([0.0, 1, 2, 3, 4, 5, 6, 60])
+    points = np.array([-1.0, -0.7, -0.4, -0.1, 0.2, 0.6, 0.99, 1.0])
+    levels = tuple(f"step {k}" for k in range(61))
+    panel = Panel("school", knots, points, points - 1, points + 1, np.zeros(7, bool), levels, None)
+    first, last = panel.ends
+    assert first == 0.0
+    assert last < 60
+    assert pictures.shapes([panel], {}, 1)["first"][0]["ends"] == ["step 0", f"step {int(last)}"]
+
+
+def test_categories_are_drawn_side_by_side_within_their_band():
+    points = np.array([-1.0, 0.0, 1.0])
+    panel = Panel(
+        "job", None, points, np.full(3, -1.0), np.full(3, 1.0), np.array([True, False, True]), ("a", "b", "c"), None
+    )
+    found = pictures.shapes([panel], {}, 1)
+    drawn = found["first"][0]
+    assert [x for x, _, _ in drawn["stems"]] == [40.0, 120.0, 200.0]
+    assert [binds for _, _, binds in drawn["stems"]] == [True, False, True]
+    top, bottom = drawn["band"]
+    assert (drawn["stems"][2][1], drawn["stems"][0][1]) == (top, bottom)
+    assert drawn["stems"][1][1] == found["zero"] == pytest.approx((top + bottom) / 2)
+
+
+def test_a_chart_of_prices_stands_in_proportion():
+    """Scales 1/2, 1 and 2 on a logarithmic axis; scores and their errors on a linear one."""
+    folds = (Fold(np.arange(2), np.arange(2), np.arange(2)),)
+
+    def showing(brier, error):
+        row = {"title": "ours", "brier": brier, "brier_se": error, "confidence": 0.6, "confidence_se": 0.1, "level": ""}
+        return CVResult(row | {"promise": True, "note": ""}, np.zeros(2), np.zeros((2, 2)), True)
+
+    showings = {0.5: showing(0.2, 0.05), 1.0: showing(0.15, 0.05), 2.0: showing(0.1, 0.0)}
+    price = Price("ours", showings, showing(0.25, 0.0), {"ours": showing(0.12, 0.0)}, folds, "classes", METRIC)
+    comparison = Comparison({"ours": showing(0.1, 0)}, {}, folds, "classes", METRIC)
+    cost = Cost(comparison, "ours", "ours", False, price, {0.5: 0.7, 1.0: 0.8, 2.0: 0.9}, 10)
+    error, confidence = pictures.price_charts(cost)
+    left, right = pictures.LEFT, pictures.WIDTH - pictures.RIGHT
+    assert [x for x, *_ in error["dots"]] == pytest.approx([left, (left + right) / 2, right])
+    assert error["chosen"] == (left + right) / 2
+    top, bottom = pictures.TOP, pictures.HEIGHT - pictures.BOTTOM  # 0.25 and 0.1, the outermost ticks
+
+    def at(value):
+        return round(top + (0.25 - value) / 0.15 * (bottom - top), 1)
+
+    assert error["dots"][0][1:] == (at(0.2), at(0.25), at(0.15))
+    assert error["lines"] == {"constant": at(0.25), "before": at(0.12)}
+    assert [text for _, text in error["y_ticks"]] == ["0.10", "0.15", "0.20", "0.25"]
+    assert error["rows"] == [(0.5, "0.2000", ""), (1.0, "0.1500", ""), (2.0, "0.1000", "")]
+    assert [row[2] for row in confidence["rows"]] == ["70.0%", "80.0%", "90.0%"]
+    assert error["ceiling"] == []
+    assert len(confidence["ceiling"]) == 3
