@@ -194,14 +194,14 @@ def test_a_model_in_which_a_number_was_changed_is_refused(tmp_path):
 
 
 def test_of_our_own_only_data_may_stand_in_a_file():
-    for kind in ("enforce.base.Scorer", "guarantees.curves.Curve", "metrics.lp.WeightedLp", "metrics.people.People"):
+    for kind in ("base.Scorer", "guarantees.bounds.Bound", "metrics.weighted_lp.WeightedLp", "metrics.encoders.People"):
         assert _allowed(f"likewise.{kind}")
     for kind in (
-        "metrics.coding.as_frame",
-        "models.votes.hard_votes",
-        "metrics.lp.np",
+        "metrics.encoders.as_frame",
+        "inspection.prediction.hard_votes",
+        "metrics.weighted_lp.np",
         "metrics.nowhere.X",
-        "app.cli.main",
+        "cli.main.main",
     ):
         assert not _allowed(f"likewise.{kind}")
     assert not _allowed("os.system")
