@@ -1,6 +1,7 @@
 """What a scorecard shows, of shapes written down by hand."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -186,3 +187,38 @@ def test_what_adds_nothing_is_no_reason(two):
     outcome, *reasons = two.reasons(person, n=3, outcome=1).loc["d"]
     assert outcome == 1
     assert [words.split(":")[0] for words in reasons] == ["region is north", "income is $30,000", ""]
+
+
+def test_a_shape_that_falls_is_held_back_like_one_that_rises(numbers):
+    """20 are allowed over the first 10 of income, and 40 over the next 20."""
+    numbers.scorer_.model.shapes[0].values[:] = [[15.0, -5.0, -45.0]]
+    card = numbers.scorecard()
+    assert card["range"].tolist()[0] == "0 to 30"  # both gaps are held back, so they are one row
+    assert (card["points"][0], card["points at end"][0], card["allowed"][0]) == (15.0, -45.0, 60.0)
+    assert card["binds"].tolist()[0]
+    numbers.scorer_.model.shapes[0].values[:] = [[15.0, -5.0, 35.0]]  # down and up again: two rows
+    assert numbers.scorecard()["range"].tolist()[:2] == ["0 to 10", "10 to 30"]
+
+
+def test_categories_are_held_back_only_if_their_whole_range_is_used(numbers):
+    numbers.scorer_.model.shapes[2].values[:] = [[2.0, -8.0, 0.0]]  # 10 of 20
+    assert not any(numbers.scorecard()["binds"].tolist()[4:])
+
+
+def test_nearly_flat_ranges_are_one_row(numbers):
+    """Less than a millionth of what is allowed, which is 20 and 40."""
+    numbers.scorer_.model.shapes[0].values[:] = [[0.0, 1e-6, 0.0]]
+    assert numbers.scorecard()["range"].tolist()[0] == "0 to 30"
+    numbers.scorer_.model.shapes[0].values[:] = [[0.0, 1e-3, 0.0]]
+    assert numbers.scorecard()["range"].tolist()[:2] == ["0 to 10", "10 to 30"]
+
+
+@pytest.mark.parametrize("outcome", [0, 1, 2])
+def test_each_outcome_of_several_has_the_budgets_of_its_own_function(outcome):
+    model = written(AdditiveClassifier(), VALUES, [0.0, 0.0, 0.0], link="softmax", p=2)
+    shares = np.array([[0.6, 0.8, 1.0], [0.8, 0.6, 1.0], [0.28, 0.96, 1.0]])
+    model.scorer_ = replace(model.scorer_, budgets=shares)
+    card = model.scorecard(outcome)
+    income, debt = 2 * np.sqrt(0.01) * shares[outcome, 0], 2 * np.sqrt(0.02) * shares[outcome, 1]
+    np.testing.assert_allclose(card[card["column"] == "income"]["allowed"].sum(), 30 * income, rtol=1e-12)
+    np.testing.assert_allclose(card[card["range"] == "1 to 3"]["allowed"], 2 * debt, rtol=1e-12)

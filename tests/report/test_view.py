@@ -13,6 +13,7 @@ from likewise.report import ReportData
 from likewise.report import charts as pictures
 from likewise.report import text as words
 from likewise.report.view import for_browser, prepare
+from likewise.selection.cross_validation import SCORES
 
 METRIC = TableMetric(
     {"age": 0.01, "debt": 0.02, "height": 0.0}, {"job": 0.1, "race": 0.0}, missing={"debt": 0.3}, units={"age": "years"}
@@ -208,3 +209,15 @@ def test_shapes_are_drawn_in_proportion_from_end_to_end():
     assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2])
     assert heights[0] > heights[2]
     assert drawn["held"] == drawn["line"].rsplit("L", 1)[0]
+
+
+def test_ticks_have_the_digits_of_their_step():
+    brier, _, accuracy, *_ = SCORES["classes"]
+    assert [words.measured(accuracy, 0.8, step) for step in (0.1, 0.05, 0.005, 0.0002)] == [
+        "80%",
+        "80%",
+        "80.0%",
+        "80.00%",
+    ]
+    assert [words.measured(brier, 0.8, step) for step in (1.0, 0.1, 0.05, 0.002)] == ["1", "0.8", "0.80", "0.800"]
+    assert (words.measured(accuracy, 0.81234), words.measured(brier, np.nan)) == ("81.2%", "\N{EN DASH}")
