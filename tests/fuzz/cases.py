@@ -26,6 +26,7 @@ from fuzz.places import place
 from likewise import (
     AdditiveClassifier,
     AdditiveRegressor,
+    IneffectiveWeightWarning,
     LikewiseError,
     TableMetric,
     VacuousGuaranteeWarning,
@@ -55,8 +56,10 @@ def refusable(case):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", VacuousGuaranteeWarning)
+            warnings.simplefilter("ignore", IneffectiveWeightWarning)
             for words in OF_SCIKIT_LEARN:
                 warnings.filterwarnings("ignore", words)
+            warnings.filterwarnings("ignore", "The inplace keyword", DeprecationWarning, "dask")  # Dask's own
             try:
                 case(*drawn)
             except LikewiseError as error:
