@@ -39,7 +39,7 @@ def test_each_row_has_its_own_figures_and_the_best_comes_first():
     assert {row["pairs"] for row in found["rows"]} == {4567}
     assert (own["is_own"], constant["is_constant"], boosting["is_own"]) == (True, True, False)
     assert [row["promise"] for row in found["rows"]] == [False, True, False, True]
-    assert (found["own"], found["constant"], found["free"]) == (own, constant, linear)
+    assert (found["own"], found["constant"], found["baseline"]) == (own, constant, boosting)
 
 
 def test_places_are_in_proportion_to_the_scores():
