@@ -32,7 +32,7 @@ def cost():
 def test_each_row_has_its_own_figures_and_the_best_comes_first():
     found = costs(cost())
     assert [row["name"] for row in found["rows"]] == ["the linear", "this model", "the boosting", "a constant"]
-    linear, own, boosting, constant = found["rows"]
+    _, own, boosting, constant = found["rows"]
     assert own["figures"] == ["0.1250", "0.750", "82.0%"]
     assert [row["error"] for row in found["rows"]] == ["0.0300", "0.0200", "0.0400", "0.0100"]
     assert [row["violations"] for row in found["rows"]] == [7, 0, 1234, 0]
