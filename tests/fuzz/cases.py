@@ -304,12 +304,23 @@ def metric_file(text):
 
 @refusable
 def csv_file(content):
-    from likewise.cli.table_io import read_table, tidy
+    from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
+    from likewise.cli.table_io import Dialect, no_note, note_doubtful, read_table
 
     path = place() / "table.csv"
     path.write_bytes(content)
-    table = tidy(read_table(path))
+    table, _ = infer_kinds(read_table(path, padded=True), Dialect())
     check(table.columns.is_unique, "columns have names of their own")
+    note_doubtful(table, no_note)
+    texts = read_table(path, as_text=list(table.columns))
+    for kinds in (Kinds(tuple(table.columns)), Kinds(categorical=tuple(table.columns))):
+        whole = as_kinds(texts, kinds, Dialect(), Faults())
+        halves = [as_kinds(texts[i::2], kinds, Dialect(), Faults()) for i in range(2) if len(texts) > 1]
+        for i, half in enumerate(halves):
+            check(
+                all((half[name] == whole[name][i::2]).where(half[name].notna(), True).all() for name in table.columns),
+                "a value is read by itself",
+            )
 
 
 @cache
