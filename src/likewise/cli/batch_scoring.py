@@ -64,11 +64,15 @@ class ScoringJob:
         if absent:
             raise FileError(f"The table has no column {absent[0]!r}, which the model needs; it has {list(X.columns)}.")
         people = X[[name for name in model.feature_names_in_ if name in X.columns]]
-        certificate = model.certify(people)
         regression = not hasattr(model, "classes_")
         names = ["prediction"] if regression else [f"p_{label}" for label in model.classes_]
-        scores = pd.DataFrame(certificate.estimate, columns=names)
-        if self.intervals:
+        certificate = model.certify(people) if self.intervals else None
+        if certificate is not None:
+            outputs = certificate.estimate  # people are scored once
+        else:
+            outputs = model.predict(people)[:, None] if regression else model.predict_proba(people)
+        scores = pd.DataFrame(outputs, columns=names)
+        if certificate is not None:
             for j, name in enumerate(names):
                 scores[f"{name}_lower"], scores[f"{name}_upper"] = certificate.lower[:, j], certificate.upper[:, j]
             if not regression:
@@ -76,7 +80,7 @@ class ScoringJob:
         if self.key is not None:
             if regression:
                 raise InvalidInputError("Decisions are for classifiers; this model is a regressor.")
-            scores["decision"] = keyed_decisions(model, people, certificate.estimate, self.key)
+            scores["decision"] = keyed_decisions(model, people, outputs, self.key)
         return scores
 
 
