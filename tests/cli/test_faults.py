@@ -109,12 +109,12 @@ def test_what_a_killed_run_left_unfinished_is_not_taken_for_scores(place, monkey
 
 def test_two_runs_on_one_output_do_not_mix(place):
     script = (
-        "import sys, time; from likewise.cli.batch_scoring import Order, score_file\n"
+        "import sys, time; from likewise.cli.batch_scoring import ScoringJob, score_file\n"
         "from pathlib import Path\n"
-        "def slow(self, batch, whole=Order.__call__):\n"
+        "def slow(self, batch, whole=ScoringJob.__call__):\n"
         "    print('started', flush=True); time.sleep(60); return whole(self, batch)\n"
-        "Order.__call__ = slow\n"
-        "score_file(Order(Path('model.skops').read_bytes()), 'people.csv', 'scores.csv', batch_rows=4)\n"
+        "ScoringJob.__call__ = slow\n"
+        "score_file(ScoringJob(Path('model.skops').read_bytes()), 'people.csv', 'scores.csv', batch_rows=4)\n"
     )
     environment = os.environ | {"PYTHONPATH": str(Path(likewise.__file__).parents[1])}
     first = subprocess.Popen([sys.executable, "-c", script], cwd=place, stdout=subprocess.PIPE, env=environment)
