@@ -53,7 +53,7 @@ def measure_coverage(metric: Metric, X: Any) -> Coverage:
     --------
     >>> from likewise import WeightedLp
     >>> measure_coverage(WeightedLp([0.1]), [[0], [2], [5], [20]])
-    Reach(bound_share=0.5, nearest=0.25, median=1.0)
+    Coverage(bound_share=0.5, nearest=0.25, median=1.0)
     """
     people = metric.people(X)
     weights, rows, n = metric.weights_of(people.encoder), people.rows, len(people)

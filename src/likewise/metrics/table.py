@@ -55,7 +55,7 @@ class TableMetric(Metric):
     >>> metric.describe()[["column", "weight", "one point"]]
        column  weight             one point
     0  income   0.002                    $5
-    1     age   0.010               1 years
+    1     age   0.010                1 year
     2  region   0.100  mismatch = 10 points
     3    race   0.000       must not matter
     """
