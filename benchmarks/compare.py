@@ -4,9 +4,9 @@ from benchmarks.common import DataMissingError, section, skipped
 
 BLIND = ("race", "sex")
 MOST, ASKED, FOLDS, SEARCHED = 2_000, 1_000, 5, 300
-WAYS = ["additive", "projection", "smoothing", "linear"]
+METHODS = ["additive", "projection", "smoothing", "linear"]
 ALLOWED = 1.01
-TITLE = "Which way on real tables (`compare`)"
+TITLE = "Which method on real tables (`compare`)"
 
 
 def run() -> str:
@@ -19,11 +19,11 @@ def run() -> str:
         rows += compared(name, metric, X, y)
     return section(
         TITLE,
-        ["data", "way", "Brier score", "AUC", "violations", "evaluations", "against logistic"],
+        ["data", "method", "Brier score", "AUC", "violations", "evaluations", "against logistic"],
         rows,
         f"{FOLDS} folds of at most {MOST:,} people; figures are of people held out, with standard errors. The metric "
         f"is that of a logistic model of a third of the table, at most {ASKED:,} others, with race and sex set to 0: "
-        "it was read off nobody who is scored. The way in bold is the one "
+        "it was read off nobody who is scored. The method in bold is the one "
         f"that `best()` takes; its Brier score should be at most {ALLOWED:g} times that of logistic regression without "
         f"race and sex, with no violation among all pairs of {SEARCHED} people of each fold. Networks are left out for "
         "time.",
@@ -58,12 +58,12 @@ def own_metric(X, y):
 def compared(name, metric, X, y):
     from likewise import compare
 
-    result = compare(X, y, metric, WAYS, cv=FOLDS, n_people=SEARCHED)
+    result = compare(X, y, metric, METHODS, cv=FOLDS, n_people=SEARCHED)
     table, best = result.table, result.best().name
     base = table.loc["linear", "brier"]
     rows = []
-    for way, row in table[table["evaluations"].notna()].iterrows():
-        mark = "**" if way == best else ""
+    for method, row in table[table["evaluations"].notna()].iterrows():
+        mark = "**" if method == best else ""
         rows.append(
             [
                 name,

@@ -6,22 +6,22 @@ import sys
 from benchmarks.common import growth, peak, seconds, section
 
 PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
-WAYS = ("formula", "splitting", "additive score", "additive fit")
+METHODS = ("formula", "splitting", "additive score", "additive fit")
 
 
 def run() -> str:
     rows = []
-    for way in WAYS:
+    for method in METHODS:
         last = None
         for n in PEOPLE:
             # A process each: what counts is the most memory that a process ever held.
             out = subprocess.run(
-                [sys.executable, "-m", "benchmarks.growth", way, str(n)], check=True, capture_output=True, text=True
+                [sys.executable, "-m", "benchmarks.growth", method, str(n)], check=True, capture_output=True, text=True
             )
             spent, extra = (float(part) for part in out.stdout.split())
             rows.append(
                 [
-                    way,
+                    method,
                     f"{n:,}",
                     f"{spent:.3g} s",
                     f"{1e6 * spent / n:.3g} µs",
@@ -32,7 +32,7 @@ def run() -> str:
             last = (n, spent)
     return section(
         "Growth with the number of people",
-        ["way", "people", "time", "per person", "growth", "memory beyond data and result"],
+        ["method", "people", "time", "per person", "growth", "memory beyond data and result"],
         rows,
         "`formula`: a forest of 10 trees of depth 4. `splitting`: K = 25 through a network of 16 hidden units. "
         "5 features. `additive`: `AdditiveClassifier` of a table with 6 numbers and 4 categories, penalty given; the "
@@ -41,14 +41,14 @@ def run() -> str:
     )
 
 
-def measure(way: str, n: int) -> tuple[float, float]:
+def measure(method: str, n: int) -> tuple[float, float]:
     turns = 3 if n <= 100_000 else 1
-    if way == "additive fit":
+    if method == "additive fit":
         return additive_fit(n, turns)
-    if way == "additive score":
+    if method == "additive score":
         model, people = additive_scores(n)
     else:
-        model, people = smoothed(way, n)
+        model, people = smoothed(method, n)
     before = peak()
     results = []
     taken = min(seconds(lambda: results.append(model.predict_proba(people))) for _ in range(turns))
@@ -56,7 +56,7 @@ def measure(way: str, n: int) -> tuple[float, float]:
     return taken, max(0.0, grown - sum(result.nbytes for result in results) / 2**20)
 
 
-def smoothed(way, n):
+def smoothed(method, n):
     import numpy as np
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.neural_network import MLPClassifier
@@ -67,7 +67,7 @@ def smoothed(way, n):
     X = rng.normal(size=(400, 5))
     y = (X.sum(axis=1) > 0).astype(int)
     options = {"metric": WeightedLp(np.ones(5)), "random_state": 0}
-    if way == "formula":
+    if method == "formula":
         model = SmoothedClassifier(RandomForestClassifier(10, max_depth=4), vote="soft", **options)
     else:
         model = SmoothedClassifier(MLPClassifier((16,), max_iter=2000), noise="splitting", n_draws=25, **options)

@@ -1,4 +1,4 @@
-"""Projection of gradient boosting: what it keeps of the model, beside other ways, and how fast it scores people."""
+"""Projection of gradient boosting: what it keeps of the model, beside other methods, and how fast it scores people."""
 
 import warnings
 
@@ -40,12 +40,12 @@ def _section(name, X, y) -> str:
     splits = [_split(X, y, seed) for seed in SEEDS]
     measured, notes = [scores for scores, _ in splits], [note for _, note in splits]
     rows = []
-    for way in measured[0]:
-        brier, gap, auc = (np.array([of(split) for split in measured]) for of in _columns(way))
-        rows.append([way, _mean(brier, ".4f"), _mean(gap, "+.4f"), _mean(auc, ".3f")])
+    for method in measured[0]:
+        brier, gap, auc = (np.array([of(split) for split in measured]) for of in _columns(method))
+        rows.append([method, _mean(brier, ".4f"), _mean(gap, "+.4f"), _mean(auc, ".3f")])
     return section(
         f"Projection: {name}",
-        ["way", "Brier score", "minus that of smoothing", "AUC"],
+        ["method", "Brier score", "minus that of smoothing", "AUC"],
         rows,
         f"Means over the random splits {SEEDS[0]} to {SEEDS[-1]} (70% training), which were not used while anything "
         f"was chosen, with standard errors; up to {JUDGED:,} held-out people each. The metric is the own of a logistic "
@@ -56,9 +56,9 @@ def _section(name, X, y) -> str:
     )
 
 
-def _columns(way):
+def _columns(method):
     """What is read of a split: Brier score, its difference from that of smoothing, and the AUC."""
-    return lambda s: s[way][0], lambda s: s[way][0] - s[SMOOTHED][0], lambda s: s[way][1]
+    return lambda s: s[method][0], lambda s: s[method][0] - s[SMOOTHED][0], lambda s: s[method][1]
 
 
 def _mean(values, form) -> str:
@@ -67,7 +67,7 @@ def _mean(values, form) -> str:
 
 
 def _split(X, y, seed):
-    """Brier score and AUC of every way on people held out, and a word on the time of the projection."""
+    """Brier score and AUC of every method on people held out, and a word on the time of the projection."""
     X, others, y, outcomes = train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y)
     held, known = others[:JUDGED], outcomes[:JUDGED]
     metric = edit(reveal(X, y, "logistic", 0).metric, PROTECTED)
@@ -77,7 +77,7 @@ def _split(X, y, seed):
     logistic = table_model(X[kept], "logistic").fit(X[kept], y)
     projected = ProjectedClassifier(boosting, metric=metric, random_state=0)
     spent = cpu_seconds(lambda: projected.fit(X, y))
-    ways = {
+    methods = {
         "a constant": np.full(len(held), y.mean()),
         SMOOTHED: _best_smoothed(boosting, fitted, metric, X, y, held, known),
         PROJECTED: projected.predict_proba(held)[:, 1],
@@ -85,7 +85,9 @@ def _split(X, y, seed):
         "logistic without protected columns (no promise)": logistic.predict_proba(held[kept])[:, 1],
         "boosting (no promise)": fitted.predict_proba(held)[:, 1],
     }
-    scores = {way: (float(np.mean((h - known) ** 2)), float(roc_auc_score(known, h))) for way, h in ways.items()}
+    scores = {
+        method: (float(np.mean((h - known) ** 2)), float(roc_auc_score(known, h))) for method, h in methods.items()
+    }
     return scores, _timing(projected, spent, others) if seed == SEEDS[0] else ""
 
 
@@ -105,14 +107,14 @@ def _timing(projected, spent, others) -> str:
 
 
 def _best_smoothed(boosting, fitted, metric, X, y, held, known):
-    ways = [
+    methods = [
         SmoothedClassifier(fitted, metric=metric, vote="hard", n_draws=N_DRAWS, random_state=0),
         SmoothedClassifier(fitted, metric=metric, vote="soft", n_draws=N_DRAWS, random_state=0),
         SmoothedClassifier(boosting, metric=metric, vote="soft", augment=5, n_draws=N_DRAWS, random_state=0),
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the promise is weak with so few draws, and not what is measured
-        scores = [way.fit(X, y).predict_proba(held)[:, 1] for way in ways]
+        scores = [method.fit(X, y).predict_proba(held)[:, 1] for method in methods]
     return min(scores, key=lambda h: np.mean((h - known) ** 2))
 
 

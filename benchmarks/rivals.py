@@ -1,4 +1,4 @@
-"""Other ways to average a network over 100,000 draws for one person; ratios are against the fastest of them.
+"""Other methods to average a network over 100,000 draws for one person; ratios are against the fastest of them.
 
 - the paper's loop through scikit-learn's own `predict`,
 - the same loop in PyTorch: weights, noise and sums in float32, every core, the better of two batch sizes,
@@ -20,40 +20,40 @@ LARGER = 10_000
 
 def rivals(net, noise, rng):
     """Name of each way, and a function that scores one person."""
-    ways = {"scikit-learn": lambda person: papers_loop(net, noise, person, rng)}
+    methods = {"scikit-learn": lambda person: papers_loop(net, noise, person, rng)}
     try:
         import torch
     except ImportError:
-        return ways
+        return methods
     torch.set_num_threads(os.cpu_count())
     copy = in_torch(net)
     for batch in (BATCH, LARGER):
-        ways[f"torch, {batch:,} at a time"] = lambda person, batch=batch: torch_loop(copy, noise, person, batch)
+        methods[f"torch, {batch:,} at a time"] = lambda person, batch=batch: torch_loop(copy, noise, person, batch)
     if isinstance(noise, Gaussian):
         with suppress(ImportError):
-            ways["ART"] = art_certify(net, noise)
-    return ways
+            methods["ART"] = art_certify(net, noise)
+    return methods
 
 
-def timed(ways, people):
+def timed(methods, people):
     """Seconds per person of each way, the best of these people in turns, and what each has found."""
-    spent, found = {name: [] for name in ways}, {name: [] for name in ways}
-    for way in ways.values():
-        way(people[0])  # libraries start their threads
+    spent, found = {name: [] for name in methods}, {name: [] for name in methods}
+    for method in methods.values():
+        method(people[0])  # libraries start their threads
     for person in people:
-        for name, way in ways.items():
-            spent[name].append(seconds(lambda a=found[name], way=way, who=person: a.append(way(who))))
+        for name, method in methods.items():
+            spent[name].append(seconds(lambda a=found[name], method=method, who=person: a.append(method(who))))
     return {name: min(times) for name, times in spent.items()}, found
 
 
 def words(spent):
-    """All ways and their times, the fastest first."""
+    """All methods and their times, the fastest first."""
     return "; ".join(f"{name} {1e3 * spent[name]:.0f} ms" for name in sorted(spent, key=spent.get))
 
 
 def missing(spent):
     """What was not at hand, in words."""
-    absent = [name for name in ("torch", "ART") if not any(name in way for way in spent)]
+    absent = [name for name in ("torch", "ART") if not any(name in method for method in spent)]
     return f" Not installed, so not compared: {', '.join(absent)}." if absent else ""
 
 

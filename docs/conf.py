@@ -32,7 +32,9 @@ toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # types stand in the docstrings
 autosummary_generate = True
 # Names that differ by a capital only would be one file on some systems.
-autosummary_filename_map = {f"likewise.{name}": f"likewise.{name}-function" for name in ("audit", "ceiling", "price")}
+autosummary_filename_map = {
+    f"likewise.{name}": f"likewise.{name}-function" for name in ("audit", "ceiling", "tradeoff")
+}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

@@ -160,7 +160,8 @@ def metric_over_another(place):
 
 def enforce(place):
     _command(
-        place, "enforce people.csv --target approved --metric given.toml --by additive --out new.skops --force --seed 0"
+        place,
+        "enforce people.csv --target approved --metric given.toml --method additive --out new.skops --force --seed 0",
     )
 
 

@@ -1,4 +1,4 @@
-"""What every way to enforce inherits: what was fitted is frozen, and promises cannot go stale."""
+"""What every method to enforce inherits: what was fitted is frozen, and promises cannot go stale."""
 
 import pickle
 from dataclasses import dataclass, fields, replace
@@ -245,7 +245,7 @@ def test_nothing_fitted_is_there_before_fit():
             getattr(model, name)
 
 
-# -- a new way needs one class for what was learned and one method ------------------------------------------------
+# -- a new method needs one class for what was learned and one method ------------------------------------------------
 
 
 class Constant(PlainScorer):
@@ -270,7 +270,7 @@ class FailingClassifier(ConstantClassifier):
         raise RuntimeError("no")
 
 
-def test_a_new_way_to_enforce_inherits_everything_else():
+def test_a_new_method_to_enforce_inherits_everything_else():
     model = ConstantClassifier(METRIC).fit(X, Y, sample_weight=np.ones(120))
     assert "It is a constant." in model.guarantee_.statement
     assert model.predict(X[:2]).tolist() == [0, 0]
@@ -362,7 +362,7 @@ def test_control_a_wrapper_that_forgets_something_cannot_be_made():
         Forgetful(None, None)
 
 
-def test_equal_people_have_the_same_visible_bytes_in_every_way():
+def test_equal_people_have_the_same_visible_bytes_in_every_method():
     """Keyed decisions hash them: 0 and -0 are one number, and so are all numbers that are not there."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.integers(-3, 4, 200).astype(float), "b": rng.normal(size=200)})

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit, compare, price
+from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit, compare, tradeoff
 
 RNG = np.random.default_rng(0)
 NASTY = "<b onmouseover=x>&amp;"
@@ -30,8 +30,8 @@ def everything(model):
         "audit": audit(None, PEOPLE, METRIC, predictions=OUTCOMES.astype(float)),
         "quiet audit": audit(model, PEOPLE, METRIC),
         "scorecard": model.scorecard(),
-        "compare": compare(PEOPLE, OUTCOMES, METRIC, ways=["additive"], cv=2),
-        "price": price(PEOPLE, OUTCOMES, METRIC, [0.5, 1.0], cv=2),
+        "compare": compare(PEOPLE, OUTCOMES, METRIC, methods=["additive"], cv=2),
+        "tradeoff": tradeoff(PEOPLE, OUTCOMES, METRIC, [0.5, 1.0], cv=2),
     }
 
 
@@ -54,7 +54,7 @@ class Checked(HTMLParser):
         self.text += data
 
 
-KINDS = ["metric", "array metric", "guarantee", "audit", "quiet audit", "scorecard", "compare", "price"]
+KINDS = ["metric", "array metric", "guarantee", "audit", "quiet audit", "scorecard", "compare", "tradeoff"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,7 +84,7 @@ def test_what_matters_is_said(everything):
     assert "pairs exceed the metric" in text["audit"]
     assert "None of 4,005 pairs was found to exceed the metric" in text["quiet audit"]
     assert "constant" in text["compare"].lower()
-    assert "stricter and looser" in text["price"]
+    assert "stricter and looser" in text["tradeoff"]
 
 
 def test_a_part_of_a_scorecard_is_a_plain_table(everything):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from likewise.display.audit import AuditDisplay as AuditDisplay
     from likewise.display.comparison import ComparisonDisplay as ComparisonDisplay
     from likewise.display.metric import MetricDisplay as MetricDisplay
-    from likewise.display.tradeoff import PriceDisplay as PriceDisplay
+    from likewise.display.tradeoff import TradeoffDisplay as TradeoffDisplay
     from likewise.exceptions import DownloadError as DownloadError
     from likewise.exceptions import FileError as FileError
     from likewise.exceptions import InvalidInputError as InvalidInputError
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from likewise.reveal.regression import linear_metric as linear_metric
     from likewise.selection.compare import Comparison as Comparison
     from likewise.selection.compare import compare as compare
-    from likewise.selection.tradeoff import Price as Price
-    from likewise.selection.tradeoff import price as price
+    from likewise.selection.tradeoff import Tradeoff as Tradeoff
+    from likewise.selection.tradeoff import tradeoff as tradeoff
     from likewise.smoothing.estimators import SmoothedClassifier as SmoothedClassifier
     from likewise.smoothing.estimators import SmoothedRegressor as SmoothedRegressor
     from likewise.smoothing.noise import Gaussian as Gaussian
@@ -68,7 +68,7 @@ _MODULES = {
     "likewise.auditing.attack": ("Attack", "attack"),
     "likewise.auditing.ceiling": ("Ceiling", "ceiling"),
     "likewise.selection.compare": ("Comparison", "compare"),
-    "likewise.selection.tradeoff": ("Price", "price"),
+    "likewise.selection.tradeoff": ("Tradeoff", "tradeoff"),
     "likewise.auditing.audit": ("Audit", "audit"),
     "likewise.additive.estimators": ("AdditiveClassifier", "AdditiveRegressor"),
     "likewise.additive.display": ("ScorecardDisplay",),
@@ -99,7 +99,7 @@ _MODULES = {
     "likewise.metrics.table": ("TableMetric",),
     "likewise.display.audit": ("AuditDisplay",),
     "likewise.display.comparison": ("ComparisonDisplay",),
-    "likewise.display.tradeoff": ("PriceDisplay",),
+    "likewise.display.tradeoff": ("TradeoffDisplay",),
     "likewise.display.metric": ("MetricDisplay",),
     "likewise.reveal.empirical": ("MetricEstimate", "estimate_minimal_metric"),
     "likewise.reveal.linear": ("minimal_metric",),

@@ -1,1 +1,1 @@
-"""Every way to enforce, under attack: the cases, and the long run of ``make attack``."""
+"""Every method to enforce, under attack: the cases, and the long run of ``make attack``."""

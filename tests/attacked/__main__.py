@@ -1,4 +1,4 @@
-"""The long run: every case attacked, round after round, until all ways together have seen a billion pairs.
+"""The long run: every case attacked, round after round, until all methods together have seen a billion pairs.
 
 ``python -m attacked`` continues where it was stopped, if the code is still the same: what is finished is kept in
 ``.attacked/``, one small file per case and round. At the end, or when interrupted, it prints the table, writes it to
@@ -22,7 +22,7 @@ from likewise._progress import progress_bar
 from versions import code_of
 
 ROUNDS = 5
-# Pairs per way, in millions: by what a pair costs in large groups, about 0.1, 0.1, 0.4 and 2 microseconds.
+# Pairs per method, in millions: by what a pair costs in large groups, about 0.1, 0.1, 0.4 and 2 microseconds.
 MILLIONS = {"additive": 700, "network": 300, "projection": 150, "smoothing": 50}
 ROOMS = ("metrics", "guarantees", "models", "pairs", "enforce", "auditing")
 FINISHED = Path(".attacked") / code_of("tests/attacked/cases.py", *(f"src/likewise/{room}" for room in ROOMS))
@@ -32,8 +32,8 @@ CONTROL_PAIRS = 50_000
 
 def pairs_of(case):
     """Pairs for one round of a case."""
-    of_its_way = sum(other.way == case.way for other in cases())
-    return MILLIONS[case.way] * 1_000_000 // (of_its_way * ROUNDS * case.thinned)
+    of_its_method = sum(other.method == case.method for other in cases())
+    return MILLIONS[case.method] * 1_000_000 // (of_its_method * ROUNDS * case.thinned)
 
 
 @cache
@@ -51,9 +51,9 @@ def caught(number):
         warnings.simplefilter("ignore", VacuousGuaranteeWarning)
         model, people = case.make()
     n = CONTROL_PAIRS // case.thinned
-    found = attack(model, model.guarantee_.metric, people, n=n, tolerance=ROUNDING, random_state=0)
+    found = attack(model, model.guarantee_.metric, people, n_pairs=n, tolerance=ROUNDING, random_state=0)
     return {
-        "way": case.way,
+        "method": case.method,
         "metric": case.metric,
         "columns": case.columns,
         "pairs": found.n_pairs,
@@ -66,7 +66,9 @@ def caught(number):
 def attacked(number, seed):
     """Attack a case with a seed; return what was found, for a file."""
     case, (model, people) = cases()[number], made(number)
-    found = attack(model, model.guarantee_.metric, people, n=pairs_of(case), tolerance=ROUNDING, random_state=seed)
+    found = attack(
+        model, model.guarantee_.metric, people, n_pairs=pairs_of(case), tolerance=ROUNDING, random_state=seed
+    )
     return {
         "case": case.name,
         "seed": seed,

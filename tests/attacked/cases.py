@@ -1,4 +1,4 @@
-"""What is attacked: all ways, under metrics and outputs of all kinds, each as steep as its metric lets it be.
+"""What is attacked: all methods, under metrics and outputs of all kinds, each as steep as its metric lets it be.
 
 Outcomes are steeper than the metrics allow, so what is fitted uses up what is allowed, and an error of a percent shows.
 """
@@ -32,7 +32,7 @@ from likewise import (
 )
 
 EXPONENTS = (1, 1.5, 2, 3, np.inf)
-NETWORK = {"hidden": (16, 16), "n_steps": 150, "random_state": 0}
+NETWORK = {"hidden_layer_sizes": (16, 16), "n_steps": 150, "random_state": 0}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Case:
 
     Attributes
     ----------
-    way, metric, columns, outputs : str
+    method, metric, columns, outputs : str
         In words, for the table.
     make : callable
         Gives the fitted model and the people it was fitted on.
@@ -49,7 +49,7 @@ class Case:
         A case that costs so many times what others do has that many times fewer pairs.
     """
 
-    way: str
+    method: str
     metric: str
     columns: str
     outputs: str
@@ -59,7 +59,7 @@ class Case:
     @property
     def name(self) -> str:
         """For files and tests."""
-        return " ".join([self.way, self.metric, self.columns, self.outputs])
+        return " ".join([self.method, self.metric, self.columns, self.outputs])
 
 
 @lru_cache(maxsize=1)
@@ -168,16 +168,16 @@ def controls():
     found = []
     stump = DecisionTreeClassifier(max_depth=1, random_state=0)
 
-    def add(way, columns, p, model, thinned=1):
+    def add(method, columns, p, model, thinned=1):
         metric, data = (weighted(p), numbers) if columns == "numbers" else (tabular(p), applicants)
 
         def make():
             X, score = data()
-            y = score > 0 if way == "additive" else jump(X)  # where each is steepest
+            y = score > 0 if method == "additive" else jump(X)  # where each is steepest
             return claiming(model.with_metric(metric.scaled(1.01)).fit(X, y), metric), X
 
         kind = "Lp" if columns == "numbers" else "table"
-        found.append(Case(way, f"{kind} p={p:g}", columns, "1% too much", make, thinned))
+        found.append(Case(method, f"{kind} p={p:g}", columns, "1% too much", make, thinned))
 
     for columns in ("numbers", "all kinds"):
         for p in (1, 2, np.inf):
@@ -194,24 +194,24 @@ def cases():
     """All of them, in the order of the table."""
     found = []
 
-    def add(way, metric, columns, outputs, model, data, outcome="classes", thinned=1):
-        found.append(Case(way, metric, columns, outputs, lambda: fitted(model, data, outcome), thinned))
+    def add(method, metric, columns, outputs, model, data, outcome="classes", thinned=1):
+        found.append(Case(method, metric, columns, outputs, lambda: fitted(model, data, outcome), thinned))
 
-    for way, classifier, regressor, options in (
+    for method, classifier, regressor, options in (
         ("additive", AdditiveClassifier, AdditiveRegressor, {"penalty": 1e-4}),
         ("network", LipschitzClassifier, LipschitzRegressor, NETWORK),
     ):
         for p in EXPONENTS:
-            add(way, f"Lp p={p:g}", "numbers", "logistic", classifier(weighted(p), **options), numbers)
-            add(way, f"table p={p:g}", "all kinds", "logistic", classifier(tabular(p), **options), applicants)
+            add(method, f"Lp p={p:g}", "numbers", "logistic", classifier(weighted(p), **options), numbers)
+            add(method, f"table p={p:g}", "all kinds", "logistic", classifier(tabular(p), **options), applicants)
         for link in ("probit", "clip"):
-            linked = {"link": link, **({"loss": "hinge"} if (way, link) == ("network", "clip") else {}), **options}
-            add(way, "table p=1", "all kinds", link, classifier(tabular(1), **linked), applicants)
-            add(way, "Lp p=2", "numbers", link, classifier(weighted(2), **linked), numbers)
-        add(way, "table p=2", "all kinds", "3 classes", classifier(tabular(2), **options), applicants, "three")
-        add(way, "Lp p=1", "numbers", "3 classes", classifier(weighted(1), **options), numbers, "three")
-        add(way, "table p=1", "all kinds", "a number", regressor(tabular(1), **options), applicants, "numbers")
-        add(way, "Lp p=inf", "numbers", "a number", regressor(weighted(np.inf), **options), numbers, "numbers")
+            linked = {"link": link, **({"loss": "hinge"} if (method, link) == ("network", "clip") else {}), **options}
+            add(method, "table p=1", "all kinds", link, classifier(tabular(1), **linked), applicants)
+            add(method, "Lp p=2", "numbers", link, classifier(weighted(2), **linked), numbers)
+        add(method, "table p=2", "all kinds", "3 classes", classifier(tabular(2), **options), applicants, "three")
+        add(method, "Lp p=1", "numbers", "3 classes", classifier(weighted(1), **options), numbers, "three")
+        add(method, "table p=1", "all kinds", "a number", regressor(tabular(1), **options), applicants, "numbers")
+        add(method, "Lp p=inf", "numbers", "a number", regressor(weighted(np.inf), **options), numbers, "numbers")
 
     tree, seeded = DecisionTreeClassifier(random_state=0), {"random_state": 0}
     for p in EXPONENTS:

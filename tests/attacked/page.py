@@ -28,7 +28,7 @@ def summed(found):
         rows.append(
             {
                 "case": case.name,
-                "way": case.way,
+                "method": case.method,
                 "metric": case.metric,
                 "columns": case.columns,
                 "outputs": case.outputs,
@@ -52,19 +52,21 @@ def fill(page, table):
 def section(table):
     """What was tried and what was found, in words and per case."""
     count = table["pairs"].sum()
-    by_way = ", ".join(f"{_millions(n)} on {way}" for way, n in table.groupby("way", sort=False)["pairs"].sum().items())
+    by_method = ", ".join(
+        f"{_millions(n)} on {method}" for method, n in table.groupby("method", sort=False)["pairs"].sum().items()
+    )
     by_tactic = ", ".join(f"{_millions(table[tactic].sum())} {tactic}" for tactic in TACTICS)
     above = int(table["violations"].sum())
     words = [
-        f"{count:,} pairs over {len(table)} models: {by_way}. By tactic: {by_tactic}. "
+        f"{count:,} pairs over {len(table)} models: {by_method}. By tactic: {by_tactic}. "
         f"Pairs that exceed the promise by more than 1e-12: {above:,}. The largest excess of all is "
         f"{table['largest excess'].max():.1e}.",
         "",
-        "| way | metric | columns | outputs | pairs | largest excess | share of the bound used |",
+        "| method | metric | columns | outputs | pairs | largest excess | share of the bound used |",
         "|---|---|---|---|---|---|---|",
     ]
     words += [
-        f"| {row.way} | {row.metric} | {row.columns} | {row.outputs} | {row.pairs:,} | "
+        f"| {row.method} | {row.metric} | {row.columns} | {row.outputs} | {row.pairs:,} | "
         f"{row.excess:.1e} | {row.share:.4f} |"
         for row in table.rename(columns={"largest excess": "excess", "share used": "share"}).itertuples()
     ]

@@ -22,7 +22,7 @@ def test_the_page_holds_the_results():
 def test_every_case_was_attacked_and_none_was_found_to_exceed_its_promise():
     table = pd.read_csv(RESULTS)
     assert table["case"].tolist() == [case.name for case in cases()]
-    assert set(table["way"]) == {"additive", "network", "projection", "smoothing"}
+    assert set(table["method"]) == {"additive", "network", "projection", "smoothing"}
     assert table["violations"].sum() == 0
     assert table["largest excess"].max() <= 1e-12
     assert (table["pairs"] == table[TACTICS].sum(axis=1)).all()

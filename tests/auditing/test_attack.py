@@ -52,11 +52,11 @@ PAIRS = 2**20 // len(CASES) + 6000  # each; a million over all
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_no_pair_exceeds_the_promise(case):
-    if case.way == "network":
+    if case.method == "network":
         pytest.importorskip("torch")
     model, people = case.make()
     metric = model.guarantee_.metric
-    found = attack(model, metric, people, n=max(1000, PAIRS // case.thinned), tolerance=ROUNDING, random_state=0)
+    found = attack(model, metric, people, n_pairs=max(1000, PAIRS // case.thinned), tolerance=ROUNDING, random_state=0)
     assert found.n_violations == 0, found.coverage
     assert found.n_pairs * case.thinned >= 2**20 / len(CASES)
     # The worst pair is what it is said to be, through the front door.
@@ -85,7 +85,7 @@ def test_recalibrated_models_of_tables_can_be_attacked_and_hold(inner):
     model, people = recalibrated(inner)
     metric = tabular(1)
     for given in (people, people.head(20)):
-        found = attack(model, metric, given, n=3000, tolerance=ROUNDING, random_state=0)
+        found = attack(model, metric, given, n_pairs=3000, tolerance=ROUNDING, random_state=0)
         assert found.n_violations == 0, found.coverage
         assert found.refused == ()
     difference = np.abs(np.subtract(*model.predict_proba(found.pair))).sum() / 2
@@ -97,7 +97,7 @@ def test_control_a_recalibrated_model_of_tables_that_is_too_steep_is_found_out()
     knots, values = model.map_.knots, model.map_.values
     steeper = replace(model.map_, knots=0.5 * (knots + knots.mean()), values=values)
     model.scorer_ = replace(model.scorer_, map=steeper)
-    assert attack(model, tabular(1), people, n=20_000, tolerance=ROUNDING, random_state=0).n_violations > 0
+    assert attack(model, tabular(1), people, n_pairs=20_000, tolerance=ROUNDING, random_state=0).n_violations > 0
 
 
 def test_a_recalibrated_model_knows_the_landmarks_of_the_one_inside():
@@ -110,19 +110,19 @@ def test_a_recalibrated_model_knows_the_landmarks_of_the_one_inside():
 
 
 @pytest.mark.parametrize("case", controls(), ids=lambda case: case.name)
-def test_control_an_allowance_of_one_percent_too_much_is_found_in_every_way(case):
-    if case.way == "network":
+def test_control_an_allowance_of_one_percent_too_much_is_found_in_every_method(case):
+    if case.method == "network":
         pytest.importorskip("torch")
     model, people = case.make()
     metric, n = model.guarantee_.metric, CONTROL_PAIRS // case.thinned
-    found = attack(model, metric, people, n=n, tolerance=ROUNDING, random_state=0)
+    found = attack(model, metric, people, n_pairs=n, tolerance=ROUNDING, random_state=0)
     assert found.n_violations > 0
     assert found.excess_over_bound > 1e-4
     assert found.guarantee is not None
     assert "exceed it" in found.coverage
     # What it was really allowed, it keeps.
     wide = metric.scaled(1.01)
-    assert attack(claiming(model, wide), wide, people, n=n, tolerance=ROUNDING, random_state=0).n_violations == 0
+    assert attack(claiming(model, wide), wide, people, n_pairs=n, tolerance=ROUNDING, random_state=0).n_violations == 0
 
 
 def test_control_a_short_stretch_of_slope_one_percent_too_steep_is_found():
@@ -131,9 +131,9 @@ def test_control_a_short_stretch_of_slope_one_percent_too_steep_is_found():
     def model(rows):
         return 0.2 * rows[:, 0] + 0.002 * np.clip(rows[:, 0] - 1.2, 0.0, 0.3)
 
-    found = attack(model, weighted(1), X, n=100_000, random_state=0)
+    found = attack(model, weighted(1), X, n_pairs=100_000, random_state=0)
     assert 0.0005 < found.excess <= 0.002 * 0.3 + ROUNDING
-    assert attack(lambda rows: 0.2 * rows[:, 0], weighted(1), X, n=100_000, random_state=0).n_violations == 0
+    assert attack(lambda rows: 0.2 * rows[:, 0], weighted(1), X, n_pairs=100_000, random_state=0).n_violations == 0
 
 
 def test_control_levels_one_percent_too_far_apart_are_found():
@@ -143,7 +143,7 @@ def test_control_levels_one_percent_too_far_apart_are_found():
     column = list(X.columns).index("region")
     shapes = [replace(shape, values=1.01 * shape.values) if shape.column == column else shape for shape in right.shapes]
     model.scorer_ = replace(model.scorer_, model=on_grid(right.intercepts, shapes))
-    found = attack(model, tabular(1), X, n=50_000, tolerance=ROUNDING, random_state=0)
+    found = attack(model, tabular(1), X, n_pairs=50_000, tolerance=ROUNDING, random_state=0)
     assert found.excess_over_bound > 1e-4
     regions = found.pair["region"]
     assert regions.iloc[0] != regions.iloc[1]
@@ -156,7 +156,7 @@ def test_control_a_category_counted_half_is_found():
         metric.numeric, {**metric.categorical, "region": metric.categorical["region"] / 2}, missing={"income": 0.1}
     )
     model = claiming(AdditiveClassifier(metric, penalty=1e-4).fit(X, score > 0), half)
-    found = attack(model, half, X, n=50_000, random_state=0)
+    found = attack(model, half, X, n_pairs=50_000, random_state=0)
     assert found.excess_over_bound > 0.05
     assert found.pair["region"].iloc[0] != found.pair["region"].iloc[1]
 
@@ -168,7 +168,7 @@ def test_control_a_column_that_must_not_matter_is_found_to(column):
     def model(people):
         return 0.3 + 1e-6 * (people[column].eq("x") if column == "race" else people[column] > 2.0)
 
-    found = attack(model, tabular(1), X, n=20_000, random_state=0)
+    found = attack(model, tabular(1), X, n_pairs=20_000, random_state=0)
     assert found.excess == pytest.approx(1e-6)
     assert found.distance == 0
 
@@ -181,7 +181,7 @@ def test_control_a_missing_number_and_an_unseen_category_are_tried(what):
         odd = people["income"].isna() if what == "missing" else people["region"].eq("another")
         return 0.3 + 0.2 * odd
 
-    found = attack(model, tabular(1), X, n=20_000, random_state=0)
+    found = attack(model, tabular(1), X, n_pairs=20_000, random_state=0)
     allowed = 0.1 if what == "missing" else 0.12
     assert found.excess == pytest.approx(0.2 - allowed)
 
@@ -193,7 +193,7 @@ def test_control_one_anchor_of_a_projection_moved_is_found():
     def moved(rows):
         return model.predict_proba(rows)[:, 1] + 0.01 * (rows == X[17]).all(axis=1)
 
-    found = attack(moved, weighted(1), X, n=100_000, random_state=0)
+    found = attack(moved, weighted(1), X, n_pairs=100_000, random_state=0)
     assert found.excess == pytest.approx(0.01, abs=1e-6)
     assert (found.pair == X[17]).all(axis=1).any()
 
@@ -202,7 +202,9 @@ def test_control_one_anchor_of_a_projection_moved_is_found():
 def test_control_a_weight_of_one_percent_too_much_in_a_network_is_found(p):
     pytest.importorskip("torch")
     X, score = numbers()
-    model = LipschitzClassifier(weighted(p), hidden=(2, 2), link="clip", loss="hinge", n_steps=1, random_state=0)
+    model = LipschitzClassifier(
+        weighted(p), hidden_layer_sizes=(2, 2), link="clip", loss="hinge", n_steps=1, random_state=0
+    )
     model.fit(X, score > 0)
     layers = model.scorer_.layers
 
@@ -213,7 +215,7 @@ def test_control_a_weight_of_one_percent_too_much_in_a_network_is_found(p):
         weights, biases = (np.eye(2), np.full((2, 1), 0.5)), (np.zeros(2), np.zeros(2), np.zeros(1))
         planted = replace(layers, first=first, weights=weights, biases=biases)
         model.scorer_ = replace(model.scorer_, layers=planted)
-        return attack(model, weighted(p), X, n=30_000, tolerance=ROUNDING, random_state=0)
+        return attack(model, weighted(p), X, n_pairs=30_000, tolerance=ROUNDING, random_state=0)
 
     assert with_weight(1.0).n_violations == 0
     assert with_weight(1.0).largest_share == pytest.approx(1)
@@ -254,10 +256,10 @@ def test_a_straight_line_uses_all_of_its_own_metric_and_no_more():
     X, score = numbers()
     model = LinearRegression().fit(X, score)
     metric = WeightedLp(np.abs(model.coef_))
-    found = attack(model, metric, X, n=20_000, random_state=0)
+    found = attack(model, metric, X, n_pairs=20_000, random_state=0)
     assert found.n_violations == 0
     assert found.largest_share == pytest.approx(1, abs=1e-6)
-    assert attack(model, metric.scaled(0.99), X, n=20_000, random_state=0).n_violations > 0
+    assert attack(model, metric.scaled(0.99), X, n_pairs=20_000, random_state=0).n_violations > 0
 
 
 def test_what_a_model_refuses_is_left_out_and_said():
@@ -269,7 +271,7 @@ def test_what_a_model_refuses_is_left_out_and_said():
         ),
         LogisticRegression(),
     ).fit(X, score > 0)
-    found = attack(model, tabular(1), X, n=10_000, random_state=0)
+    found = attack(model, tabular(1), X, n_pairs=10_000, random_state=0)
     assert "unseen values of region" in found.refused
     assert "Not tried, since the model refuses them: unseen values of region" in found.coverage
     assert not found.pair["region"].eq("another").any()
@@ -280,7 +282,7 @@ def test_values_off_a_declared_grid_are_left_out():
     metric = WeightedLp([0.05, 0.05])
     noise = Splitting(metric, steps=(1.0, 1.0))
     model = SmoothedClassifier(jump, metric=metric, noise=noise, n_draws=20).fit(X, X[:, 0] > 10)
-    found = attack(model, metric, X, n=5_000, tolerance=ROUNDING, random_state=0)
+    found = attack(model, metric, X, n_pairs=5_000, tolerance=ROUNDING, random_state=0)
     assert found.n_violations == 0
     assert (found.pair == np.rint(found.pair)).all()
     assert len(found.refused) == 2
@@ -292,11 +294,11 @@ def test_values_off_a_declared_grid_are_left_out():
 def test_the_same_seed_gives_the_same_pair_whatever_the_threads(monkeypatch):
     pytest.importorskip("torch")
     X, score = numbers()
-    model = LipschitzClassifier(weighted(2), hidden=(8, 8), n_steps=20, random_state=0).fit(X, score > 0)
+    model = LipschitzClassifier(weighted(2), hidden_layer_sizes=(8, 8), n_steps=20, random_state=0).fit(X, score > 0)
     results = []
     for threads in (1, 3):
         monkeypatch.setattr("likewise._parallel.n_threads", lambda n_jobs, threads=threads: threads)
-        results.append(attack(model, weighted(2), X, n=10_000, random_state=5))
+        results.append(attack(model, weighted(2), X, n_pairs=10_000, random_state=5))
     one, other = results
     assert np.array_equal(one.pair, other.pair)
     assert (one.difference, one.largest_share, dict(one.tried)) == (
@@ -304,7 +306,7 @@ def test_the_same_seed_gives_the_same_pair_whatever_the_threads(monkeypatch):
         other.largest_share,
         dict(other.tried),
     )
-    assert not np.array_equal(one.pair, attack(model, weighted(2), X, n=10_000, random_state=6).pair)
+    assert not np.array_equal(one.pair, attack(model, weighted(2), X, n_pairs=10_000, random_state=6).pair)
 
 
 def test_memory_does_not_grow_with_the_number_of_pairs():
@@ -312,7 +314,7 @@ def test_memory_does_not_grow_with_the_number_of_pairs():
 
     def peak(n):
         tracemalloc.start()
-        attack(checkered, weighted(1), X, n=n, random_state=0)
+        attack(checkered, weighted(1), X, n_pairs=n, random_state=0)
         size = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return size
@@ -321,21 +323,21 @@ def test_memory_does_not_grow_with_the_number_of_pairs():
     assert peak(1_600_000) < 1.2 * peak(400_000)
 
 
-@pytest.mark.parametrize("way", ["additive", "network", "projection"])
-def test_models_that_know_their_columns_need_no_people(way):
-    if way == "network":
+@pytest.mark.parametrize("method", ["additive", "network", "projection"])
+def test_models_that_know_their_columns_need_no_people(method):
+    if method == "network":
         pytest.importorskip("torch")
     X, score = applicants()
     model = {
         "additive": AdditiveClassifier(tabular(1), penalty=1e-4),
         "network": LipschitzClassifier(tabular(1), **NETWORK),
         "projection": ProjectedClassifier(jump, metric=tabular(1), base=0.5),
-    }[way].fit(X, score > 0)
-    found = attack(model, tabular(1), n=10_000, tolerance=ROUNDING, random_state=0)
+    }[method].fit(X, score > 0)
+    found = attack(model, tabular(1), n_pairs=10_000, tolerance=ROUNDING, random_state=0)
     assert found.n_violations == 0
     assert list(found.pair.columns) == list(X.columns)
     narrow = tabular(1).scaled(0.9)
-    assert attack(claiming(model, narrow), narrow, n=10_000, random_state=0).n_violations > 0
+    assert attack(claiming(model, narrow), narrow, n_pairs=10_000, random_state=0).n_violations > 0
 
 
 def test_what_is_missing_is_asked_for():
@@ -345,8 +347,8 @@ def test_what_is_missing_is_asked_for():
     model = SmoothedClassifier(LogisticRegression(), metric=weighted(2)).fit(X, score > 0)
     with pytest.raises(InvalidInputError, match="does not say where the numbers of 'feature 0' lie"):
         attack(model, weighted(2))
-    with pytest.raises(InvalidInputError, match="n must be a whole number >= 1000"):
-        attack(model, weighted(2), X, n=10)
+    with pytest.raises(InvalidInputError, match="n_pairs must be a whole number >= 1000"):
+        attack(model, weighted(2), X, n_pairs=10)
     with pytest.raises(InvalidInputError, match="tolerance must be"):
         attack(model, weighted(2), X, tolerance=-1)
 
@@ -355,7 +357,7 @@ def test_a_promise_about_another_metric_is_not_the_limit():
     X, score = numbers()
     model = AdditiveClassifier(weighted(1), penalty=1e-4).fit(X, score > 0)
     strict = weighted(1).scaled(0.5)
-    found = attack(model, strict, X, n=10_000, random_state=0)
+    found = attack(model, strict, X, n_pairs=10_000, random_state=0)
     assert found.guarantee is None
     assert found.bound == found.distance
     assert found.excess > 0.05
@@ -364,14 +366,14 @@ def test_a_promise_about_another_metric_is_not_the_limit():
 def test_a_sampled_promise_is_said_to_be_one():
     X, score = numbers()
     model = SmoothedClassifier(checkered, metric=weighted(2), noise="gaussian", n_draws=50, random_state=0)
-    found = attack(model.fit(X, score > 0), weighted(2), X, n=2_000, random_state=0)
+    found = attack(model.fit(X, score > 0), weighted(2), X, n_pairs=2_000, random_state=0)
     assert "The promise is sampled" in found.coverage
 
 
 def test_tables_of_numbers_keep_their_names():
     X = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "b": [5.0, 3.0, 4.0, 1.0]})
     model = LogisticRegression().fit(X, [0, 1, 0, 1])
-    found = attack(model, WeightedLp({"a": 0.01, "b": 0.01}), X, n=5_000, random_state=0)
+    found = attack(model, WeightedLp({"a": 0.01, "b": 0.01}), X, n_pairs=5_000, random_state=0)
     assert list(found.pair.columns) == ["a", "b"]
     assert found.n_violations > 0
 
@@ -389,7 +391,7 @@ def salaries():
 
 def test_numbers_are_attacked_in_shares_of_their_range(salaries):
     model, metric, people = salaries
-    found = attack(model, metric, people, n=20_000, random_state=0)
+    found = attack(model, metric, people, n_pairs=20_000, random_state=0)
     outputs = model.predict(found.pair)
     assert found.n_violations == 0
     assert found.difference == pytest.approx(abs(outputs[0] - outputs[1]) / 50_000)
@@ -398,7 +400,7 @@ def test_numbers_are_attacked_in_shares_of_their_range(salaries):
     assert 0.99 < found.largest_share <= 1 + 1e-6  # so a factor of the range, or of two, would be seen
     # Another metric than that of the promise: the distance itself is the limit.
     strict = metric.scaled(0.9)
-    control = attack(model, strict, people, n=20_000, random_state=0)
+    control = attack(model, strict, people, n_pairs=20_000, random_state=0)
     assert control.n_violations > 0
     assert control.bound == control.distance
     assert control.excess > 0.005
@@ -411,11 +413,11 @@ def test_numbers_of_a_plain_function_are_attacked_in_the_range_given_or_in_their
     def salary(rows):
         return 20_000 + 550.0 * (np.asarray(rows)[:, 0] - 20)  # 1.1 points of 50,000 a year
 
-    found = attack(salary, rule, X, n=5_000, output_range=(20_000, 70_000), random_state=0)
+    found = attack(salary, rule, X, n_pairs=5_000, output_range=(20_000, 70_000), random_state=0)
     assert found.n_violations > 0
     assert found.difference / found.distance == pytest.approx(1.1)
-    wide = attack(salary, rule.scaled(1.11), X, n=5_000, output_range=(20_000, 70_000), random_state=0)
+    wide = attack(salary, rule.scaled(1.11), X, n_pairs=5_000, output_range=(20_000, 70_000), random_state=0)
     assert wide.n_violations == 0
-    unit = attack(salary, WeightedLp({"age": 551.0}), X, n=5_000, random_state=0)
+    unit = attack(salary, WeightedLp({"age": 551.0}), X, n_pairs=5_000, random_state=0)
     assert unit.n_violations == 0
-    assert attack(salary, WeightedLp({"age": 549.0}), X, n=5_000, random_state=0).n_violations > 0
+    assert attack(salary, WeightedLp({"age": 549.0}), X, n_pairs=5_000, random_state=0).n_violations > 0

@@ -18,7 +18,7 @@ def steepest():
 
 
 def test_a_regressor_that_uses_all_of_its_promise_uses_all_of_it(steepest):
-    found = attack(steepest, WeightedLp([0.01]), n=N, random_state=0)
+    found = attack(steepest, WeightedLp([0.01]), n_pairs=N, random_state=0)
     assert found.largest_share == pytest.approx(1.0, abs=1e-6)
     assert found.n_violations == 0
     assert found.bound == pytest.approx(min(1.0, found.distance))
@@ -27,7 +27,7 @@ def test_a_regressor_that_uses_all_of_its_promise_uses_all_of_it(steepest):
 
 def test_against_half_the_metric_it_exceeds_by_half_of_the_range(steepest):
     """Not the metric of its promise: the distance itself is the limit, half of what the outputs differ by."""
-    found = attack(steepest, WeightedLp([0.005]), PEOPLE, n=N, random_state=0)
+    found = attack(steepest, WeightedLp([0.005]), PEOPLE, n_pairs=N, random_state=0)
     assert found.guarantee is None
     assert found.bound == found.distance
     assert 0.8 < found.difference <= 1.0
@@ -39,7 +39,7 @@ def test_against_half_the_metric_it_exceeds_by_half_of_the_range(steepest):
 @pytest.mark.parametrize(("limits", "share"), [((0, 400), 0.5), ((100, 300), 1.0), (None, 200.0)])
 def test_a_function_is_measured_in_the_range_that_is_given(limits, share):
     found = attack(
-        lambda rows: 100 + 2 * rows[:, 0].clip(0, 100), METRIC, PEOPLE, n=N, output_range=limits, random_state=0
+        lambda rows: 100 + 2 * rows[:, 0].clip(0, 100), METRIC, PEOPLE, n_pairs=N, output_range=limits, random_state=0
     )
     assert found.largest_share == pytest.approx(share, rel=1e-3)
 
@@ -48,9 +48,9 @@ def test_without_a_range_rounding_is_in_proportion_to_the_outputs():
     def million(rows):
         return 1e6 * rows[:, 0].clip(0, 100) / 100
 
-    found = attack(million, METRIC, PEOPLE, n=N, random_state=0)
+    found = attack(million, METRIC, PEOPLE, n_pairs=N, random_state=0)
     assert found.tolerance == pytest.approx(1e-9 * 1e6, rel=0.1)
-    assert attack(million, METRIC, PEOPLE, n=N, output_range=(0, 1e6), random_state=0).tolerance == 1e-9
+    assert attack(million, METRIC, PEOPLE, n_pairs=N, output_range=(0, 1e6), random_state=0).tolerance == 1e-9
 
 
 class Nearly:
@@ -64,7 +64,7 @@ class Nearly:
 
 
 def test_rounding_of_probabilities_is_of_1_however_little_they_differ():
-    found = attack(Nearly(), METRIC, PEOPLE, n=N, random_state=0)
+    found = attack(Nearly(), METRIC, PEOPLE, n_pairs=N, random_state=0)
     assert found.tolerance == 1e-9
     assert found.largest_share == pytest.approx(0.01, rel=1e-3)
 
@@ -73,7 +73,7 @@ def test_excess_is_over_the_distance_and_excess_over_bound_over_the_promise():
     """A probability behind a sigmoid may move by tanh(D), which is less than D."""
     metric = WeightedLp([0.01])
     model = AdditiveClassifier(metric, penalty=1e-6).fit(PEOPLE, (PEOPLE[:, 0] > 50).astype(int))
-    found = attack(model, metric, n=N, random_state=0)
+    found = attack(model, metric, n_pairs=N, random_state=0)
     assert found.bound == pytest.approx(np.tanh(found.distance), rel=1e-9)
     assert found.excess == found.difference - found.distance
     assert found.excess_over_bound == found.difference - found.bound

@@ -16,7 +16,7 @@ def test_small_tables_are_measured_exactly():
     assert found.nearest == pytest.approx(np.median((D + np.diag(np.full(50, np.inf))).min(axis=1)))
 
 
-def test_large_tables_are_sampled_the_same_way_each_time():
+def test_large_tables_are_sampled_the_same_method_each_time():
     X = np.random.default_rng(0).random((20_000, 1))
     found = measure_coverage(WeightedLp([2.0]), X)
     # P(|a - b| < 1/2) = 3/4 for uniform a and b; Hoeffding at 1e-6 for 20,000 pairs.

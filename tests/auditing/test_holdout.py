@@ -175,12 +175,12 @@ def test_figures_of_numbers_by_hand():
 @pytest.mark.parametrize(
     ("outcomes", "task"),
     [
-        (np.arange(20), "classes"),
-        (np.arange(21), "numbers"),
-        (np.arange(20.0), "classes"),
-        (np.array([0.5, 1.0]), "numbers"),
-        (np.array(["a", "b"]), "classes"),
-        (np.array([True, False]), "classes"),
+        (np.arange(20), "classification"),
+        (np.arange(21), "regression"),
+        (np.arange(20.0), "classification"),
+        (np.array([0.5, 1.0]), "regression"),
+        (np.array(["a", "b"]), "classification"),
+        (np.array([True, False]), "classification"),
     ],
 )
 def test_up_to_twenty_whole_numbers_are_classes(outcomes, task):

@@ -19,7 +19,7 @@ def showing(name, losses, *, keeps=True):
 
 
 def chosen(**showings):
-    found = recommend(showings, dict.fromkeys(showings), FOLDS, "classes")
+    found = recommend(showings, dict.fromkeys(showings), FOLDS, "classification")
     return found.name, found.constant_is_as_good
 
 
@@ -41,7 +41,7 @@ def test_folds_count_alike_whatever_their_size():
 
 
 @pytest.mark.parametrize(("errors", "name"), [(0.9, "constant"), (1.1, "additive"), (1.9, "additive")])
-def test_the_simpler_way_is_taken_within_one_standard_error_and_not_beyond(errors, name):
+def test_the_simpler_method_is_taken_within_one_standard_error_and_not_beyond(errors, name):
     """The constant loses by so many standard errors."""
     constant = showing("constant", 5 + 0.1 * WAVES + 0.1 * errors)
     assert chosen(constant=constant, additive=showing("additive", np.full(N, 5.0))) == (name, name == "constant")
@@ -70,7 +70,7 @@ def test_the_words_name_the_scores_and_the_standard_error():
         {"constant": constant, "additive": additive, "smoothing": best},
         {"constant": 1, "additive": 2, "smoothing": 3},
         FOLDS,
-        "classes",
+        "classification",
     )
     assert found.estimator == 2
     for words in ("Best: additive", "0.2005", "(0.001)", "0.2 (smoothing)", "A constant has 0.25"):

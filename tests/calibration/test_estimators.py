@@ -112,7 +112,7 @@ def test_it_is_fitted_on_people_held_out():
         (AdditiveClassifier(METRIC, link="clip", penalty=0.01), "exact"),
     ],
 )  # fmt: skip
-def test_every_way_can_be_recalibrated(inner, level, tmp_path):
+def test_every_method_can_be_recalibrated(inner, level, tmp_path):
     X, y = two_kinds(500)
     model = RecalibratedClassifier(inner, cv=2, random_state=0).fit(X, y)
     promise = model.guarantee_

@@ -125,7 +125,7 @@ def test_no_stored_rise_is_above_its_gap_nor_below_nothing():
     assert below_slope_one(np.array([0.0, 2.0]), np.array([0.5, 2.0])).tolist() == [0.5, 1.0]
 
 
-def test_where_a_rising_map_is_held_back_the_lighter_score_gives_way():
+def test_where_a_rising_map_is_held_back_the_lighter_score_gives_method():
     """Scores 0.2 apart with means 0 and 1: the ends are 0.2 apart too, and three times as close to the heavier one."""
     z = np.array([-0.1, 0.1])
     found = IsotonicCalibrator.fit(np.column_stack([-2 * z, 2 * z]), np.array([0, 1]), np.array([3.0, 1.0]))

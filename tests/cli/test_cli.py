@@ -28,7 +28,7 @@ def work(tmp_path_factory):
     LOANS.assign(score=(LOANS.approved == "yes") * 1.0).to_csv(place / "scored.csv", index=False)
     for command in (
         "metric loans.csv --target approved --drop id --zero race --out metric.toml",
-        "enforce loans.csv --by smoothing "
+        "enforce loans.csv --method smoothing "
         "--target approved --metric metric.toml --draws 50 --seed 0 --vote soft --out model.skops",
     ):
         assert run(place, command).exit_code == 0
@@ -45,7 +45,8 @@ def test_metric_writes_a_file_that_people_can_edit(work):
 
 def test_smooth_says_what_is_promised_and_what_next(work):
     done = run(
-        work, "enforce loans.parquet --by smoothing --target approved --metric metric.toml --draws 50 --out other.skops"
+        work,
+        "enforce loans.parquet --method smoothing --target approved --metric metric.toml --draws 50 --out other.skops",
     )
     assert done.exit_code == 0
     assert "Not covered" in done.output
@@ -60,15 +61,15 @@ def test_no_command_asks_for_columns_that_must_not_matter(work, tmp_path):
     blind.assign(score=0.5).to_csv(tmp_path / "blind.csv", index=False)
     (tmp_path / "parts").mkdir()
     blind.to_parquet(tmp_path / "parts" / "0.parquet")
-    enforce = "--target approved --metric metric.toml --by additive"
+    enforce = "--target approved --metric metric.toml --method additive"
     for command in (
         "score model.skops blind.csv --out scores.csv",
         "audit blind.csv --model model.skops",
         "audit parts --model model.skops",
         "audit blind.csv --metric metric.toml --scores score",
         "report model.skops blind.csv --target approved",
-        "compare blind.csv --target approved --metric metric.toml --way additive --folds 2",
-        "price blind.csv --target approved --metric metric.toml --scale 1 --folds 2",
+        "compare blind.csv --target approved --metric metric.toml --method additive --folds 2",
+        "tradeoff blind.csv --target approved --metric metric.toml --scale 1 --folds 2",
         f"enforce blind.csv {enforce} --out card.skops",
         f"enforce parts {enforce} --out partitioned.skops",
         "report card.skops blind.csv --target approved --out card.html",
@@ -149,7 +150,7 @@ def test_the_gate_of_the_help_can_fail(gated):
 
 def test_a_sampled_model_is_counted_against_its_distance_and_its_epsilon(work):
     enforce = (
-        "--target approved --metric metric.toml --by smoothing --noise gaussian --model forest --draws 30 --seed 1"
+        "--target approved --metric metric.toml --method smoothing --noise gaussian --model forest --draws 30 --seed 1"
     )
     assert run(work, f"enforce loans.csv {enforce} --out sampled.skops").exit_code == 0
     done = run(work, "audit loans.csv --model sampled.skops --max-excess 0 --json")
@@ -210,7 +211,7 @@ def test_the_same_seed_gives_the_same_model(work):
     for name in ("a", "b"):
         run(
             work,
-            f"enforce loans.csv --by smoothing "
+            f"enforce loans.csv --method smoothing "
             f"--target approved --metric metric.toml --draws 20 --seed 7 --out {name}.skops",
         )
         run(work, f"score {name}.skops loans.csv --out {name}.parquet")
@@ -263,26 +264,29 @@ def mistakes(work):
         ("metric half.parquet --target approved", "Cannot read half.parquet"),
         ("metric people.xlsx --target approved", "must be a .csv, .csv.gz or .parquet file"),
         ("metric loans.csv --target approved --drop id --out nowhere/m.toml", "Cannot write nowhere/m.toml"),
-        ("enforce loans.csv --by smoothing --target approved --metric absent.toml", "There is no file absent.toml"),
+        ("enforce loans.csv --method smoothing --target approved --metric absent.toml", "There is no file absent.toml"),
         (
-            "enforce loans.csv --by smoothing --target approved --metric bad.toml",
+            "enforce loans.csv --method smoothing --target approved --metric bad.toml",
             "bad.toml, line 3: p must be a number >= 1",
         ),
-        ("enforce poor.csv --by smoothing --target approved --metric metric.toml", "poor.csv has no column 'income'"),
         (
-            "enforce blank.csv --by smoothing --target approved --metric metric.toml",
+            "enforce poor.csv --method smoothing --target approved --metric metric.toml",
+            "poor.csv has no column 'income'",
+        ),
+        (
+            "enforce blank.csv --method smoothing --target approved --metric metric.toml",
             "Column 'income' has missing numbers",
         ),
         (
-            "enforce loans.csv --by smoothing --target approved --metric metric.toml --epsilon 0",
+            "enforce loans.csv --method smoothing --target approved --metric metric.toml --epsilon 0",
             "epsilon must be a positive",
         ),
         (
-            "enforce loans.csv --by smoothing --target approved --metric metric.toml --holdout 1",
+            "enforce loans.csv --method smoothing --target approved --metric metric.toml --holdout 1",
             "--holdout must be a share",
         ),
         (
-            "enforce loans.csv --by smoothing --target approved --metric metric.toml --draws 0",
+            "enforce loans.csv --method smoothing --target approved --metric metric.toml --draws 0",
             "n_draws must be .auto. or a whole number >= 1",
         ),
         ("score absent.skops loans.csv", "There is no model file absent.skops"),
@@ -415,7 +419,7 @@ def test_a_stranger_gets_from_a_table_to_a_report_in_three_commands(tmp_path):
     done = run(tmp_path, "metric loans.csv --target approved --zero race")
     for name in ("enforce", "report"):  # as the command before says
         hint = next(line for line in done.output.splitlines() if f"likewise {name} " in line)
-        command = hint.split("likewise ", 1)[1] + (" --by additive" if name == "enforce" else "")
+        command = hint.split("likewise ", 1)[1] + (" --method additive" if name == "enforce" else "")
         done = run(tmp_path, command)
         assert done.exit_code == 0, done.output
     assert "The promise" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -306,7 +306,7 @@ def work(tmp_path_factory):
     done = run(place, "metric people.csv --target approved --id id --categorical band --out metric.toml")
     assert done.exit_code == 0, done.output
     done = run(
-        place, "enforce people.csv --target approved --metric metric.toml --id id --by additive --out model.skops"
+        place, "enforce people.csv --target approved --metric metric.toml --id id --method additive --out model.skops"
     )
     assert done.exit_code == 0, done.output
     return place
@@ -326,7 +326,7 @@ def test_the_metric_file_fixes_what_a_column_is(work):
     )
 
 
-@pytest.mark.parametrize("command", ["compare --way additive --folds 2", "price --scale 1 --folds 2"])
+@pytest.mark.parametrize("command", ["compare --method additive --folds 2", "tradeoff --scale 1 --folds 2"])
 def test_an_id_is_left_out(work, command):
     name, *rest = command.split()
     done = run(work, f"{name} people.csv --target approved --metric metric.toml --id id {' '.join(rest)}")
@@ -354,7 +354,7 @@ def test_a_blank_that_is_refused_is_named_by_its_row(work):
     commands = {
         "score model.skops blank.csv --out b.csv --batch 20": "for a model that is made anew",
         "audit blank.csv --model model.skops": "in the metric file",
-        "enforce blank.csv --target approved --metric metric.toml --by additive --out b.skops": "in the metric file",
+        "enforce blank.csv --target approved --metric metric.toml --method additive --out b": "in the metric file",
     }
     for command, cure in commands.items():
         done = run(work, command)
@@ -442,7 +442,7 @@ def test_a_date_before_1677_is_a_date(work):
 def test_a_report_knows_outcomes_in_any_spelling_of_numbers(work):
     PEOPLE.assign(y=(Y == "yes").astype(int)).to_csv(work / "digits.csv", index=False)
     PEOPLE.assign(y=(Y == "yes").astype(float)).to_csv(work / "floats.csv", index=False)
-    done = run(work, "enforce digits.csv --target y --metric metric.toml --id id --by additive --out digits.skops")
+    done = run(work, "enforce digits.csv --target y --metric metric.toml --id id --method additive --out digits.skops")
     assert done.exit_code == 0, done.output
     done = run(work, "report digits.skops floats.csv --target y --folds 2 --out floats.html")
     assert done.exit_code == 0, done.output

@@ -101,14 +101,14 @@ def test_help_is_short_and_every_command_has_an_example():
 
 
 def test_commands_that_read_a_table_take_any_dialect():
-    for name in ("metric", "compare", "enforce", "price", "score", "audit", "report"):
+    for name in ("metric", "compare", "enforce", "tradeoff", "score", "audit", "report"):
         for option in ("--delimiter", "--encoding", "--decimal", "--force"):
             assert option in help_of(name)
 
 
 def test_the_examples_run(tmp_path, monkeypatch):
     LOANS.assign(score=0.5).to_csv(tmp_path / "loans.csv", index=False)
-    names = ["metric", "compare", "enforce", "price", "score", "audit", "report"]
+    names = ["metric", "compare", "enforce", "tradeoff", "score", "audit", "report"]
     for name in names:
         done = run(tmp_path, example(name))
         assert done.exit_code == 0, (name, done.output)

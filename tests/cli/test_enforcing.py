@@ -22,18 +22,18 @@ def work(tmp_path_factory):
 
 @pytest.fixture
 def compared(monkeypatch):
-    """Comparisons of some of the ways only, which take less time, as they were asked for."""
+    """Comparisons of some of the methods only, which take less time, as they were asked for."""
     real, asked = likewise.compare, []
 
-    def some(*args, ways=("smoothing", "augmented"), cv=2, **options):
-        asked.append(real(*args, ways=list(ways), cv=cv, **options))
+    def some(*args, methods=("smoothing", "augmented"), cv=2, **options):
+        asked.append(real(*args, methods=list(methods), cv=cv, **options))
         return asked[-1]
 
     monkeypatch.setattr(likewise, "compare", some)
     return asked
 
 
-AUTO = "enforce loans.csv --target approved --metric metric.toml --by auto --holdout 0 --force --json"
+AUTO = "enforce loans.csv --target approved --metric metric.toml --method auto --holdout 0 --force --json"
 
 
 def test_options_of_smoothing_reach_the_candidates_and_the_model_that_is_saved(work, compared):
@@ -45,7 +45,7 @@ def test_options_of_smoothing_reach_the_candidates_and_the_model_that_is_saved(w
         assert (found["noise"], found["vote"], found["n_draws"], found["delta"]) == ("gaussian", "hard", 40, 0.01)
         assert found["augment"] == copies
         assert type(found["estimator"].steps[-1][1]).__name__ == "LogisticRegression"
-    assert json.loads(done.stdout)["by"] in ("smoothing", "augmented")
+    assert json.loads(done.stdout)["method"] in ("smoothing", "augmented")
     saved = load_model(work / "asked.skops").get_params(deep=False)
     assert (saved["random_state"], saved["vote"], saved["noise"], saved["delta"]) == (7, "hard", "gaussian", 0.01)
 
@@ -75,9 +75,11 @@ def test_the_same_seed_gives_the_same_model_and_none_a_secret_one(work, compared
 )
 @pytest.mark.parametrize("by", ["additive", "projection"])
 def test_options_of_smoothing_are_refused_where_nothing_is_smoothed(work, by, option):
-    done = run(work, f"enforce loans.csv --target approved --metric metric.toml --by {by} {option} --out none.skops")
+    done = run(
+        work, f"enforce loans.csv --target approved --metric metric.toml --method {by} {option} --out none.skops"
+    )
     assert done.exit_code == 2
-    assert f"{option.split()[0]} is for --by smoothing or --by auto; got --by {by}" in done.stderr
+    assert f"{option.split()[0]} is for --method smoothing or --method auto; got --method {by}" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -98,14 +100,14 @@ def test_what_cannot_be_done_is_refused_and_not_left_out(work, compared, command
 def test_a_vote_is_for_classes(work):
     (work / "race.toml").write_text("p = 1\n[categorical]\nrace = 0.5\n")
     done = run(
-        work, "enforce mixed.csv --target income --task regression --metric race.toml --vote soft --by smoothing"
+        work, "enforce mixed.csv --target income --task regression --metric race.toml --vote soft --method smoothing"
     )
     assert done.exit_code == 2
     assert "--vote is for classes; 'income' holds numbers" in done.stderr
 
 
 def test_models_without_a_promise_are_named_and_the_linear_one_is_among_them(work):
-    by = "enforce mixed.csv --target approved --metric mixed.toml --by additive --force --json --out named.skops"
+    by = "enforce mixed.csv --target approved --metric mixed.toml --method additive --force --json --out named.skops"
     scores = json.loads(run(work, by).stdout)["scores"]
     names = ["with the promise", "logistic without race, no promise", "boosting with race, no promise", "a constant"]
     assert [row["model"] for row in scores] == names

@@ -12,7 +12,7 @@ def test_a_model_in_a_file_is_projected_and_the_report_says_that_it_may_know_the
     LOANS.drop(columns="constant").to_csv(tmp_path / "loans.csv", index=False)
     for command in (
         "metric loans.csv --target approved --drop id --zero race --out metric.toml",
-        "enforce loans.csv --by projection --target approved --metric metric.toml --model inner.skops",
+        "enforce loans.csv --method projection --target approved --metric metric.toml --model inner.skops",
         "audit loans.csv --model model.skops --max-excess 0",
         "report model.skops loans.csv --target approved --folds 2 --out report.html",
     ):

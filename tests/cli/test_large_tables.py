@@ -40,11 +40,11 @@ def test_an_audit_of_a_directory_is_that_of_one_file(work):
 
 
 def test_enforce_and_audit_a_directory(work):
-    done = run(work, "enforce loans --target approved --metric metric.toml --by additive --seed 0 --out many.skops")
+    done = run(work, "enforce loans --target approved --metric metric.toml --method additive --seed 0 --out many.skops")
     assert done.exit_code == 0, done.output
     assert "Wrote many.skops" in done.output
     assert "Nobody was held out" in done.output
-    words = "--target approved --metric metric.toml --by additive --seed 0 --holdout 0 --out one.skops"
+    words = "--target approved --metric metric.toml --method additive --seed 0 --holdout 0 --out one.skops"
     assert run(work, f"enforce loans.parquet {words}").exit_code == 0
     X = LOANS[["income", "years", "region", "race"]]
     many, one = load_model(work / "many.skops"), load_model(work / "one.skops")
@@ -57,9 +57,12 @@ def test_enforce_and_audit_a_directory(work):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("enforce loans --target approved --metric metric.toml --out x.skops", "--by must be additive"),
-        ("enforce loans --target years --metric metric.toml --by additive --out x.skops", "--task must say"),
-        ("enforce loans --target points --metric metric.toml --by additive --out x.skops", "has no column 'points'"),
+        ("enforce loans --target approved --metric metric.toml --out x.skops", "--method must be additive"),
+        ("enforce loans --target years --metric metric.toml --method additive --out x.skops", "--task must say"),
+        (
+            "enforce loans --target points --metric metric.toml --method additive --out x.skops",
+            "has no column 'points'",
+        ),
         ("audit loans --metric metric.toml --scores points", "has no column 'points'"),
         ("audit loans --metric metric.toml --scores score --id name", "has no column 'name'"),
         ("audit metric.toml --metric metric.toml --scores score --cluster tcp://127.0.0.1:1", "must be a .csv"),

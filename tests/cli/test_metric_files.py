@@ -263,7 +263,7 @@ def test_a_weight_that_is_raised_by_hand_has_a_weight_for_blanks(tmp_path):
     metric = read_metric(path)
     assert metric.numeric["income"] == 0.0001
     assert metric.missing["income"] > 0
-    enforce = "enforce loans.csv --target approved --metric m.toml --by additive --holdout 0 --force"
+    enforce = "enforce loans.csv --target approved --metric m.toml --method additive --holdout 0 --force"
     assert run(tmp_path, enforce).exit_code == 0
     write_metric(TableMetric({"income": 0, "years": 0.01}), path)
     path.write_text(path.read_text().replace("income = 0 ", "income = 0.0001 "))
@@ -303,19 +303,19 @@ def test_a_regressions_metric_has_the_output_range_and_every_command_reads_it(tm
     assert high >= wide.rate.max()
     assert (high - low) < 1.2 * np.ptp(wide.rate)
     for table in ("wide", "narrow"):
-        command = f"enforce {table}.csv --target rate --metric m.toml --by additive --holdout 0 --out {table}.skops"
+        command = f"enforce {table}.csv --target rate --metric m.toml --method additive --holdout 0 --out {table}.skops"
         done = run(tmp_path, command)
         assert done.exit_code == 0, done.output
         model = load_model(tmp_path / f"{table}.skops")
         assert model.guarantee_.output_range == (low, high)
-    done = run(tmp_path, "compare narrow.csv --target rate --metric m.toml --way additive --folds 2 --json")
+    done = run(tmp_path, "compare narrow.csv --target rate --metric m.toml --method additive --folds 2 --json")
     assert done.exit_code == 0, done.output
-    done = run(tmp_path, "price narrow.csv --target rate --metric m.toml --scale 1 --folds 2 --range 30 90")
+    done = run(tmp_path, "tradeoff narrow.csv --target rate --metric m.toml --scale 1 --folds 2 --range 30 90")
     assert done.exit_code == 2
     assert (
         f"--range 30 to 90 contradicts m.toml, whose weights are shares of the range {low:g} to {high:g}" in done.stderr
     )
-    for command in ("compare", "price", "enforce"):
+    for command in ("compare", "tradeoff", "enforce"):
         done = run(tmp_path, f"{command} narrow.csv --target rate --metric m.toml --range 30 90")
         assert "contradicts m.toml" in done.stderr
     done = run(tmp_path, "audit narrow.csv --metric m.toml --scores rate --json")
@@ -332,7 +332,7 @@ def test_ranges_can_be_given_and_old_files_say_that_they_have_none(tmp_path):
     assert "A point is a hundredth of the range -100 to 400, which the file holds." in done.stdout
     assert read_metric_file(tmp_path / "m.toml").output_range == (-100.0, 400.0)
     write_metric(read_metric(tmp_path / "m.toml"), tmp_path / "old.toml")
-    enforce = "enforce narrow.csv --target rate --metric old.toml --by additive --holdout 0 --force"
+    enforce = "enforce narrow.csv --target rate --metric old.toml --method additive --holdout 0 --force"
     done = run(tmp_path, enforce)
     assert (
         "old.toml has no output range, so that its weights are taken as shares of what is in this table" in done.stderr
@@ -344,8 +344,10 @@ def test_ranges_can_be_given_and_old_files_say_that_they_have_none(tmp_path):
     LOANS.to_csv(tmp_path / "loans.csv", index=False)
     done = run(tmp_path, "metric loans.csv --target approved --drop id --range 0 1 --out n.toml")
     assert "--range is for a target that is a number" in done.stderr
-    done = run(tmp_path, "enforce wide.csv --target rate --metric m.toml --by additive --out one.skops")
-    done = run(tmp_path, "enforce wide.csv --target rate --metric old.toml --by additive --range 0 250 --out two.skops")
+    done = run(tmp_path, "enforce wide.csv --target rate --metric m.toml --method additive --out one.skops")
+    done = run(
+        tmp_path, "enforce wide.csv --target rate --metric old.toml --method additive --range 0 250 --out two.skops"
+    )
     assert done.exit_code == 0, done.output
     done = run(tmp_path, "audit narrow.csv --metric m.toml --model two.skops")
     assert done.exit_code == 2

@@ -27,7 +27,7 @@ MODELS = {
     "sampled": (SAMPLED, KINDS),
     "recalibrated": (RecalibratedClassifier(SAMPLED, cv=2, random_state=0), KINDS == "yes"),
     "exact": (AdditiveClassifier(METRIC, penalty=0.01), KINDS),
-    "numbers": (AdditiveRegressor(METRIC, penalty=0.01), PEOPLE["age"].to_numpy() + RNG.normal(0, 5, 90)),
+    "regression": (AdditiveRegressor(METRIC, penalty=0.01), PEOPLE["age"].to_numpy() + RNG.normal(0, 5, 90)),
 }
 
 

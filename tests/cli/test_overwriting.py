@@ -11,7 +11,7 @@ def work(tmp_path_factory):
     LOANS.to_csv(place / "loans.csv", index=False)
     for command in (
         "metric loans.csv --target approved --drop id --out metric.toml",
-        "enforce loans.csv --by smoothing "
+        "enforce loans.csv --method smoothing "
         "--target approved --metric metric.toml --draws 20 --holdout 0 --seed 0 --out model.skops",
     ):
         assert run(place, command).exit_code == 0
@@ -22,7 +22,10 @@ def work(tmp_path_factory):
 
 WRITERS = {
     "metric loans.csv --target approved --drop id": ("loans.csv", "same.csv"),
-    "enforce loans.csv --by smoothing --target approved --metric metric.toml --draws 20": ("loans.csv", "metric.toml"),
+    "enforce loans.csv --method smoothing --target approved --metric metric.toml --draws 20": (
+        "loans.csv",
+        "metric.toml",
+    ),
     "score model.skops loans.csv": ("model.skops", "loans.csv", "same.csv"),
     "audit loans.csv --metric metric.toml --model model.skops": ("loans.csv", "metric.toml", "model.skops"),
     "report model.skops loans.csv --target approved": ("model.skops", "loans.csv"),

@@ -18,7 +18,7 @@ def work(tmp_path_factory):
     LOANS.to_csv(place / "loans.csv", index=False)
     for command in (
         "metric loans.csv --target approved --drop id --zero race --out metric.toml",
-        "enforce loans.csv --by smoothing "
+        "enforce loans.csv --method smoothing "
         "--target approved --metric metric.toml --draws 20 --holdout 0 --seed 0 --out model.skops",
         "score model.skops loans.csv --id id --out scores.parquet",
     ):

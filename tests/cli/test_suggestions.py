@@ -30,7 +30,7 @@ def work(tmp_path_factory):
     table.to_parquet(place / "parts" / "0.parquet")
     revealed = call(place, 'metric "the loans.csv" --target "was approved" --drop id --zero race --delimiter ";"')
     assert revealed.exit_code == 0
-    assert call(place, f"enforce {READ} --by additive --holdout 0 --out card.skops").exit_code == 0
+    assert call(place, f"enforce {READ} --method additive --holdout 0 --out card.skops").exit_code == 0
     for name in ("model.skops", "scores.csv", "scores.parquet", "report.html", "metric-x0.5.toml", "metric-x2.toml"):
         (place / name).write_text("precious")
     return place
@@ -57,14 +57,14 @@ def contents(place):
     ("command", "n_suggested"),
     [
         ('metric "the loans.csv" --target "was approved" --drop id --out other.toml --delimiter ";"', 2),
-        (f"enforce {READ} --by additive --out made.skops", 3),
-        ('enforce parts --target "was approved" --metric metric.toml --by additive --out parts.skops', 1),
+        (f"enforce {READ} --method additive --out made.skops", 3),
+        ('enforce parts --target "was approved" --metric metric.toml --method additive --out parts.skops', 1),
         ('score card.skops "the loans.csv" --delimiter ";" --id id --out fresh.csv', 1),
-        (f"compare {READ} --way additive --folds 2", 1),
-        (f"compare {READ} --way smoothing --folds 2 --draws 20", 1),
-        (f"price {READ} --scale 0.5 --folds 2", 2),
-        (f"price {READ} --scale 2 --folds 2", 2),
-        (f"price {READ} --scale 1 --folds 2", 1),
+        (f"compare {READ} --method additive --folds 2", 1),
+        (f"compare {READ} --method smoothing --folds 2 --draws 20", 1),
+        (f"tradeoff {READ} --scale 0.5 --folds 2", 2),
+        (f"tradeoff {READ} --scale 2 --folds 2", 2),
+        (f"tradeoff {READ} --scale 1 --folds 2", 1),
         ('report card.skops "the loans.csv" --target "was approved" --delimiter ";" --folds 2 --out page.html', 0),
         ('audit "the loans.csv" --model card.skops --delimiter ";"', 0),
     ],
@@ -92,11 +92,11 @@ def test_a_task_that_was_given_is_repeated(work, tmp_path):
     done = call(tmp_path, "metric years.csv --target years --task regression --out years.toml")
     assert all(line.endswith("--task regression") for line in suggested(done.output))
     compared = suggested(done.output)[0]
-    assert call(tmp_path, f"{compared.removeprefix('likewise ')} --way additive --folds 2").exit_code == 0
+    assert call(tmp_path, f"{compared.removeprefix('likewise ')} --method additive --folds 2").exit_code == 0
 
 
 def test_a_price_suggests_a_scale_that_was_measured(work):
-    done = call(work, f"price {READ} --scale 0.5 --scale 2 --folds 2")
+    done = call(work, f"tradeoff {READ} --scale 0.5 --scale 2 --folds 2")
     (scale, enforce) = suggested(done.output)
     factor, out = re.fullmatch(r"likewise scale metric.toml --by (\S+) --out (\S+)", scale).groups()
     assert float(factor) in (0.5, 2)

@@ -37,7 +37,8 @@ def revealed(work):
 @pytest.fixture(scope="module")
 def smoothed(work, revealed):
     return run(
-        work, "enforce odd.csv --by smoothing --target approved --metric odd.toml --draws 50 --seed 0 --out odd.skops"
+        work,
+        "enforce odd.csv --method smoothing --target approved --metric odd.toml --draws 50 --seed 0 --out odd.skops",
     )
 
 
@@ -119,7 +120,7 @@ def test_how_much_a_metric_binds_is_said(work, revealed):
     assert "of the pairs, where D >= 1. Smaller weights bind more" in loose.stderr
     done = run(
         work,
-        "enforce odd.csv --by smoothing --target approved --metric loose.toml --draws 20 --holdout 0 --out loose.skops",
+        "enforce odd.csv --method smoothing --target approved --metric loose.toml --draws 9 --holdout 0 --out l.skops",
     )
     assert "of the pairs, where D >= 1. Smaller weights bind more" in done.stderr
     assert "where D >= 1. Smaller" not in revealed.stderr
@@ -150,7 +151,7 @@ def test_an_empty_column_of_the_metric_is_left_out_of_the_model(work, revealed):
     ODD.assign(year=np.nan).to_csv(work / "yearless.csv", index=False)
     done = run(
         work,
-        "enforce yearless.csv --by smoothing --target approved --metric odd.toml --draws 20 --holdout 0 --out y.skops",
+        "enforce yearless.csv --method smoothing --target approved --metric odd.toml --draws 9 --out y.skops",
     )
     assert done.exit_code == 0, done.output
     assert "Column 'year' is entirely empty: it is left out." in done.stderr
@@ -164,7 +165,7 @@ def test_noise_stands_beside_the_people_and_years_read_as_years(work, smoothed):
     assert wide.exit_code == 0
     done = run(
         work,
-        "enforce odd.csv --by smoothing --target approved --metric wide.toml --draws 20 --holdout 0 --out wide.skops",
+        "enforce odd.csv --method smoothing --target approved --metric wide.toml --draws 9 --holdout 0 --out w.skops",
     )
     line = next(line for line in done.stderr.splitlines() if "wider than the data" in line)
     assert "years" in line
@@ -181,7 +182,7 @@ def test_a_model_that_is_no_better_than_a_constant_is_told(work):
     rng = np.random.default_rng(1)
     pd.DataFrame({"a": rng.random(200), "y": rng.integers(0, 2, 200)}).to_csv(work / "noise.csv", index=False)
     (work / "noise.toml").write_text("p = 1\n[numeric]\na = 50\n")
-    done = run(work, "enforce noise.csv --by smoothing --target y --metric noise.toml --draws 20 --out noise.skops")
+    done = run(work, "enforce noise.csv --method smoothing --target y --metric noise.toml --draws 20 --out noise.skops")
     assert "no better than a constant" in done.stderr
 
 
@@ -190,7 +191,7 @@ def test_a_numeric_target_is_a_regression(work):
     assert done.exit_code == 0, done.output
     assert '"task": "regression"' in done.stdout
     done = run(
-        work, "enforce odd.csv --by smoothing --target wage --metric wage.toml --draws 50 --seed 0 --out wage.skops"
+        work, "enforce odd.csv --method smoothing --target wage --metric wage.toml --draws 50 --seed 0 --out wage.skops"
     )
     assert done.exit_code == 0, done.output
     assert "times " in done.stdout.split("the width of the output range")[0]
@@ -231,7 +232,7 @@ def test_a_metric_file_that_forbids_a_column_is_noted_once(work):
         (work / "forbids.toml").write_text(weights.format(missing))
         done = run(
             work,
-            "enforce blank.csv --by additive --target approved --metric forbids.toml --out forbids.skops --force",
+            "enforce blank.csv --method additive --target approved --metric forbids.toml --out forbids.skops --force",
         )
         assert done.exit_code == 0, done.output
         assert done.stderr.count("Note: The metric gives 'income' the weight 0.0001, but a missing") == said

@@ -5,10 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise import AuditDisplay, ComparisonDisplay, MetricDisplay, PriceDisplay, WeightedLp, audit
+from likewise import AuditDisplay, ComparisonDisplay, MetricDisplay, TradeoffDisplay, WeightedLp, audit
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
-from likewise.selection.tradeoff import Price
+from likewise.selection.tradeoff import Tradeoff
 
 mpl.use("Agg")
 METRIC = WeightedLp([1.0])
@@ -38,11 +38,11 @@ def spans(ax):
 def priced():
     scales = {0.5: showing("ours", 0.25, 0.01), 1.0: showing("ours", 0.2, 0.02), 4.0: showing("ours", 0.1, 0.03)}
     constant, reference = showing("constant", 0.3, 0.04), showing("boosting", 0.15, 0.005)
-    return Price("ours", scales, constant, {"boosting": reference}, FOLDS, "classes", METRIC)
+    return Tradeoff("ours", scales, constant, {"boosting": reference}, FOLDS, "classification", METRIC)
 
 
 def test_a_price_stands_between_the_bands_of_a_constant_and_of_the_model_without_a_promise(priced):
-    ax = PriceDisplay.from_price(priced).ax_
+    ax = TradeoffDisplay.from_tradeoff(priced).ax_
     assert [(low, high) for _, low, _, high in spans(ax)] == [(0.26, 0.34), (0.145, 0.155)]
     levels = [
         line.get_ydata()[0] for line in ax.lines if len(set(line.get_ydata())) == 1 and len(line.get_xdata()) == 2
@@ -57,7 +57,7 @@ def test_a_price_stands_between_the_bands_of_a_constant_and_of_the_model_without
 def test_the_ring_stands_where_the_price_meets_the_model_without_a_promise(priced):
     """At the strictest scale that was measured and is as good."""
     assert priced.meets == 4.0
-    ax = PriceDisplay.from_price(priced).ax_
+    ax = TradeoffDisplay.from_tradeoff(priced).ax_
     (ring,) = [line for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata()) == 1]
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == pytest.approx((4.0, 0.1))
     assert any("as good at x 4" in text.get_text() for text in ax.texts)
@@ -69,7 +69,9 @@ def test_a_comparison_shades_what_is_worse_than_the_constant_and_rings_the_best(
         "additive": showing("additive", 0.1, 0.02),
         "boosting": showing("boosting", 0.05, 0.03, keeps=False, violations=1234),
     }
-    ax = ComparisonDisplay.from_comparison(Comparison(showings, dict.fromkeys(showings), FOLDS, "classes", METRIC)).ax_
+    ax = ComparisonDisplay.from_comparison(
+        Comparison(showings, dict.fromkeys(showings), FOLDS, "classification", METRIC)
+    ).ax_
     low, high = 0.02, 0.26
     margin = 0.06 * (high - low)
     assert ax.get_xlim() == pytest.approx((low - margin, high + margin))

@@ -3,14 +3,14 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from likewise import ComparisonDisplay, PriceDisplay, SmoothedClassifier, WeightedLp, compare, price
+from likewise import ComparisonDisplay, SmoothedClassifier, TradeoffDisplay, WeightedLp, compare, tradeoff
 
 mpl.use("Agg")
 
 X = np.random.default_rng(0).normal(size=(90, 2))
 Y = (X[:, 0] > 0).astype(int)
 METRIC = WeightedLp([0.4, 0.0])
-WAY = ("stump", SmoothedClassifier(DecisionTreeClassifier(max_depth=1), random_state=0))
+METHOD = ("stump", SmoothedClassifier(DecisionTreeClassifier(max_depth=1), random_state=0))
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +21,8 @@ def close_figures():
     plt.close("all")
 
 
-def test_a_comparison_has_a_point_per_way_that_was_gone_and_marks_the_best():
-    result = compare(X, Y, METRIC, ["linear", "projection", WAY], cv=3)
+def test_a_comparison_has_a_point_per_method_that_was_gone_and_marks_the_best():
+    result = compare(X, Y, METRIC, ["linear", "projection", METHOD], cv=3)
     display = ComparisonDisplay.from_comparison(result)
     gone = result.table[result.table["evaluations"].notna()]
     labels = display.ax_.get_yticklabels()
@@ -37,9 +37,9 @@ def test_a_comparison_has_a_point_per_way_that_was_gone_and_marks_the_best():
 
 
 def test_a_price_has_a_point_per_scale_and_rings_the_meeting_point():
-    result = price(X, Y, METRIC, [0.5, 1, 64], way=WAY, cv=3)
+    result = tradeoff(X, Y, METRIC, [0.5, 1, 64], method=METHOD, cv=3)
     assert result.meets > 1
-    display = PriceDisplay.from_price(result)
+    display = TradeoffDisplay.from_tradeoff(result)
     (container,) = display.ax_.containers
     assert container.lines[0].get_ydata().tolist() == result.table["brier"].tolist()
     assert any(line.get_xdata()[0] == result.meets for line in display.ax_.lines if len(line.get_xdata()) == 1)
@@ -50,5 +50,5 @@ def test_a_price_has_a_point_per_scale_and_rings_the_meeting_point():
 def test_other_things_are_refused():
     with pytest.raises(TypeError, match="result must be what compare returned; got int"):
         ComparisonDisplay.from_comparison(1)
-    with pytest.raises(TypeError, match="result must be what price returned; got int"):
-        PriceDisplay.from_price(1)
+    with pytest.raises(TypeError, match="result must be what tradeoff returned; got int"):
+        TradeoffDisplay.from_tradeoff(1)

@@ -402,11 +402,11 @@ def test_the_page_has_every_model_of_the_costs(made_up):
     assert "ceiling" not in page
 
 
-def test_ways_are_compared_on_real_data_with_the_noise_of_the_lowest_brier_score(made_up):
+def test_methods_are_compared_on_real_data_with_the_noise_of_the_lowest_brier_score(made_up):
     of = (made_up["model"] == SMOOTHED) & (made_up["p"] == "inf")
     made_up.loc[of, ["brier", "accuracy"]] = 0.3, 0.5
     made_up.loc[of & (made_up["noise"] == "laplace"), ["brier", "accuracy"]] = 0.2, 0.6
-    page = fill("<!-- begin: ways -->\n<!-- end -->", made_up)
+    page = fill("<!-- begin: methods -->\n<!-- end -->", made_up)
     assert "| L∞ smoothed | 0.2000 / 60.0% / 1,500 / 2,000.0 µs |" in page
     assert "synthetic" not in page
     assert [line.split(" |")[0] for line in page.splitlines() if "| L1" in line] == [

@@ -251,10 +251,10 @@ def attacked(drawn):
     metric = TableMetric(**drawn.metric)
     if len(drawn.X) % 2:
         model = AdditiveClassifier(metric, penalty=0.1, max_knots=4).fit(drawn.X, drawn.y)
-        found = likewise.attack(model, metric, drawn.X, n=1000, random_state=0)
+        found = likewise.attack(model, metric, drawn.X, n_pairs=1000, random_state=0)
         check(found.n_violations == 0, f"the promise is broken by {found.difference - found.bound}")
     else:
-        found = likewise.attack(_by_row, metric, drawn.X, n=1000, random_state=0)
+        found = likewise.attack(_by_row, metric, drawn.X, n_pairs=1000, random_state=0)
         check(found.difference == pytest.approx(np.ptp(_by_row(found.pair)), abs=ROUNDING), "the pair differs by that")
     distance = metric.pairwise(found.pair)[0, 1]
     check(found.distance == pytest.approx(distance, rel=1e-9, abs=1e-300), "the pair is at that distance")

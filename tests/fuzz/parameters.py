@@ -27,8 +27,8 @@ from likewise.exceptions import InvalidInputError
 METRIC = TableMetric({"age": 0.02, "income": 0.1}, {"job": 0.3})
 NUMBERS = WeightedLp([0.02, 0.1])
 NOT_FUZZED = {
-    "Attack, Audit, Ceiling, Certificate, Comparison, Guarantee, MetricEstimate, Price": "results, which we make",
-    "AuditDisplay, ComparisonDisplay, MetricDisplay, PriceDisplay, ScorecardDisplay": "pictures of results",
+    "Attack, Audit, Ceiling, Certificate, Comparison, Guarantee, MetricEstimate, Tradeoff": "results, which we make",
+    "AuditDisplay, ComparisonDisplay, MetricDisplay, TradeoffDisplay, ScorecardDisplay": "pictures of results",
     "LipschitzClassifier, LipschitzRegressor": "training needs an extra, and takes seconds",
     "Metric": "abstract",
     "load_model, read_metric, save_model, write_metric": "files, which have targets of their own",
@@ -159,11 +159,11 @@ def calls():
         "draws_needed": Call(likewise.draws_needed, {"epsilon": 0.1, "delta": 0.1}),
         "error_margin": Call(likewise.error_margin, {"n_draws": 100, "delta": 0.1}),
         "failure_probability": Call(likewise.failure_probability, {"n_draws": 100, "epsilon": 0.1}),
-        "attack": Call(likewise.attack, {"model": _score, "metric": METRIC, "X": X, "n": 1000, "random_state": 0}),
+        "attack": Call(likewise.attack, {"model": _score, "metric": METRIC, "X": X, "n_pairs": 1000, "random_state": 0}),
     }
     slow = {
-        "compare": Call(likewise.compare, {**table, "metric": METRIC, "ways": ["constant"], "cv": 2}),
-        "price": Call(likewise.price, {**table, "metric": METRIC, "scales": [1], "cv": 2}),
+        "compare": Call(likewise.compare, {**table, "metric": METRIC, "methods": ["constant"], "cv": 2}),
+        "tradeoff": Call(likewise.tradeoff, {**table, "metric": METRIC, "scales": [1], "cv": 2}),
     }
     return made | slow
 
@@ -198,7 +198,7 @@ def odd():
             np.int64(3),
             np.bool_(True),
         ],
-        *["", "x", "age", "job", "auto", "hard", "refuse", "category", "classes", "é", "\x00", "1", b"a", ...],
+        *["", "x", "age", "job", "auto", "hard", "refuse", "category", "classification", "é", "\x00", "1", b"a", ...],
         *[(), [], {}, set(), (1,), (0, 1), (1, 0), [1, 2], [np.nan, 1], [0.1, np.inf], ["age"], ["no"], [None], [[1]]],
         *[("a", "b"), ["age", "age"], [True, False], range(3), {"age"}, {"age": 1}, {"age": -1}, {"age": "x"}],
         *[{"age": 0.1, "income": 0}, {"job": 0.5}, {"no": 1}, {1: 2}, {"age": None}, {"age": np.nan}, {None: 1}],
@@ -220,7 +220,7 @@ def _choose(drawn):
 
 
 def _names():
-    return [name for name in calls() for _ in range(1 if name in ("compare", "price") else 8)]
+    return [name for name in calls() for _ in range(1 if name in ("compare", "tradeoff") else 8)]
 
 
 chosen = st.deferred(

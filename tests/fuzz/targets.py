@@ -54,6 +54,7 @@ _WORDS = [
     "1e999",
     "-1",
     "--by",
+    "--method",
     "additive",
     "--id",
     "id",
@@ -82,7 +83,7 @@ _WORDS = [
 ]
 _COMMANDS = (  # those that take long, seldom
     *["metric loans.csv --target approved --out out.toml"] * 3,
-    "enforce loans.csv --target approved --metric metric.toml --by additive --out out.skops",
+    "enforce loans.csv --target approved --metric metric.toml --method additive --out out.skops",
     *["score model.skops loans.csv --out out.csv"] * 3,
     *["audit loans.csv --metric metric.toml --scores score"] * 3,
     *["audit loans.csv --model model.skops"] * 3,
@@ -94,7 +95,7 @@ _OPTIONS = {
     "audit": ["--worst {}", "--id id", "--json", "--max-excess 0.{}", "--out out.csv", "--force"],
 }
 _words = st.lists(st.sampled_from(["", *_WORDS]), max_size=8)
-_names = st.sampled_from(["metric", "enforce", "score", "audit", "compare", "price", "report", "no"])
+_names = st.sampled_from(["metric", "enforce", "score", "audit", "compare", "tradeoff", "report", "no"])
 
 
 def _sentence(parts):
@@ -117,7 +118,7 @@ _sentences = rarely(_commands, st.tuples(_names, _words).map(lambda pair: [pair[
 
 _byte_changes = st.tuples(st.sampled_from(["packed", "part", "archive"]), st.integers(0, 10**6), st.integers(0, 255))
 
-_NUMBERS = ["numbers", "normal", "counts", "constant"]
+_NUMBERS = ["regression", "normal", "counts", "constant"]
 _FOR_MODELS = [kind for kind in PLAIN if kind != "ordered"]  # a model of numbers takes no words for them
 
 _CLASSES = ("two", "words", "three")

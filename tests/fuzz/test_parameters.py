@@ -71,7 +71,7 @@ REFUSED = [
     ("attack", "verbose", "x", "verbose must be True or False; got 'x'"),
     ("compare", "random_state", 2**70, "random_state must be a whole number from 0 to 4294967295"),
     ("compare", "cv", [None], "cv must be"),
-    ("price", "scales", [[1]], "scales"),
+    ("tradeoff", "scales", [[1]], "scales"),
 ]
 
 

@@ -114,7 +114,7 @@ def test_weights_that_can_be_used_and_weights_of_0_are_silent(metric):
     assert ineffective(metric)[0] == []
 
 
-def test_every_way_to_enforce_a_metric_says_it():
+def test_every_method_to_enforce_a_metric_says_it():
     metric = TableMetric({"savings": 0.01, "age": 0.01}, missing={"savings": 0.0})
     model = ProjectedClassifier(lambda people: (people["age"] > 40).astype(float), metric=metric)
     assert len(ineffective(metric, model)[0]) == 1

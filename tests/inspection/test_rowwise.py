@@ -70,19 +70,19 @@ BOOSTED = [
 ]
 
 
-@pytest.mark.parametrize(("boosted", "way", "y"), BOOSTED, ids=["classes", "numbers"])
+@pytest.mark.parametrize(("boosted", "method", "y"), BOOSTED, ids=["classification", "regression"])
 @pytest.mark.parametrize("fitted", [False, True])
-def test_boosting_upon_a_model_of_ones_own_is_as_rowwise_as_that(boosted, way, y, fitted):
+def test_boosting_upon_a_model_of_ones_own_is_as_rowwise_as_that(boosted, method, y, fitted):
     model = boosted.fit(X, y) if fitted else boosted
     assert is_rowwise(model) is None
     assert is_rowwise(make_pipeline(StandardScaler(), model)) is None
 
 
-@pytest.mark.parametrize(("boosted", "way", "y"), BOOSTED, ids=["classes", "numbers"])
+@pytest.mark.parametrize(("boosted", "method", "y"), BOOSTED, ids=["classification", "regression"])
 @pytest.mark.parametrize("noise", ["splitting", "laplace"])
-def test_boosting_upon_a_model_that_looks_at_other_rows_is_refused(boosted, way, y, noise):
+def test_boosting_upon_a_model_that_looks_at_other_rows_is_refused(boosted, method, y, noise):
     with pytest.raises(InvalidInputError, match="must answer for each row by itself"):
-        way(boosted, metric=WeightedLp([0.3, 0.1]), noise=noise, n_draws=50).fit(X, y)
+        method(boosted, metric=WeightedLp([0.3, 0.1]), noise=noise, n_draws=50).fit(X, y)
 
 
 @pytest.mark.parametrize(

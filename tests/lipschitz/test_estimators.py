@@ -21,12 +21,14 @@ torch.set_num_threads(1)
 
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.guarantees.guarantee.VacuousGuaranteeWarning")
 
-SMALL = {"hidden": (16, 16), "n_steps": 300, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (16, 16), "n_steps": 300, "random_state": 0}
 MOONS = make_moons(600, noise=0.1, random_state=0)
 METRIC = WeightedLp([2.0, 2.0], p=2)
 
 
-@parametrize_with_checks([LipschitzClassifier(hidden=(8,), n_steps=60), LipschitzRegressor(hidden=(8,), n_steps=60)])
+@parametrize_with_checks(
+    [LipschitzClassifier(hidden_layer_sizes=(8,), n_steps=60), LipschitzRegressor(hidden_layer_sizes=(8,), n_steps=60)]
+)
 def test_scikit_learn_checks(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VacuousGuaranteeWarning)
@@ -58,9 +60,9 @@ def test_it_learns_what_is_not_linear_within_every_metric(p, link, loss):
 def test_the_promise_is_kept_and_used_up():
     X, y = MOONS
     model = LipschitzClassifier(METRIC, link="clip", loss="hinge", **SMALL).fit(X, y)
-    assert attack(model, METRIC, X, n=50_000, tolerance=1e-12, random_state=0).n_violations == 0
+    assert attack(model, METRIC, X, n_pairs=50_000, tolerance=1e-12, random_state=0).n_violations == 0
     # Control: a metric that is 5% smaller is broken.
-    assert attack(model, METRIC.scaled(0.95), X, n=50_000, random_state=0).excess > 1e-3
+    assert attack(model, METRIC.scaled(0.95), X, n_pairs=50_000, random_state=0).excess > 1e-3
 
 
 @pytest.mark.parametrize("p", [1, 2, np.inf])
@@ -240,7 +242,9 @@ def test_training_stops_where_people_held_out_do_not_gain(monkeypatch):
     )
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 5)), rng.integers(0, 2, 400)
-    model = LipschitzClassifier(WeightedLp(np.full(5, 5.0)), hidden=(64, 64), n_steps=600, random_state=0).fit(X, y)
+    model = LipschitzClassifier(
+        WeightedLp(np.full(5, 5.0)), hidden_layer_sizes=(64, 64), n_steps=600, random_state=0
+    ).fit(X, y)
     assert len(steps) < 500
     assert np.abs(model.predict_proba(X)[:, 1] - 0.5).mean() < 0.25  # all the way, it would be sure of everyone
 
@@ -296,10 +300,10 @@ def test_without_torch_training_says_what_to_install(monkeypatch, estimator):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"hidden": (0,)}, "hidden must be a tuple of one or more sizes"),
-        ({"hidden": (16, 2.5)}, "hidden must be a tuple of one or more sizes"),
-        ({"hidden": ()}, "hidden must be a tuple of one or more sizes"),
-        ({"hidden": 128}, "hidden must be a tuple of one or more sizes"),
+        ({"hidden_layer_sizes": (0,)}, "hidden must be a tuple of one or more sizes"),
+        ({"hidden_layer_sizes": (16, 2.5)}, "hidden must be a tuple of one or more sizes"),
+        ({"hidden_layer_sizes": ()}, "hidden must be a tuple of one or more sizes"),
+        ({"hidden_layer_sizes": 128}, "hidden_layer_sizes must be a tuple of one or more sizes"),
         ({"link": "tanh"}, "link must be 'logistic', 'probit' or 'clip'; got 'tanh'"),
         ({"loss": "squared"}, "loss must be 'log' or 'hinge'; got 'squared'"),
         ({"link": "clip"}, "loss must be 'hinge' for link='clip'"),
@@ -337,6 +341,6 @@ def test_a_metric_under_which_nothing_matters_gives_everyone_the_same():
 @pytest.mark.parametrize("hidden", [(1,), (3,), (5, 3, 7)])
 def test_odd_and_tiny_layers_work(hidden):
     X, y = MOONS
-    model = LipschitzClassifier(METRIC, hidden=hidden, n_steps=200, random_state=0).fit(X, y)
+    model = LipschitzClassifier(METRIC, hidden_layer_sizes=hidden, n_steps=200, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.7
     assert excess(model, X, X, model.guarantee_.bound(METRIC.pairwise(X))) <= 1e-12

@@ -72,7 +72,7 @@ def model(people):
 
 
 def most_excess(model, metric, X, n=20_000):
-    return attack(model, metric, X, n=n, random_state=0).excess_over_bound
+    return attack(model, metric, X, n_pairs=n, random_state=0).excess_over_bound
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
@@ -428,9 +428,9 @@ def test_the_score_is_the_median_of_base_and_envelopes():
 # -- bad input --------------------------------------------------------------------------------------------------
 
 
-def test_three_classes_are_refused_with_a_way_out(people):
+def test_three_classes_are_refused_with_a_method_out(people):
     X, _ = people
-    with pytest.raises(ValueError, match=r"Only binary.*another way for 3 classes"):
+    with pytest.raises(ValueError, match=r"Only binary.*another method for 3 classes"):
         ProjectedClassifier(DecisionTreeClassifier()).fit(X, np.arange(len(X)) % 3)
 
 

@@ -15,7 +15,7 @@ from likewise.report import charts as pictures
 from likewise.report.build import _ask, _audit, _kind, _outcome, _reasons, _searchable
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
-from likewise.selection.tradeoff import Price
+from likewise.selection.tradeoff import Tradeoff
 
 METRIC = TableMetric({"age": 0.01})
 PEOPLE = METRIC.people(pd.DataFrame({"age": [20.0, 30.0, 60.0]}))
@@ -95,9 +95,11 @@ def test_a_chart_of_prices_stands_in_proportion():
         return CVResult(row | {"promise": True, "note": ""}, np.zeros(2), np.zeros((2, 2)), True)
 
     showings = {0.5: showing(0.2, 0.05), 1.0: showing(0.15, 0.05), 2.0: showing(0.1, 0.0)}
-    price = Price("ours", showings, showing(0.25, 0.0), {"ours": showing(0.12, 0.0)}, folds, "classes", METRIC)
-    comparison = Comparison({"ours": showing(0.1, 0)}, {}, folds, "classes", METRIC)
-    cost = Cost(comparison, "ours", "ours", False, price, {0.5: 0.7, 1.0: 0.8, 2.0: 0.9}, 10)
+    tradeoff = Tradeoff(
+        "ours", showings, showing(0.25, 0.0), {"ours": showing(0.12, 0.0)}, folds, "classification", METRIC
+    )
+    comparison = Comparison({"ours": showing(0.1, 0)}, {}, folds, "classification", METRIC)
+    cost = Cost(comparison, "ours", "ours", False, tradeoff, {0.5: 0.7, 1.0: 0.8, 2.0: 0.9}, 10)
     error, confidence = pictures.price_charts(cost)
     left, right = pictures.LEFT, pictures.WIDTH - pictures.RIGHT
     assert [x for x, *_ in error["dots"]] == pytest.approx([left, (left + right) / 2, right])

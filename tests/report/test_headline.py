@@ -25,7 +25,7 @@ def cost():
         row |= {"violations": violations, "pairs": 4567, "people": 89, "promise": promise, "evaluations": 1, "note": ""}
         row |= {"level": "exact" if promise else "none"}
         showings[name] = CVResult(row, np.full(4, brier), np.zeros((4, 2)), promise)
-    comparison = Comparison(showings, dict.fromkeys(showings), FOLDS, "classes", TableMetric({"x": 1.0}))
+    comparison = Comparison(showings, dict.fromkeys(showings), FOLDS, "classification", TableMetric({"x": 1.0}))
     return Cost(comparison, "ours", "boosting")
 
 

@@ -110,7 +110,7 @@ def test_there_is_one_baseline_the_best_without_a_promise_on_people_it_has_not_s
     again = clone(comparison.estimators[report.cost.plain]).fit(X.iloc[fold.trained], y[fold.trained])
     np.testing.assert_allclose(report.before, again.predict_proba(X.iloc[fold.held_out]), rtol=1e-12)
     assert not set(report.people.table.index) & set(fold.trained)
-    assert report.cost.price.reference is comparison.showings[report.cost.plain]  # also where strictness is priced
+    assert report.cost.tradeoff.reference is comparison.showings[report.cost.plain]  # also where strictness is priced
     view = prepare(report)
     assert view["cost"]["baseline"]["name"] == report.plain
     words = render(report)
@@ -145,10 +145,10 @@ def test_figures_and_groups_are_of_the_same_people_held_out(smoothed, report):
     assert table.loc["this model", "people"] == len(y)
     women, men = (group for group in report.groups if group.column == "sex")
     assert (women.group, men.group, women.n + men.n) == ("female", "male", len(y))
-    for side, way in (("after", "this model"), ("before", report.cost.plain)):
+    for side, method in (("after", "this model"), ("before", report.cost.plain)):
         right = (women.n * getattr(women, side).right + men.n * getattr(men, side).right) / len(y)
         # The table's figure is the mean over folds, which differ in size by one person.
-        assert right == pytest.approx(table.loc[way, "accuracy"], abs=0.01)
+        assert right == pytest.approx(table.loc[method, "accuracy"], abs=0.01)
     assert men.actual == pytest.approx((y[X["sex"] == "male"] == "no").mean())
     assert set(report.cost.ceilings) == {0.25, 0.5, 1, 2, 4}
     assert all(0.5 < report.cost.ceilings[s] <= 1 for s in report.cost.ceilings)
@@ -184,8 +184,8 @@ def test_an_additive_model_brings_its_shapes_and_reasons():
     assert data.reasons[0][0].split(":")[0] in page
 
 
-@pytest.mark.parametrize("way", ["additive", "projection", "smoothing"])
-def test_numbers_have_a_report_by_every_way(way):
+@pytest.mark.parametrize("method", ["additive", "projection", "smoothing"])
+def test_numbers_have_a_report_by_every_method(method):
     X, _ = applicants(120)
     y = 2.0 * X["income"] + 10 * X["age"]
     inner = make_pipeline(
@@ -195,7 +195,7 @@ def test_numbers_have_a_report_by_every_way(way):
         "additive": AdditiveRegressor(METRIC, penalty=0.01),
         "projection": ProjectedRegressor(inner, metric=METRIC),
         "smoothing": SmoothedRegressor(inner, metric=METRIC, n_draws=40, random_state=0),
-    }[way].fit(X, y)
+    }[method].fit(X, y)
     data = build_report(model, X, y, outcome="wage")
     assert data.output_range == model.output_range_
     assert data.audit_after.n_violations == 0
@@ -322,7 +322,7 @@ def test_what_cannot_be_reported_is_refused_with_the_cure():
         build_report(model, X, np.full(30, "perhaps"))
     other = compare(X, y, METRIC, ["linear"], cv=2)
     with pytest.raises(
-        ValueError, match="comparison must be of these 30 people, with a ShareClassifier among the ways"
+        ValueError, match="comparison must be of these 30 people, with a ShareClassifier among the methods"
     ):
         build_report(model, X, y, comparison=other)
     plain = ShareClassifier(WeightedLp([1.0])).fit(X[["age"]], y)

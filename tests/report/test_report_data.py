@@ -14,7 +14,7 @@ from likewise.guarantees.guarantee import Guarantee
 from likewise.report import Cost, GroupFigures, GroupScores, ReportData
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
-from likewise.selection.tradeoff import Price
+from likewise.selection.tradeoff import Tradeoff
 
 HISTORIES = ["no late payments", "one or two late payments", "more late payments"]
 METRIC = TableMetric(
@@ -116,9 +116,11 @@ def costs(own=0.088, metric=METRIC, title="additive"):
     }
     scales = {s: showing(title, own + 0.003 / s, confidence=0.83 - 0.01 / s) for s in (0.25, 0.5, 1.0, 2.0, 4.0)}
     free = {name: showings[name] for name in ("linear", "boosting")}
-    price = Price(title, scales, showings["constant"], free, FOLDS, "classes", metric)
+    tradeoff = Tradeoff(title, scales, showings["constant"], free, FOLDS, "classification", metric)
     ceilings = {s: 0.95 - 0.01 / s for s in scales}
-    return Cost(Comparison(showings, {}, FOLDS, "classes", metric), "additive", "linear", False, price, ceilings, 90)
+    return Cost(
+        Comparison(showings, {}, FOLDS, "classification", metric), "additive", "linear", False, tradeoff, ceilings, 90
+    )
 
 
 PANELS = (
@@ -251,6 +253,6 @@ def test_several_classes_differ_in_total_variation_and_numbers_by_shares_of_thei
     assert wages.differences("after", *pair) == pytest.approx(0.15)
 
 
-def test_a_cost_is_of_ways_that_were_compared():
-    with pytest.raises(ValueError, match="own and plain must be ways of the comparison; got 'smoothing'"):
+def test_a_cost_is_of_methods_that_were_compared():
+    with pytest.raises(ValueError, match="own and plain must be methods of the comparison; got 'smoothing'"):
         replace(costs(), own="smoothing")

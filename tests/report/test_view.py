@@ -212,7 +212,7 @@ def test_shapes_are_drawn_in_proportion_from_end_to_end():
 
 
 def test_ticks_have_the_digits_of_their_step():
-    brier, _, accuracy, *_ = SCORES["classes"]
+    brier, _, accuracy, *_ = SCORES["classification"]
     assert [words.measured(accuracy, 0.8, step) for step in (0.1, 0.05, 0.005, 0.0002)] == [
         "80%",
         "80%",

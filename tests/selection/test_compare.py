@@ -16,7 +16,7 @@ from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.selection.compare import difference, recommend
 from likewise.selection.cross_validation import CVResult, Fold
-from likewise.selection.methods import WAYS
+from likewise.selection.methods import METHODS
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 2))
@@ -61,7 +61,7 @@ class Liar(ConstrainedClassifier):
         return StepScorer(Guarantee(metric, Bound(), "exact", "It does not hold."))
 
 
-def test_a_way_that_is_a_constant_scores_like_the_constant():
+def test_a_method_that_is_a_constant_scores_like_the_constant():
     table = compare(X, Y, METRIC, [("again", ConstantClassifier())], cv=3).table
     different = ["title", *TIMES]
     pd.testing.assert_series_equal(
@@ -108,11 +108,11 @@ def test_figures_of_numbers_are_those_of_scikit_learn():
         answers = LinearRegression().fit(X[trained], y[trained]).predict(X[held])
         expected.append([r2_score(y[held], answers), root_mean_squared_error(y[held], answers)])
     np.testing.assert_allclose(result.table.loc["ours", ["r2", "rmse"]].astype(float), np.mean(expected, axis=0))
-    assert result.task == "numbers"
+    assert result.task == "regression"
     assert result.table.loc["constant", "level"] == "exact"
 
 
-def test_every_way_sees_the_same_folds():
+def test_every_method_sees_the_same_folds():
     Oracle.seen.clear()
     compare(X, Y, METRIC, [("one", Oracle()), ("two", Oracle())], cv=4)
     assert len(Oracle.seen) == 8
@@ -135,7 +135,7 @@ def test_violations_are_those_of_all_pairs_of_people_held_out():
     assert table["level"].to_dict() == {"constant": "exact", "jump": "none", "liar": "exact", "boosting": "none"}
 
 
-def test_a_way_that_breaks_its_promise_is_never_recommended_however_good():
+def test_a_method_that_breaks_its_promise_is_never_recommended_however_good():
     result = compare(X, Y, METRIC, [("liar", Liar())], cv=3)
     assert result.table["brier"].idxmin() == "liar"
     assert result.table.loc["liar", "note"] == "breaks its promise"
@@ -163,7 +163,7 @@ def test_where_a_constant_is_as_good_it_is_recommended_and_said():
     assert best.fit(X, noise).predict_proba(X[:1])[0, 1] == pytest.approx(noise.mean())
 
 
-def test_within_one_standard_error_the_simpler_way_wins():
+def test_within_one_standard_error_the_simpler_method_wins():
     # A step that is hardly better than a constant in one fold, and no better in the others.
     result = compare(X, Y, WeightedLp([50.0, 0.0]), [("step", Liar())], cv=3)
     losses = result.showings["constant"].losses.copy()
@@ -188,7 +188,7 @@ def test_within_one_standard_error_the_simpler_way_wins():
 
 def shown(losses, *, promise=True, keeps=True):
     losses = np.asarray(losses, dtype=float)
-    row = {"title": "some way", "brier": float(losses.mean()), "promise": promise}
+    row = {"title": "some method", "brier": float(losses.mean()), "promise": promise}
     return CVResult(row, losses, losses, keeps)
 
 
@@ -203,7 +203,7 @@ def test_the_rule_of_one_standard_error_is_that_of_the_difference_fold_by_fold(t
     showings = {"constant": shown(hard + 99), "additive": shown(additive), "smoothing": shown(hard)}
     gap, found = difference(showings["additive"], showings["smoothing"], folds)
     assert (gap, found) == (pytest.approx(times * error), pytest.approx(error))
-    best = recommend(showings, {name: name for name in showings}, folds, "classes")
+    best = recommend(showings, {name: name for name in showings}, folds, "classification")
     assert (best.name, best.estimator) == (expected, expected)
     assert ("within one standard error" in best.reason) == (expected == "additive")
     assert not best.constant_is_as_good
@@ -217,7 +217,7 @@ def test_a_difference_is_of_the_people_on_whom_both_were_measured():
     assert error == pytest.approx(np.std([0.2, 0.3], ddof=1) / np.sqrt(2))
 
 
-def test_ways_that_promise_nothing_or_break_it_are_not_recommended():
+def test_methods_that_promise_nothing_or_break_it_are_not_recommended():
     folds = tuple(Fold(np.array([], dtype=int), np.array([2 * k, 2 * k + 1]), np.array([0, 1])) for k in range(2))
     showings = {
         "constant": shown([0.5] * 4),
@@ -225,7 +225,7 @@ def test_ways_that_promise_nothing_or_break_it_are_not_recommended():
         "liar": shown([0.0] * 4, keeps=False),
         "boosting": shown([0.1] * 4, promise=False, keeps=False),
     }
-    assert recommend(showings, dict.fromkeys(showings), folds, "classes").name == "additive"
+    assert recommend(showings, dict.fromkeys(showings), folds, "classification").name == "additive"
 
 
 class Growing(ConstrainedClassifier):
@@ -288,7 +288,7 @@ class Stump(ClassifierMixin, BaseEstimator):
         return self.classes_[(X[:, 0] > 0).astype(int)]
 
 
-def test_slow_ways_and_pairs_are_measured_on_an_even_sample_that_is_stated():
+def test_slow_methods_and_pairs_are_measured_on_an_even_sample_that_is_stated():
     tree = SmoothedClassifier(Stump(), n_draws=20, random_state=0)
     result = compare(X, Y, METRIC, [("stump", tree)], cv=3, n_people=10)
     assert result.table["people"].to_dict() == {"constant": 90, "stump": 30, "boosting": 90}
@@ -308,7 +308,7 @@ def test_tables_keep_their_columns_and_those_that_must_not_matter_are_left_out_o
     assert result.table.loc["linear", "auc"] < 1.0
 
 
-def test_ordered_nullable_sparse_and_empty_columns_are_for_every_way(recwarn):
+def test_ordered_nullable_sparse_and_empty_columns_are_for_every_method(recwarn):
     order = pd.Categorical.from_codes(RNG.integers(-1, 3, 400), ["low", "mid", "high"], ordered=True)
     people = pd.DataFrame(
         {
@@ -319,8 +319,8 @@ def test_ordered_nullable_sparse_and_empty_columns_are_for_every_way(recwarn):
         }
     )
     metric = TableMetric(dict.fromkeys(people, 0.2), missing="category")
-    ways = ["additive", "projection", "smoothing", "linear"]
-    table = compare(people, order.codes == 2, metric, ways, cv=2, n_draws=20).table
+    methods = ["additive", "projection", "smoothing", "linear"]
+    table = compare(people, order.codes == 2, metric, methods, cv=2, n_draws=20).table
     assert not table["note"].str.contains("skipped").any()
     assert (table["auc"].drop("constant") > 0.9).all()
     assert not recwarn.list
@@ -332,7 +332,7 @@ def test_a_model_of_ours_that_cannot_take_a_table_says_so():
         compare(people, Y, TableMetric({"age": 0.2}, {"code": 0.1}), ["constant"], cv=3)
 
 
-def test_ways_that_cannot_be_gone_are_listed_with_the_reason():
+def test_methods_that_cannot_be_gone_are_listed_with_the_reason():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     result = compare(X, y, WeightedLp([0.0, 0.0]), ["linear", "projection"], cv=3)
     assert result.table.loc["projection", "note"] == "skipped: projection is for two classes and numbers"
@@ -355,7 +355,7 @@ def test_names_are_never_markup():
 
 
 def test_the_order_is_that_of_simplicity_and_the_table_has_a_row_for_each():
-    assert WAYS == ("constant", "additive", "network", "projection", "smoothing", "augmented", "linear", "boosting")
+    assert METHODS == ("constant", "additive", "network", "projection", "smoothing", "augmented", "linear", "boosting")
     result = compare(X, Y, METRIC, ["linear", ("mine", Oracle())], cv=2)
     assert list(result.table.index) == ["constant", "linear", "mine", "boosting"]
     assert list(result.estimators) == list(result.table.index)
@@ -377,18 +377,22 @@ def test_numbers_are_promised_in_units_of_one_range_for_all_folds():
         ({"y": np.where(Y, np.nan, 0.0)}, ValueError, "y must be known for everyone"),
         ({"y": np.zeros(90, int)}, ValueError, "y must hold at least two classes; got only"),
         ({"y": np.eye(90)[0].astype(int)}, ValueError, r"number of people of class 1 \(1\); got 5"),
-        ({"y": np.array(["a", "b"] * 45), "task": "numbers"}, ValueError, "y must hold numbers for task='numbers'"),
+        (
+            {"y": np.array(["a", "b"] * 45), "task": "regression"},
+            ValueError,
+            "y must hold numbers for task='regression'",
+        ),
         ({"y": np.where(Y, np.inf, 0.5)}, ValueError, "y must be finite"),
-        ({"task": "ranks"}, ValueError, "task must be 'auto', 'classes' or 'numbers'; got 'ranks'"),
+        ({"task": "ranks"}, ValueError, "task must be 'auto', 'classification' or 'regression'; got 'ranks'"),
         ({"output_range": (0, 1)}, ValueError, "output_range must be None for classes"),
-        ({"ways": "additive"}, ValueError, r"ways must be 'auto' or a list; got 'additive'. Use \['additive'\]"),
-        ({"ways": []}, ValueError, "ways must be 'auto', or a list of names and of pairs"),
-        ({"ways": [3]}, ValueError, "ways must be 'auto', or a list of names and of pairs"),
-        ({"ways": ["magic"]}, ValueError, "A way must be one of constant, additive, .*; got 'magic'"),
-        ({"ways": [("linear", Oracle())]}, ValueError, "names of their own, none twice; got 'linear'"),
-        ({"ways": [("a", Oracle()), ("a", Oracle())]}, ValueError, "names of their own, none twice; got 'a'"),
-        ({"ways": [("a", Oracle)]}, TypeError, "'a' must be a classifier, not yet fitted"),
-        ({"ways": [("a", ConstantRegressor())]}, TypeError, "'a' must be a classifier, not yet fitted"),
+        ({"methods": "additive"}, ValueError, r"methods must be 'auto' or a list; got 'additive'. Use \['additive'\]"),
+        ({"methods": []}, ValueError, "methods must be 'auto', or a list of names and of pairs"),
+        ({"methods": [3]}, ValueError, "methods must be 'auto', or a list of names and of pairs"),
+        ({"methods": ["magic"]}, ValueError, "A method must be one of constant, additive, .*; got 'magic'"),
+        ({"methods": [("linear", Oracle())]}, ValueError, "names of their own, none twice; got 'linear'"),
+        ({"methods": [("a", Oracle()), ("a", Oracle())]}, ValueError, "names of their own, none twice; got 'a'"),
+        ({"methods": [("a", Oracle)]}, TypeError, "'a' must be a classifier, not yet fitted"),
+        ({"methods": [("a", ConstantRegressor())]}, TypeError, "'a' must be a classifier, not yet fitted"),
         ({"cv": 1}, ValueError, "cv must be a whole number >= 2; got 1"),
         ({"n_people": 1}, ValueError, "n_people must be a whole number >= 2; got 1"),
         ({"n_draws": 0}, ValueError, "n_draws must be a whole number >= 1; got 0"),
@@ -396,7 +400,7 @@ def test_numbers_are_promised_in_units_of_one_range_for_all_folds():
     ],
 )
 def test_bad_input_is_refused_with_one_clear_error(options, error, message):
-    given = {"X": X, "y": Y, "metric": METRIC, "ways": ["linear"]} | options
+    given = {"X": X, "y": Y, "metric": METRIC, "methods": ["linear"]} | options
     with pytest.raises(error, match=message):
         compare(**given)
 
@@ -422,15 +426,15 @@ def test_a_function_of_ones_own_is_a_metric_too():
     assert result.best().name == "projection"
 
 
-@pytest.mark.parametrize("way", ["additive", "projection"])
-def test_the_ways_keep_their_promise_and_beat_a_constant(way):
-    result = compare(X, Y, METRIC, [way], cv=3)
-    assert result.table.loc[way, ["level", "epsilon", "violations"]].tolist() == ["exact", 0.0, 0]
+@pytest.mark.parametrize("method", ["additive", "projection"])
+def test_the_methods_keep_their_promise_and_beat_a_constant(method):
+    result = compare(X, Y, METRIC, [method], cv=3)
+    assert result.table.loc[method, ["level", "epsilon", "violations"]].tolist() == ["exact", 0.0, 0]
     assert result.table.loc["boosting", "violations"] > 0  # the control
-    assert result.best().name == way
+    assert result.best().name == method
 
 
-def test_numbers_go_every_way():
+def test_numbers_go_every_method():
     y = 3 * X[:, 0] + RNG.normal(size=90)
     table = compare(X, y, METRIC, ["additive", "projection", "smoothing", "linear"], cv=2, n_draws=20).table
     assert table["note"].eq("").all()

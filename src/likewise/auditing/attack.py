@@ -138,7 +138,7 @@ def attack(
     metric: Metric,
     X: Any = None,
     *,
-    n: int = 1_000_000,
+    n_pairs: int = 1_000_000,
     output_range: tuple[float, float] | None = None,
     tolerance: float | None = None,
     random_state: Any = None,
@@ -164,7 +164,7 @@ def attack(
     X : array-like of shape (n_samples, n_features), optional
         People to start from; they say what columns, ranges and categories there are. A model that was fitted here may
         know these itself: a scorecard from its knots, a network from its ranges, a projection from its anchors.
-    n : int, default=1_000_000
+    n_pairs : int, default=1_000_000
         Pairs to compare, about; at least 1,000. The model is asked about a third as many people as there are pairs, and
         about a twentieth if there are many pairs: people come in groups, of whom all pairs are compared, and groups
         grow with `n`.
@@ -187,7 +187,7 @@ def attack(
     A rule with a step is found out, although the people given are far from it:
 
     >>> from likewise import WeightedLp
-    >>> found = attack(lambda X: (X[:, 0] > 41.3) * 0.5, WeightedLp({"age": 0.01}), [[20], [60]], n=10_000,
+    >>> found = attack(lambda X: (X[:, 0] > 41.3) * 0.5, WeightedLp({"age": 0.01}), [[20], [60]], n_pairs=10_000,
     ...                random_state=0)
     >>> found.pair["age"].round(4).tolist(), round(found.excess, 3)
     ([41.3, 41.3], 0.5)
@@ -196,10 +196,10 @@ def attack(
 
     >>> from likewise import AdditiveClassifier
     >>> model = AdditiveClassifier(WeightedLp({"age": 0.01})).fit([[20], [30], [40], [50]], [0, 0, 1, 1])
-    >>> attack(model, WeightedLp({"age": 0.01}), n=10_000, random_state=0).n_violations
+    >>> attack(model, WeightedLp({"age": 0.01}), n_pairs=10_000, random_state=0).n_violations
     0
     """
-    metric, n = check_metric(metric), check_count("n", n, least=_LEAST)
+    metric, n_pairs = check_metric(metric), check_count("n_pairs", n_pairs, least=_LEAST)
     TRUTH.check("verbose", verbose)
     is_plain_function("model", model, ("predict_proba", "predict"))  # raises, if it is no model at all
     promised = getattr(model, "guarantee_", None)
@@ -212,9 +212,9 @@ def attack(
         first = outputs(terrain.people(terrain.starts[:1024]))
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
         judge = PairEvaluator(terrain, outputs, metric, _limit(guarantee), unit, check_tolerance(tolerance, unit))
-        with progress_bar("Searching", n, show=verbose) as advance:
-            for start in range(0, n, _ROUND):
-                here = min(_ROUND, n - start)
+        with progress_bar("Searching", n_pairs, show=verbose) as advance:
+            for start in range(0, n_pairs, _ROUND):
+                here = min(_ROUND, n_pairs - start)
                 for tactic, share in strategies_for(terrain).items():
                     tactic(judge, rng, int(here * share))
                     advance(int(here * share))

@@ -1,4 +1,4 @@
-"""Commands that help to choose: which way to enforce a metric, and how strict a metric one can afford."""
+"""Commands that help to choose: which method to enforce a metric, and how strict a metric one can afford."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from likewise.cli.table_io import Dialect
     from likewise.cli.workflows import Task
 
-_BY = ("additive", "network", "projection", "smoothing", "augmented")
+_METHODS = ("additive", "network", "projection", "smoothing", "augmented")
 
 
 def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add what both commands share: people and a metric to measure with, folds, and a file for the table.
 
-    The function gets what `likewise.compare` and `likewise.price` take, and returns what these do, facts about it,
+    The function gets what `likewise.compare` and `likewise.tradeoff` take, and returns what these do, facts about it,
     and a function that, from the table, the target and the metric file, makes the commands to run next.
     """
 
@@ -83,16 +83,18 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command()
-@click.option("--way", "ways", multiple=True, type=click.Choice(_BY), help="Only these; may be given several times.")
+@click.option(
+    "--method", "methods", multiple=True, type=click.Choice(_METHODS), help="Only these; may be given several times."
+)
 @_measuring
-def compare(X: Any, y: Any, metric: Any, ways: tuple[str, ...], **shared: Any) -> Any:
-    """Compare the ways to enforce a metric on people held out, beside a constant and models without a promise.
+def compare(X: Any, y: Any, metric: Any, methods: tuple[str, ...], **shared: Any) -> Any:
+    """Compare the methods to enforce a metric on people held out, beside a constant and models without a promise.
 
-    Example: likewise compare loans.csv --target approved --metric metric.toml --way additive
+    Example: likewise compare loans.csv --target approved --metric metric.toml --method additive
     """
     from likewise import compare as fit_all
 
-    result = fit_all(X, y, metric, ways=[*ways, "linear"] if ways else "auto", **shared)
+    result = fit_all(X, y, metric, methods=[*methods, "linear"] if methods else "auto", **shared)
     best = result.best()
     facts = {"best": best.name, "reason": best.reason, "measured_on": result.measured_on}
 
@@ -103,21 +105,21 @@ def compare(X: Any, y: Any, metric: Any, ways: tuple[str, ...], **shared: Any) -
 
 
 @click.command()
-@click.option("--by", type=click.Choice(_BY), default="additive", show_default=True)
+@click.option("--method", type=click.Choice(_METHODS), default="additive", show_default=True)
 @click.option(
     "--scale", "scales", multiple=True, type=float, help="Factor on all distances; may be given several times."
 )
 @_measuring
-def price(X: Any, y: Any, metric: Any, by: str, scales: tuple[float, ...], **shared: Any) -> Any:
+def tradeoff(X: Any, y: Any, metric: Any, method: str, scales: tuple[float, ...], **shared: Any) -> Any:
     """Say what a stricter or looser metric costs: the same scores for distances of other sizes.
 
-    Example: likewise price loans.csv --target approved --metric metric.toml --scale 0.5 --scale 1 --scale 2
+    Example: likewise tradeoff loans.csv --target approved --metric metric.toml --scale 0.5 --scale 1 --scale 2
     """
-    from likewise import price as measure_all
+    from likewise import tradeoff as measure_all
     from likewise.io import free_name
     from likewise.selection.cross_validation import SCORES
 
-    curve = measure_all(X, y, metric, list(scales) or [0.25, 0.5, 1, 2, 4], way=by, **shared)
+    curve = measure_all(X, y, metric, list(scales) or [0.25, 0.5, 1, 2, 4], method=method, **shared)
     measure = SCORES[curve.task][0].name
     chosen = curve.table[measure].idxmin() if curve.meets is None else curve.meets
 
@@ -125,7 +127,7 @@ def price(X: Any, y: Any, metric: Any, by: str, scales: tuple[float, ...], **sha
         scaled = metric_file
         if chosen != 1:
             scaled = free_name(metric_file.with_name(f"{metric_file.stem}-x{chosen:g}{metric_file.suffix}"))
-        enforcing = _enforcing(table, target, scaled, by, None)
+        enforcing = _enforcing(table, target, scaled, method, None)
         return (
             [enforcing]
             if chosen == 1
@@ -135,13 +137,13 @@ def price(X: Any, y: Any, metric: Any, by: str, scales: tuple[float, ...], **sha
     return curve, {"meets": curve.meets}, following
 
 
-def _enforcing(table: str, target: str, metric_file: Path, way: str, estimator: Any) -> str:
-    """The command that enforces a metric by a way as it was measured."""
+def _enforcing(table: str, target: str, metric_file: Path, method: str, estimator: Any) -> str:
+    """The command that enforces a metric by a method as it was measured."""
     from likewise.io import free_name
 
-    by = {"augmented": "smoothing"}.get(way, way if way in _BY else "auto")
-    options: list[Any] = ["--target", target, "--metric", metric_file, "--by", by]
-    if by == "smoothing":
+    method = {"augmented": "smoothing"}.get(method, method if method in _METHODS else "auto")
+    options: list[Any] = ["--target", target, "--metric", metric_file, "--method", method]
+    if method == "smoothing":
         parameters = {} if estimator is None else estimator.get_params(deep=False)
         for name, flag in (("n_draws", "--draws"), ("vote", "--vote"), ("augment", "--augment")):
             if parameters.get(name):

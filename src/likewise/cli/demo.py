@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from likewise import audit, compare, price
+from likewise import audit, compare, tradeoff
 from likewise._optional import need
 from likewise.cli.batch_scoring import ScoringJob, score_file
 from likewise.cli.workflows import edit, reveal, write_report
@@ -20,13 +20,13 @@ from likewise.report.build import baseline_of, fit_baseline
 from likewise.selection.methods import CONSTANT
 
 _BLIND = ("race", "sex")
-_WAYS = ["additive", "smoothing", "linear"]
+_METHODS = ["additive", "smoothing", "linear"]
 _SCALES = (0.25, 0.5, 1, 2)
 _FOLDS: dict[str, Any] = {"cv": 3, "n_people": 300, "n_draws": 50}
 
 
 def run(say: Any, out: Path) -> None:
-    """Reveal, edit, compare, enforce, audit, price, explain and report; `say` takes words and facts."""
+    """Reveal, edit, compare, enforce, audit, tradeoff, explain and report; `say` takes words and facts."""
     need("jinja2", "The report at the end of the demo")
     bunch = load_mortgages()
     out.mkdir(parents=True, exist_ok=True)
@@ -42,8 +42,8 @@ def run(say: Any, out: Path) -> None:
     say(f"3. Edited: {' and '.join(_BLIND)} must not matter. What is worth one percentage point now:")
     say.table(metric.describe()[["column", "one point"]], "metric")
 
-    say("\n4. The ways to enforce it, each measured on people held out:")
-    result = compare(X, y, metric, ways=_WAYS, verbose=not say.as_json, **_FOLDS)
+    say("\n4. The methods to enforce it, each measured on people held out:")
+    result = compare(X, y, metric, methods=_METHODS, verbose=not say.as_json, **_FOLDS)
     best = result.best()
     say(str(result), best=best.name, reason=best.reason)
 
@@ -66,10 +66,10 @@ def run(say: Any, out: Path) -> None:
         violations_after=after.n_violations,
         baseline=name,
     )
-    way: Any = best
+    method: Any = best
     if hasattr(model, "penalty_"):  # found once, it need not be searched for again
-        way = (best.name, clone(model).set_params(penalty=model.penalty_))
-    curve = price(X, y, metric, _SCALES, way=way, verbose=not say.as_json, **_FOLDS)
+        method = (best.name, clone(model).set_params(penalty=model.penalty_))
+    curve = tradeoff(X, y, metric, _SCALES, method=method, verbose=not say.as_json, **_FOLDS)
     say(f"\n7. What a stricter metric costs:\n{curve}", meets=curve.meets)
     _say_reasons(say, model, X)
     write_report(
@@ -80,7 +80,7 @@ def run(say: Any, out: Path) -> None:
         outcome="approved",
         revealed=revealed.metric,
         comparison=result,
-        prices=curve,
+        tradeoff=curve,
         title="Mortgage decisions in Boston",
         model_name="model.skops",
         source="applications in Boston",
@@ -109,9 +109,9 @@ def _say_reasons(say: Any, model: Any, people: pd.DataFrame) -> None:
         say(f"   application {name}: {'; '.join(reasons)}")
 
 
-def _say_verdict(say: Any, result: Any, way: str, baseline: str, before: Any, after: Any) -> None:
+def _say_verdict(say: Any, result: Any, method: str, baseline: str, before: Any, after: Any) -> None:
     """What is promised, what it cost, and what is gone, in plain words."""
-    models = {"with the promise": way, "without a promise": baseline, "a constant": CONSTANT}
+    models = {"with the promise": method, "without a promise": baseline, "a constant": CONSTANT}
     rows = result.table.loc[list(models.values())]
     table = pd.DataFrame(
         {"model": list(models), "Brier score (less is better)": rows["brier"].round(4), "AUC": rows["auc"].round(3)}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @options.output_range
 @options.id_aside
 @click.option(
-    "--by",
+    "--method",
     type=click.Choice(["auto", "additive", "network", "projection", "smoothing"]),
     default="auto",
     show_default=True,
@@ -44,21 +44,24 @@ if TYPE_CHECKING:
     "--noise",
     type=click.Choice(["auto", "splitting", "gaussian", "laplace", "uniform"]),
     show_default="auto",
-    help="For smoothing, as are the options to --augment: with --by auto, for its candidates.",
+    help="For smoothing, as are the options to --augment: with --method auto, for its candidates.",
 )
 @click.option(
-    "--vote", type=click.Choice(["hard", "soft"]), show_default="hard; soft with --by auto", help="Only for classes."
+    "--vote",
+    type=click.Choice(["hard", "soft"]),
+    show_default="hard; soft with --method auto",
+    help="Only for classes.",
 )
 @click.option("--epsilon", type=float, show_default="0.01", help="Error of drawing.")
 @click.option("--delta", type=float, show_default="0.001", help="Probability that it is larger, per pair.")
 @click.option(
     "--draws",
     type=int,
-    show_default="by --epsilon; 100 with --by auto",
+    show_default="by --epsilon; 100 with --method auto",
     help="Evaluations of the model per person, instead of --epsilon.",
 )
 @click.option(
-    "--augment", type=int, show_default="0; 0 and 5 with --by auto", help="Noisy copies of each person to train on."
+    "--augment", type=int, show_default="0; 0 and 5 with --method auto", help="Noisy copies of each person to train on."
 )
 @click.option("--holdout", type=float, default=0.2, show_default=True, help="Share of the people to measure on.")
 @click.option("--out", type=options.FILE, default=Path("model.skops"), show_default=True)
@@ -75,7 +78,7 @@ def enforce(
     metric_file: Path,
     output_range: tuple[float, float] | None,
     id_column: str | None,
-    by: str,
+    method: str,
     inner: str,
     noise: str | None,
     vote: str | None,
@@ -90,21 +93,21 @@ def enforce(
     cluster: str | None,
     dialect: Dialect,
 ) -> None:
-    """Train a model that provably respects a metric: the best way, or the one asked for.
+    """Train a model that provably respects a metric: the best method, or the one asked for.
 
     Columns of the table that the metric does not name are left out. Some people are held out, and the model is measured
     on them, beside a constant and models without a promise.
 
-    With --by additive, a directory of Parquet files is read in partitions, so it need not fit this machine; with
+    With --method additive, a directory of Parquet files is read in partitions, so it need not fit this machine; with
     --cluster, other machines take the sums. Nobody is held out then.
 
-    Example: likewise enforce loans.csv --target approved --metric metric.toml --by additive --out model.skops
+    Example: likewise enforce loans.csv --target approved --metric metric.toml --method additive --out model.skops
     """
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.partitions import fit_additive, in_partitions
     from likewise.cli.table_io import hinted
     from likewise.cli.workflows import (
-        estimator_by,
+        build_estimator,
         inner_model,
         learn_and_measure,
         load_dataset,
@@ -115,15 +118,17 @@ def enforce(
     check_free(out, table, metric_file, force=force)
     given = {"noise": noise, "vote": vote, "epsilon": epsilon, "delta": delta, "draws": draws, "augment": augment}
     smoothing: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if smoothing and by not in ("auto", "smoothing"):
-        raise InvalidInputError(f"--{next(iter(smoothing))} is for --by smoothing or --by auto; got --by {by}.")
+    if smoothing and method not in ("auto", "smoothing"):
+        raise InvalidInputError(
+            f"--{next(iter(smoothing))} is for --method smoothing or --method auto; got --method {method}."
+        )
     if in_partitions(table, cluster):
         with say.busy("Fitting, block by block"):
             model = fit_additive(
                 table,
                 target,
                 metric_file,
-                by=by,
+                method=method,
                 task=task,
                 seed=seed,
                 cluster=cluster,
@@ -155,12 +160,12 @@ def enforce(
         raise InvalidInputError(f"--vote is for classes; {target!r} holds numbers, of which the mean is taken.")
     if "draws" in smoothing:
         smoothing["n_draws"] = smoothing.pop("draws")
-    if by == "auto":
+    if method == "auto":
         estimator = _best_of_all(say, data, chosen, None if inner == "boosting" else plain, seed, smoothing)
     else:
         defaults = {"noise": "auto", "vote": "hard", "epsilon": 0.01, "delta": 1e-3, "n_draws": "auto", "augment": 0}
         smoothing = defaults | smoothing | {"verbose": not say.as_json}
-        estimator = estimator_by(by, data, chosen, plain, seed=seed, smoothing=smoothing)
+        estimator = build_estimator(method, data, chosen, plain, seed=seed, smoothing=smoothing)
     free = models_without_promise(data, chosen, inner, plain)
     done = learn_and_measure(estimator, free, data, share=holdout)
     if "verbose" in done.model.get_params():
@@ -181,7 +186,7 @@ def enforce(
 
 
 def _best_of_all(say: Output, data: Any, metric: TableMetric, inner: Any, seed: int | None, smoothing: Any) -> Any:
-    """The best way to enforce a metric, not yet fitted, with the seed that was asked for, or a secret one."""
+    """The best method to enforce a metric, not yet fitted, with the seed that was asked for, or a secret one."""
     from sklearn.frozen import FrozenEstimator
 
     from likewise import compare
@@ -207,7 +212,7 @@ def _best_of_all(say: Output, data: Any, metric: TableMetric, inner: Any, seed: 
         verbose=not say.as_json,
     )
     best = result.best()
-    say(f"{result}\n", by=best.name, reason=best.reason)
+    say(f"{result}\n", method=best.name, reason=best.reason)
     seeds = {"random_state": seed} if "random_state" in best.estimator.get_params(deep=False) else {}
     return best.estimator.set_params(**seeds)
 

@@ -10,7 +10,7 @@ import click
 from likewise import __version__
 from likewise.cli import console as options
 from likewise.cli.audit import audit
-from likewise.cli.compare import compare, price
+from likewise.cli.compare import compare, tradeoff
 from likewise.cli.console import Output, command
 from likewise.cli.enforce import enforce
 from likewise.cli.metric import metric, scale
@@ -35,7 +35,7 @@ def main() -> None:
     """
 
 
-for _command in (metric, scale, compare, enforce, price, score, audit):
+for _command in (metric, scale, compare, enforce, tradeoff, score, audit):
     main.add_command(_command)
 
 

@@ -193,7 +193,7 @@ def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool)
     shown["one point"] = [meanings[name] for name in shown["column"]]
     say.table(shown, "metric")
     say(f"\nWrote {out}", metric_file=str(out))
-    say.finish(f"give it to compare, price, enforce or audit as --metric {out}")
+    say.finish(f"give it to compare, tradeoff, enforce or audit as --metric {out}")
 
 
 def _given(found: MetricFile, name: str, gave: dict[Any, str]) -> str:

@@ -29,16 +29,16 @@ def fit_additive(
     target: str,
     metric_file: Path,
     *,
-    by: str,
+    method: str,
     task: Task | None,
     seed: int | None,
     cluster: str | None,
     output_range: tuple[float, float] | None = None,
 ) -> Any:
     """Fit an additive model to a table in partitions."""
-    if by != "additive":
+    if method != "additive":
         raise InvalidInputError(
-            f"--by must be additive for a table in partitions, since no other way learns from sums; got {by!r}."
+            f"--method must be additive for a table in partitions: no other method learns from sums; got {method!r}."
         )
     people = DaskTable.of(table)
     people.check_columns([target], "the --target")

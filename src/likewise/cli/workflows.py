@@ -50,9 +50,9 @@ class Dataset:
         return self.task == "classification"
 
     @property
-    def kind(self) -> Literal["classes", "numbers"]:
+    def kind(self) -> Literal["classification", "regression"]:
         """The same in the words of `compare`."""
-        return "classes" if self.classify else "numbers"
+        return "classification" if self.classify else "regression"
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def restricted(metric: TableMetric, columns: Collection[str]) -> TableMetric:
 
 def model_of(X: pd.DataFrame, kind: str, *, regression: bool) -> Any:
     """An unfitted model of a kind of `--model`, or its twin for numbers."""
-    return table_model(X, _TWINS.get(kind, kind), "numbers") if regression else table_model(X, kind)
+    return table_model(X, _TWINS.get(kind, kind), "regression") if regression else table_model(X, kind)
 
 
 def reveal(
@@ -409,30 +409,30 @@ def inner_model(data: Dataset, name: str) -> Any:
     return FrozenEstimator(load_inner(name))
 
 
-def estimator_by(
-    by: str, data: Dataset, metric: TableMetric, inner: Any, *, seed: int | None, smoothing: dict[str, Any]
+def build_estimator(
+    method: str, data: Dataset, metric: TableMetric, inner: Any, *, seed: int | None, smoothing: dict[str, Any]
 ) -> Any:
-    """An unfitted estimator within the metric, by the way asked for; `smoothing` are options of that one."""
+    """An unfitted estimator within the metric, by the method asked for; `smoothing` are options of that one."""
     import likewise
 
     shared: dict[str, Any] = {"metric": metric, "random_state": seed}
     if not data.classify:
         shared["output_range"] = data.output_range
         smoothing = {name: value for name, value in smoothing.items() if name != "vote"}
-    name = {"additive": "Additive", "network": "Lipschitz", "projection": "Projected", "smoothing": "Smoothed"}[by]
+    name = {"additive": "Additive", "network": "Lipschitz", "projection": "Projected", "smoothing": "Smoothed"}[method]
     make = getattr(likewise, f"{name}{'Classifier' if data.classify else 'Regressor'}")
-    if by in ("additive", "network"):
+    if method in ("additive", "network"):
         return make(**shared)
-    return make(inner, **shared, **(smoothing if by == "smoothing" else {}))
+    return make(inner, **shared, **(smoothing if method == "smoothing" else {}))
 
 
 def models_without_promise(data: Dataset, metric: TableMetric, name: str, inner: Any) -> dict[str, Any]:
     """Unfitted models without a promise by what they are: linear, boosting, and what is projected or smoothed."""
-    from likewise.selection.methods import REFERENCE, build_way, listed_columns, read_learning_task
+    from likewise.selection.methods import REFERENCE, build_method, listed_columns, read_learning_task
 
     given = read_learning_task(data.X, data.y, metric, data.kind, None, 1, 0)
-    ways = [build_way(given, each) for each in ("linear", REFERENCE)]
-    found = {way.title: way.estimator for way in ways if way.estimator is not None}
+    methods = [build_method(given, each) for each in ("linear", REFERENCE)]
+    found = {method.title: method.estimator for method in methods if method.estimator is not None}
     if name not in MODELS:
         found[f"{Path(name).name} as it came"] = inner
     elif name != REFERENCE:

@@ -12,10 +12,10 @@ from likewise.selection.methods import CONSTANT
 
 
 class ComparisonDisplay:
-    """Proper scores of all ways with their standard errors, the simplest way on top.
+    """Proper scores of all methods with their standard errors, the simplest method on top.
 
     A filled point keeps the promise; a hollow one promises nothing, or breaks what it promises. The shaded region is
-    worse than a constant. The ring is the recommended way.
+    worse than a constant. The ring is the recommended method.
 
     Parameters
     ----------

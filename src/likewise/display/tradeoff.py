@@ -1,4 +1,4 @@
-"""A plot of a price: the proper score under stricter and looser metrics."""
+"""A plot of a trade-off: the proper score under stricter and looser metrics."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from likewise.display.style import BLUE, GREY, INK, ORANGE, axes, tidy
 from likewise.exceptions import InvalidTypeError
 from likewise.selection.cross_validation import SCORES
-from likewise.selection.tradeoff import Price
+from likewise.selection.tradeoff import Tradeoff
 
 
-class PriceDisplay:
+class TradeoffDisplay:
     """Proper score against the scale of the metric, between a constant and the model without a promise.
 
     Bands and bars are one standard error.
 
     Parameters
     ----------
-    result : Price
+    result : Tradeoff
 
     Attributes
     ----------
@@ -29,26 +29,27 @@ class PriceDisplay:
     --------
     >>> import matplotlib
     >>> import numpy as np
-    >>> from likewise import SmoothedClassifier, WeightedLp, price
+    >>> from likewise import SmoothedClassifier, WeightedLp, tradeoff
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> matplotlib.use("Agg")
-    >>> way = ("smoothed tree", SmoothedClassifier(DecisionTreeClassifier(max_depth=1), random_state=0))
-    >>> result = price(np.linspace(0, 1, 60)[:, None], np.arange(60) // 30, WeightedLp([0.8]), [0.5, 1], way=way, cv=3)
-    >>> PriceDisplay.from_price(result).ax_.get_ylabel()
+    >>> X, y = np.linspace(0, 1, 60)[:, None], np.arange(60) // 30
+    >>> method = ("smoothed tree", SmoothedClassifier(DecisionTreeClassifier(max_depth=1), random_state=0))
+    >>> result = tradeoff(X, y, WeightedLp([0.8]), [0.5, 1], method=method, cv=3)
+    >>> TradeoffDisplay.from_tradeoff(result).ax_.get_ylabel()
     'Brier score of people held out (lower is better)'
     """
 
     ax_: Any
     figure_: Any
 
-    def __init__(self, result: Price) -> None:
+    def __init__(self, result: Tradeoff) -> None:
         self.result = result
 
     @classmethod
-    def from_price(cls, result: Price, *, ax: Any = None) -> Self:
-        """Plot the result of `price`."""
-        if not isinstance(result, Price):
-            raise InvalidTypeError(f"result must be what price returned; got {type(result).__name__}.")
+    def from_tradeoff(cls, result: Tradeoff, *, ax: Any = None) -> Self:
+        """Plot the result of `tradeoff`."""
+        if not isinstance(result, Tradeoff):
+            raise InvalidTypeError(f"result must be what tradeoff returned; got {type(result).__name__}.")
         return cls(result).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:

@@ -364,7 +364,7 @@ def _kind(column: pd.Series[Any]) -> str | None:
     if pd.api.types.is_bool_dtype(kind):
         return "truth values"
     if pd.api.types.is_numeric_dtype(kind):
-        return "numbers"
+        return "regression"
     return "times" if pd.api.types.is_datetime64_any_dtype(kind) else "text"
 
 

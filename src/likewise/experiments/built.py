@@ -1,4 +1,4 @@
-"""What the ways without noise were to reach beside smoothing, and what the results say to it."""
+"""What the methods without noise were to reach beside smoothing, and what the results say to it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _on_costs(results: pd.DataFrame) -> Statement:
 
 
 def _on_additive(scores: Measured) -> Statement:
-    way: Model = (ADDITIVE, "1")
+    method: Model = (ADDITIVE, "1")
 
     def words(data: Data) -> str:
         others: dict[str, Model] = {
@@ -111,11 +111,11 @@ def _on_additive(scores: Measured) -> Statement:
             "the 1-Lipschitz network": (LOG_LIPSCHITZ, "1"),
             "the logistic regression": (LINEAR,),
         }
-        gains = {name: scores.gain("brier", data, way, model) for name, model in others.items()}
+        gains = {name: scores.gain("brier", data, method, model) for name, model in others.items()}
         known = [f"{name} {gain}" for name, gain in gains.items() if gain.mean == gain.mean]
         return f"{data_name(*data)}: " + ", ".join(known)
 
-    measured = [data for data in scores.data if len(scores("brier", data, *way))]
+    measured = [data for data in scores.data if len(scores("brier", data, *method))]
     return (
         "L1: Brier score, times 100, of the additive model minus that of others (below 0 is better)",
         "",

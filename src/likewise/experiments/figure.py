@@ -1,4 +1,4 @@
-"""The paper's figure: what every way keeps, per data set and metric; same input, same bytes."""
+"""The paper's figure: what every method keeps, per data set and metric; same input, same bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LINES: Any = {
     NETWORK: (_GREY, "-", "network, no promise"),
     CONSTANT: (_GREY, (0, (1, 2)), "constant"),
 }
-_STEP = 0.13  # between the ways under one metric
+_STEP = 0.13  # between the methods under one metric
 _RC: Any = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that the picture is the same everywhere
     "font.size": 9.0,
@@ -91,13 +91,13 @@ def _panel(axes: Any, part: pd.DataFrame, measure: str) -> None:
     for where, p in enumerate(EXPONENTS):
         here = part[part["p"] == p]
         rows = {(row["model"], row["noise"]): row for row in here.to_dict("records")}
-        ways = [way for way in _STYLES if way in rows]
-        for k, way in enumerate(ways):
-            x = where + _STEP * (k - (len(ways) - 1) / 2)
-            colour, marker, _ = _STYLES[way]
-            low, high = unit * rows[way][f"{measure}_low"], unit * rows[way][f"{measure}_high"]
+        methods = [method for method in _STYLES if method in rows]
+        for k, method in enumerate(methods):
+            x = where + _STEP * (k - (len(methods) - 1) / 2)
+            colour, marker, _ = _STYLES[method]
+            low, high = unit * rows[method][f"{measure}_low"], unit * rows[method][f"{measure}_high"]
             axes.plot([x, x], [low, high], color=colour, linewidth=1.2, alpha=0.6, zorder=2, solid_capstyle="butt")
-            height = unit * rows[way][measure]
+            height = unit * rows[method][measure]
             axes.plot(x, height, marker, color=colour, markersize=6, markeredgecolor="white", zorder=3)
         if measure == "confidence":
             for value in here.loc[here["model"] == CEILING, measure]:

@@ -43,8 +43,8 @@ def _model_table(title: str, results: pd.DataFrame, forms: dict[str, str]) -> st
     return _grid(title, found.data, rows)
 
 
-def way_table(results: pd.DataFrame) -> str:
-    """Brier score, accuracy and cost of every way on real data, smoothing with the noise of the lowest Brier score."""
+def method_table(results: pd.DataFrame) -> str:
+    """Brier score, accuracy and cost of every method on real data; smoothing with the noise that scored best."""
     real = results[~results["dataset"].str.contains("synthetic")]
     found, scores = _Means(real), Measured(real)
     forms = {"brier": "{:.4f}", "accuracy": "{:.1%}", "evaluations": "{:,.0f}", "microseconds": "{:,.1f} µs"}

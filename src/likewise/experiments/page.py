@@ -1,4 +1,4 @@
-"""The pages `docs/reproduce.md` and `docs/ways.md`: every number between their marks comes from ``results.csv``.
+"""The pages `docs/reproduce.md` and `docs/methods.md`: every number between their marks comes from ``results.csv``.
 
 ``python -m likewise.experiments.page DIRECTORY`` takes the results of `reproduce` from a directory, copies them and the
 figure to ``docs/reproduced``, and fills the pages.
@@ -17,10 +17,10 @@ import pandas as pd
 from likewise.experiments.built import goals
 from likewise.experiments.claims import statements
 from likewise.experiments.figure import draw
-from likewise.experiments.markdown import cost_table, score_table, statement_table, way_table
+from likewise.experiments.markdown import cost_table, method_table, score_table, statement_table
 from likewise.experiments.summary import data_name, read_results, summarise
 
-PAGES = ("reproduce.md", "ways.md")
+PAGES = ("reproduce.md", "methods.md")
 _FILES = "reproduced"
 _PLACE = re.compile(r"(<!-- begin: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -56,7 +56,7 @@ _PARTS: dict[str, Callable[[pd.DataFrame], str]] = {
     "statements": lambda results: statement_table(statements(results), "paper"),
     "goals": lambda results: statement_table(goals(results), "goal"),
     "costs": cost_table,
-    "ways": way_table,
+    "methods": method_table,
 }
 
 

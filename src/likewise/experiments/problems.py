@@ -31,7 +31,7 @@ class Loaded:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Ways to choose the test people."""
+        """Methods to choose the test people."""
         return ("rows",) if self.groups is None else ("rows", "recordings")
 
 

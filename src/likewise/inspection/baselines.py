@@ -27,7 +27,7 @@ from likewise._validation import in_a_line
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.encoders import as_frame
 
-Task = Literal["classes", "numbers"]
+Task = Literal["classification", "regression"]
 
 _MODELS: dict[str, Any] = {
     "logistic": lambda: LogisticRegression(max_iter=2000),
@@ -57,7 +57,7 @@ def categorical_columns(X: pd.DataFrame) -> list[Any]:
 
 
 def table_model(
-    X: pd.DataFrame, kind: str, task: Task = "classes", *, columns: Sequence[Any] | None = None
+    X: pd.DataFrame, kind: str, task: Task = "classification", *, columns: Sequence[Any] | None = None
 ) -> Pipeline:
     """Return an unfitted pipeline of the given kind that takes tables like `X`.
 
@@ -70,7 +70,7 @@ def table_model(
     kind : str
         For classes "logistic", "forest", "boosting" or "network"; for numbers "linear", "forest", "boosting" or
         "network".
-    task : {"classes", "numbers"}, default="classes"
+    task : {"classification", "regression"}, default="classification"
     columns : sequence of names, optional
         What the model may read; None is every column.
 
@@ -80,7 +80,7 @@ def table_model(
     >>> table_model(people, "logistic").fit(people, [0, 1]).predict(people).tolist()
     [0, 1]
     """
-    models = _MODELS if task == "classes" else _MODELS_OF_NUMBERS
+    models = _MODELS if task == "classification" else _MODELS_OF_NUMBERS
     if kind not in models:
         raise InvalidInputError(f"model must be one of {', '.join(models)}; got {in_a_line(kind)}.")
     X = as_frame(X)

@@ -74,7 +74,7 @@ class Lipschitz(ConstrainedEstimator):
 
     rules: ClassVar[dict[str, Rule]] = {
         "metric": METRIC,
-        "hidden": Rule(
+        "hidden_layer_sizes": Rule(
             "a tuple of one or more sizes of layers, each a whole number >= 1",
             lambda value: (
                 isinstance(value, (tuple, list)) and len(value) > 0 and all(whole(1).holds(width) for width in value)
@@ -87,7 +87,7 @@ class Lipschitz(ConstrainedEstimator):
     }
 
     metric: Metric | None
-    hidden: tuple[int, ...]
+    hidden_layer_sizes: tuple[int, ...]
     n_steps: int
     random_state: Any
     verbose: bool
@@ -114,7 +114,7 @@ class Lipschitz(ConstrainedEstimator):
             trained = train(
                 entries,
                 read_columns(entries, used, columns),
-                (*self.hidden, n_outputs),
+                (*self.hidden_layer_sizes, n_outputs),
                 objective,
                 n_steps=n_steps,
                 rng=np.random.default_rng(seed_from(self.random_state)),
@@ -144,7 +144,7 @@ class LipschitzClassifier(Lipschitz, ConstrainedClassifier):
     metric : Metric, optional
         Distance between people: a `WeightedLp` for arrays, a `TableMetric` for tables. Columns of weight 0 are never
         read. None derives `linear_metric` from the training data.
-    hidden : tuple of int, default=(128, 128)
+    hidden_layer_sizes : tuple of int, default=(128, 128)
         Units of each hidden layer.
     link : {"logistic", "probit", "clip"}, default="logistic"
         From the score to a probability. With "probit" the promise is ``erf(sqrt(pi) D / 2)``, with "clip", the
@@ -192,7 +192,7 @@ class LipschitzClassifier(Lipschitz, ConstrainedClassifier):
         self,
         metric: Metric | None = None,
         *,
-        hidden: tuple[int, ...] = (128, 128),
+        hidden_layer_sizes: tuple[int, ...] = (128, 128),
         link: Literal["logistic", "probit", "clip"] = "logistic",
         loss: Literal["log", "hinge"] = "log",
         n_steps: int = 4000,
@@ -200,7 +200,7 @@ class LipschitzClassifier(Lipschitz, ConstrainedClassifier):
         verbose: bool = False,
     ) -> None:
         self.metric = metric
-        self.hidden = hidden
+        self.hidden_layer_sizes = hidden_layer_sizes
         self.link = link
         self.loss = loss
         self.n_steps = n_steps
@@ -235,7 +235,7 @@ class LipschitzRegressor(Lipschitz, ConstrainedRegressor):
 
     Parameters
     ----------
-    metric, hidden, n_steps, random_state, verbose
+    metric, hidden_layer_sizes, n_steps, random_state, verbose
         As for `LipschitzClassifier`.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of predictions. None takes the range of `y` in `fit`.
@@ -265,14 +265,14 @@ class LipschitzRegressor(Lipschitz, ConstrainedRegressor):
         self,
         metric: Metric | None = None,
         *,
-        hidden: tuple[int, ...] = (128, 128),
+        hidden_layer_sizes: tuple[int, ...] = (128, 128),
         output_range: tuple[float, float] | None = None,
         n_steps: int = 4000,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
         self.metric = metric
-        self.hidden = hidden
+        self.hidden_layer_sizes = hidden_layer_sizes
         self.output_range = output_range
         self.n_steps = n_steps
         self.random_state = random_state

@@ -26,7 +26,7 @@ class FunctionMetric(Metric):
     It must be a distance: never negative, 0 between a person and the same person, the same in both directions, and
     ``D(x, z) <= D(x, y) + D(y, z)``. `ProjectedClassifier` and `ProjectedRegressor` enforce it, after trying it on
     people of the training data. `audit` asks it about every pair of up to 10,000 people, and `attack` searches under
-    it. What needs to know what each column counts refuses it: the other ways, `ceiling`, and audits of files.
+    it. What needs to know what each column counts refuses it: the other methods, `ceiling`, and audits of files.
 
     Parameters
     ----------

@@ -251,7 +251,7 @@ class ProjectedClassifier(Projecting, ConstrainedClassifier):
             # The first sentence is the one that scikit-learn asks for.
             raise InvalidInputError(
                 f"Only binary classification is supported. The type of the target is {type_of_target(y)}. Project one "
-                f"class against the others, or take another way for {len(self.classes_)} classes: SmoothedClassifier."
+                f"class against the others, or use another method for {len(self.classes_)} classes: SmoothedClassifier."
             )
 
     def _outcome_shares(self, y: npt.NDArray[Any]) -> FloatArray:

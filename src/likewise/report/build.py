@@ -31,7 +31,8 @@ from likewise.report.groups import groups_of
 from likewise.report.text import KINDS
 from likewise.selection.compare import Comparison, compare
 from likewise.selection.cross_validation import SCORES
-from likewise.selection.tradeoff import Price, price
+from likewise.selection.tradeoff import Tradeoff
+from likewise.selection.tradeoff import tradeoff as measure_tradeoff
 
 _PEOPLE = 1200
 _BLOCK = 200
@@ -129,11 +130,11 @@ def cost_of(
     y: npt.NDArray[Any],
     *,
     comparison: Comparison | None = None,
-    prices: Price | None = None,
+    tradeoff: Tradeoff | None = None,
     cv: int = 3,
     verbose: bool = False,
 ) -> Cost | None:
-    """Compare and price the kind of model that `model` is, unless both are given; None if there are too few people.
+    """Compare the kind of model that `model` is, unless both are given; None if there are too few people.
 
     The penalty of a scorecard, once found, is not searched for again; draws and steps of training are bounded.
     """
@@ -141,38 +142,38 @@ def cost_of(
     fewest = len(y) if classes is None else min(int((y == label).sum()) for label in classes)
     if fewest < max(cv, 2):
         return None
-    way, inner = (OWN, _quick(model)), getattr(model, "estimator", None)
+    method, inner = (OWN, _quick(model)), getattr(model, "estimator", None)
     shared: Any = {
         "cv": cv,
-        "task": "numbers" if classes is None else "classes",
+        "task": "regression" if classes is None else "classification",
         "output_range": model.guarantee_.output_range,
         "n_people": _SEARCHED_COST,
         "verbose": verbose,
     }
     if comparison is None:
         beside = [] if inner is None or _is_boosting(inner) else [(INNER, inner)]
-        comparison = compare(X, y, metric, ways=[way, *beside, "linear"], **shared)
-    if prices is None:
-        prices = price(X, y, metric, _SCALES, way=way, **shared)
+        comparison = compare(X, y, metric, methods=[method, *beside, "linear"], **shared)
+    if tradeoff is None:
+        tradeoff = measure_tradeoff(X, y, metric, _SCALES, method=method, **shared)
     own = next((name for name, one in comparison.estimators.items() if type(one) is type(model)), None)
     if own is None or len(comparison.showings[own].losses) != len(y):
         raise InvalidInputError(
-            f"comparison must be of these {len(y):,} people, with a {type(model).__name__} among the ways. Leave it "
+            f"comparison must be of these {len(y):,} people, with a {type(model).__name__} among the methods. Leave it "
             "out to have it made."
         )
     is_given = isinstance(inner, FrozenEstimator)
     plain = baseline_of(comparison, INNER if is_given else None)
     # One baseline in the whole report.
-    prices = replace(prices, without_promise={plain: comparison.showings[plain]})
+    tradeoff = replace(tradeoff, without_promise={plain: comparison.showings[plain]})
     if classes is None:
-        return Cost(comparison, own, plain, is_given, prices)
+        return Cost(comparison, own, plain, is_given, tradeoff)
     some = spread(len(X), _CEILING.get(len(classes), _CEILING_OF_SEVERAL))
     ceilings = {}
-    with progress_bar("Ceiling", len(prices.showings), show=verbose) as advance:
-        for scale in prices.showings:
+    with progress_bar("Ceiling", len(tradeoff.showings), show=verbose) as advance:
+        for scale in tradeoff.showings:
             ceilings[scale] = float(ceiling(X.iloc[some], y[some], metric.scaled(scale)))
             advance(1)
-    return Cost(comparison, own, plain, is_given, prices, ceilings, len(some))
+    return Cost(comparison, own, plain, is_given, tradeoff, ceilings, len(some))
 
 
 def baseline_of(comparison: Comparison, but: str | None = None) -> str:
@@ -226,7 +227,7 @@ def build_report(
     outcome: Any = None,
     revealed: Any = None,
     comparison: Comparison | None = None,
-    prices: Price | None = None,
+    tradeoff: Tradeoff | None = None,
     cv: int = 3,
     verbose: bool = False,
     **words: Any,
@@ -252,7 +253,7 @@ def build_report(
         Whose probability is shown; by default the last class. Of numbers: what is predicted, in words.
     revealed : Metric, optional
         The metric before it was edited.
-    comparison, prices : Comparison and Price, optional
+    comparison, tradeoff : Comparison and Tradeoff, optional
         Of the same people, if they are there already; by default made here.
     cv : int, default=3
         Folds.
@@ -280,7 +281,7 @@ def build_report(
         table = table.set_axis(range(len(table)))
     learned = np.arange(len(table)) if comparison is not None else spread(len(table), _LEARNED)
     missed = absent if _wraps_another(model) else []
-    costing: Any = {"comparison": comparison, "prices": prices, "cv": cv, "verbose": verbose}
+    costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "cv": cv, "verbose": verbose}
     with said_once():  # the loosest of these promises may well be empty
         cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], **costing)
     plain, unseen = None, np.arange(len(table))

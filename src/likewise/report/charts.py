@@ -73,20 +73,20 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 52
 
 def price_charts(cost: Cost) -> list[dict[str, Any]]:
     """Charts over the scale of the metric: the error; and for classes mean confidence, with the ceiling."""
-    if cost.price is None:
+    if cost.tradeoff is None:
         return []
-    measures = {measure.name: measure for measure in SCORES[cost.price.task]}
-    if cost.price.task == "numbers":
+    measures = {measure.name: measure for measure in SCORES[cost.tradeoff.task]}
+    if cost.tradeoff.task == "regression":
         return [_price_chart(cost, measures["rmse"], {})]
     return [_price_chart(cost, measures["brier"], {}), _price_chart(cost, measures["confidence"], cost.ceilings)]
 
 
 def _price_chart(cost: Cost, measure: Score, ceilings: Any) -> dict[str, Any]:
-    price: Any = cost.price
-    table, name = price.table, measure.name
-    scales = [float(scale) for scale in price.showings]
+    tradeoff: Any = cost.tradeoff
+    table, name = tradeoff.table, measure.name
+    scales = [float(scale) for scale in tradeoff.showings]
     own = [(s, float(v), float(e)) for s, v, e in zip(scales, table[name], table[f"{name}_se"], strict=True)]
-    lines = {"constant": float(price.constant.row[name]), "before": float(price.reference.row[name])}
+    lines = {"constant": float(tradeoff.constant.row[name]), "before": float(tradeoff.reference.row[name])}
     values = [v for _, v, _ in own] + [v - e for _, v, e in own] + [v + e for _, v, e in own]
     bottom, top, ticks = round_ticks([*values, *lines.values(), *ceilings.values()])
     low, high = math.log(min(scales)), math.log(max(scales))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from likewise.auditing.audit import Audit
     from likewise.auditing.coverage import Coverage
     from likewise.selection.compare import Comparison
-    from likewise.selection.tradeoff import Price
+    from likewise.selection.tradeoff import Tradeoff
 
 _SHOWN = 200  # the page looks at all pairs among them while a slider moves
 
@@ -35,10 +35,10 @@ class Cost:
     comparison : Comparison
         Of this model and others, on the people of the report.
     own, plain : str
-        The ways of the comparison that are this model, and the baseline, which makes no promise.
+        The methods of the comparison that are this model, and the baseline, which makes no promise.
     is_given : bool
         Whether the model inside came ready-made: it may have learned from the people on whom it is measured.
-    price : Price, optional
+    tradeoff : Tradeoff, optional
         The same under stricter and looser metrics.
     ceilings : mapping from scale to float
         Best mean confidence that any model can reach under the scaled metric, on `n_ceiling` of the people.
@@ -48,14 +48,14 @@ class Cost:
     own: str
     plain: str
     is_given: bool = False
-    price: Price | None = None
+    tradeoff: Tradeoff | None = None
     ceilings: Mapping[float, float] = field(default_factory=dict)
     n_ceiling: int = 0
 
     def __post_init__(self) -> None:
         for name in (self.own, self.plain):
             if name not in self.comparison.showings:
-                raise InvalidInputError(f"own and plain must be ways of the comparison; got {name!r}.")
+                raise InvalidInputError(f"own and plain must be methods of the comparison; got {name!r}.")
 
 
 @dataclass(frozen=True)

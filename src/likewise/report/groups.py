@@ -116,7 +116,7 @@ def _bands(values: FloatArray, unit: str) -> Iterator[tuple[str, BoolArray]]:
         yield name, (values > low) & (values <= high)
 
 
-_SHOWN = {"classes": ("brier", "auc", "accuracy"), "numbers": ("rmse", "r2")}
+_SHOWN = {"classification": ("brier", "auc", "accuracy"), "regression": ("rmse", "r2")}
 
 
 def costs(cost: Cost) -> dict[str, Any]:

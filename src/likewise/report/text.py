@@ -143,7 +143,7 @@ def measured(measure: Score, value: float, step: float | None = None) -> str:
     Examples
     --------
     >>> from likewise.selection.cross_validation import SCORES
-    >>> brier, auc, accuracy, *_ = SCORES["classes"]
+    >>> brier, auc, accuracy, *_ = SCORES["classification"]
     >>> measured(brier, 0.08764), measured(accuracy, 0.886), measured(accuracy, 0.8, 0.05), measured(brier, 0.1, 0.02)
     ('0.0876', '88.6%', '80%', '0.10')
     """

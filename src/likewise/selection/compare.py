@@ -1,4 +1,4 @@
-"""Every way to a model on the same folds, beside a constant."""
+"""Every method to a model on the same folds, beside a constant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from likewise._validation import TRUTH
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
 from likewise.selection.cross_validation import SCORES, CVResult, Fold, Score, make_folds, show
-from likewise.selection.methods import CONSTANT, read_learning_task, ways_for
+from likewise.selection.methods import CONSTANT, methods_for, read_learning_task
 
 _AFTER = [
     "people",
@@ -36,7 +36,7 @@ _WHOLE = ["people", "violations", "pairs", "evaluations"]
 _WIDTH = 120
 
 
-def as_table(rows: dict[Any, dict[str, Any]], task: Task, index: str = "way") -> pd.DataFrame:
+def as_table(rows: dict[Any, dict[str, Any]], task: Task, index: str = "method") -> pd.DataFrame:
     """One row per entry of `rows`, the same columns for all."""
     figures = [column for one in SCORES[task] for column in (one.name, f"{one.name}_se")]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=None).reindex(columns=["title", *figures, *_AFTER])
@@ -118,12 +118,12 @@ def _figure(one: Score, value: float, error: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """A way that keeps the promise.
+    """A method that keeps the promise.
 
     Attributes
     ----------
     name : str
-        Of the way.
+        Of the method.
     estimator : estimator
         Not yet fitted.
     reason : str
@@ -148,7 +148,7 @@ class Recommendation:
 def recommend(
     showings: dict[str, CVResult], estimators: dict[str, Any], folds: tuple[Fold, ...], task: Task
 ) -> Recommendation:
-    """Choose among ways in the order of simplicity.
+    """Choose among methods in the order of simplicity.
 
     The best mean loss decides, and of those within one standard error of it the simplest is taken.
     """
@@ -165,23 +165,21 @@ def recommend(
     title_of = {name: showings[name].row["title"] for name in kept}
     beside = f"A constant has {score_of[CONSTANT]}."
     if best == CONSTANT:
-        reason = (
-            f"A constant is as good: no way that keeps the promise has a better {title} than its {score_of[CONSTANT]}."
-        )
+        reason = f"A constant is as good: no method with a guarantee beats its {title}, {score_of[CONSTANT]}."
     elif chosen == CONSTANT:
         reason = (
-            f"A constant is as good: the best {title} of the ways that keep the promise, {score_of[best]} "
+            f"A constant is as good: the best {title} of the methods with a guarantee, {score_of[best]} "
             f"({title_of[best]}), is within one standard error ({error:.2g}) of its {score_of[CONSTANT]}."
         )
     elif chosen == best:
         reason = (
-            f"Best: {title_of[best]}. Its {title}, {score_of[best]}, is the lowest of the ways that keep the promise. "
+            f"Best: {title_of[best]}. Its {title}, {score_of[best]}, is the lowest of the methods with a guarantee. "
             f"{beside}"
         )
     else:
         reason = (
             f"Best: {title_of[chosen]}. Its {title}, {score_of[chosen]}, is within one standard error ({error:.2g}) of "
-            f"the lowest of the ways that keep the promise, {score_of[best]} ({title_of[best]}), which is less simple. "
+            f"the lowest of the methods with a guarantee, {score_of[best]} ({title_of[best]}), which is less simple. "
             f"{beside}"
         )
     return Recommendation(chosen, estimators[chosen], reason, chosen == CONSTANT)
@@ -203,13 +201,13 @@ class Comparison(Frozen):
 
     Attributes
     ----------
-    showings : dict from way to Showing
+    showings : dict from method to Showing
         What was measured, in the order of simplicity.
-    estimators : dict from way to unfitted estimator
-        Of the ways that can be gone.
+    estimators : dict from method to unfitted estimator
+        Of the methods that can be gone.
     folds : tuple of Fold
-        The same for every way.
-    task : {"classes", "numbers"}
+        The same for every method.
+    task : {"classification", "regression"}
     metric : Metric
     """
 
@@ -221,7 +219,7 @@ class Comparison(Frozen):
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per way.
+        """One row per method.
 
         For classes ``brier``, ``auc``, ``accuracy``, ``log_loss`` and ``confidence`` (mean probability of the true
         class), for numbers ``squared_error``, ``r2`` and ``rmse``: means over the folds, of people held out, each
@@ -232,9 +230,9 @@ class Comparison(Frozen):
         return as_table({name: showing.row for name, showing in self.showings.items()}, self.task)
 
     def best(self) -> Recommendation:
-        """The way to take: the best proper score among those that keep the promise.
+        """The method to take: the best proper score among those that keep the promise.
 
-        That is the Brier score for classes, and squared error for numbers. Of ways within one standard error of the
+        That is the Brier score for classes, and squared error for numbers. Of methods within one standard error of the
         best, the simplest is taken: a constant, then an additive model, a network, projection, smoothing, and your own.
         So nothing is recommended that is not better than a constant. The standard error is that of the difference
         between the two, fold by fold.
@@ -251,7 +249,7 @@ class Comparison(Frozen):
 
     def _repr_html_(self) -> str:
         best, table = self.best(), self.table
-        title = f"{len(table)} ways, on people held out"
+        title = f"{len(table)} methods, on people held out"
         return as_html(table, self.task, title, self.measured_on, best.reason, str(table["title"][best.name]))
 
     def __repr__(self) -> str:
@@ -262,10 +260,10 @@ def compare(
     X: Any,
     y: Any,
     metric: Metric,
-    ways: Any = "auto",
+    methods: Any = "auto",
     cv: Any = 5,
     *,
-    task: Literal["auto", "classes", "numbers"] = "auto",
+    task: Literal["auto", "classification", "regression"] = "auto",
     output_range: tuple[float, float] | None = None,
     n_people: int = 1000,
     n_draws: int = 200,
@@ -274,9 +272,9 @@ def compare(
     random_state: int = 0,
     verbose: bool = False,
 ) -> Comparison:
-    """Fit every way to a model on the same folds, and measure each on people held out.
+    """Fit every method to a model on the same folds, and measure each on people held out.
 
-    The ways, the simplest first: ``"constant"`` (the base rate or the mean: any promise allows it), ``"additive"``,
+    The methods, the simplest first: ``"constant"`` (the base rate or the mean: any promise allows it), ``"additive"``,
     ``"network"`` (1-Lipschitz, if PyTorch is there), ``"projection"``, ``"smoothing"`` and ``"augmented"`` (smoothing
     of a model that was trained on noisy copies), all within `metric`; and without a promise ``"linear"`` (logistic or
     linear regression without the columns of weight 0) and ``"boosting"``, which reads all columns, those of weight 0
@@ -288,12 +286,12 @@ def compare(
         For a metric of tables a table with the metric's columns.
     y : array-like of shape (n_samples,)
     metric : Metric
-    ways : "auto" or list, default="auto"
-        Names of ways, and pairs ``(name, estimator)`` for your own; one that enforces a metric is given this one. The
-        constant and boosting are always there.
+    methods : "auto" or list, default="auto"
+        Names of methods, and pairs ``(name, estimator)`` for your own; one that enforces a metric gets this metric.
+        The constant and boosting are always included.
     cv : int, cross-validation generator or iterable, default=5
         Folds; a number of them is shuffled, and stratified by class.
-    task : {"auto", "classes", "numbers"}, default="auto"
+    task : {"auto", "classification", "regression"}, default="auto"
         What `y` holds. "auto" takes numbers that are not whole, or have more than 20 values, as numbers.
     output_range : tuple of float, optional
         Of numbers: the limits that are the unit of the promise. None takes the range of `y`.
@@ -326,7 +324,7 @@ def compare(
     >>> import numpy as np
     >>> from likewise import WeightedLp
     >>> X = np.linspace(0, 1, 60)[:, None]
-    >>> result = compare(X, np.arange(60) // 30, WeightedLp([0.8]), ways=["linear"], cv=3)
+    >>> result = compare(X, np.arange(60) // 30, WeightedLp([0.8]), methods=["linear"], cv=3)
     >>> result.table["brier"].round(2).to_dict()
     {'constant': 0.25, 'linear': 0.04, 'boosting': 0.03}
     >>> result.table["violations"].to_dict()
@@ -336,13 +334,13 @@ def compare(
     """
     TRUTH.check("verbose", verbose)
     given = read_learning_task(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
-    chosen = ways_for(given, ways)
+    chosen = methods_for(given, methods)
     folds = make_folds(given, cv, n_people)
     showings = {}
     with progress_bar("Comparing", len(chosen) * len(folds), show=verbose) as advance:
-        for way in chosen:
-            showings[way.name] = show(way, given, folds, advance)
-    estimators = {way.name: way.estimator for way in chosen if way.estimator is not None}
+        for method in chosen:
+            showings[method.name] = show(method, given, folds, advance)
+    estimators = {method.name: method.estimator for method in chosen if method.estimator is not None}
     return Comparison(showings, estimators, folds, given.task, given.metric)
 
 

@@ -1,4 +1,4 @@
-"""A way fitted and measured on the same folds as every other, one model at a time."""
+"""A method fitted and measured on the same folds as every other, one model at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from likewise.guarantees.guarantee import Guarantee, VacuousGuaranteeWarning
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People, spread
-from likewise.selection.methods import WAYS, LearningTask, Way
+from likewise.selection.methods import METHODS, LearningTask, Method
 
 _LEAST = 1e-15  # log loss of a probability of 0 is that of this one, as in scikit-learn
 
@@ -56,16 +56,16 @@ class Score:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-# The first of each is the proper score by which ways are chosen: its mean is smallest for true probabilities, or means.
+# The first of each is the proper score that chooses a method: its mean is smallest at the true probabilities or means.
 SCORES: dict[Task, tuple[Score, ...]] = {
-    "classes": (
+    "classification": (
         Score("brier", "Brier score", False, digits=4),
         Score("auc", "AUC", True, digits=3),
         Score("accuracy", "accuracy", True, percent=True),
         Score("log_loss", "log loss", False, digits=3),
         Score("confidence", "mean confidence", True, percent=True),
     ),
-    "numbers": (
+    "regression": (
         Score("squared_error", "squared error", False),
         Score("r2", "R2", True, digits=3),
         Score("rmse", "RMSE", False),
@@ -127,7 +127,7 @@ class Fold:
     ----------
     trained, held_out : ndarray of int
     sample : ndarray of int
-        Positions within `held_out` of the people among whom pairs are searched, and on whom slow ways are measured.
+        Positions within `held_out` of the people among whom pairs are searched, and on whom slow methods are measured.
     """
 
     trained: IntArray
@@ -172,7 +172,7 @@ def _even_sample(outcomes: npt.NDArray[Any], most: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class CVResult:
-    """What a way showed on people who were held out.
+    """What a method showed on people who were held out.
 
     Attributes
     ----------
@@ -192,9 +192,9 @@ class CVResult:
     keeps_promise: bool
 
 
-def skipped(way: Way, given: LearningTask, reason: str) -> CVResult:
-    """What is shown of a way that does not apply."""
-    row = {"title": way.title, "promise": False, "note": f"skipped: {reason}"}
+def skipped(method: Method, given: LearningTask, reason: str) -> CVResult:
+    """What is shown of a method that does not apply."""
+    row = {"title": method.title, "promise": False, "note": f"skipped: {reason}"}
     return CVResult(row, *_nothing(given), False)
 
 
@@ -204,28 +204,28 @@ def _nothing(given: LearningTask) -> tuple[FloatArray, FloatArray]:
     return np.full(shape[:1], np.nan), np.full(shape, np.nan)
 
 
-def show(way: Way, given: LearningTask, folds: tuple[Fold, ...], advance: Callable[[int], None]) -> CVResult:
-    """Fit and measure a way on each fold; of each model, only figures are kept."""
-    if way.estimator is None:
+def show(method: Method, given: LearningTask, folds: tuple[Fold, ...], advance: Callable[[int], None]) -> CVResult:
+    """Fit and measure a method on each fold; of each model, only figures are kept."""
+    if method.estimator is None:
         advance(len(folds))
-        return skipped(way, given, way.why_not)
+        return skipped(method, given, method.why_not)
     losses, everyone = _nothing(given)
     parts: list[dict[str, Any]] = []
     empty: list[str] = []
     for i, fold in enumerate(folds):
         try:
             with _heard(empty):
-                parts.append(_measure(way, given, fold, losses, everyone))
+                parts.append(_measure(method, given, fold, losses, everyone))
         except (TypeError, ValueError) as error:
-            if not way.may_fail:
-                if isinstance(error, LikewiseError) or way.name not in WAYS:  # of a user's own model, as it is
+            if not method.may_fail:
+                if isinstance(error, LikewiseError) or method.name not in METHODS:  # of a user's own model, as it is
                     raise
                 words = " ".join(str(error).split())
-                raise InvalidInputError(f"The model {way.title!r} cannot take these people ({words}).") from error
+                raise InvalidInputError(f"The model {method.title!r} cannot take these people ({words}).") from error
             advance(len(folds) - i)
-            return skipped(way, given, str(error))
+            return skipped(method, given, str(error))
         advance(1)
-    row = _summary(way, given, folds, pd.DataFrame(parts))
+    row = _summary(method, given, folds, pd.DataFrame(parts))
     if empty:
         row["note"] = "; ".join(filter(None, [row["note"], "promises next to nothing: " + empty[0]]))
     return CVResult(row, losses, everyone, bool(row["promise"]) and row["violations"] == 0)
@@ -233,7 +233,7 @@ def show(way: Way, given: LearningTask, folds: tuple[Fold, ...], advance: Callab
 
 @contextmanager
 def _heard(empty: list[str]) -> Iterator[None]:
-    """Put what is said of empty promises into the list, for the note of the way; other warnings go their way."""
+    """Put what is said of empty promises into the list, for the note of the method; other warnings pass."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", VacuousGuaranteeWarning)
         yield
@@ -244,14 +244,16 @@ def _heard(empty: list[str]) -> Iterator[None]:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-def _measure(way: Way, given: LearningTask, fold: Fold, losses: FloatArray, everyone: FloatArray) -> dict[str, Any]:
+def _measure(
+    method: Method, given: LearningTask, fold: Fold, losses: FloatArray, everyone: FloatArray
+) -> dict[str, Any]:
     """Fit on one fold; return what was measured on its held-out people, and put losses and answers in their places."""
     people = given.people
     start = time.perf_counter()
-    model = clone(way.estimator).fit(people.take(fold.trained).table, given.outcomes[fold.trained])
+    model = clone(method.estimator).fit(people.take(fold.trained).table, given.outcomes[fold.trained])
     fitted = time.perf_counter() - start
 
-    measured = fold.held_out[fold.sample] if way.is_slow else fold.held_out
+    measured = fold.held_out[fold.sample] if method.is_slow else fold.held_out
     table = people.take(measured).table
     ask = model.predict if given.classes is None else model.predict_proba
     ask(table[:2])  # compiled, or read from the cache
@@ -264,7 +266,7 @@ def _measure(way: Way, given: LearningTask, fold: Fold, losses: FloatArray, ever
     outcomes = given.outcomes[measured]
     losses[measured], everyone[measured] = losses_of(answers, outcomes, given.classes), answers
     promise = _promise_of(model, given.metric)
-    searched = answers if way.is_slow else answers[fold.sample]
+    searched = answers if method.is_slow else answers[fold.sample]
     n_violations = _violations(given, people.take(fold.held_out[fold.sample]), searched, tolerance_under(promise))
     return {
         **figures_of(answers, outcomes, given.classes),
@@ -300,9 +302,9 @@ def _promise_of(model: Any, metric: Metric) -> Guarantee | None:
     return guarantee if guarantee is not None and guarantee.metric == metric else None
 
 
-def _summary(way: Way, given: LearningTask, folds: tuple[Fold, ...], parts: pd.DataFrame) -> dict[str, Any]:
+def _summary(method: Method, given: LearningTask, folds: tuple[Fold, ...], parts: pd.DataFrame) -> dict[str, Any]:
     """One row of the table: means and standard errors over folds, sums of counts, and the weakest promise."""
-    row: dict[str, Any] = {"title": way.title}
+    row: dict[str, Any] = {"title": method.title}
     for yardstick in SCORES[given.task]:
         values = parts[yardstick.name]
         row[yardstick.name] = float(values.mean())

@@ -1,4 +1,4 @@
-"""The ways to a model that are compared: those that enforce a metric, those without a promise, and a constant."""
+"""The methods to a model that are compared: those that enforce a metric, those without a promise, and a constant."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LearningTask:
     people : People
     outcomes : ndarray of shape (n_samples,)
     metric : Metric
-    task : {"classes", "numbers"}
+    task : {"classification", "regression"}
     classes : ndarray or None
     output_range : tuple of float, or None
         Of numbers: the unit of the promise.
@@ -93,7 +93,7 @@ def read_learning_task(
     metric = check_metric(metric)
     people = metric.people(without_sparse(X))
     WHOLE_SEED.check("random_state", random_state)
-    one_of("auto", "classes", "numbers").check("task", task)
+    one_of("auto", "classification", "regression").check("task", task)
     with checking():
         outcomes: npt.NDArray[Any] = column_or_1d(np.asarray(y))
         check_consistent_length(people.rows, outcomes)
@@ -101,7 +101,7 @@ def read_learning_task(
         raise InvalidInputError("y must be known for everyone; some of it is missing. Drop these people first.")
     found = _task_of(outcomes) if task == "auto" else task
     classes, limits = None, None
-    if found == "classes":
+    if found == "classification":
         classes = np.unique(outcomes)
         if output_range is not None:
             raise InvalidInputError("output_range must be None for classes; their probabilities are between 0 and 1.")
@@ -115,7 +115,7 @@ def read_learning_task(
         people,
         outcomes,
         metric,
-        "classes" if found == "classes" else "numbers",
+        "classification" if found == "classification" else "regression",
         classes,
         limits,
         check_count("n_draws", n_draws),
@@ -134,23 +134,23 @@ def _check_smoothing(smoothing: Any, task: str) -> dict[str, Any]:
         raise InvalidInputError(
             f"smoothing must be a dictionary with parameters of smoothed models, {', '.join(_SMOOTHING)}; got {got}."
         )
-    if "vote" in smoothing and task == "numbers":
+    if "vote" in smoothing and task == "regression":
         raise InvalidInputError("smoothing must not have a vote for numbers, of which the mean is taken. Leave it out.")
     return dict(smoothing)
 
 
 def _task_of(outcomes: npt.NDArray[Any]) -> str:
     if outcomes.dtype.kind not in "iuf":
-        return "classes"
+        return "classification"
     values = np.unique(outcomes)
-    return "numbers" if (values != np.rint(values)).any() or len(values) > _MOST_CLASSES else "classes"
+    return "regression" if (values != np.rint(values)).any() or len(values) > _MOST_CLASSES else "classification"
 
 
 def _as_numbers(outcomes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     try:
         numbers = outcomes.astype(np.float64)
     except (TypeError, ValueError):
-        raise InvalidInputError(f"y must hold numbers for task='numbers'; got {outcomes[0]!r}, say.") from None
+        raise InvalidInputError(f"y must hold numbers for task='regression'; got {outcomes[0]!r}, say.") from None
     if not np.isfinite(numbers).all():
         raise InvalidInputError("y must be finite. Drop people whose outcome is infinite, or cap it.")
     return np.asarray(numbers)
@@ -163,14 +163,14 @@ _SEVERAL = "projection is for two classes and numbers"
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
-    """A way to a model.
+class Method:
+    """A method to a model.
 
     Attributes
     ----------
     name : str
     title : str
-    estimator : unfitted estimator, or None if the way does not apply
+    estimator : unfitted estimator, or None if the method does not apply
     why_not : str
         Why it cannot.
     is_slow : bool
@@ -189,43 +189,43 @@ class Way:
 
 def _pick(given: LearningTask, of_classes: Any, of_numbers: Any, *inner: Any, **options: Any) -> Any:
     """An estimator for the task, within the metric."""
-    if given.task == "classes":
+    if given.task == "classification":
         return of_classes(*inner, metric=given.metric, **options)
     return of_numbers(*inner, metric=given.metric, output_range=given.output_range, **options)
 
 
-def _constant(given: LearningTask) -> Way:
-    what = "base rate" if given.task == "classes" else "mean"
-    return Way(CONSTANT, f"constant ({what})", _pick(given, ConstantClassifier, ConstantRegressor))
+def _constant(given: LearningTask) -> Method:
+    what = "base rate" if given.task == "classification" else "mean"
+    return Method(CONSTANT, f"constant ({what})", _pick(given, ConstantClassifier, ConstantRegressor))
 
 
-def _additive(given: LearningTask) -> Way:
+def _additive(given: LearningTask) -> Method:
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 
-    return Way("additive", "additive", _pick(given, AdditiveClassifier, AdditiveRegressor), may_fail=True)
+    return Method("additive", "additive", _pick(given, AdditiveClassifier, AdditiveRegressor), may_fail=True)
 
 
-def _network(given: LearningTask) -> Way:
+def _network(given: LearningTask) -> Method:
     from likewise.lipschitz.estimators import LipschitzClassifier, LipschitzRegressor
 
     title = "1-Lipschitz network"
     if find_spec("torch") is None:
-        return Way("network", title, None, "needs PyTorch: pip install 'likewise[torch]'")
+        return Method("network", title, None, "needs PyTorch: pip install 'likewise[torch]'")
     estimator = _pick(given, LipschitzClassifier, LipschitzRegressor, n_steps=_STEPS, random_state=given.seed)
-    return Way("network", title, estimator, may_fail=True)
+    return Method("network", title, estimator, may_fail=True)
 
 
-def _projection(given: LearningTask) -> Way:
+def _projection(given: LearningTask) -> Method:
     from likewise.projection.estimators import ProjectedClassifier, ProjectedRegressor
 
     title = f"projected {_inner_title(given)}"
     if given.classes is not None and len(given.classes) > 2:
-        return Way("projection", title, None, _SEVERAL)
+        return Method("projection", title, None, _SEVERAL)
     estimator = _pick(given, ProjectedClassifier, ProjectedRegressor, _inner(given), random_state=given.seed)
-    return Way("projection", title, estimator, may_fail=True)
+    return Method("projection", title, estimator, may_fail=True)
 
 
-def _smoothing(given: LearningTask, *, copies: int = 0) -> Way:
+def _smoothing(given: LearningTask, *, copies: int = 0) -> Method:
     from likewise.smoothing.estimators import SmoothedClassifier, SmoothedRegressor
 
     if not copies:
@@ -233,27 +233,27 @@ def _smoothing(given: LearningTask, *, copies: int = 0) -> Way:
     else:
         name, title, copies = "augmented", "smoothed, noisy copies", given.smoothing.get("augment", copies)
         if not copies:
-            return Way(name, title, None, "no noisy copies were asked for")
-    options: dict[str, Any] = {"vote": "soft"} if given.task == "classes" else {}
+            return Method(name, title, None, "no noisy copies were asked for")
+    options: dict[str, Any] = {"vote": "soft"} if given.task == "classification" else {}
     options |= {"n_draws": given.n_draws, **given.smoothing, "augment": copies, "random_state": given.seed}
     estimator = _pick(given, SmoothedClassifier, SmoothedRegressor, _inner(given), **options)
     # What was asked of smoothing is done, or an error says why not.
-    return Way(name, title, estimator, is_slow=True, may_fail=not given.smoothing)
+    return Method(name, title, estimator, is_slow=True, may_fail=not given.smoothing)
 
 
-def _linear(given: LearningTask) -> Way:
-    kind = "logistic" if given.task == "classes" else "linear"
+def _linear(given: LearningTask) -> Method:
+    kind = "logistic" if given.task == "classification" else "linear"
     hidden = given.hidden
     kept = [name for name in given.table.columns if name not in hidden]
     title = f"{kind} without {listed_columns(hidden)}" if hidden else kind
     if not kept:
-        return Way("linear", kind, None, "no column is left that may matter")
-    return Way("linear", title, table_model(given.table, kind, given.task, columns=kept))
+        return Method("linear", kind, None, "no column is left that may matter")
+    return Method("linear", title, table_model(given.table, kind, given.task, columns=kept))
 
 
-def _reference(given: LearningTask) -> Way:
+def _reference(given: LearningTask) -> Method:
     hidden = given.hidden
-    return Way(REFERENCE, f"boosting with {listed_columns(hidden)}" if hidden else "boosting", _boosted(given))
+    return Method(REFERENCE, f"boosting with {listed_columns(hidden)}" if hidden else "boosting", _boosted(given))
 
 
 def _inner(given: LearningTask) -> Any:
@@ -276,7 +276,7 @@ def _boosted(given: LearningTask) -> Any:
 
 
 # In the order of simplicity, the simplest first: who reads the model, and what one answer costs.
-_WAYS: dict[str, Callable[[LearningTask], Way]] = {
+_METHODS: dict[str, Callable[[LearningTask], Method]] = {
     CONSTANT: _constant,
     "additive": _additive,
     "network": _network,
@@ -286,55 +286,55 @@ _WAYS: dict[str, Callable[[LearningTask], Way]] = {
     "linear": _linear,
     REFERENCE: _reference,
 }
-WAYS = tuple(_WAYS)
+METHODS = tuple(_METHODS)
 
 
-def ways_for(given: LearningTask, asked: Any = "auto") -> list[Way]:
-    """The ways that are asked for, the constant first and the model without a promise last.
+def methods_for(given: LearningTask, asked: Any = "auto") -> list[Method]:
+    """The methods that are asked for, the constant first and the model without a promise last.
 
     Parameters
     ----------
     given : Assignment
     asked : "auto" or list
-        Names of `WAYS`, and pairs of a name and an unfitted estimator of one's own.
+        Names of `METHODS`, and pairs of a name and an unfitted estimator of one's own.
     """
     if isinstance(asked, str):
         if asked != "auto":
-            raise InvalidInputError(f"ways must be 'auto' or a list; got {in_a_line(asked)}. Use [{asked!r}].")
-        asked = WAYS
-    names, own = {CONSTANT, REFERENCE}, dict[str, Way]()
+            raise InvalidInputError(f"methods must be 'auto' or a list; got {in_a_line(asked)}. Use [{asked!r}].")
+        asked = METHODS
+    names, own = {CONSTANT, REFERENCE}, dict[str, Method]()
     for entry in _entries(asked):
         if isinstance(entry, str):
             names.add(_known(entry))
             continue
         name, estimator = entry
-        if not isinstance(name, str) or name in _WAYS or name in own:
-            raise InvalidInputError(f"ways must have names of their own, none twice; got {name!r}.")
-        own[name] = own_way(given, name, estimator)
-    known = [build_way(given, name) for name in WAYS if name in names]
+        if not isinstance(name, str) or name in _METHODS or name in own:
+            raise InvalidInputError(f"methods must have names of their own, none twice; got {name!r}.")
+        own[name] = own_method(given, name, estimator)
+    known = [build_method(given, name) for name in METHODS if name in names]
     return [*known[:-1], *own.values(), known[-1]]
 
 
-def build_way(given: LearningTask, name: str) -> Way:
-    """The way of this name."""
-    return _WAYS[_known(name)](given)
+def build_method(given: LearningTask, name: str) -> Method:
+    """The method of this name."""
+    return _METHODS[_known(name)](given)
 
 
-def own_way(given: LearningTask, name: str, estimator: Any) -> Way:
-    """A way of the user's own; if it enforces a metric, then this one."""
-    right = is_classifier if given.task == "classes" else is_regressor
+def own_method(given: LearningTask, name: str, estimator: Any) -> Method:
+    """A method of the user's own; if it enforces a metric, then this one."""
+    right = is_classifier if given.task == "classification" else is_regressor
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not right(estimator):
-        what = "a classifier" if given.task == "classes" else "a regressor"
+        what = "a classifier" if given.task == "classification" else "a regressor"
         raise InvalidTypeError(f"{name!r} must be {what}, not yet fitted; got {in_a_line(estimator)}.")
     if isinstance(estimator, ConstrainedEstimator):
         estimator = estimator.with_metric(given.metric)
         if given.output_range is not None:
             estimator = estimator.set_params(output_range=given.output_range)
-    return Way(name, name, estimator, is_slow=hasattr(estimator, "n_draws"))
+    return Method(name, name, estimator, is_slow=hasattr(estimator, "n_draws"))
 
 
 def _entries(asked: Any) -> Sequence[Any]:
-    wrong = f"ways must be 'auto', or a list of names and of pairs (name, estimator); got {in_a_line(asked)}."
+    wrong = f"methods must be 'auto', or a list of names and of pairs (name, estimator); got {in_a_line(asked)}."
     if not isinstance(asked, (list, tuple)) or not asked:
         raise InvalidInputError(wrong)
     for entry in asked:
@@ -344,9 +344,9 @@ def _entries(asked: Any) -> Sequence[Any]:
 
 
 def _known(name: str) -> str:
-    if name not in _WAYS:
+    if name not in _METHODS:
         raise InvalidInputError(
-            f"A way must be one of {', '.join(WAYS)}; got {name!r}. Give your own as (name, estimator)."
+            f"A method must be one of {', '.join(METHODS)}; got {name!r}. Give your own as (name, estimator)."
         )
     return name
 

@@ -18,26 +18,34 @@ from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
 from likewise.selection.compare import Recommendation, as_html, as_table, as_text, measured_on
 from likewise.selection.cross_validation import SCORES, CVResult, Fold, make_folds, show
-from likewise.selection.methods import CONSTANT, REFERENCE, LearningTask, Way, build_way, own_way, read_learning_task
+from likewise.selection.methods import (
+    CONSTANT,
+    REFERENCE,
+    LearningTask,
+    Method,
+    build_method,
+    own_method,
+    read_learning_task,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Price(Frozen):
-    """What one way keeps under stricter and looser metrics.
+class Tradeoff(Frozen):
+    """What one method keeps under stricter and looser metrics.
 
     Attributes
     ----------
     title : str
-        Of the way.
+        Of the method.
     showings : dict from scale to Showing
         Under ``metric.scaled(scale)``, the strictest first.
     constant : Showing
         The constant that every metric allows.
-    without_promise : dict from way to Showing
+    without_promise : dict from method to Showing
         Models without a promise: a linear one without the columns of weight 0, and boosting with them.
     folds : tuple of Fold
         The same for everything.
-    task : {"classes", "numbers"}
+    task : {"classification", "regression"}
     metric : Metric
         At scale 1.
     """
@@ -69,7 +77,7 @@ class Price(Frozen):
 
     @property
     def meets(self) -> float | None:
-        """The strictest of the scales at which the way is as good as the best model without a promise.
+        """The strictest of the scales at which the method is as good as the best model without a promise.
 
         By the proper score; None if it never is.
         """
@@ -102,7 +110,7 @@ class Price(Frozen):
         return as_html(self._rows(), self.task, title, measured_on(self.folds), self.conclusion)
 
     def __repr__(self) -> str:
-        return f"<Price of {self.title} at {', '.join(f'x {scale:g}' for scale in self.showings)}>"
+        return f"<Tradeoff of {self.title} at {', '.join(f'x {scale:g}' for scale in self.showings)}>"
 
     def _rows(self) -> pd.DataFrame:
         """The constant, the scales and the models without a promise, under one another."""
@@ -111,22 +119,22 @@ class Price(Frozen):
         return pd.concat([beside[:1], table, beside[1:]]).rename_axis("model")
 
 
-def price(
+def tradeoff(
     X: Any,
     y: Any,
     metric: Metric,
     scales: Sequence[float] = (0.25, 0.5, 1.0, 2.0, 4.0),
     *,
-    way: Any = "additive",
+    method: Any = "additive",
     cv: Any = 5,
-    task: Literal["auto", "classes", "numbers"] = "auto",
+    task: Literal["auto", "classification", "regression"] = "auto",
     output_range: tuple[float, float] | None = None,
     n_people: int = 1000,
     n_draws: int = 200,
     random_state: int = 0,
     verbose: bool = False,
-) -> Price:
-    """Measure one way under stricter and looser metrics, beside models without a promise and a constant.
+) -> Tradeoff:
+    """Measure one method under stricter and looser metrics, beside models without a promise and a constant.
 
     At scale s all distances are s times as large (up to 1 between categories): below 1 the promise is stricter, above 1
     looser. All models are fitted on the same folds and measured on the people held out.
@@ -137,19 +145,19 @@ def price(
         As for `compare`.
     scales : sequence of float, default=(1/4, 1/2, 1, 2, 4)
         Multiples of the metric.
-    way : str, Recommendation or (name, estimator), default="additive"
-        A way of `compare`; what `Comparison.best` returned; or an estimator of your own that enforces a metric.
+    method : str, Recommendation or (name, estimator), default="additive"
+        A method of `compare`; what `Comparison.best` returned; or an estimator of your own that enforces a metric.
 
     Returns
     -------
-    Price
+    Tradeoff
 
     Examples
     --------
     >>> from likewise import WeightedLp
     >>> from likewise.dummy import ConstantClassifier
     >>> X = np.linspace(0, 1, 60)[:, None]
-    >>> result = price(X, np.arange(60) // 30, WeightedLp([0.8]), way=("same", ConstantClassifier()), cv=3)
+    >>> result = tradeoff(X, np.arange(60) // 30, WeightedLp([0.8]), method=("same", ConstantClassifier()), cv=3)
     >>> result.table["brier"].round(2).to_dict()
     {0.25: 0.25, 0.5: 0.25, 1.0: 0.25, 2.0: 0.25, 4.0: 0.25}
     >>> result.meets is None
@@ -158,16 +166,20 @@ def price(
     TRUTH.check("verbose", verbose)
     given = read_learning_task(X, y, metric, task, output_range, n_draws, random_state)
     factors = _check_scales(scales)
-    ways = {factor: _way_under(given.under(metric.scaled(factor)), way) for factor in factors}
+    methods = {factor: _method_under(given.under(metric.scaled(factor)), method) for factor in factors}
     folds = make_folds(given, cv, n_people)
-    free = [way for way in (build_way(given, name) for name in ("linear", REFERENCE)) if way.estimator is not None]
+    free = [
+        method
+        for method in (build_method(given, name) for name in ("linear", REFERENCE))
+        if method.estimator is not None
+    ]
     with progress_bar("Pricing", (len(factors) + 1 + len(free)) * len(folds), show=verbose) as advance:
         showings = {
-            factor: show(one, given.under(metric.scaled(factor)), folds, advance) for factor, one in ways.items()
+            factor: show(one, given.under(metric.scaled(factor)), folds, advance) for factor, one in methods.items()
         }
-        constant = show(build_way(given, CONSTANT), given, folds, advance)
-        without_promise = {way.name: show(way, given, folds, advance) for way in free}
-    return Price(ways[factors[0]].title, showings, constant, without_promise, folds, given.task, given.metric)
+        constant = show(build_method(given, CONSTANT), given, folds, advance)
+        without_promise = {method.name: show(method, given, folds, advance) for method in free}
+    return Tradeoff(methods[factors[0]].title, showings, constant, without_promise, folds, given.task, given.metric)
 
 
 def _check_scales(scales: Any) -> list[float]:
@@ -177,22 +189,22 @@ def _check_scales(scales: Any) -> list[float]:
     return sorted({check_positive("scales", scale, cure="1 is the metric itself.") for scale in scales})
 
 
-def _way_under(given: LearningTask, asked: Any) -> Way:
-    """The way for this metric; one that does not apply is an error here."""
+def _method_under(given: LearningTask, asked: Any) -> Method:
+    """The method for this metric; one that does not apply is an error here."""
     if isinstance(asked, Recommendation):
-        way = own_way(given, asked.name, asked.estimator)
+        method = own_method(given, asked.name, asked.estimator)
     elif isinstance(asked, str):
-        way = build_way(given, asked)
+        method = build_method(given, asked)
     elif isinstance(asked, tuple) and len(asked) == 2:
-        way = own_way(given, *asked)
+        method = own_method(given, *asked)
     else:
         raise InvalidInputError(
-            f"way must be a name, what Comparison.best returned, or a pair (name, estimator); got {in_a_line(asked)}."
+            f"method must be a name, what best() returned, or a pair (name, estimator); got {in_a_line(asked)}."
         )
-    if way.name == CONSTANT:
-        raise InvalidInputError("way must not be the constant: it costs the same under every metric.")
-    if way.estimator is None:
-        raise InvalidInputError(f"way cannot be {way.name!r}: {way.why_not}.")
-    if not isinstance(way.estimator, ConstrainedEstimator):
-        raise InvalidInputError(f"way must be one that enforces a metric; {way.name!r} promises nothing.")
-    return replace(way, may_fail=False)
+    if method.name == CONSTANT:
+        raise InvalidInputError("method must not be the constant: it costs the same under every metric.")
+    if method.estimator is None:
+        raise InvalidInputError(f"method cannot be {method.name!r}: {method.why_not}.")
+    if not isinstance(method.estimator, ConstrainedEstimator):
+        raise InvalidInputError(f"method must be one that enforces a metric; {method.name!r} promises nothing.")
+    return replace(method, may_fail=False)
