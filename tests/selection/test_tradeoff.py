@@ -95,7 +95,7 @@ def test_what_compare_recommends_can_be_priced():
         ({"method": "constant"}, "method must not be the constant: it costs the same under every metric"),
         ({"method": "linear"}, "method must be one that enforces a metric; 'linear' promises nothing"),
         ({"method": "magic"}, "A method must be one of constant, additive"),
-        ({"method": 3}, "method must be a name, what Comparison.best returned, or a pair"),
+        ({"method": 3}, "method must be a name, what best\\(\\) returned, or a pair"),
     ],
 )
 def test_bad_input_is_refused_with_one_clear_error(options, message):
