@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs wheel lowest bench attack planted fuzz clean
+.PHONY: demo test lint docs wheel lowest bench reproduce attack planted fuzz clean
 
 demo: $(READY)
 	$(BIN)/likewise demo
@@ -36,6 +36,10 @@ lowest:
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# The paper's experiments, into reproduced/: an hour or more. REPRODUCE="adult --quick" for fewer; an interrupted run continues.
+reproduce: $(READY)
+	$(BIN)/python -m experiments $(REPRODUCE)
 
 # More than a billion pairs in about ten minutes of one core; a second call continues where the first was stopped.
 attack: $(READY)

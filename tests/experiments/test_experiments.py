@@ -1,7 +1,8 @@
-"""The paper's experiments: cells, checkpoints, tables, the figure, and the promise on every pair."""
+"""The paper's experiments: cells, checkpoints, tables, the figure, and the guarantee on every pair."""
 
 import io
 import os
+import tomllib
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,31 +12,32 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from likewise import Gaussian, Guarantee, SmoothedClassifier, WeightedLp
-from likewise.experiments import DATASETS, SEEDS, Settings, Trial, reproduce, summarise, trials
-from likewise.experiments import run as running
-from likewise.experiments.built import goals
-from likewise.experiments.checkpoint import Checkpoint
-from likewise.experiments.claims import statements
-from likewise.experiments.clocks import clocked, largest_excess, scores_of
-from likewise.experiments.figure import draw
-from likewise.experiments.page import PAGES, fill
-from likewise.experiments.problems import load, prepare
-from likewise.experiments.summary import data_name, model_name, print_table, read_results, readable
-from likewise.experiments.trials import (
+from experiments import DATASETS, SEEDS, Settings, Trial, reproduce, summarise, trials
+from experiments import run as running
+from experiments.__main__ import main
+from experiments.data import load, prepare
+from experiments.pages import PAGES, fill
+from experiments.run import Checkpoint
+from experiments.statements import goals, statements
+from experiments.summary import data_name, draw, model_name, print_table, read_results, readable
+from experiments.trials import (
     ADDITIVE,
     CEILING,
     CONSTANT,
+    GUARANTEED,
     HINGE_LIPSCHITZ,
     LINEAR,
     LIPSCHITZ,
     LOG_LIPSCHITZ,
     NETWORK,
-    PROMISING,
     SMOOTHED,
+    clocked,
+    largest_excess,
     network_for,
     plan,
+    scores_of,
 )
+from likewise import Gaussian, Guarantee, SmoothedClassifier, WeightedLp
 from likewise.smoothing.mlp_forward import NetworkVotes
 
 TINY = Settings(n_test=20, n_train=200, n_epochs=2, n_steps=20, epsilon=0.2)
@@ -64,12 +66,12 @@ def made_up():
     rng = np.random.default_rng(0)
     rows = []
     for cell in (c for name in ("adult", "ssl-synthetic") for seed in (0, 1) for c in plan(name, "rows", seed)):
-        promised = {"n_pairs": 10, "n_violations": 0, "largest_excess": -0.1, "level": "exact"}
+        checked = {"n_pairs": 10, "n_violations": 0, "largest_excess": -0.1, "level": "exact"}
         row = asdict(cell) | {measure: rng.random() for measure in ("accuracy", "confidence", "brier")}
         row |= {"accuracy_all": 0.5, "confidence_all": 0.5, "brier_all": 0.2, "seconds": 1.0, "cpu_seconds": 1.0}
         row |= {"evaluations": 1500.0 if cell.model == SMOOTHED else 1.0, "train_cpu_seconds": 3.0, "n_people": 5}
         row |= {"microseconds": 2000.0 + cell.seed if cell.model == SMOOTHED else 4.0}
-        row |= promised if cell.model in PROMISING else {}
+        row |= checked if cell.model in GUARANTEED else {}
         rows.append(row | ({"accuracy": np.nan, "brier": np.nan} if cell.model == CEILING else {}))
     return pd.DataFrame(rows)
 
@@ -94,10 +96,10 @@ def test_every_cell_of_the_plan_is_in_the_results(tiny):
     assert (once["evaluations"] == 1).all()
 
 
-def test_models_within_the_metric_keep_their_promise_and_stay_below_the_ceiling(tiny):
+def test_models_within_the_metric_keep_their_guarantee_and_stay_below_the_ceiling(tiny):
     results = tiny()
-    found = results[results["model"].isin(PROMISING)]
-    assert set(found["model"]) == ({*PROMISING} if HAS_TORCH else {SMOOTHED, ADDITIVE})
+    found = results[results["model"].isin(GUARANTEED)]
+    assert set(found["model"]) == ({*GUARANTEED} if HAS_TORCH else {SMOOTHED, ADDITIVE})
     assert (found["n_pairs"] == 20 * 19 // 2).all()
     assert (found["n_violations"] == 0).all()
     assert (found["largest_excess"] <= 0).all()
@@ -112,7 +114,7 @@ def test_models_within_the_metric_keep_their_promise_and_stay_below_the_ceiling(
 def test_without_torch_networks_are_left_out_with_one_line(tiny, monkeypatch, capsys):
     monkeypatch.setattr(running, "find_spec", lambda name: None)
     results = tiny(verbose=True)
-    assert set(PROMISING) - set(results["model"]) == set(LIPSCHITZ)
+    assert set(GUARANTEED) - set(results["model"]) == set(LIPSCHITZ)
     said = [line for line in capsys.readouterr().out.splitlines() if "PyTorch" in line]
     assert said == ["1-Lipschitz networks are left out: training them needs PyTorch (pip install 'likewise[torch]')."]
     assert not [said for said, *_ in goals(results) if "1-Lipschitz network (" in said]
@@ -276,10 +278,10 @@ def test_the_table_has_every_model_in_words(summary):
     assert "nan" not in printed
 
 
-def test_only_models_within_the_metric_are_checked_against_a_promise(summary):
+def test_only_models_within_the_metric_are_checked_against_a_guarantee(summary):
     words = readable(summary)
     checked = words["above D + ε"] != ""
-    assert (checked == summary["model"].isin(PROMISING)).all()
+    assert (checked == summary["model"].isin(GUARANTEED)).all()
 
 
 def test_the_figure_is_the_same_bytes_for_the_same_results(summary, tmp_path):
@@ -317,14 +319,14 @@ def test_scores_by_hand():
 
 def test_the_best_round_counts_and_long_ones_are_not_repeated(monkeypatch):
     times = iter([0.0, 0.3, 1.0, 1.1, 2.0, 2.4, 3.0, 3.3])  # rounds of 0.3, 0.1, 0.4 and 0.3 seconds
-    monkeypatch.setattr("likewise.experiments.clocks.time.process_time", lambda: next(times))
+    monkeypatch.setattr("experiments.trials.time.process_time", lambda: next(times))
     result, took = clocked(lambda: "done")
     assert (result, took) == ("done", pytest.approx(0.1))
     times = iter([0.0, 2.0])
     assert clocked(lambda: "long") == ("long", 2.0)
 
 
-def test_largest_excess_finds_the_pair_that_breaks_the_promise():
+def test_largest_excess_finds_the_pair_that_breaks_the_guarantee():
     metric = WeightedLp([1.0], p=1)
     guarantee = Guarantee(metric, Gaussian.for_metric(metric), "exact", "")
     X = np.array([[0.0], [0.1], [0.9]])
@@ -412,3 +414,43 @@ def test_methods_are_compared_on_real_data_with_the_noise_of_the_lowest_brier_sc
     assert [line.split(" |")[0] for line in page.splitlines() if "| L1" in line] == [
         *("| L1 smoothed", "| L1 additive", "| L1 1-Lipschitz, log loss", "| L1 1-Lipschitz, hinge loss"),
     ]
+
+
+def test_the_command_runs_the_named_data_sets(monkeypatch, tmp_path):
+    called = []
+    monkeypatch.setattr("experiments.__main__.reproduce", lambda *given, **options: called.append((given, options)))
+    main(["adult", "compas", "--quick", "--rows", "5", "--out", str(tmp_path)])
+    main([])
+    assert called == [
+        ((["adult", "compas"],), {"quick": True, "rows": 5, "out": tmp_path, "verbose": True}),
+        ((DATASETS,), {"quick": False, "rows": None, "out": Path("reproduced"), "verbose": True}),
+    ]
+
+
+@pytest.mark.parametrize(("words", "said"), [(["mars"], "got 'mars'"), (["ssl", "--rows", "1"], "rows must be")])
+def test_a_mistake_on_the_command_line_is_one_line(words, said, capsys, tmp_path):
+    with pytest.raises(SystemExit) as caught:
+        main([*words, "--out", str(tmp_path / "new")])
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_command_fills_the_pages_from_finished_results(monkeypatch, made_up, tmp_path):
+    for folder in ("docs", "results"):
+        (tmp_path / folder).mkdir()
+    made_up.to_csv(tmp_path / "results" / "results.csv", index=False)
+    for name in PAGES:
+        (tmp_path / "docs" / name).write_text("before <!-- begin: costs -->\nold\n<!-- end --> after")
+    monkeypatch.chdir(tmp_path)
+    main(["--pages", "results"])
+    page = (tmp_path / "docs" / PAGES[0]).read_text()
+    assert "old" not in page
+    assert "L1 Splitting" in page
+    assert (tmp_path / "docs" / "reproduced" / "figure.png").exists()
+
+
+def test_the_distributions_do_not_contain_the_experiments():
+    build = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    assert build["targets"]["wheel"]["packages"] == ["src/likewise"]
+    assert not [path for path in build["targets"]["sdist"]["include"] if "experiments" in path]

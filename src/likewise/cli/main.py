@@ -122,24 +122,3 @@ def report(
     )
     say(f"Wrote {out}", report_file=str(out))
     say.finish(f"open {out} in a browser")
-
-
-@main.command()
-@click.argument("datasets", nargs=-1)
-@click.option("--quick", is_flag=True, help="Fewer people and one seed: minutes instead of an hour.")
-@click.option("--rows", type=click.IntRange(2), help="At most that many test people per data set.")
-@click.option("--out", type=_DIRECTORY, default=Path("reproduced"), show_default=True)
-@command
-def reproduce(say: Output, datasets: tuple[str, ...], quick: bool, rows: int | None, out: Path) -> None:
-    """Run the experiments of the paper that likewise implements: adult, compas, ssl, seizure.
-
-    Example: likewise reproduce adult compas --quick
-    """
-    from likewise._optional import need
-    from likewise.experiments import DATASETS
-    from likewise.experiments import reproduce as run
-
-    need("matplotlib", "The figure")  # before the experiments, which take an hour
-    run(datasets or DATASETS, quick=quick, rows=rows, out=out, verbose=not say.as_json)
-    say(f"Wrote {out}", directory=str(out))
-    say.finish()

@@ -9,8 +9,7 @@ from typing import Literal
 import pandas as pd
 from sklearn.utils import Bunch
 
-from likewise.datasets._bunch import make_bunch
-from likewise.datasets._sources import Source, find, table
+from likewise.datasets._base import Source, find, make_bunch, table
 from likewise.exceptions import InvalidInputError
 
 _ORIGIN = "the UCI Machine Learning Repository, data set 2, 'Adult'"
@@ -50,9 +49,9 @@ _DESCR = """UCI Adult (census income)
 
 48,842 people from the US census of 1994, split by its donors into 32,561 for training and 16,281 for testing; the
 target is whether a person's income is above 50,000 dollars a year. The five numeric columns are those of the
-paper's experiments; fnlwgt, the number of people a row stands for, is a property of the survey and among the columns
-only on request. '?' is read as missing (workclass, occupation and native-country). Capital gains of 99,999 are kept:
-the census cut them off there, so they mean "at least".
+paper's experiments. fnlwgt, the number of people a row represents, belongs to the survey design and is included only
+with columns="all". '?' is read as missing (workclass, occupation and native-country). Capital gains of 99,999 are
+kept; the census truncated them, so they mean "at least".
 
 Source: Becker, B. & Kohavi, R. (1996). Adult. UCI Machine Learning Repository. doi:10.24432/C5XW20.
 """
@@ -75,7 +74,7 @@ def fetch_adult(
         14, text columns as pandas categories.
     data_home : path-like, optional
         Directory with ``adult.data`` and ``adult.test`` (or ``adult_train.csv.gz`` and ``adult_test.csv.gz``).
-        None looks into the directory named by ``LIKEWISE_DATA``, and downloads the originals otherwise.
+        None looks in the directory named by ``LIKEWISE_DATA``, then downloads the originals.
 
     Returns
     -------

@@ -7,8 +7,7 @@ import os
 import pandas as pd
 from sklearn.utils import Bunch
 
-from likewise.datasets._bunch import make_bunch
-from likewise.datasets._sources import Source, find, table
+from likewise.datasets._base import Source, find, make_bunch, table
 
 _SOURCE = Source(
     ("compas-scores-two-years.csv", "compas_two_years.csv.gz"),
@@ -33,9 +32,9 @@ charged with a new crime within two years. Eight features: age, three counts of 
 degree of the charge (F felony, M misdemeanor), race and sex; 15 columns when one-hot coded, as in the paper
 (``pandas.get_dummies(data)``).
 
-All rows are here. ProPublica's own analysis left out those whose charge was more than 30 days away from the
-screening or whose score was missing (6,172 remain); we keep them because the features and the target do not depend
-on the COMPAS score. Neither the score nor any other column known only afterwards is a feature. "Recidivism" here is
+All rows are included. ProPublica's own analysis dropped those whose charge was more than 30 days from the screening
+or whose score was missing (6,172 remain); they are kept here because the features and the target do not depend on
+the COMPAS score. Neither the score nor any other column known only afterwards is a feature. "Recidivism" here is
 a new charge, which measures policing as well as behaviour.
 
 Source: Larson, J., Mattu, S., Kirchner, L. & Angwin, J. (2016). How we analyzed the COMPAS recidivism algorithm.
@@ -49,8 +48,8 @@ def fetch_compas(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
     Parameters
     ----------
     data_home : path-like, optional
-        Directory with ``compas-scores-two-years.csv`` (or ``compas_two_years.csv.gz``). None looks into the directory
-        named by ``LIKEWISE_DATA``, and downloads the original otherwise.
+        Directory with ``compas-scores-two-years.csv`` (or ``compas_two_years.csv.gz``). None looks in the directory
+        named by ``LIKEWISE_DATA``, then downloads the original.
 
     Returns
     -------

@@ -9,11 +9,11 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from likewise._optional import need
-from likewise.datasets._bunch import make_bunch
+from likewise.datasets._base import make_bunch
 
 # Our name, column of `loanapp`, unit, and codes that stand for "not known".
 _NUMERIC: list[tuple[str, str, str, tuple[float, ...]]] = [
-    # 666: 21 applicants whose monthly incomes, listed elsewhere, come to 2,200 to 10,000 dollars. 0: one, likewise.
+    # 666: 21 applicants whose monthly incomes, in another column, are 2,200 to 10,000 dollars. 0: one such applicant.
     ("income", "appinc", "$1000 per year", (0, 666)),
     ("loan_amount", "loanamt", "$1000", ()),
     ("price", "price", "$1000", ()),
@@ -67,8 +67,8 @@ included, under readable names; values are those of the table `loanapp` of the p
 Missing values: besides the blanks of the original, its codes for "not known" are read as missing: an income of 666
 or 0 (22 rows), liquid assets of 1,000,000 (9), credit lines (1) and terms (4) of 999,999.
 
-Left out: what says or follows from the decision (action, reject, typur: who bought the loan, inson: insurance
-approved), judgements that the lender made on the way to it (gdlin: history meets guidelines, unver: unverifiable
+Left out: the decision and its consequences (action, reject, typur: who bought the loan, inson: insurance
+approved), judgements the lender made before deciding (gdlin: history meets guidelines, unver: unverifiable
 information, review: number of reviews), columns that only combine others, and facts about the neighbourhood. emp and
 yjob, labelled as years, hold codes without a key.
 
@@ -83,7 +83,7 @@ of Real Estate Finance and Economics 13, 57-70. In Wooldridge, J. M., Introducto
 def load_mortgages() -> Bunch:
     """Mortgage applications in Boston: 1,989 applicants, approved or not.
 
-    Needs no network and no file of yours: the data come with the package wooldridge.
+    Needs no network access: the data come with the package wooldridge (extra ``data``).
 
     Returns
     -------
@@ -105,7 +105,7 @@ def load_mortgages() -> Bunch:
     loans = wooldridge.data("loanapp")
     columns: dict[str, Any] = {}
     for name, column, _, unknown in _NUMERIC:
-        # The original is in single precision; more digits than that are noise.
+        # The original is single precision; further digits are noise.
         values = loans[column].astype(float).round(5)
         columns[name] = values.mask(values.isin(unknown))
     for name, column, labels in _CATEGORIES:

@@ -1,4 +1,4 @@
-"""Finding a file: in the user's directories first, then by a checked download."""
+"""Shared by the loaders: finding a file (user directories, then a checked download) and the Bunch they return."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from sklearn.utils import Bunch
 
 from likewise._optional import need
 from likewise.exceptions import DownloadError, InvalidInputError, MissingDataError
@@ -20,12 +22,12 @@ class Source:
     Attributes
     ----------
     names : tuple of str
-        File names under which it may be found, the original's first.
+        Accepted file names, the original's first.
     origin : str
-        Where people can get it by hand.
+        Where to get it by hand.
     url, sha256 : str or None
-        Original and its hash. Without a known hash nothing is downloaded: a file that changes unseen is worse
-        than one that is fetched by hand.
+        Address of the original and its hash. Without a known hash nothing is downloaded, because a silent change of
+        the file would go unnoticed.
     """
 
     names: tuple[str, ...]
@@ -37,7 +39,7 @@ class Source:
 def find(source: Source, data_home: str | os.PathLike[str] | None) -> Path:
     """Return the path of a file, from `data_home`, ``LIKEWISE_DATA`` or a download, in this order.
 
-    A file in the user's own directory is taken as it is; only downloads are compared with the hash.
+    Files in the user's own directory are not checked; downloads are compared with the hash.
     """
     homes = _homes(data_home)
     for home in homes:
@@ -62,6 +64,30 @@ def table(path: Path, columns: Sequence[str], read: Callable[[Path], pd.DataFram
             "Get the original file again, or remove this one from the directory."
         )
     return frame[list(columns)]
+
+
+def make_bunch(
+    data: pd.DataFrame,
+    target: pd.Series[Any],
+    *,
+    target_names: list[str],
+    units: dict[str, str],
+    licence: str,
+    descr: str,
+    **more: Any,
+) -> Bunch:
+    """Assemble a Bunch with the fields of scikit-learn's loaders, and `units` and `licence`."""
+    return Bunch(
+        data=data,
+        target=target,
+        frame=pd.concat([data, target], axis=1),
+        feature_names=list(data.columns),
+        target_names=target_names,
+        units={name: units[name] for name in data.columns},
+        licence=licence,
+        DESCR=descr,
+        **more,
+    )
 
 
 def _homes(data_home: str | os.PathLike[str] | None) -> list[Path]:
@@ -92,7 +118,7 @@ def _download(source: Source, homes: list[Path]) -> Path:
         raise InvalidInputError(
             _instructions(source, homes, f"the file at its address has changed ({error})")
         ) from error
-    except Exception as error:  # one kind per protocol and library: connection, time-out, name, status, disk
+    except Exception as error:  # the exception type depends on the protocol and library
         raise DownloadError(_instructions(source, homes, f"the download failed ({error})")) from error
 
 

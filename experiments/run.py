@@ -1,26 +1,34 @@
-"""All cells of the experiments, in order, and what is written about them."""
+"""Run all cells of the experiments in order, keep finished ones on disk, and write the results."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from experiments import trials
+from experiments.data import DATASETS, load, prepare
+from experiments.summary import draw, print_table, summarise
+from experiments.trials import LIPSCHITZ, SMOOTHED, Settings, Trial, plan
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._validation import check_count
 from likewise.exceptions import InvalidInputError
-from likewise.experiments import trials
-from likewise.experiments.checkpoint import Checkpoint
-from likewise.experiments.problems import DATASETS, load, prepare
-from likewise.experiments.trials import LIPSCHITZ, SMOOTHED, Settings, Trial, plan
 
 SEEDS = (2, 3, 4)  # 0 and 1 were used while settings were chosen (docs/reproduce.md)
+_COLUMNS = [
+    *("dataset", "split", "seed", "model", "p", "noise", "accuracy", "confidence", "brier", "n_people"),
+    *("accuracy_all", "confidence_all", "brier_all", "n_people_all"),
+    *("level", "epsilon", "n_pairs", "n_violations", "largest_excess", "evaluations", "microseconds"),
+    *("train_seconds", "train_cpu_seconds", "seconds", "cpu_seconds"),
+]
 
 
 def reproduce(
@@ -57,7 +65,7 @@ def reproduce(
         None takes 2, 3 and 4, or 2 if quick.
     n_draws : int, optional
         Evaluations of a smoothed network per person, such as the paper's 100,000. None takes as many as each person
-        needs for the paper's promise (epsilon 0.01 and delta 1.8e-4).
+        needs for the paper's guarantee (epsilon 0.01 and delta 1.8e-4).
     data_home : path-like, optional
         As in `likewise.datasets`.
     verbose : bool, default=False
@@ -66,7 +74,7 @@ def reproduce(
     Returns
     -------
     DataFrame
-        The cell (dataset, split, seed, model, p, noise) and what `likewise.experiments.trials.run` found.
+        The cell (dataset, split, seed, model, p, noise) and what `experiments.trials.run` measured.
     """
     settings = _settings(quick, rows, n_draws)
     names = _checked_names(datasets)
@@ -81,8 +89,7 @@ def reproduce(
     ]
     if verbose and not has_torch:
         print("1-Lipschitz networks are left out: training them needs PyTorch (pip install 'likewise[torch]').")
-    # One thread for the matrix products of training: as fast for batches this small, and the results do not depend
-    # on the number of cores.
+    # One BLAS thread: as fast for batches this small, and the results do not depend on the number of cores.
     work = sum(_cost(cell) for part in plans for cell in part if cell not in checkpoint)
     with single_threaded_blas(), progress_bar("Experiments", work, show=verbose) as advance:
         for (data, split, seed), part in zip(parts, plans, strict=True):
@@ -99,9 +106,6 @@ def reproduce(
 
 
 def _write(results: pd.DataFrame, out: Path, *, verbose: bool) -> None:
-    from likewise.experiments.figure import draw
-    from likewise.experiments.summary import print_table, summarise
-
     summary = summarise(results)
     results.to_csv(out / "results.csv", index=False)
     summary.to_csv(out / "summary.csv", index=False)
@@ -140,3 +144,67 @@ def _checked_seeds(seeds: Sequence[int]) -> list[int]:
 def _cost(cell: Trial) -> int:
     """Rough time of a cell, for the estimate of the time left."""
     return 10 if cell.model == SMOOTHED else 5 if cell.model in LIPSCHITZ else 1
+
+
+class Checkpoint:
+    """The finished cells of one setting, in ``cells/`` of a directory.
+
+    A file is complete when it appears, so a run may be stopped at any time, and several runs (of other seeds or data
+    sets) may share a directory.
+    """
+
+    def __init__(self, out: Path, settings: Settings) -> None:
+        self.directory = out / "cells"
+        self._settings = asdict(settings)
+        self._make()
+        self._rows: dict[Trial, dict[str, Any]] = {}
+        for path in sorted(self.directory.glob("*.json")):
+            self._read(path)
+
+    def __contains__(self, cell: Trial) -> bool:
+        path = self._path(cell)
+        if cell not in self._rows and path.exists():  # finished by another run in the meantime
+            self._read(path)
+        return cell in self._rows
+
+    def add(self, cell: Trial, result: dict[str, Any]) -> None:
+        """Record a cell."""
+        self._rows[cell] = asdict(cell) | result
+        path = self._path(cell)
+        unfinished = path.with_suffix(f".{os.getpid()}.part")
+        text = json.dumps({"settings": self._settings, "cell": asdict(cell), "result": result}, indent=1)
+        unfinished.write_text(text, encoding="utf-8")
+        os.replace(unfinished, path)
+
+    def table(self, cells: list[Trial]) -> pd.DataFrame:
+        """The finished ones among `cells`, one row each, in their order."""
+        return pd.DataFrame([self._rows[cell] for cell in cells if cell in self._rows], columns=_COLUMNS)
+
+    def _path(self, cell: Trial) -> Path:
+        return self.directory / f"{cell.name}.json"
+
+    def _make(self) -> None:
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            probe = self.directory / f".{os.getpid()}.part"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise InvalidInputError(
+                f"out must be a directory that can be written; got {str(self.directory.parent)!r} ({error.strerror})."
+            ) from None
+
+    def _read(self, path: Path) -> None:
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            settings, cell, result = stored["settings"], Trial(**stored["cell"]), dict(stored["result"])
+        except (ValueError, KeyError, TypeError):
+            raise InvalidInputError(
+                f"{path} is not a finished cell of an experiment. Remove it to compute it again."
+            ) from None
+        if settings != self._settings:
+            raise InvalidInputError(
+                f"out must hold results of the same settings, {self._settings}; {path} has {settings}. "
+                "Choose another directory, or remove that one."
+            )
+        self._rows[cell] = asdict(cell) | result
