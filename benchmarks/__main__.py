@@ -19,7 +19,7 @@ KEPT, PAGE, SCALE = Path(".benched"), Path("docs/performance.md"), Path("docs/sc
 HEAD = """# Performance
 
 Written by `make bench`. Ratios are of times measured in one run on one machine, one right after the other; absolute
-times depend on the machine and on what else it was doing. This run: {cores} cores, Python {python}.
+times depend on the machine and its load. This run: {cores} cores, Python {python}.
 """
 
 

@@ -1,4 +1,4 @@
-"""How 1-Lipschitz networks are trained: sorted pairs or ReLU, weights divided by their norms or projected."""
+"""Training variants of 1-Lipschitz networks: sorted pairs or ReLU, weights normalised or projected."""
 
 import itertools
 import warnings
@@ -12,7 +12,7 @@ from likewise import LipschitzClassifier, WeightedLp
 from likewise.lipschitz import training
 from likewise.lipschitz.training import Parameters
 
-TITLE = "1-Lipschitz networks: how they are trained"
+TITLE = "1-Lipschitz networks: training variants"
 SEEDS = (0, 1)  # those with which settings were chosen; the reproduced experiments have others
 PROBLEMS = [("seizure", np.inf), ("seizure", 2.0), ("adult", 1.0)]
 
@@ -39,8 +39,8 @@ def run() -> str:
         rows,
         f"Accuracy in percent on all test people, mean over seeds {' and '.join(map(str, SEEDS))}; two layers of 128 "
         "units, hinge loss on the clip link, the same steps and early stopping. The first line is "
-        "`LipschitzClassifier` as it is. Projected: the closest weights within the limits, in place of weights that "
-        "are divided by their norm inside the forward pass.",
+        "`LipschitzClassifier` with its defaults. Projected: the closest weights within the limits, instead of weights "
+        "normalised inside the forward pass.",
     )
 
 
@@ -49,7 +49,7 @@ def prepared(data, seed):
 
 
 def accuracy(problem, p, seed, sorts, divides) -> float:
-    """Accuracy of a network that is trained one way, as PyTorch computes it."""
+    """Accuracy of a network trained with one variant, as PyTorch computes it."""
     made = []
 
     class Variant(Parameters):

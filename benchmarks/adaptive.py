@@ -18,7 +18,7 @@ from benchmarks.common import (
 from benchmarks.rivals import missing, rivals, timed, words
 from likewise import Gaussian, SmoothedClassifier
 
-TITLE = "Draws as needed against the paper's way"
+TITLE = "Adaptive sampling against the paper's method"
 PEOPLE, LOOPED = 400, 6
 
 
@@ -34,11 +34,11 @@ def run() -> str:
         TITLE,
         ["data", "100,000 draws, per person", "as needed, per person", "mean draws", "ratio to the fastest"],
         rows,
-        "Gaussian noise, 2x128 network, all cores. 100,000 draws are the paper's way: through scikit-learn's "
+        "Gaussian noise, 2x128 network, all cores. 100,000 draws are the paper's method: through scikit-learn's "
         "`predict`, as a loop in PyTorch (weights and noise in float32, 1,000 or 10,000 draws at a time), or with "
         "`certify` of the Adversarial Robustness Toolbox (ART); the ratio is to the fastest of them. They give "
-        "(0.01, 1.8e-4) for draws of one's own; draws as needed give the same promise for draws that all people "
-        f"share.{absent}",
+        "(0.01, 1.8e-4) with independent draws per person; adaptive sampling gives the same guarantee with shared "
+        f"draws.{absent}",
     )
 
 

@@ -1,4 +1,4 @@
-"""Additive models: time and memory, and Brier scores beside what makes no promise and what smooths."""
+"""Additive models: time, memory, and Brier scores compared with models without a guarantee and with smoothing."""
 
 import time
 import tracemalloc
@@ -53,7 +53,7 @@ def additive(metric, **options):
 
 
 def boosted_scorecard(X):
-    """EBM without interactions: additive as well, and without a promise."""
+    """EBM without interactions: additive as well, without a guarantee."""
     from interpret.glassbox import ExplainableBoostingClassifier
 
     return ExplainableBoostingClassifier(interactions=0, random_state=0)
@@ -119,7 +119,7 @@ def speed() -> str:
 
 
 def contestants(X, metric):
-    """Name, model, and whether it must not see the protected columns (those with the promise do not read them)."""
+    """Name, model, and whether it must not see the protected columns (those with a guarantee do not read them)."""
     from likewise import SmoothedClassifier
     from likewise.inspection.baselines import table_model
 
@@ -130,8 +130,8 @@ def contestants(X, metric):
 
     return {
         "**additive**": (additive(metric), False),
-        "logistic, no promise": (table_model(plain, "logistic"), True),
-        "EBM, no promise": (boosted_scorecard(plain), True),
+        "logistic, no guarantee": (table_model(plain, "logistic"), True),
+        "EBM, no guarantee": (boosted_scorecard(plain), True),
         "logistic, smoothed, soft votes": (smoothed("logistic", vote="soft"), False),
         "boosting, smoothed, soft votes": (smoothed("boosting", vote="soft"), False),
         "boosting, smoothed, hard votes": (smoothed("boosting"), False),
@@ -159,7 +159,7 @@ def quality() -> str:
             for title, h in scores.items():
                 found.setdefault(title, {}).setdefault(name, []).append(float(np.mean((h - y_b) ** 2)))
             print(f"  {name}, split {seed}", flush=True)
-    base = found["logistic, no promise"]
+    base = found["logistic, no guarantee"]
 
     def cell(values, against):
         error = np.std(values, ddof=1) / np.sqrt(len(values))

@@ -25,7 +25,7 @@ def run() -> str:
     return (
         "## All pairs of people (`audit`)\n\n"
         "Synthetic people with 5 normal features and smooth scores (a logistic curve plus a wave), audited against a "
-        "metric 1.5 times as large as the curve's own; the result is exactly that of looking at every pair. "
+        "metric 1.5 times as large as the curve's own; the result is exactly that of a scan of every pair. "
         f"Brute force is the library's own compiled scan of every pair with all cores, measured on {SCANNED:,} people "
         f"({brute:.1f} s; `audit` in the same process: {ours:.1f} s, **{brute / ours:.0f}x**) and extrapolated by the "
         "number of pairs. Memory is the most that the process ever held, data included. Allowed at a million: 2 GB, "

@@ -1,4 +1,4 @@
-"""Models of any origin in shared calls: the cost of smoothing against one call with all the rows, and a call each."""
+"""Black-box models in shared calls: the cost of smoothing against one call with all the rows, and a call each."""
 
 import importlib
 import warnings
@@ -19,13 +19,13 @@ def run() -> str:
             continue
         rows.append(measured(name, model, X, y, metric))
     return section(
-        "Models of any origin (`SmoothedClassifier`)",
+        "Black-box models (`SmoothedClassifier`)",
         ["model", "found in `fit`", "one call with all rows", "smoothed", "ratio", "one call per person"],
         rows,
         f"{PEOPLE} people of a table with 6 numbers and 4 categories (the first three models: numbers), Splitting "
         f"with {DRAWS} draws: {PEOPLE * DRAWS:,} rows, hard votes, all cores; the best of {TURNS} in turns. One call: "
-        "the model's own `predict` of all perturbed rows at once, ready made; smoothed: `predict_proba`, with "
-        "perturbing, making tables and counting. Found: whether a row's answer depends on the rest of a call.",
+        "the model's own `predict` of all perturbed rows at once, precomputed; smoothed: `predict_proba`, with "
+        "perturbing, making tables and counting. Found: whether a row's prediction depends on the rest of the batch.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a metric costs at least, from a thousand people to tens of thousands."""
+"""Ceilings, from a thousand people to tens of thousands."""
 
 from benchmarks.audit import people
 from benchmarks.common import growth, seconds, section

@@ -1,4 +1,4 @@
-"""What the benchmarks share: real people, the 2x128 network, the paper's loop, and timing."""
+"""Shared by the benchmarks: real data, the 2x128 network, the paper's loop, and timing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EPSILON, DELTA, N_DRAWS, BATCH = 0.01, 1.8e-4, 100_000, 1_000  # the paper's num
 
 
 class DataMissingError(Exception):
-    """The real data are not at hand."""
+    """The real data are not available."""
 
 
 def read(name):
@@ -62,7 +62,7 @@ def metric_for(X, y, p=1):
 
 
 def papers_loop(net, noise, person, rng):
-    """The paper's way: 100,000 fresh draws for one person, 1,000 at a time, through the model's own `predict`."""
+    """The paper's method: 100,000 fresh draws for one person, 1,000 at a time, through the model's own `predict`."""
     votes = 0
     for _ in range(N_DRAWS // BATCH):
         votes += int(net.predict(person + noise.sample(BATCH, rng)).sum())

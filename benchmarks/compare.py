@@ -21,12 +21,12 @@ def run() -> str:
         TITLE,
         ["data", "method", "Brier score", "AUC", "violations", "evaluations", "against logistic"],
         rows,
-        f"{FOLDS} folds of at most {MOST:,} people; figures are of people held out, with standard errors. The metric "
+        f"{FOLDS} folds of at most {MOST:,} people; results on held-out people, with standard errors. The metric "
         f"is that of a logistic model of a third of the table, at most {ASKED:,} others, with race and sex set to 0: "
-        "it was read off nobody who is scored. The method in bold is the one "
+        "nobody who is scored was used for it. The method in bold is the one "
         f"that `best()` takes; its Brier score should be at most {ALLOWED:g} times that of logistic regression without "
-        f"race and sex, with no violation among all pairs of {SEARCHED} people of each fold. Networks are left out for "
-        "time.",
+        f"race and sex, with no violation among all pairs of {SEARCHED} people of each fold. Networks are left out "
+        "to save time.",
     )
 
 

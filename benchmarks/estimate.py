@@ -39,8 +39,8 @@ def growing() -> str:
         ["people", "time", "linear programs", "growth", "memory", "allowed"],
         rows,
         "Synthetic people with 5 normal features and smooth scores, p = 1. Memory is the most that the process ever "
-        "held, data included. The way before, a compiled scan of every pair with all cores after each linear program, "
-        f"takes {scan:.1f} s for {SCANNED:,} people, and the search in the same process {ours:.1f} s; their weights "
+        "held, data included. The previous method, a compiled scan of every pair with all cores after each linear "
+        f"program, takes {scan:.1f} s for {SCANNED:,} people, and the search in the same process {ours:.1f} s; their weights "
         f"differ by {apart:.1e} of themselves at most. By the number of pairs it "
         f"would take {scan * (JUDGED / SCANNED) ** 2:.0f} s for {JUDGED:,} people, "
         f"**{scan * (JUDGED / SCANNED) ** 2 / times[JUDGED]:.0f} x** the search (at least 30 x), and "
@@ -110,7 +110,7 @@ def _measure(*what: object) -> str:
 
 
 def scan_per_program():
-    """The way before: one scan for mean distances, and one after each linear program, for the 1,000 worst pairs."""
+    """The previous method: one scan for mean distances, and one per linear program for the 1,000 worst pairs."""
     import numpy as np
     from numba import njit, prange
 

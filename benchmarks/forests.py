@@ -1,4 +1,4 @@
-"""A forest by formula against sampling 100,000 draws from it."""
+"""A forest in closed form against sampling 100,000 draws from it."""
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
@@ -7,7 +7,7 @@ from sklearn.frozen import FrozenEstimator
 from benchmarks.common import N_DRAWS, DataMissingError, adult, metric_for, seconds, section, skipped
 from likewise import SmoothedClassifier
 
-TITLE = "A forest by formula against 100,000 draws"
+TITLE = "A forest in closed form against 100,000 draws"
 
 
 def run() -> str:

@@ -51,7 +51,7 @@ def run() -> str:
         ["10^9 operations per second", f"float32 matrix product, {SIZE} x {SIZE}", "forward pass", "share"],
         rows,
         f"{N_PEOPLE} people, {N_FEATURES} features; best of 5 in turns. The first layer of the draws is computed once, "
-        "and counted once. Processor time does not suffer from other programs on the machine.",
+        "and counted once. Processor time is little affected by other programs on the machine.",
     )
 
 

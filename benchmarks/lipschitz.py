@@ -1,4 +1,4 @@
-"""1-Lipschitz networks beside smoothed ones, on the paper's problems: what they cost, and what they keep."""
+"""1-Lipschitz networks compared with smoothed ones on the paper's problems: cost and quality."""
 
 import warnings
 from functools import partial
@@ -15,7 +15,7 @@ from experiments.summary import read_results
 from experiments.trials import FULL, Settings, clocked, network_for
 from likewise import Gaussian, LipschitzClassifier, SmoothedClassifier, WeightedLp
 
-TITLE = "1-Lipschitz networks: what they cost"
+TITLE = "1-Lipschitz networks: cost"
 SEED, N_TIMED, N_DRAWN = 2, 10_000, 20  # people whose scoring is timed, with one evaluation and with draws
 TRAINING = {"adult": 60, "seizure": 300}  # seconds allowed
 CHEAPER = 5_000
@@ -42,7 +42,11 @@ def costs(problems) -> str:
     once, fast, loop = scoring(model, problems["seizure"], metric)
     rows += [
         ["Seizure, one person: one evaluation", f"{1e6 * once:.1f} µs", ""],
-        [f"{N_DRAWS:,} draws, the paper's way", f"{1e3 * loop:.0f} ms, **{loop / once:,.0f} times**", f"{CHEAPER:,} x"],
+        [
+            f"{N_DRAWS:,} draws, the paper's method",
+            f"{1e3 * loop:.0f} ms, **{loop / once:,.0f} times**",
+            f"{CHEAPER:,} x",
+        ],
         [f"{N_DRAWS:,} draws, shared by {N_DRAWN} people, fast forward pass", f"{1e3 * fast:.0f} ms", ""],
         ["that, compared with one evaluation", f"{fast / once:,.0f} times", ""],
     ]
@@ -50,13 +54,13 @@ def costs(problems) -> str:
         TITLE,
         ["what", "measured", "allowed"],
         rows,
-        f"Two layers of 128 units, seed {SEED}. Processor time, so that other load on the machine says little; scoring "
-        "is the best of several rounds. Draws go through a network of the same size with Gaussian noise.",
+        f"Two layers of 128 units, seed {SEED}. Processor time, so that other load on the machine matters little; "
+        "scoring is the best of several rounds. Draws go through a network of the same size with Gaussian noise.",
     )
 
 
 def scoring(model, problem, metric) -> tuple[float, float, float]:
-    """Seconds of processor time per person: one evaluation, draws by our fast way, and draws by the paper's."""
+    """Processor seconds per person: one evaluation, draws by the fast forward pass, and by the paper's loop."""
     crowd = np.resize(problem.X_all, (N_TIMED, problem.X_all.shape[1]))
     model.predict_proba(crowd[:2])  # compiled, or read from the cache
     _, once = clocked(lambda: model.predict_proba(crowd))
@@ -72,7 +76,7 @@ def scoring(model, problem, metric) -> tuple[float, float, float]:
 def quality() -> str:
     found = [[said, goal, ours, holds] for said, goal, ours, holds in goals(read_results(REPRODUCED))]
     return section(
-        "1-Lipschitz networks: what they keep",
+        "1-Lipschitz networks: quality",
         ["statement", "goal", "measured", "holds"],
         found,
         "From `docs/reproduced/results.csv` (`make reproduce`): differences in percentage points, or of Brier "

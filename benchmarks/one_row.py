@@ -1,4 +1,4 @@
-"""One person at a time: what `predict_proba` costs above the work itself."""
+"""One person at a time: the overhead of `predict_proba`."""
 
 import numpy as np
 from sklearn.datasets import make_classification
@@ -48,7 +48,7 @@ def run() -> str:
         ["model", "in all", "the work itself", "above it"],
         rows,
         f"Milliseconds, the lowest tenth of {N_CALLS} calls. The work itself: the formula, or the draws and the "
-        "model's answers to them, without checks, coding and counting.",
+        "model's predictions for them, without validation, encoding and counting.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Projection of gradient boosting: what it keeps of the model, beside other methods, and how fast it scores people."""
+"""Projection of gradient boosting: its quality compared with other methods, and the speed of scoring."""
 
 import warnings
 
@@ -47,8 +47,8 @@ def _section(name, X, y) -> str:
         f"Projection: {name}",
         ["method", "Brier score", "minus that of smoothing", "AUC"],
         rows,
-        f"Means over the random splits {SEEDS[0]} to {SEEDS[-1]} (70% training), which were not used while anything "
-        f"was chosen, with standard errors; up to {JUDGED:,} held-out people each. The metric is the own of a logistic "
+        f"Means over the random splits {SEEDS[0]} to {SEEDS[-1]} (70% training), which were not used for any choice, "
+        f"with standard errors; up to {JUDGED:,} held-out people each. The metric is that of a logistic "
         f"model of the training people with the weights of {' and '.join(PROTECTED)} at 0. Smoothing is the best, on "
         "the held-out people, of hard votes, soft votes, and soft votes of a model trained on 5 noisy copies. "
         + notes[0]
@@ -82,8 +82,8 @@ def _split(X, y, seed):
         SMOOTHED: _best_smoothed(boosting, fitted, metric, X, y, held, known),
         PROJECTED: projected.predict_proba(held)[:, 1],
         "additive, alone": AdditiveClassifier(metric).fit(X, y).predict_proba(held)[:, 1],
-        "logistic without protected columns (no promise)": logistic.predict_proba(held[kept])[:, 1],
-        "boosting (no promise)": fitted.predict_proba(held)[:, 1],
+        "logistic without protected columns (no guarantee)": logistic.predict_proba(held[kept])[:, 1],
+        "boosting (no guarantee)": fitted.predict_proba(held)[:, 1],
     }
     scores = {
         method: (float(np.mean((h - known) ** 2)), float(roc_auc_score(known, h))) for method, h in methods.items()
@@ -113,7 +113,7 @@ def _best_smoothed(boosting, fitted, metric, X, y, held, known):
         SmoothedClassifier(boosting, metric=metric, vote="soft", augment=5, n_draws=N_DRAWS, random_state=0),
     ]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the promise is weak with so few draws, and not what is measured
+        warnings.simplefilter("ignore")  # the guarantee is weak with so few draws, which does not matter here
         scores = [method.fit(X, y).predict_proba(held)[:, 1] for method in methods]
     return min(scores, key=lambda h: np.mean((h - known) ** 2))
 

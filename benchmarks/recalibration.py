@@ -1,10 +1,10 @@
-"""What calibration within the promise buys on real mortgages, beside a calibrator that is free."""
+"""Calibration within the guarantee on real mortgages, compared with an unconstrained calibrator."""
 
 from benchmarks.common import section
 from benchmarks.compare import own_metric
 
 N_TEST, FOLDS = 500, 4
-TITLE = "Calibration that keeps the promise (`RecalibratedClassifier`)"
+TITLE = "Calibration within the guarantee (`RecalibratedClassifier`)"
 
 
 def run() -> str:
@@ -14,10 +14,9 @@ def run() -> str:
         ["model", "as it is", "isotonic, within", "sigmoid, within", "isotonic, free", "pairs it breaks"],
         rows,
         f"Brier scores on {FOLDS} times {N_TEST} mortgage applicants not seen by model or calibrator. The metric is "
-        "that of a logistic model, with race set to 0. All pairs of the people of one fold were searched; within the "
-        "promise none was broken. *Balanced* counts the denied as much as the approved, as is often done where one "
-        "outcome is rare, so its scores are far too low. Constant and logistic regression stand for comparison; "
-        "the latter promises nothing.",
+        "that of a logistic model, with race set to 0. All pairs of the people of one fold were searched; calibration "
+        "within the guarantee violated none. *Balanced* uses balanced class weights, so its scores are far too low. "
+        "The constant and logistic regression are for comparison; the latter has no guarantee.",
     )
 
 
@@ -39,7 +38,7 @@ def measured():
     boosting = table_model(X, "boosting")
     models = {
         "constant": (ConstantClassifier(metric), None),
-        "logistic, no promise": (table_model(X, "logistic"), None),
+        "logistic, no guarantee": (table_model(X, "logistic"), None),
         "additive": (AdditiveClassifier(metric, penalty=0.01), None),
         "additive, balanced": (AdditiveClassifier(metric, penalty=0.01), "balanced"),
         "projected boosting": (ProjectedClassifier(boosting, metric=metric, random_state=0), None),

@@ -1,4 +1,4 @@
-"""Other methods to average a network over 100,000 draws for one person; ratios are against the fastest of them.
+"""Other implementations of averaging a network over 100,000 draws; ratios are against the fastest of them.
 
 - the paper's loop through scikit-learn's own `predict`,
 - the same loop in PyTorch: weights, noise and sums in float32, every core, the better of two batch sizes,
@@ -19,7 +19,7 @@ LARGER = 10_000
 
 
 def rivals(net, noise, rng):
-    """Name of each way, and a function that scores one person."""
+    """Name of each implementation, and a function that scores one person."""
     methods = {"scikit-learn": lambda person: papers_loop(net, noise, person, rng)}
     try:
         import torch
@@ -36,7 +36,7 @@ def rivals(net, noise, rng):
 
 
 def timed(methods, people):
-    """Seconds per person of each way, the best of these people in turns, and what each has found."""
+    """Seconds per person of each implementation, the best over these people in turns, and the results."""
     spent, found = {name: [] for name in methods}, {name: [] for name in methods}
     for method in methods.values():
         method(people[0])  # libraries start their threads
@@ -52,7 +52,7 @@ def words(spent):
 
 
 def missing(spent):
-    """What was not at hand, in words."""
+    """What was not installed, in words."""
     absent = [name for name in ("torch", "ART") if not any(name in method for method in spent)]
     return f" Not installed, so not compared: {', '.join(absent)}." if absent else ""
 

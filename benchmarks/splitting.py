@@ -8,7 +8,7 @@ from benchmarks.common import DataMissingError, adult, metric_for, network, seco
 from benchmarks.rivals import missing, rivals, timed
 from likewise import SmoothedClassifier, Splitting, Uniform
 
-TITLE = "Splitting against the paper's way"
+TITLE = "Splitting against the paper's method"
 K = 1_000
 
 
@@ -43,7 +43,7 @@ def run() -> str:
             [f"Splitting, K = {K:,}", f"{1e3 * split:.3f} ms", f"**{fastest / split:,.0f} x** (at least 100 x)"],
         ],
         f"{len(distinct):,} distinct people of the Adult test set, 2x128 network, 7 features. 100,000 draws are the "
-        "paper's way, through scikit-learn's `predict` (1,000 at a time) or as a loop in PyTorch. Of "
+        "paper's method, through scikit-learn's `predict` (1,000 at a time) or as a loop in PyTorch. Of "
         f"{len(distinct) * (len(distinct) - 1) // 2:,} pairs, {excess} are above D + n_diff/K (largest excess "
         f"{worst:.2g}). Mean difference from the loop's uniform noise: {gap:.4f}.{missing({**spent, 'ART': 0})}",
     )

@@ -1,4 +1,4 @@
-"""How long a person waits for `import likewise` and `likewise --help`."""
+"""Start-up time of `import likewise` and `likewise --help`."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def run() -> str:
             for _ in range(3)
         )
         rows.append([name, f"{best:.2f} s", allowed])
-    return section("Start", ["what", "time", "allowed"], rows, "Heavy imports wait until they are needed.")
+    return section("Start-up time", ["what", "time", "allowed"], rows, "Heavy modules are imported on first use.")
 
 
 if __name__ == "__main__":

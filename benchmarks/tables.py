@@ -11,9 +11,9 @@ def run() -> str:
     return (
         "## Tables (`SmoothedClassifier` with a `TableMetric`)\n\n"
         "Adult with all 14 columns (6 numeric, 8 categorical, blanks in three), gradient boosting of 100 trees behind "
-        f"ordinal coding in a pipeline, Splitting with {N_DRAWS} draws, {PEOPLE:,} people: {PEOPLE * N_DRAWS:,} rows "
-        "for the pipeline. The share is of the time inside the pipeline's own `predict`; the rest is ours: perturbing "
-        "rows, turning them into a table, adding up votes.\n\n"
+        f"ordinal encoding in a pipeline, Splitting with {N_DRAWS} draws, {PEOPLE:,} people: {PEOPLE * N_DRAWS:,} rows "
+        "for the pipeline. The share is of the time inside the pipeline's own `predict`; the rest is perturbing "
+        "rows, building tables and adding up votes.\n\n"
         "| people per minute | allowed | inside the model | wall | processor |\n|---|---|---|---|---|\n"
         f"| **{per_minute:,.0f}** | {ALLOWED:,} | {inside / wall:.0%} | {wall:.1f} s | {cpu:.1f} s |\n"
     )

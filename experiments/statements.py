@@ -186,8 +186,8 @@ def _on_signals(scores: Measured) -> Iterable[Statement]:
         smoothed = (SMOOTHED, p, "gaussian")
         gains = {model: scores.gain("accuracy", SEIZURE, (model, p), smoothed) for model in reversed(LIPSCHITZ)}
         yield (
-            f"Seizure, by rows, {metric_name(p)}: accuracy of the 1-Lipschitz network (hinge loss) beside Gaussian "
-            "smoothing",
+            f"Seizure, by rows, {metric_name(p)}: accuracy of the 1-Lipschitz network (hinge loss) minus that of "
+            "Gaussian smoothing",
             goal,
             f"{gains[HINGE_LIPSCHITZ]} (log loss {gains[LOG_LIPSCHITZ]})",
             verdict(gains[HINGE_LIPSCHITZ].mean > limit),
@@ -208,7 +208,7 @@ def _on_tables(scores: Measured, tables: list[Data]) -> Iterable[Statement]:
             for p in EXPONENTS
         }
         yield (
-            f"Adult and COMPAS, every p: {said} beside that of the noise which is best at it",
+            f"Adult and COMPAS, every p: {said} minus that of the best noise",
             goal,
             ", ".join(f"{name} {gain}" for name, gain in gains.items()),
             verdict(all(gain.mean < 0 if measure == "brier" else gain.mean >= limit for gain in gains.values())),
@@ -237,8 +237,8 @@ def _on_costs(results: pd.DataFrame) -> Statement:
     }
     least = min(ratios, key=ratios.__getitem__)
     return (
-        "Processor time per person: the cheapest smoothing (draws as needed, shared by 1,000 people) beside the "
-        "1-Lipschitz network",
+        "Processor time per person: the cheapest smoothing (adaptive sampling, shared by 1,000 people) compared with "
+        "the 1-Lipschitz network",
         "",
         f"at least {ratios[least]:,.0f} times as much ({least})",
         "",
