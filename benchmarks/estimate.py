@@ -40,8 +40,8 @@ def growing() -> str:
         rows,
         "Synthetic people with 5 normal features and smooth scores, p = 1. Memory is the most that the process ever "
         "held, data included. The previous method, a compiled scan of every pair with all cores after each linear "
-        f"program, takes {scan:.1f} s for {SCANNED:,} people, and the search in the same process {ours:.1f} s; their weights "
-        f"differ by {apart:.1e} of themselves at most. By the number of pairs it "
+        f"program, takes {scan:.1f} s for {SCANNED:,} people, and the search in the same process {ours:.1f} s; their "
+        f"weights differ by {apart:.1e} of themselves at most. By the number of pairs it "
         f"would take {scan * (JUDGED / SCANNED) ** 2:.0f} s for {JUDGED:,} people, "
         f"**{scan * (JUDGED / SCANNED) ** 2 / times[JUDGED]:.0f} x** the search (at least 30 x), and "
         f"**{scan * (n / SCANNED) ** 2 / spent:.0f} x** for {n:,}.",
