@@ -1,4 +1,4 @@
-"""The whole way on mortgage applications: reveal what a model goes by, edit it, enforce it, audit it."""
+"""Mortgage applications from start to end: reveal a model's metric, edit it, enforce it, audit it."""
 
 import warnings
 
@@ -20,7 +20,7 @@ MUST_NOT_MATTER = ["race", "sex"]
 
 def main() -> None:
     bunch = load_mortgages()
-    complete = bunch.data.notna().all(axis=1)  # the few blanks of this table would not change the story
+    complete = bunch.data.notna().all(axis=1)  # the few missing values do not matter here
     X, y = bunch.data[complete], bunch.target[complete]
     numbers = list(X.select_dtypes("number").columns)
     categories = [name for name in X.columns if name not in numbers]
@@ -28,19 +28,19 @@ def main() -> None:
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=600, random_state=0, stratify=y)
     print(f"{len(X):,} mortgage applications in Boston, {y.mean():.0%} approved; {X.shape[1]} columns.\n")
 
-    print("1. REVEAL: which differences between applicants does a logistic regression go by?\n")
+    print("1. REVEAL: which metric does a logistic regression respect?\n")
     encode = make_column_transformer(
         (OneHotEncoder(drop="if_binary", handle_unknown="ignore"), categories), remainder=StandardScaler()
     )
     logistic = make_pipeline(encode, LogisticRegression(max_iter=1000)).fit(X_train, y_train)
     metric = likewise.minimal_metric(logistic)
     metric = likewise.TableMetric(metric.numeric, metric.categorical, units=units)
-    print("Its exact metric, which no pair of applicants whatever can exceed. What is worth one percentage point of")
-    print("the chance of approval, and what another category is worth:\n")
+    print("Its exact metric, which no pair of applicants can exceed: what is worth one percentage point of")
+    print("the chance of approval, and what a different category is worth:\n")
     print(exchange_rates(metric))
-    print(f"\nSo two applicants alike in all but race may differ by {100 * metric.categorical['race']:.1f} points.\n")
+    print(f"\nSo two applicants who differ only in race may differ by {100 * metric.categorical['race']:.1f} points.\n")
 
-    print("2. REVEAL: the same question to a boosted forest, which has no formula.\n")
+    print("2. REVEAL: the same for gradient boosting, where the metric must be estimated.\n")
     to_codes = make_column_transformer(
         (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), categories), remainder="passthrough"
     )
@@ -51,47 +51,45 @@ def main() -> None:
     estimated = likewise.TableMetric(estimate.metric.numeric, estimate.metric.categorical, units=units)
     print(exchange_rates(estimated).replace("must not matter", "not forced by these applicants"))
 
-    print("\n3. EDIT: a committee takes the metric of the logistic regression, and strikes out", end=" ")
+    print("\n3. EDIT: a committee takes the metric of the logistic regression, and sets to 0:", end=" ")
     print(" and ".join(MUST_NOT_MATTER) + ".\n")
     agreed = likewise.TableMetric(
         metric.numeric, {**metric.categorical, **dict.fromkeys(MUST_NOT_MATTER, 0)}, units=units
     )
 
-    print("4. AUDIT, before: does the boosted forest keep to it?\n")
+    print("4. AUDIT, before: does the boosted model stay within it?\n")
     report(likewise.audit(boosted, X_test, agreed))
 
-    print("\n5. ENFORCE: the same kind of forest, trained on perturbed applications and smoothed under the metric.\n")
+    print("\n5. ENFORCE: the same model, trained on perturbed applications and smoothed under the metric.\n")
     smoothed = likewise.SmoothedClassifier(
         boosted, metric=agreed, n_draws=N_DRAWS, augment=5, vote="soft", random_state=0
     )
     smoothed.fit(X_train, y_train)
-    promise = smoothed.guarantee_
-    print("For any two applicants whatever, in this table or not, the chances of approval differ by at most their")
-    print(
-        f"distance under the agreed metric plus {promise.epsilon:.3f}. Level: {promise.level}; no chance is involved.\n"
-    )
+    guarantee = smoothed.guarantee_
+    print("For any two applicants, in this table or not, the chances of approval differ by at most their")
+    print(f"distance under the agreed metric plus {guarantee.epsilon:.3f}. Level: {guarantee.level}.\n")
 
     print("6. AUDIT, after:\n")
-    report(likewise.audit(smoothed, X_test, agreed, tolerance=promise.epsilon))
+    report(likewise.audit(smoothed, X_test, agreed, tolerance=guarantee.epsilon))
     some = X_test[:20]
     for name in MUST_NOT_MATTER:
         for value in X[name].unique():
             changed = some.assign(**{name: pd.Categorical([value] * len(some), dtype=X[name].dtype)})
             assert (smoothed.predict_proba(changed) == smoothed.predict_proba(some)).all()
-    print(f"{len(some)} applicants got the same scores, to the last bit, with every value of race and sex.")
+    print(f"{len(some)} applicants got bitwise identical scores with every value of race and sex.")
 
-    print("\n7. WHAT IT COSTS, on the applicants held back:\n")
+    print("\n7. COST, on held-out applicants:\n")
     scores = {
-        "boosted forest, as it was": boosted.predict_proba(X_test),
+        "boosting, unchanged": boosted.predict_proba(X_test),
         "smoothed under the agreed metric": smoothed.predict_proba(X_test),
     }
-    print(f"{'':34}accuracy   ranking (AUC)   mean probability of what was decided")
+    print(f"{'':34}accuracy   ranking (AUC)   mean probability of the decision")
     for name, each in scores.items():
         accuracy, ranking = (each.argmax(axis=1) == y_test).mean(), roc_auc_score(y_test, each[:, 1])
-        print(f"{name:34}{accuracy:8.1%}{ranking:16.3f}{each[range(len(y_test)), y_test].mean():39.3f}")
-    print(f"{'approving everyone':34}{y_test.mean():8.1%}{0.5:16.3f}{y_test.mean():39.3f}")
+        print(f"{name:34}{accuracy:8.1%}{ranking:16.3f}{each[range(len(y_test)), y_test].mean():35.3f}")
+    print(f"{'approving everyone':34}{y_test.mean():8.1%}{0.5:16.3f}{y_test.mean():35.3f}")
     best = likewise.ceiling(X_test, y_test, agreed)
-    print(f"{'no model under this metric passes':34}{best.value:63.3f}")
+    print(f"{'ceiling of this metric':34}{best.value:59.3f}")
 
 
 def exchange_rates(metric: likewise.TableMetric) -> str:
@@ -103,11 +101,9 @@ def report(result: likewise.Audit) -> None:
     if not result.n_violations:
         print(f"None of {result.n_pairs:,} pairs exceeds the metric (by more than {result.tolerance:g}).")
         return
-    print(f"{result.n_violations:,} of {result.n_pairs:,} pairs are further apart in score than in the metric.")
+    print(f"{result.n_violations:,} of {result.n_pairs:,} pairs violate the metric.")
     worst = result.violations.iloc[0]
-    print(
-        f"In the worst pair the scores differ by {100 * worst['difference']:.0f} points. The metric explains", end=" "
-    )
+    print(f"In the worst pair the scores differ by {100 * worst['difference']:.0f} points. The metric allows", end=" ")
     print(f"{100 * worst['distance']:.0f}, by\n{worst['differs']}.")
 
 
