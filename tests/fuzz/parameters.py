@@ -159,7 +159,9 @@ def calls():
         "draws_needed": Call(likewise.draws_needed, {"epsilon": 0.1, "delta": 0.1}),
         "error_margin": Call(likewise.error_margin, {"n_draws": 100, "delta": 0.1}),
         "failure_probability": Call(likewise.failure_probability, {"n_draws": 100, "epsilon": 0.1}),
-        "attack": Call(likewise.attack, {"model": _score, "metric": METRIC, "X": X, "n_pairs": 1000, "random_state": 0}),
+        "attack": Call(
+            likewise.attack, {"model": _score, "metric": METRIC, "X": X, "n_pairs": 1000, "random_state": 0}
+        ),
     }
     slow = {
         "compare": Call(likewise.compare, {**table, "metric": METRIC, "methods": ["constant"], "cv": 2}),

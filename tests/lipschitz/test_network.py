@@ -79,7 +79,11 @@ def excess(layers, metric, people, others):
 def searched(layers, metric, people):
     """Largest excess of a difference of scores over the distance that a search finds."""
     return attack(
-        lambda table: layers.scores(people.encoder.encode(table))[:, 0], metric, people.table, n_pairs=30_000, random_state=0
+        lambda table: layers.scores(people.encoder.encode(table))[:, 0],
+        metric,
+        people.table,
+        n_pairs=30_000,
+        random_state=0,
     ).excess
 
 
