@@ -12,6 +12,7 @@ ROOT = Path(likewise.__file__).parent
 LAYERS = (
     {"exceptions", "_typing"},
     {"_validation"},
+    {"_fit_validation"},
     {"_numba", "_optional", "_frozen", "_html", "_progress", "_parallel", "_writing"},
     {"metrics"},
     {"guarantees"},

@@ -31,7 +31,8 @@ from likewise import (
     WeightedLp,
     base,
 )
-from likewise.base import ConstrainedClassifier, PlainScorer, Scorer, seed_from
+from likewise._fit_validation import seed_from
+from likewise.base import ConstrainedClassifier, PlainScorer, Scorer
 from likewise.cli.batch_scoring import keyed_decisions
 from likewise.dummy import ConstantClassifier as ConstantOfAll
 from likewise.guarantees.bounds import Bound
@@ -427,7 +428,7 @@ def test_fit_is_all_or_nothing():
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [(np.ones(3), "one weight per row"), (-np.ones(120), "must not be negative"), (np.zeros(120), "nor zero for all")],
+    [(np.ones(3), "one weight per row"), (-np.ones(120), "must be non-negative"), (np.zeros(120), "not zero for all")],
 )
 def test_bad_sample_weights_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):

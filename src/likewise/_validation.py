@@ -232,24 +232,3 @@ def check_random(random_state: Any) -> np.random.RandomState:
             "random_state must be a whole number from 0 to 2^32 - 1, a RandomState or None; got "
             f"{in_a_line(random_state)}. None draws afresh."
         ) from None
-
-
-def check_labels(y: npt.NDArray[Any]) -> None:
-    """Raise if these cannot be the labels of classes: numbers with fractions, or values without an order."""
-    from sklearn.utils.multiclass import check_classification_targets
-
-    try:
-        np.unique(y)
-    except (TypeError, ArithmeticError):  # decimals that are no numbers have no order
-        kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
-        raise InvalidInputError(
-            f"y must hold labels of one kind, such as text or whole numbers; got {kinds}. Convert them first, with "
-            "astype(str), say."
-        ) from None
-    if y.dtype.kind == "f" and not (np.abs(y) <= 2.0**53).all():  # NaN fails every comparison
-        wrong = y[~(np.abs(y) <= 2.0**53)][0]
-        raise InvalidInputError(
-            f"y must hold labels, such as text or whole numbers; got {wrong:g}. Convert them first."
-        )
-    with checking():
-        check_classification_targets(y)

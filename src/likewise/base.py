@@ -1,36 +1,35 @@
-"""What everything that enforces a metric shares: the skeleton of `fit`, and answers from what was fitted."""
+"""The skeleton of every estimator that enforces a metric, and the scorer that `fit` leaves behind."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
 
+from likewise._fit_validation import (
+    all_or_nothing,
+    check_classes,
+    check_fitted,
+    check_sample_weight,
+    range_of_outcomes,
+    seed_from,
+)
 from likewise._frozen import Frozen
 from likewise._optional import is_dask
 from likewise._typing import FloatArray
-from likewise._validation import LIMITS, NOTHING, Rule, check_labels, check_random, check_rules, check_size, checking
-from likewise.exceptions import InvalidInputError, InvalidTypeError, LikewiseError
+from likewise._validation import LIMITS, NOTHING, Rule, check_rules, checking
+from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.guarantee import Guarantee, warn_if_ineffective, warn_if_vacuous
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import ArrayEncoder, People, as_frame, labels_of
+from likewise.metrics.encoders import Encoder, People, as_frame, labels_of, read_training_array
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.regression import linear_weights
 
@@ -41,20 +40,19 @@ METRIC = NOTHING | Rule(
     InvalidTypeError,
 )
 
-BLOCK = 16_384  # people at a time: of their intervals, no more is held
+BLOCK = 16_384  # people scored at a time, which bounds the memory for their intervals
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scorer(Frozen, ABC):
-    """What was fitted: it answers for people, and nothing that is changed later reaches it.
+    """The immutable result of `fit`: computes the outputs.
 
-    Everything is abstract, so that a scorer around another one cannot forget to pass something on. One that stands
-    alone is a `PlainScorer`, which has the usual answers.
+    Every method is abstract, so that a wrapper around another scorer cannot forget to delegate one. `PlainScorer` has
+    defaults for a scorer that wraps no other.
 
     Attributes
     ----------
     guarantee : Guarantee
-        What is promised about its answers.
     """
 
     guarantee: Guarantee
@@ -64,44 +62,44 @@ class Scorer(Frozen, ABC):
 
     @abstractmethod
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
-        """Outputs with intervals, each of shape (n_samples, n_outputs); they depend on the person alone."""
+        """Outputs with intervals, each of shape (n_samples, n_outputs); a row's output depends on that row alone."""
 
     @abstractmethod
     def visible(self, people: People) -> FloatArray:
-        """What the outputs depend on: two people with equal rows here have equal outputs."""
+        """The values the outputs depend on: people with equal rows here have equal outputs."""
 
     @property
     @abstractmethod
     def reads_tables(self) -> bool:
-        """Whether outputs need people as a table, beside their numbers."""
+        """Whether `estimate` reads `People.table` as well as `People.rows`."""
 
     @abstractmethod
     def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """Numbers, per column of coded people, at which the outputs may turn, as far as known."""
+        """Per encoded column, the known values at which outputs may change slope."""
 
     @abstractmethod
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
-        """One vote per person, shape (n_samples, n_outputs), whose mean over `rng` is the output."""
+        """One random draw per person, shape (n_samples, n_outputs); its mean over `rng` is the output."""
 
     @abstractmethod
     def distance_to_tie(self, people: People) -> FloatArray | None:
-        """Distance within which the most likely class stays the same, by the score behind it; rounded down.
+        """Distance within which the most likely class cannot change, from the raw scores, rounded down.
 
-        Of shape (n_samples,). None where there is no such score, and for regression: probabilities then say how far.
+        Shape (n_samples,). None for regression, or if the distance has to be derived from the probabilities.
         """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlainScorer(Scorer):
-    """A scorer that stands alone: numbers and codes are all it reads, and its outputs are computed."""
+    """A scorer that reads encoded rows only and computes its outputs without sampling."""
 
     @property
     def reads_tables(self) -> bool:
-        """Not."""
+        """False."""
         return False
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """None are known."""
+        """No values are known."""
         return [np.empty(0)] * n_columns
 
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
@@ -109,50 +107,50 @@ class PlainScorer(Scorer):
         return self.estimate(people).mean
 
     def distance_to_tie(self, people: People) -> FloatArray | None:
-        """None: probabilities say it."""
+        """None: derived from the probabilities."""
         return None
 
 
 class ConstrainedEstimator(BaseEstimator, ABC):
-    """An estimator within a metric; a subclass says in `learn` how it becomes one."""
+    """An estimator whose outputs are within a metric; subclasses implement `learn`."""
 
     metric: Metric | None
 
     rules: ClassVar[dict[str, Rule]] = {}
-    """What the parameters may be, by name."""
+    """Validation rules by parameter name."""
 
     scorer_: Scorer
-    encoder_: Any  # a Coding
+    encoder_: Encoder
     n_features_in_: int
     feature_names_in_: npt.NDArray[Any]
 
     @abstractmethod
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> Scorer:
-        """Learn from people with known outcomes; return what was learned, with its promise."""
+        """Fit to validated data; return a scorer with its guarantee."""
 
     @abstractmethod
     def _check_target(self, y: npt.NDArray[Any]) -> None:
-        """Set what is known of the outputs before learning."""
+        """Validate the outcomes and set `classes_` or `output_range_`."""
 
     _classify: bool
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from people with known outcomes, all or nothing.
+        """Fit the model. If it fails, the estimator stays as it was.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            With a metric of tables, a table with named columns (pandas, polars or pyarrow).
+            For a `TableMetric`, a table with named columns (pandas, polars or pyarrow).
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            What each person counts in learning; the promise is the same for all.
+            Weights in the loss. The guarantee does not depend on them.
         """
         with all_or_nothing(self):
             check_rules(self.rules, self)
             asked = self._asked_metric()
             with checking():
                 people, y = self._read(X, y, asked)
-                weights = _check_sample_weight(sample_weight, len(people))
+                weights = check_sample_weight(sample_weight, len(people))
                 self._check_target(y)
             metric = asked
             if metric is None:
@@ -167,14 +165,14 @@ class ConstrainedEstimator(BaseEstimator, ABC):
 
     @property
     def guarantee_(self) -> Guarantee:
-        """What is promised, at which level, and why."""
+        """The guarantee: its bound, level and basis."""
         check_fitted(self)
         return self.scorer_.guarantee
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as in scikit-learn.
 
-        A metric never changes: ``metric__p=2`` puts another one in its place, which differs in `p` alone.
+        Metrics are immutable: ``metric__p=2`` replaces the metric by a copy with another `p`.
         """
         nested = {name: params.pop(name) for name in list(params) if name.startswith("metric__")}
         super().set_params(**params)
@@ -187,26 +185,23 @@ class ConstrainedEstimator(BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()
-        if isinstance(self.metric, Metric) and self.metric.takes_tables:
-            kinds = tags.input_tags
-            kinds.two_d_array, kinds.allow_nan = False, self.metric.allows_missing
-            kinds.categorical = kinds.string = self.metric.has_categories
+        if isinstance(self.metric, Metric):
+            tags.input_tags = replace(tags.input_tags, **self.metric.input_tags)
         return tags
 
     def with_metric(self, metric: Metric) -> Self:
-        """Return an unfitted estimator like this one, for another metric."""
+        """Return an unfitted copy with another metric."""
         return clone(self).set_params(metric=metric)  # type: ignore[no-any-return]
 
     @property
     def required_features_(self) -> list[Any]:
-        """Names of the columns that a table must have at prediction; those of weight 0 need not be there."""
-        hidden = getattr(self.encoder_, "optional", ())
-        return [name for name in self.feature_names_in_ if name not in hidden]
+        """Columns that a table must have at prediction; columns of weight 0 are optional."""
+        return [name for name in self.feature_names_in_ if name not in self.encoder_.optional]
 
     def visible_rows(self, X: Any) -> FloatArray:
-        """What the scores of people depend on: two people with equal rows here have equal scores.
+        """The values that scores depend on: people with equal rows here have equal scores.
 
-        Rows of equal numbers have equal bytes: there is no negative zero, and one NaN.
+        Equal rows have equal bytes: no negative zeros, and one kind of NaN.
 
         Returns
         -------
@@ -216,7 +211,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         return np.where(np.isnan(rows), np.nan, rows + 0.0)
 
     def _draws(self, X: Any, random_state: Any) -> tuple[FloatArray, np.random.Generator]:
-        """One vote per person, of shape (n_samples, n_outputs), and what further draws come from."""
+        """One draw per person, shape (n_samples, n_outputs), and the generator for further draws."""
         people, rng = self._people(X), np.random.default_rng(seed_from(random_state))
         return self.scorer_.draw(people, rng), rng
 
@@ -224,25 +219,13 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         return self.metric
 
     def _read(self, X: Any, y: Any, metric: Metric | None) -> tuple[People, npt.NDArray[Any]]:
-        """People and outcomes of `fit`, checked."""
+        """Validated training data; sets `n_features_in_` and `feature_names_in_`."""
         X = self._as_frozen(X)
-        if metric is None or not metric.takes_tables:
-            options = {"dtype": np.float64, "y_numeric": not self._classify, "ensure_min_samples": 2}
-            labels = labels_of(X)
-            X, y = validate_data(self, X, y, **options)
-            encoder = ArrayEncoder(X.shape[1], labels)
-            check_size(X, encoder.names)
-            return People(X, encoder, X), y
-        frame = as_frame(X)
-        if len(frame) < 2:
-            raise InvalidInputError(f"X must hold at least two people; got {len(frame)} rows.")
-        y = check_outcomes(y, numeric=not self._classify)
-        check_consistent_length(frame, y)
-        self.n_features_in_, self.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
-        return People.read(frame, metric.encoder(frame)), y
+        read = read_training_array if metric is None else metric.read_training
+        return read(X, y, self, numeric=not self._classify)
 
     def _as_frozen(self, X: Any) -> Any:
-        """A table with its columns in the order of the frozen model inside, which is asked by position later on."""
+        """Reorder the columns of a table for a frozen inner model, which is called by position."""
         inner, given = getattr(self, "estimator", None), labels_of(X)
         known = getattr(inner, "feature_names_in_", None) if isinstance(inner, FrozenEstimator) else None
         if known is None or given is None or given == tuple(known) or {*given} != {*known}:
@@ -250,31 +233,24 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         return as_frame(X)[list(known)]
 
     def _people(self, X: Any) -> People:
-        """People in `predict` and its like, checked."""
+        """Validated people at prediction."""
         metric = self.guarantee_.metric
-        if not metric.takes_tables:
-            given = self.encoder_.arranged(X)
-            with checking():
-                rows = validate_data(self, given, dtype=np.float64, order="C", reset=False)
-            check_size(rows, self.encoder_.names)
-            return People(rows, self.encoder_, rows)
-        people = metric.people(X, self.encoder_)
-        if not len(people):
-            raise InvalidInputError("X must hold at least one person; got a table without rows.")
+        people = self.encoder_.read_for(X, self)
+        metric.check_people(people)
         return people
 
-    def _by_partition(self, method: Callable[[Any], Any], X: Any, nobody: Any) -> Any:
-        """Answers for each partition of a Dask DataFrame; `nobody` is an answer for no rows."""
+    def _by_partition(self, method: Callable[[Any], Any], X: Any, empty: Any) -> Any:
+        """Apply `method` to each partition of a Dask DataFrame; `empty` is its result for no rows."""
         from likewise.distributed.frames import DaskTable, map_partitions
 
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             DaskTable(X).check_columns(self.required_features_, "which the model needs")
-        return map_partitions(method, X, names, nobody)
+        return map_partitions(method, X, names, empty)
 
     def _means(self, X: Any) -> FloatArray:
         people, verbose = self._people(X), bool(getattr(self, "verbose", False))
-        if verbose or len(people) <= BLOCK:  # one bar for all
+        if verbose or len(people) <= BLOCK:  # a single progress bar
             return self.scorer_.estimate(people, verbose=verbose).mean
         blocks = (people.take(slice(i, i + BLOCK)) for i in range(0, len(people), BLOCK))
         return np.concatenate([self.scorer_.estimate(block).mean for block in blocks])
@@ -287,7 +263,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
 
 
 class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
-    """Classes: the promise is about their probabilities."""
+    """Base of classifiers; the guarantee is about class probabilities."""
 
     _classify = True
 
@@ -296,7 +272,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities; the guarantee is about these.
 
-        They depend on the row alone, not on the batch it comes in.
+        The result for a row does not depend on the other rows.
 
         Returns
         -------
@@ -305,12 +281,12 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
         """
         if is_dask(X):
             check_fitted(self)
-            nobody = pd.DataFrame(np.empty((0, len(self.classes_))), columns=self.classes_)
-            return self._by_partition(self.predict_proba, X, nobody)  # type: ignore[no-any-return]
+            empty = pd.DataFrame(np.empty((0, len(self.classes_))), columns=self.classes_)
+            return self._by_partition(self.predict_proba, X, empty)  # type: ignore[no-any-return]
         return self._means(X)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Most likely class. **Not covered by the guarantee**: it jumps where classes tie; see `decide`."""
+        """Most likely class. **Not covered by the guarantee**, since it jumps where classes tie; see `decide`."""
         if is_dask(X):
             check_fitted(self)
             return self._by_partition(self.predict, X, pd.Series(self.classes_[:0], name="prediction"))  # type: ignore[no-any-return]
@@ -320,8 +296,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
     def certify(self, X: Any) -> Certificate:
         """Per person: probabilities, an interval, and the distance at which the most likely class may change.
 
-        Each person's certificate holds with probability ``1 - delta`` over the draws made in `fit`; with certainty
-        where nothing is sampled, and there the intervals have width 0.
+        Each person's certificate holds with probability ``1 - delta`` over the draws made in `fit`. Where nothing is
+        sampled, it holds with certainty and the intervals have width 0.
         """
         people = self._people(X)
         distance = self.scorer_.distance_to_tie(people)
@@ -330,43 +306,38 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
     def decide(self, X: Any, random_state: Any = None) -> npt.NDArray[Any]:
         """Draw one outcome per person from the model's probabilities.
 
-        Covered, without error of sampling: between two people at distance D the probability of any set of outcomes
-        differs by at most ``guarantee_.curve.bound(D)``. The chances are close, not the outcomes: every person has a
-        draw of their own. Of two people with the same probability of 60%, one gets an outcome that the other does not
-        get 48% of the time. Each call draws again, so whoever can ask again, or with a slightly different row, gets
-        another chance: decide once per person, and keep the outcome.
+        Covered by the guarantee, without sampling error: for two people at distance D, the probability of any set of
+        outcomes differs by at most ``guarantee_.curve.bound(D)``. Probabilities are close, not outcomes: each person
+        gets an independent draw, so two people who both have a probability of 60% get different outcomes 48% of the
+        time. Every call draws again, and anyone who can call it repeatedly gets more chances: decide once per person
+        and store the outcome.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         random_state : int, RandomState instance or None, default=None
-            None draws afresh on each call. With a fixed seed the draw depends on the person's position in `X`. Do not
-            let applicants choose or learn a seed. `likewise score --decide` draws by a secret key and the row instead.
+            None draws afresh on each call. With a fixed seed the draw depends on the person's position in `X`; do not
+            let applicants choose or learn the seed. `likewise score --decide` derives draws from a secret key and the
+            row instead.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
         votes, rng = self._draws(X, random_state)
-        # Hard votes put all the mass on one class; others are probabilities to draw from.
+        # A hard vote has probability 1 for one class; a soft vote is a distribution to draw from.
         return self.outcomes_at(votes, rng.random(len(votes)))
 
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.unique(y)
 
     def _check_target(self, y: npt.NDArray[Any]) -> None:
-        check_labels(y)
-        known, classes = np.unique(y), self._known_classes(y)
-        if len(classes) < 2:
-            raise InvalidInputError(f"y must hold at least two classes; got only one class, {classes[0]!r}.")
-        if not np.isin(known, classes).all():
-            raise InvalidInputError(f"y must hold classes of the fitted estimator, {list(classes)}; got {list(known)}.")
-        self.classes_ = classes
+        self.classes_ = check_classes(y, self._known_classes)
 
     def outcomes_at(self, probabilities: FloatArray, uniform: FloatArray) -> npt.NDArray[Any]:
-        """The class that a number from 0 to below 1 stands for, per person: uniform numbers give the probabilities.
+        """Sample classes by inversion: the class at the quantile `uniform`, in [0, 1), of each row of `probabilities`.
 
-        Probabilities that add up to a little less than 1, by rounding, leave the rest to the last class that has any.
+        If rounding makes a row sum to less than 1, the rest goes to its last class of positive probability.
         """
         beaten = probabilities.cumsum(axis=1)[:, :-1] <= uniform[:, None]
         last = probabilities.shape[1] - 1 - (probabilities[:, ::-1] > 0).argmax(axis=1)
@@ -374,7 +345,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
 
 
 class ConstrainedRegressor(RegressorMixin, ConstrainedEstimator):
-    """Numbers within a range: the promise is about predictions."""
+    """Base of regressors; the guarantee is about predictions, which lie in `output_range_`."""
 
     _classify = False
 
@@ -401,13 +372,12 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedEstimator):
         return certify(self._estimate(X), self.guarantee_)
 
     def decide(self, X: Any, random_state: Any = None) -> FloatArray:
-        """One number per person, whose mean over draws is the prediction.
+        """One random number per person, whose mean over draws is the prediction.
 
-        A smoothed model gives what the inner model predicts under a single draw of the noise: between two people at
-        distance D the probability of any set of numbers differs by at most ``guarantee_.curve.bound(D)``. Models that
-        compute their predictions (additive models, 1-Lipschitz networks, projections) draw nothing. There it is
-        `predict`, whose difference is at most ``guarantee_.bound(D)``; the probabilities of sets of numbers are 0 or 1,
-        and may differ by 1 however close two people are.
+        A smoothed model returns the inner model's prediction under a single draw of the noise: for two people at
+        distance D, the probability of any set of numbers differs by at most ``guarantee_.curve.bound(D)``. Models that
+        compute their predictions (additive models, 1-Lipschitz networks, projections) return `predict`, which differs
+        by at most ``guarantee_.bound(D)``; as distributions, two predictions that differ at all have total variation 1.
 
         Parameters
         ----------
@@ -422,73 +392,4 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedEstimator):
         return self._draws(X, random_state)[0][:, 0]
 
     def _check_target(self, y: npt.NDArray[Any]) -> None:
-        if self.output_range is not None:
-            low, high = self.output_range
-            self.output_range_ = float(low), float(high)
-            return
-        low, high = float(y.min()), float(y.max())
-        if low == high:
-            raise InvalidInputError(
-                f"y is constant ({low:g}), so output_range cannot be taken from it. Give output_range."
-            )
-        self.output_range_ = low, high
-
-
-class UnfittedError(LikewiseError, NotFittedError):
-    """An estimator that is asked before `fit`: scikit-learn's own error, and one of ours."""
-
-
-def check_fitted(estimator: Any) -> None:
-    """Raise if an estimator has not been fitted."""
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError as error:
-        raise UnfittedError(str(error)) from None
-
-
-def seed_from(random_state: Any) -> int:
-    """128 random bits: too many to be found by trying."""
-    words = check_random(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
-    return int.from_bytes(words.astype("<u4").tobytes(), "little")
-
-
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave the estimator as it was if something fails."""
-    before = estimator.__dict__.copy()
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise
-
-
-def check_outcomes(y: Any, *, numeric: bool) -> npt.NDArray[Any]:
-    """Outcomes as an array; raise if one is missing, or not what it should be."""
-    if y is None or pd.isna(np.asarray(y, dtype=object)).any():
-        raise InvalidInputError(
-            "y must hold one outcome per person, none of them missing; got None or NaN. Drop these rows."
-        )
-    try:
-        kind = np.float64 if numeric else None
-        return column_or_1d(check_array(y, ensure_2d=False, dtype=kind, input_name="y"))  # type: ignore[no-any-return]
-    except ValueError as error:
-        what, words = "number" if numeric else "label", " ".join(str(error).split())
-        raise InvalidInputError(f"y must hold one {what} per person ({words}).") from None
-
-
-def _check_sample_weight(given: Any, n_samples: int) -> FloatArray | None:
-    if given is None:
-        return None
-    weights: FloatArray = column_or_1d(
-        check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    )
-    if len(weights) != n_samples:
-        raise InvalidInputError(f"sample_weight must have one weight per row of X ({n_samples}); got {len(weights)}.")
-    if (weights < 0).any() or not weights.any():
-        raise InvalidInputError(
-            f"sample_weight must not be negative, nor zero for all; got {weights.min():g}. Use 0 for who must not "
-            "count."
-        )
-    return weights
+        self.output_range_ = range_of_outcomes(y, self.output_range)

@@ -13,9 +13,9 @@ from zipfile import ZipFile
 
 from sklearn.base import BaseEstimator
 
+from likewise._fit_validation import check_fitted
 from likewise._validation import PATH, in_a_line
 from likewise._writing import atomic_write
-from likewise.base import check_fitted
 from likewise.exceptions import FileError, InvalidTypeError
 from likewise.guarantees.bounds import Bound
 from likewise.metrics.base import Metric

@@ -62,7 +62,7 @@ def test_a_model_of_ordered_categories_can_be_smoothed():
 
 def test_columns_that_share_a_name_are_refused():
     X = pd.DataFrame([[1, 2.0], [3, 4.0]], columns=["age", "age"])
-    with pytest.raises(InvalidInputError, match="X must have distinct column names; 'age' stands twice"):
+    with pytest.raises(InvalidInputError, match="X must have distinct column names; 'age' occurs twice"):
         table_model(X, "logistic")
     X.columns = ["age", "years"]  # the control
     assert table_model(X, "logistic").fit(X, [0, 1]).predict(X).tolist() == [0, 1]

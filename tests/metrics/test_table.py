@@ -225,7 +225,7 @@ def test_tables_must_have_the_columns():
         metric().pairwise(PEOPLE.drop(columns="age"))
     with pytest.raises(TypeError, match=r"A must be a table with named columns .*; got ndarray"):
         metric().pairwise(np.zeros((2, 5)))
-    with pytest.raises(ValueError, match="'age' stands twice"):
+    with pytest.raises(ValueError, match="'age' occurs twice"):
         metric().pairwise(pd.concat([PEOPLE, PEOPLE[["age"]]], axis=1))
     with pytest.raises(ValueError, match="same number of rows"):
         metric()(PEOPLE[:2], PEOPLE[:3])
@@ -263,9 +263,7 @@ def test_codes_do_not_depend_on_the_order_of_people():
 def test_the_columns_of_later_tables_are_checked():
     with pytest.raises(ValueError, match="X must have the column 'income'"):
         CODING.encode(PEOPLE.drop(columns="income"))
-    with pytest.raises(
-        ValueError, match=r"X has the column 'extra', of which the metric says nothing. Give it a weight"
-    ):
+    with pytest.raises(ValueError, match=r"X has the column 'extra', which the metric does not name. Give it a weight"):
         CODING.encode(PEOPLE.assign(extra=1))
 
 

@@ -194,7 +194,7 @@ def test_a_smoothed_regressor_of_a_table_is_measured_in_its_own_range():
     ("change", "message"),
     [
         ({"X": X.drop(columns="age")}, "X must have the column 'age'"),
-        ({"X": X.assign(extra=1)}, "X has the column 'extra', of which the metric says nothing"),
+        ({"X": X.assign(extra=1)}, "X has the column 'extra', which the metric does not name"),
         ({"X": X.to_numpy()}, "X must be a table with named columns"),
         ({"X": X[:1]}, "at least two people"),
         (

@@ -348,7 +348,7 @@ def test_augmented_training_and_regression_on_tables():
     [
         (lambda X: X.to_numpy(), TypeError, "X must be a table with named columns"),
         (lambda X: X.drop(columns="age"), ValueError, "X must have the column 'age'"),
-        (lambda X: X.assign(extra=1), ValueError, "X has the column 'extra', of which the metric says nothing"),
+        (lambda X: X.assign(extra=1), ValueError, "X has the column 'extra', which the metric does not name"),
         (lambda X: X.assign(age="old"), ValueError, "Column 'age' must hold numbers"),
         (lambda X: X[:0], ValueError, "X must hold at least one person"),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._fit_validation import seed_from
 from likewise._links import LINKS
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
@@ -19,7 +20,6 @@ from likewise.additive.losses import Loss
 from likewise.additive.scorer import AdditiveScorer, promise
 from likewise.additive.shapes import Shape, finish
 from likewise.additive.solver import Objective, needs_blocks, settle_budgets, solve_any
-from likewise.base import seed_from
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People

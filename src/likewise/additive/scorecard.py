@@ -197,16 +197,16 @@ class ScorecardMixin:
         scorer, signs = self._scorer(), self._signs(outcome)
         columns = []
         for shape in scorer.model.shapes:
-            kind = self.encoder_.columns[shape.column] if hasattr(self.encoder_, "optional") else None
+            kind = self.encoder_.columns[shape.column]
             entry: dict[str, Any] = {"column": str(self.encoder_.names[shape.column])}
             points = (signs @ shape.values).tolist()
             other = None if shape.other is None else float(signs @ shape.other)
             if shape.knots is not None:
                 entry |= {"knots": shape.knots.tolist(), "points": points, "missing": other}
-                if kind is not None and kind.categories is not None:
+                if kind.categories is not None:
                     entry["order"] = [plain(level) for level in kind.categories]
             else:
-                levels = [*map(plain, kind.levels), *([{"value": None}] if kind.has_missing else [])]  # type: ignore[union-attr]
+                levels = [*map(plain, kind.levels), *([{"value": None}] if kind.has_missing else [])]
                 entry |= {
                     "categories": [level | {"points": p} for level, p in zip(levels, points, strict=True)],
                     "unseen": other,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._fit_validation import seed_from
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
@@ -18,7 +19,7 @@ from likewise._validation import TRUTH, check_count, check_output_range
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.domain import SearchSpace, survey
 from likewise.auditing.pair_search import PairEvaluator, strategies_for
-from likewise.base import ConstrainedEstimator, seed_from
+from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import Guarantee
 from likewise.inspection.prediction import is_plain_function

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from likewise._fit_validation import check_labels
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import check_labels, checking
+from likewise._validation import checking
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
 from likewise.pairs.cutting_planes import LiveProgram, PairProgram

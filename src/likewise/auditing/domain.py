@@ -201,7 +201,7 @@ def survey(
     if rows is not None and not len(rows):
         raise InvalidInputError("X must hold at least one person to start from; got none.")
     numbers, d = encoder.is_number, len(encoder.names)
-    weights = metric.weights_of(encoder) if metric.has_weights else None
+    weights = metric.known_weights(encoder)
     choices = tuple(_listed(encoder, i) for i in range(d))
     landmarks = tuple(_places(known[i], None if rows is None else rows[:, i]) for i in range(d))
     low, high = np.zeros(d), np.ones(d)

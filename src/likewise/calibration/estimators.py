@@ -44,7 +44,7 @@ class RecalibratedScorer(Scorer):
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """The inner model's probabilities and intervals, mapped."""
-        found = self.scorer.estimate(self._read(people), verbose=verbose)
+        found = self.scorer.estimate(self.encoder.recode(people), verbose=verbose)
         mean = self._mapped(found.mean)
         if found.lower is found.mean:  # nothing is sampled
             return Estimate(mean, mean, mean, found.n_draws)
@@ -57,12 +57,12 @@ class RecalibratedScorer(Scorer):
 
     def visible(self, people: People) -> FloatArray:
         """What the inner model sees."""
-        return self.scorer.visible(self._read(people))
+        return self.scorer.visible(self.encoder.recode(people))
 
     @property
     def reads_tables(self) -> bool:
-        """A table is read again, in the coding of the inner model."""
-        return self.guarantee.metric.takes_tables
+        """True: the inner model's encoder may read the table again."""
+        return True
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
         """Those of the inner model, unless it was fitted without a column that must not matter."""
@@ -78,11 +78,6 @@ class RecalibratedScorer(Scorer):
 
     def _mapped(self, probabilities: FloatArray) -> FloatArray:
         return self.map(scale_of(self.scorer.guarantee).scores(probabilities))
-
-    def _read(self, people: People) -> People:
-        if not self.guarantee.metric.takes_tables:
-            return People(people.rows, self.encoder, people.rows)
-        return People.read(people.table, self.encoder)
 
 
 class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
@@ -208,9 +203,6 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         """The model, and scores of people by models that have not learned from them."""
         frozen, inner = isinstance(self.estimator, FrozenEstimator), _within(self.estimator)
         if frozen:
-            labels, known = people.encoder.labels, inner.encoder_.labels
-            if labels is not None and known is not None and labels != known and not metric.takes_tables:
-                raise InvalidInputError(f"X must have the columns of the estimator, {list(known)}; got {list(labels)}.")
             return inner, self._scores(inner, people)
         state = check_random(self.random_state)
         inner = inner.with_metric(metric)
@@ -237,9 +229,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
                 f"{type(model).__name__}. On the scale of probabilities a sigmoid can only flatten. 'sigmoid' is for "
                 "AdditiveClassifier and LipschitzClassifier."
             )
-        table = model.guarantee_.metric.takes_tables
-        own = People.read(people.table, model.encoder_) if table else People(people.rows, model.encoder_, people.rows)
-        return scale.scores(model.scorer_.estimate(own).mean)
+        return scale.scores(model.scorer_.estimate(model.encoder_.recode(people)).mean)
 
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         frozen = isinstance(self.estimator, FrozenEstimator)

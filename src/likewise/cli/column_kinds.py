@@ -62,11 +62,10 @@ class Kinds:
     def of_model(cls, model: Any) -> Kinds:
         """As a fitted model has learned them."""
         encoder, metric = model.encoder_, model.guarantee_.metric
-        absent = metric.weights_of(encoder).missing if metric.has_weights else np.zeros(len(encoder.names))
+        weights = metric.known_weights(encoder)
+        absent = np.zeros(len(encoder.names)) if weights is None else weights.missing
         complete = [name for name, weight in zip(encoder.names, absent, strict=True) if np.isnan(weight)]
-        columns = getattr(encoder, "columns", None)
-        if columns is None:
-            return cls(tuple(encoder.names), complete=tuple(encoder.names))
+        columns = encoder.columns
         orders = {str(c.name): c for c in columns if isinstance(c, NumericColumn) and c.categories is not None}
         numeric = [str(c.name) for c in columns if isinstance(c, NumericColumn) and c.name not in orders]
         categorical = [str(c.name) for c in columns if isinstance(c, CategoricalColumn)]

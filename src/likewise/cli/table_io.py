@@ -238,9 +238,10 @@ class Unseen:
     """Counts people with categories that a model has not seen, over the batches of a table."""
 
     def __init__(self, model: Any) -> None:
-        columns = getattr(model.encoder_, "columns", ())
-        hidden = getattr(model.encoder_, "optional", ())
-        self._columns = [c for c in columns if isinstance(c, CategoricalColumn) and c.name not in hidden]
+        encoder = model.encoder_
+        self._columns = [
+            c for c in encoder.columns if isinstance(c, CategoricalColumn) and c.name not in encoder.optional
+        ]
         self._found: dict[Any, tuple[Any, int]] = {}
         self._n_people = 0
 

@@ -10,7 +10,7 @@ import pandas as pd
 from likewise.display.style import BLUE, GREY, INK, ORANGE, axes, patch, tidy
 from likewise.exceptions import InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.encoders import as_frame
+from likewise.metrics.encoders import as_frame, labels_of
 from likewise.reveal.empirical import NOT_FORCED, MetricEstimate
 
 
@@ -139,9 +139,9 @@ class MetricDisplay:
 
 def _spread(X: Any, metric: Metric, names: list[Any]) -> Any:
     """Standard deviations of numeric columns."""
-    if metric.takes_tables:  # it may have columns of which the metric says nothing
-        frame, known = as_frame(X), set(metric.describe()["column"])
-        X = frame[[name for name in frame.columns if name in known]]
+    if metric.columns and labels_of(X) is not None:  # it may have more columns than the metric names
+        frame = as_frame(X)
+        X = frame[[name for name in frame.columns if name in metric.columns]]
     encoder = metric.encoder(X)
     spread = np.nanstd(encoder.encode(X)[:, encoder.is_number], axis=0)
     positions = [name for name, number in zip(encoder.names, encoder.is_number, strict=True) if number]

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._fit_validation import all_or_nothing, check_outcomes
 from likewise._typing import FloatArray
 from likewise._validation import check_rules
 from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
@@ -22,7 +23,6 @@ from likewise.additive.design_matrix import Layout
 from likewise.additive.fit import FitOptions, Plan, content_folds
 from likewise.additive.losses import Loss
 from likewise.additive.solver import Objective
-from likewise.base import all_or_nothing, check_outcomes
 from likewise.distributed.frames import (
     DaskTable,
     Partitions,

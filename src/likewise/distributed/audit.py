@@ -34,7 +34,7 @@ from likewise.distributed.buckets import (
 )
 from likewise.distributed.frames import DaskTable, categories_under, compute, delayed, metric_columns, persist
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import fixed_sample
+from likewise.metrics.encoders import TableEncoder, fixed_sample
 from likewise.pairs.box_tree import SOME, SearchParameters, build_box_tree, ends_of, search_parameters
 from likewise.pairs.model_outputs import ModelOutputs, OutputLabels
 from likewise.pairs.points import groups_of
@@ -65,12 +65,13 @@ def audit(
     chosen = np.union1d(sample, pairs)
     rows = partitions.rows_at(chosen)
     points = encoder.points(rows[names])
-    outputs, probable = reader.outputs(rows, as_tables=metric.takes_tables)
+    as_tables = isinstance(encoder.encoder, TableEncoder)
+    outputs, probable = reader.outputs(rows, as_tables=as_tables)
     in_sample = np.searchsorted(chosen, sample)
     X_sample, outputs_sample = points.X[in_sample], outputs[in_sample]
 
     tree = BucketTree.fit(X_sample, outputs_sample, scales, points.kinds, n_buckets_for(n))
-    buckets = shuffle(partitions, reader, encoder, tree, outputs.shape[1], metric.takes_tables)
+    buckets = shuffle(partitions, reader, encoder, tree, outputs.shape[1], as_tables)
     unit = 1.0 if probable else output_unit(buckets)
     labels = OutputLabels.of(model, predictions, output_range, probable=probable)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=labels.are_shares)

@@ -178,12 +178,9 @@ def read_parquet(path: Any) -> Any:
 
 def metric_columns(table: DaskTable, metric: Metric, aside: Any = None) -> list[Any]:
     """Columns that a metric is about; all but the one `aside`, if the metric names none."""
-    known = list(getattr(metric, "columns", None) or getattr(metric, "feature_names", None) or ())
-    hidden = getattr(metric, "hidden", ())
-    table.check_columns([name for name in known if name not in hidden], "which the metric names")
-    if metric.takes_tables:
-        return [name for name in table.columns if name in known and name != aside]
-    return known or [name for name in table.columns if name != aside]
+    known = metric.columns
+    table.check_columns([name for name in known if name not in metric.hidden], "which the metric names")
+    return [name for name in table.columns if name != aside and (name in known or not known)]
 
 
 def categories_under(table: DaskTable, metric: Metric, names: list[Any]) -> list[Any]:

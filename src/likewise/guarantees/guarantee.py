@@ -172,9 +172,9 @@ def warn_if_ineffective(metric: Metric, people: People) -> None:
     Someone without the number is at distance m from everybody who has it, so by the triangle inequality two people who
     have it may differ by at most ``2 m`` because of it, whatever its own weight is.
     """
-    if not metric.has_weights:
+    weights = metric.known_weights(people.encoder)
+    if weights is None:
         return
-    weights = metric.weights_of(people.encoder)
     for i in np.flatnonzero(weights.is_number & weights.matters & ~np.isnan(weights.missing)).tolist():
         known = people.rows[:, i][~np.isnan(people.rows[:, i])]
         scale, missing, name = float(weights.scales[i]), float(weights.missing[i]), people.encoder.names[i]

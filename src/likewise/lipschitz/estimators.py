@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from likewise._fit_validation import seed_from
 from likewise._links import LINKS
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
@@ -18,7 +19,6 @@ from likewise.base import (
     ConstrainedEstimator,
     ConstrainedRegressor,
     PlainScorer,
-    seed_from,
 )
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.certificate import Estimate

@@ -1,4 +1,4 @@
-"""The one interface of everything that says how similar two people are."""
+"""The interface of all metrics, and distances from column weights."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from likewise._html import grid, panel, words
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.metrics.encoders import Encoder, People
+from likewise.metrics.encoders import Encoder, People, read_training_array
 
-_CELLS_AT_ONCE = 2**22
+_CELLS_AT_ONCE = 2**22  # bounds the memory of `pairwise`
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnWeights:
-    """What each column of some people counts, in the order of their columns.
+    """Weights in the order of an encoder's columns.
 
-    ``D(a, b) = ||scales * |a - b| ||_p`` over the numbers, plus ``missing`` where exactly one number is missing, plus
-    ``scales`` where two categories differ.
+    ``D(a, b) = ||scales * |a - b| ||_p`` over the numeric columns, plus ``missing`` where exactly one number is
+    missing, plus ``scales`` where two categories differ.
 
     Attributes
     ----------
     weights : ndarray of shape (n_columns,)
-        Of numbers, inside the power; between two different categories.
+        For numeric columns inside the power; for categorical ones the distance between two different values.
     is_number : ndarray of bool, shape (n_columns,)
-        Whether a column holds numbers; the others hold categories.
     missing : ndarray of shape (n_columns,)
-        Distance between a number that is there and one that is missing; NaN where the metric refuses those.
+        Distance between a number and a missing one; NaN where missing numbers are refused.
     p : float
     """
 
@@ -45,7 +45,7 @@ class ColumnWeights:
 
     @cached_property
     def scales(self) -> FloatArray:
-        """Distance per unit of a number, or between two different categories."""
+        """Distance per unit of a numeric column, or between two different categories."""
         return np.where(self.is_number, root(self.weights, self.p), self.weights)
 
     @property
@@ -55,11 +55,11 @@ class ColumnWeights:
 
     @property
     def allows_missing(self) -> bool:
-        """Whether a number that matters may be missing."""
+        """Whether numbers may be missing in a column of positive weight."""
         return bool((self.is_number & self.matters & ~np.isnan(self.missing)).any())
 
     def check_missing(self, people: People) -> None:
-        """Raise if a number is missing in a column for which the metric refuses that."""
+        """Raise if a number is missing where the metric refuses missing numbers."""
         for i in people.missing():
             if np.isnan(self.missing[i]):
                 name, rows = people.encoder.names[i], np.flatnonzero(np.isnan(people.rows[:, i]))
@@ -70,12 +70,12 @@ class ColumnWeights:
                 raise InvalidInputError(
                     f"{problem} Impute them, or use TableMetric(..., missing='category')."
                 ).in_commands(
-                    f"{problem} Fill them in, or leave these rows out. [missing] {name} = 1 in the metric file says "
-                    "what a missing number weighs, between 0 and 1."
+                    f"{problem} Fill them in, drop these rows, or give them a weight between 0 and 1: [missing] "
+                    f"{name} = 1 in the metric file."
                 )
 
     def distances(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Distances between coded people, along the last axis; the others are broadcast."""
+        """Distances between encoded people along the last axis, with broadcasting."""
         numbers = self.is_number
         gap = np.abs(a[..., numbers] - b[..., numbers])
         total = lp_norm(np.nan_to_num(gap) * self.scales[numbers], self.p)
@@ -107,7 +107,7 @@ def dual(p: float) -> float:
 
 
 def lp_norm(z: FloatArray, p: float) -> FloatArray:
-    """Lp norm along the last axis, safe from overflow and underflow in the powers; 0 where there is nothing."""
+    """Lp norm along the last axis, without overflow or underflow in the powers; 0 for an empty axis."""
     z = np.abs(z)
     if p == 1 or not z.shape[-1]:
         return np.asarray(z.sum(axis=-1))
@@ -122,38 +122,46 @@ def lp_norm(z: FloatArray, p: float) -> FloatArray:
 class Metric(ABC):
     """A distance between people.
 
-    A subclass says how people become numbers and what each column of them counts; distances follow. A column of weight
-    0 must not matter: people who differ only there are at distance 0.
+    Subclasses define an encoder and the weight of each encoded column. A column of weight 0 must not matter: people
+    who differ only there are at distance 0.
 
     Attributes
     ----------
     p : float
         Exponent over the numeric columns.
-    takes_tables : bool
-        Whether people are rows of a table with named columns; otherwise they are rows of an array of numbers.
-    has_weights : bool
-        Whether distances follow from what each column counts. Otherwise they are all that is known, and `weights_of`
-        raises.
+    assumption : str
+        What the metric takes for granted and cannot prove, as a sentence for guarantees; empty if nothing.
     """
 
     p: float
-    takes_tables: bool
-    has_weights: bool = True
+    assumption: str = ""
+
+    @property
+    def columns(self) -> list[Any]:
+        """Names of the columns, if the metric names them; else empty."""
+        return []
+
+    @property
+    def hidden(self) -> list[Any]:
+        """Names of the columns of weight 0 that a table may lack."""
+        return []
+
+    @property
+    def input_tags(self) -> dict[str, bool]:
+        """Fields of scikit-learn's `InputTags`."""
+        return {}
 
     @property
     def definition(self) -> str:
-        """The distance with all of its columns, where `repr` leaves out some of many."""
+        """The distance with all columns; `repr` abbreviates."""
         return repr(self)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """What the metric was made of, by the names of its parameters; `deep` is there for scikit-learn."""
+        """Constructor parameters; `deep` is for scikit-learn."""
         return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     def with_params(self, **changes: Any) -> Self:
-        """Return a metric like this one with other parameters; this one stays what it is.
-
-        An estimator does so for ``set_params(metric__p=2)``, in a grid search, for example.
-        """
+        """Return a copy with other parameters, as ``estimator.set_params(metric__p=2)`` does."""
         params = self.get_params()
         unknown = [name for name in changes if name not in params]
         if unknown:
@@ -161,25 +169,23 @@ class Metric(ABC):
         return type(self)(**{**params, **changes})
 
     def __sklearn_clone__(self) -> Self:
-        return self  # nothing can change it
-
-    @property
-    def allows_missing(self) -> bool:
-        """Whether a value may be missing."""
-        return False
-
-    @property
-    def has_categories(self) -> bool:
-        """Whether columns of text and categories are taken."""
-        return False
+        return self  # immutable
 
     @abstractmethod
     def encoder(self, *people: Any) -> Encoder:
-        """How people like these become numbers."""
+        """Learn an encoder from people."""
+
+    def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
+        """Validated training data of an estimator, whose `n_features_in_` and `feature_names_in_` are set."""
+        return read_training_array(X, y, estimator, numeric=numeric)
 
     @abstractmethod
     def weights_of(self, encoder: Encoder) -> ColumnWeights:
-        """What each column of such people counts; columns that the metric does not know are refused."""
+        """Weights of an encoder's columns; raises for columns that the metric does not know, or without weights."""
+
+    def known_weights(self, encoder: Encoder) -> ColumnWeights | None:
+        """As `weights_of`; None for a metric that has no weights per column."""
+        return self.weights_of(encoder)
 
     @abstractmethod
     def scaled(self, factor: float) -> Self:
@@ -187,7 +193,7 @@ class Metric(ABC):
 
     @abstractmethod
     def describe(self) -> pd.DataFrame:
-        """Return the exchange rates: per column its weight and the difference worth one percentage point."""
+        """Exchange rates: per column, its weight and the difference worth one percentage point."""
 
     @property
     @abstractmethod
@@ -203,28 +209,28 @@ class Metric(ABC):
             words(self._footnote(), quiet=True),
         )
 
-    _n_words = 1  # columns of `describe` that are words
+    _n_words = 1  # columns of `describe` that hold text
 
     def _footnote(self) -> str:
         norm = "" if np.isnan(self.p) else f"p = {self.p:g}. "
-        return f"{norm}1 is the largest difference of outputs there is, and a point is 0.01 of it."
+        return f"{norm}1 is the largest possible difference of outputs; a point is 0.01."
 
     def people(self, X: Any, encoder: Encoder | None = None) -> People:
-        """People as numbers, by a coding learned before or by their own."""
+        """Validate and encode people, with a given encoder or one learned from them."""
         encoder = self.encoder(X) if encoder is None else encoder
         people = People.read(X, encoder)
         self.check_people(people)
         return people
 
     def check_people(self, people: People) -> None:
-        """Raise if these people have columns, or miss numbers, of which the metric says nothing."""
+        """Raise if people have columns, or missing numbers, that the metric does not cover."""
         self.weights_of(people.encoder).check_missing(people)
 
-    def check_axioms(self, people: People) -> None:  # noqa: B027  # most need not look
-        """Raise if it is no distance between these people. Weights always make one; a function is tried."""
+    def check_axioms(self, people: People) -> None:  # noqa: B027  # weights always define a distance
+        """Raise if the axioms of a distance fail on these people; for functions."""
 
     def between(self, a: People, b: People) -> FloatArray:
-        """Distances between people of one coding, row by row."""
+        """Distances between people of one encoder, row by row."""
         return self.weights_of(a.encoder).distances(a.rows, b.rows)
 
     def __call__(self, A: Any, B: Any) -> FloatArray:
@@ -252,7 +258,7 @@ class Metric(ABC):
         return weights.pairwise(np.atleast_2d(a), np.atleast_2d(b))
 
     def _both(self, A: Any, B: Any) -> tuple[FloatArray, FloatArray, ColumnWeights]:
-        """Two sets of people in one coding, and what its columns count."""
+        """Two sets of people encoded alike, and the weights of the columns."""
         encoder = self.encoder(A, B)
         weights = self.weights_of(encoder)
         a, b = encoder.encode(A, "A"), encoder.encode(B, "B")

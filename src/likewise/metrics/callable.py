@@ -1,4 +1,4 @@
-"""A distance between people that is a function of one's own."""
+"""A distance defined by a function."""
 
 from __future__ import annotations
 
@@ -6,40 +6,41 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import FloatArray
 from likewise._validation import LARGEST, TRUTH, check_positive, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import ArrayEncoder, Encoder, People, TableEncoder, as_frame
+from likewise.metrics.encoders import ArrayEncoder, Encoder, People, TableEncoder, as_frame, read_training_table
 
-_SAMPLE = 100  # people on whom a function is tried: all their pairs and triples
+_SAMPLE = 100  # people on whom the axioms are tested, in all pairs and triples
 _TOLERANCE = 1e-9
 
 
 class FunctionMetric(Metric):
-    """A distance between people that is given by a function.
+    """A distance between people defined by a function.
 
     ``D(x, x') = scale * function(x, x')``
 
-    It must be a distance: never negative, 0 between a person and the same person, the same in both directions, and
-    ``D(x, z) <= D(x, y) + D(y, z)``. `ProjectedClassifier` and `ProjectedRegressor` enforce it, after trying it on
-    people of the training data. `audit` asks it about every pair of up to 10,000 people, and `attack` searches under
-    it. What needs to know what each column counts refuses it: the other methods, `ceiling`, and audits of files.
+    It must be a distance: non-negative, 0 between equal people, symmetric, and
+    ``D(x, z) <= D(x, y) + D(y, z)``. `ProjectedClassifier` and `ProjectedRegressor` enforce it, after testing these
+    axioms on a sample of the training data. `audit` evaluates it on every pair of up to 10,000 people, and `attack`
+    searches under it. The other methods, `ceiling`, and audits of files need column weights and refuse it.
 
     Parameters
     ----------
     function : callable
-        ``function(A, B)`` for two arrays of shapes (n, n_features), or two tables of n rows: an array of n distances,
-        row by row. They must depend on the two people alone.
+        ``function(A, B)`` for two arrays of shape (n, n_features), or two tables of n rows, returns n distances, row by
+        row. Each may depend only on its two rows.
     pairwise : bool, default=False
-        ``function(A, B)`` gives the distances between all rows of A and all rows of B, shape (n_A, n_B), as those of
-        `sklearn.metrics.pairwise`. It is much faster to score people with.
+        ``function(A, B)`` returns the distances between all rows of A and all rows of B, shape (n_A, n_B), like those
+        of `sklearn.metrics.pairwise`. Scoring is much faster.
     takes_tables : bool, default=False
-        The function takes pandas DataFrames (with rows numbered from 0) instead of arrays of numbers.
+        The function takes pandas DataFrames (with a default index) instead of arrays of numbers.
     scale : float, default=1
-        Distances are compared with probabilities, or shares of an output range: 1 is the largest difference.
+        Distances are compared with probabilities, or with fractions of the output range: 1 is the largest difference.
 
     Examples
     --------
@@ -51,7 +52,7 @@ class FunctionMetric(Metric):
     """
 
     p = np.nan
-    has_weights = False
+    assumption = "It assumes that the function is symmetric and obeys the triangle inequality, as tested on a sample."
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class FunctionMetric(Metric):
     ) -> None:
         if isinstance(function, type) or not callable(function):
             got = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__
-            raise InvalidTypeError(f"function must be a function of two sets of people; got {got}.")
+            raise InvalidTypeError(f"function must be a callable of two sets of people; got {got}.")
         TRUTH.check("pairwise", pairwise)
         TRUTH.check("takes_tables", takes_tables)
         self.function = function
@@ -81,22 +82,19 @@ class FunctionMetric(Metric):
         }
 
     @property
-    def allows_missing(self) -> bool:
-        """What is missing in a table is up to the function."""
-        return self.takes_tables
-
-    @property
-    def has_categories(self) -> bool:
-        """A table may have them."""
-        return self.takes_tables
+    def input_tags(self) -> dict[str, bool]:
+        """A table may hold whatever the function takes."""
+        if not self.takes_tables:
+            return {}
+        return {"two_d_array": False, "allow_nan": True, "categorical": True, "string": True}
 
     @property
     def obeys_triangle(self) -> bool:
-        """It must; `check_axioms` tries it."""
+        """Assumed; `check_axioms` tests it."""
         return True
 
     def encoder(self, *people: Any) -> Encoder:
-        """Rows of numbers as they are; of a table, what is no number is a category."""
+        """Rows of numbers as they are; in a table, columns that are not numeric are categorical."""
         if not self.takes_tables:
             names = getattr(people[0], "columns", None)
             with checking():
@@ -112,23 +110,32 @@ class FunctionMetric(Metric):
         ]
         return TableEncoder.learn(frame, numeric, [name for name in frame.columns if name not in numeric])
 
+    def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
+        """As a table or an array, whichever the function takes."""
+        if self.takes_tables:
+            return read_training_table(X, y, estimator, self.encoder, numeric=numeric)
+        return super().read_training(X, y, estimator, numeric=numeric)
+
+    def known_weights(self, encoder: Encoder) -> None:
+        """None: a function has no weights."""
+
     def weights_of(self, encoder: Encoder) -> ColumnWeights:
-        """Raise: nothing is known of single columns."""
+        """Raise, since a function has no weights."""
         raise InvalidTypeError(
             f"metric must have a weight for each column here; {self!r} is a function of whole people. Use WeightedLp "
             "or TableMetric, or enforce it with ProjectedClassifier or ProjectedRegressor."
         )
 
     def check_people(self, people: People) -> None:
-        """Accept everybody: what is missing is up to the function."""
+        """Accept all people; missing values are up to the function."""
 
     def check_axioms(self, people: People) -> None:
-        """Try the function on up to 100 people, the same in every run: all pairs and triples.
+        """Test the axioms on all pairs and triples of up to 100 people, a fixed sample.
 
         Raises
         ------
         ValueError
-            With the people for whom it fails.
+            Naming the people for whom an axiom fails.
         """
         chosen = np.sort(np.random.default_rng(0).permutation(len(people))[:_SAMPLE])
         some = people.take(chosen)
@@ -140,7 +147,7 @@ class FunctionMetric(Metric):
             if abs(alone - D[0, j]) > near:
                 raise self._error(
                     "depend on the two people alone",
-                    f"{alone:g} between {names[0]} and {names[j]}, and {D[0, j]:g} when others are asked about, too",
+                    f"{alone:g} between {names[0]} and {names[j]}, but {D[0, j]:g} in a call with more people",
                 )
         for i in np.flatnonzero(np.diag(D) > near)[:1]:
             raise self._error("be 0 between a person and the same person", f"{D[i, i]:g} for {names[i]}")
@@ -161,14 +168,14 @@ class FunctionMetric(Metric):
     def between(self, a: People, b: People) -> FloatArray:
         """Distances row by row."""
         if self._all_pairs:
-            return np.array([self._ask(a.take([i]), b.take([i]), (1, 1))[0, 0] for i in range(len(a))])
-        return self._ask(a, b, (len(a),))
+            return np.array([self._evaluate(a.take([i]), b.take([i]), (1, 1))[0, 0] for i in range(len(a))])
+        return self._evaluate(a, b, (len(a),))
 
     def from_person(self, person: People, others: People) -> FloatArray:
-        """Distances from one person to all others; the same to the last bit whoever else is asked about."""
+        """Distances from one person to each of the others."""
         if self._all_pairs:
-            return np.asarray(self._ask(person, others, (1, len(others)))[0])
-        return self._ask(person.take(np.zeros(len(others), dtype=np.intp)), others, (len(others),))
+            return np.asarray(self._evaluate(person, others, (1, len(others)))[0])
+        return self._evaluate(person.take(np.zeros(len(others), dtype=np.intp)), others, (len(others),))
 
     def __call__(self, A: Any, B: Any) -> FloatArray:
         """Distances between the people in `A` and those in `B`, row by row."""
@@ -188,9 +195,9 @@ class FunctionMetric(Metric):
         return FunctionMetric(self.function, pairwise=self._all_pairs, takes_tables=self.takes_tables, scale=scale)
 
     def describe(self) -> pd.DataFrame:
-        """Return one row: nothing is known of single columns."""
+        """One row, since a function has no column weights."""
         return pd.DataFrame(
-            {"column": ["all together"], "weight": [self.scale], "one point": [f"{0.01 / self.scale:.3g}"]}
+            {"column": ["all columns"], "weight": [self.scale], "one point": [f"{0.01 / self.scale:.3g}"]}
         )
 
     def __eq__(self, other: object) -> bool:
@@ -210,7 +217,7 @@ class FunctionMetric(Metric):
         encoder = self.encoder(A, B)
         return People.read(A, encoder, "A"), People.read(B, encoder, "B")
 
-    def _ask(self, a: People, b: People, shape: tuple[int, ...]) -> FloatArray:
+    def _evaluate(self, a: People, b: People, shape: tuple[int, ...]) -> FloatArray:
         answer = self.function(_numbered(a.table), _numbered(b.table))
         try:
             distances = np.asarray(answer, dtype=np.float64)
@@ -222,7 +229,7 @@ class FunctionMetric(Metric):
         wrong = ~((distances >= 0) & (distances <= LARGEST))  # NaN fails every comparison
         if wrong.any():
             at = np.argwhere(wrong)[0]
-            pair = [_words(who, int(at[min(k, len(at) - 1)])) for k, who in enumerate((a, b))]
+            pair = [_describe_row(who, int(at[min(k, len(at) - 1)])) for k, who in enumerate((a, b))]
             raise self._error(
                 f"be between 0 and {LARGEST:g}", f"{distances[tuple(at)]:g} between {pair[0]} and {pair[1]}"
             )
@@ -233,11 +240,11 @@ class FunctionMetric(Metric):
 
 
 def _numbered(table: Any) -> Any:
-    """Rows numbered from 0: pandas would otherwise match the rows of two tables by their labels."""
+    """Reset the index: pandas aligns two tables by their index labels."""
     return table.reset_index(drop=True) if isinstance(table, pd.DataFrame) else table
 
 
-def _words(people: People, row: int) -> str:
+def _describe_row(people: People, row: int) -> str:
     table = people.table
     if isinstance(table, pd.DataFrame):
         return str(table.iloc[row].to_dict())

@@ -1,28 +1,31 @@
-"""People as numbers, with what the numbers mean."""
+"""Encoders from tables and arrays to rows of numbers, and the encoded rows themselves."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from sklearn.utils.validation import check_consistent_length, validate_data
 
+from likewise._fit_validation import check_outcomes
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise._validation import check_numbers, check_size
+from likewise._validation import check_numbers, check_size, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn, canonical_texts, is_mixed
 
 
 def is_table(X: Any) -> bool:
-    """Whether `X` is a table with named columns (pandas, polars, pyarrow, ...)."""
+    """Whether `X` is a table with named columns (pandas, polars, pyarrow)."""
     return hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__")
 
 
 def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
-    """Return a pandas DataFrame of any table that narwhals knows."""
+    """Convert any table that narwhals supports to pandas."""
     refuse_batch(X, name)
     if isinstance(X, pd.DataFrame):
         frame = X
@@ -38,19 +41,19 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
             ) from None
     if not frame.columns.is_unique:
         repeated = frame.columns[frame.columns.duplicated()]
-        raise InvalidInputError(f"{name} must have distinct column names; {str(repeated[0])!r} stands twice.")
+        raise InvalidInputError(f"{name} must have distinct column names; {str(repeated[0])!r} occurs twice.")
     return frame
 
 
 def without_sparse(X: Any) -> Any:
-    """The same table with plain columns for sparse ones, of which scikit-learn warns; anything else as it is."""
+    """Replace sparse columns of a DataFrame, about which scikit-learn warns, by dense ones."""
     kinds = X.dtypes.items() if isinstance(X, pd.DataFrame) and X.columns.is_unique else ()
     sparse = {column: kind.subtype for column, kind in kinds if isinstance(kind, pd.SparseDtype)}
     return X.astype(sparse) if sparse else X
 
 
 def refuse_batch(X: Any, name: str = "X") -> None:
-    """Raise if `X` is one batch of a pyarrow table: it looks like a table, and is not one to pandas or NumPy."""
+    """Raise for a pyarrow RecordBatch, which pandas and NumPy do not read as a table."""
     if type(X).__name__ == "RecordBatch":
         raise InvalidTypeError(
             f"{name} must be a whole table; got a RecordBatch. Use pyarrow.Table.from_batches([{name}])."
@@ -58,7 +61,7 @@ def refuse_batch(X: Any, name: str = "X") -> None:
 
 
 def labels_of(X: Any, name: str = "X") -> tuple[Any, ...] | None:
-    """Names of the columns of a table, of whatever type they are; None for an array."""
+    """Column names of a table, of any type; None for an array."""
     refuse_batch(X, name)
     if isinstance(X, type):
         raise InvalidTypeError(f"{name} must be a table or an array; got the class {X.__name__}.")
@@ -69,64 +72,86 @@ def labels_of(X: Any, name: str = "X") -> tuple[Any, ...] | None:
 
 
 class Encoder(ABC):
-    """How people become rows of numbers, and rows become what a model takes."""
+    """Encodes people as rows of numbers, and decodes rows to what a model takes.
+
+    An array is a table whose columns are numeric and may have no names (`ArrayEncoder`).
+    """
+
+    optional: tuple[Any, ...] = ()
+    """Names of columns that may be absent at prediction."""
+
+    columns: tuple[NumericColumn | CategoricalColumn, ...]
+    """In the order of the encoded rows."""
 
     @property
     @abstractmethod
     def labels(self) -> tuple[Any, ...] | None:
-        """Names of the columns, if they have any."""
+        """Column names; None for an array without names."""
 
     @property
     def names(self) -> list[Any]:
-        """Names of the columns, or words for their positions."""
+        """Column names, or "feature 0" and so on."""
         return [f"feature {i}" for i in range(len(self.is_number))] if self.labels is None else list(self.labels)
 
     @property
     @abstractmethod
     def is_number(self) -> BoolArray:
-        """Which columns hold numbers; the others hold categories."""
+        """Which columns are numeric; the others are categorical."""
 
     @property
     @abstractmethod
     def is_plain(self) -> bool:
-        """Whether the rows say all that the people do, so that a model may be given either."""
+        """Whether encoding loses nothing: a model may be given the rows or the table."""
 
     @abstractmethod
     def as_table(self, X: Any, name: str = "X") -> Any:
-        """People in the form that a model takes."""
+        """`X` in the form that a model takes."""
 
     @abstractmethod
     def encode(self, X: Any, name: str = "X") -> FloatArray:
-        """People as numbers: NaN where missing, `UNSEEN` for unseen categories."""
+        """Rows of numbers: NaN where missing, `UNSEEN` for unseen categories."""
 
     @abstractmethod
     def decode(self, rows: FloatArray) -> Any:
-        """What a model takes, from rows of numbers."""
+        """The inverse of `encode`, in the form that a model takes."""
+
+    @abstractmethod
+    def read_for(self, X: Any, estimator: Any) -> People:
+        """Validate and encode `X` at prediction; scikit-learn's errors name the estimator."""
+
+    @abstractmethod
+    def recode(self, people: People) -> People:
+        """People read by another encoder, encoded by this one."""
 
 
 @dataclass(frozen=True)
 class ArrayEncoder(Encoder):
-    """Rows of finite numbers, which stay what they are; named if they come from a table."""
+    """Rows of finite numbers, passed through; columns have names if they come from a table."""
 
     n_columns: int
     labels: tuple[Any, ...] | None = None
 
     @property
+    def columns(self) -> tuple[NumericColumn, ...]:  # type: ignore[override]
+        """Numeric columns."""
+        return tuple(NumericColumn(name) for name in self.names)
+
+    @property
     def is_number(self) -> BoolArray:
-        """All of them."""
+        """True for every column."""
         return np.ones(self.n_columns, dtype=bool)
 
     @property
     def is_plain(self) -> bool:
-        """They do."""
+        """True."""
         return True
 
     def as_table(self, X: Any, name: str = "X") -> Any:
-        """The numbers, with columns in this order."""
+        """An array of numbers, with columns in this order."""
         return check_numbers(name, self.arranged(X, name), "Encode text columns first.")
 
     def arranged(self, X: Any, name: str = "X") -> Any:
-        """The same table with its columns in this order; an array, or a table without names here, as it is."""
+        """A table with its columns in this order; an array, or any `X` if no names are known here, unchanged."""
         given = labels_of(X, name)
         if given is None or self.labels is None or given == self.labels:
             return X
@@ -137,7 +162,7 @@ class ArrayEncoder(Encoder):
         return as_frame(X, name)[list(self.labels)]
 
     def encode(self, X: Any, name: str = "X") -> FloatArray:
-        """The numbers, if they are finite."""
+        """The numbers, checked to be finite."""
         rows = np.ascontiguousarray(self.as_table(X, name))
         if rows.ndim not in (1, 2) or rows.shape[-1] != self.n_columns:
             raise InvalidInputError(
@@ -157,12 +182,30 @@ class ArrayEncoder(Encoder):
         """The rows themselves."""
         return rows
 
+    def read_for(self, X: Any, estimator: Any) -> People:
+        """Validate with scikit-learn's `validate_data`."""
+        given = self.arranged(X)
+        with checking():
+            rows = validate_data(estimator, given, dtype=np.float64, order="C", reset=False)
+        check_size(rows, self.names)
+        return People(rows, self, rows)
+
+    def recode(self, people: People) -> People:
+        """The same rows, if their columns have the same names."""
+        given = people.encoder.labels
+        if given is not None and self.labels is not None and given != self.labels:
+            raise InvalidInputError(
+                f"X must have the columns of the estimator, {list(self.labels)}; got {list(given)}."
+            )
+        return People(people.rows, self, people.rows)
+
 
 @dataclass(frozen=True)
 class TableEncoder(Encoder):
-    """How a table becomes a matrix of numbers, one column each, and how perturbed rows become a table again.
+    """Encodes a table as a matrix of numbers, one per column.
 
-    Numbers stay numbers, ordered categories are counted from 0, categories become positions among the known ones.
+    Numbers stay as they are, ordered categories become ranks from 0, other categories become indices of the known
+    levels.
 
     Examples
     --------
@@ -182,7 +225,7 @@ class TableEncoder(Encoder):
     ) -> TableEncoder:
         """Learn the columns of `X`, in their order; `numeric` and `categorical` together must name them all.
 
-        Those in `optional` may be absent later on: their values are then missing.
+        Columns in `optional` may be absent at prediction; their values are then missing.
         """
         _check_names(list(X.columns), [*numeric, *categorical])
         kinds = dict.fromkeys(numeric, NumericColumn) | dict.fromkeys(categorical, CategoricalColumn)
@@ -195,7 +238,7 @@ class TableEncoder(Encoder):
 
     @property
     def is_number(self) -> BoolArray:
-        """Which columns hold numbers, or ordered categories."""
+        """Which columns hold numbers or ordered categories."""
         return np.array([isinstance(column, NumericColumn) for column in self.columns], dtype=bool)
 
     @property
@@ -204,10 +247,10 @@ class TableEncoder(Encoder):
         return all(_is_amount(column) for column in self.columns)
 
     def as_table(self, X: Any, name: str = "X") -> pd.DataFrame:
-        """Any kind of table, as pandas has it, with columns in the order of those that were learned.
+        """A DataFrame with the learned columns, in their order.
 
-        What must not matter and was not there then is left out. Numbers that pandas holds as objects, such as decimals,
-        become floating point, as they are after noise, and categories of several types become text.
+        Optional columns that were absent in training are dropped. Numbers of object dtype, such as decimals, become
+        floats, and categories of several types become text.
         """
         frame = self._without_surplus(X, name)
         given, names = frame.columns.tolist(), self.names
@@ -235,9 +278,9 @@ class TableEncoder(Encoder):
         return frame.drop(columns=surplus) if surplus else frame
 
     def encode(self, X: Any, name: str = "X") -> FloatArray:
-        """People as numbers: NaN for missing ones, `UNSEEN` for unseen categories."""
+        """Rows of numbers: NaN where missing, `UNSEEN` for unseen categories."""
         frame = self._without_surplus(X, name)
-        values = dict(frame.items())  # looking columns up one by one takes as long as the rest of a single answer
+        values = dict(frame.items())  # column lookups one by one would double the time of scoring one person
         if list(values) != self.names:
             absent = [column for column in self.optional if column not in values]
             _check_names(list(values), [column for column in self.names if column not in absent], name)
@@ -250,14 +293,25 @@ class TableEncoder(Encoder):
         return rows
 
     def decode(self, rows: FloatArray) -> pd.DataFrame:
-        """Return the table of a matrix."""
+        """A table of the decoded columns."""
         return pd.DataFrame(
             {column.name: column.decode(rows[:, i]) for i, column in enumerate(self.columns)}, copy=False
         )
 
+    def read_for(self, X: Any, estimator: Any) -> People:
+        """As `People.read`, for at least one person."""
+        people = People.read(X, self)
+        if not len(people):
+            raise InvalidInputError("X must hold at least one person; got a table without rows.")
+        return people
+
+    def recode(self, people: People) -> People:
+        """Read the table again."""
+        return People.read(people.table, self)
+
 
 def _is_amount(column: NumericColumn | CategoricalColumn) -> bool:
-    """Whether a column holds numbers, rather than categories with or without an order."""
+    """Whether a column holds numbers rather than (ordered) categories."""
     return isinstance(column, NumericColumn) and column.categories is None
 
 
@@ -268,23 +322,22 @@ def _check_names(given: list[Any], expected: list[Any], name: str = "X") -> None
     extra = [column for column in given if column not in expected]
     if extra:
         raise InvalidInputError(
-            f"{name} has the column {extra[0]!r}, of which the metric says nothing. Give it a weight (0 if it must not "
+            f"{name} has the column {extra[0]!r}, which the metric does not name. Give it a weight (0 if it must not "
             "matter), or drop it."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """People as rows of numbers.
+    """Encoded people.
 
     Attributes
     ----------
     rows : ndarray of shape (n_samples, n_columns)
-        Numbers, NaN where missing; for categories their position among those of `encoder`, and `UNSEEN` for others.
-    coding : Coding
-        What the columns are, and how rows become again what a model takes.
+        Numbers, NaN where missing; categories by their index among the levels of `encoder`, else `UNSEEN`.
+    encoder : Encoder
     table : DataFrame or ndarray
-        The people as a model takes them.
+        The same people in the form that a model takes.
     """
 
     rows: FloatArray
@@ -293,7 +346,7 @@ class People:
 
     @classmethod
     def read(cls, X: Any, encoder: Encoder, name: str = "X") -> People:
-        """Check and code the people in `X`."""
+        """Validate and encode `X`."""
         table = encoder.as_table(X, name)
         rows = encoder.encode(table, name)
         if rows.ndim != 2:
@@ -306,22 +359,44 @@ class People:
         return len(self.rows)
 
     def take(self, chosen: Any) -> People:
-        """Some of these people: a slice, or positions."""
+        """A subset of the people, by a slice or positions."""
         table = self.table.iloc[chosen] if hasattr(self.table, "iloc") else self.table[chosen]
         return People(self.rows[chosen], self.encoder, table)
 
     def name_of(self, row: int) -> Any:
-        """What a row is called: by the index of its table, or else by its position."""
+        """Index label of a row, or its position."""
         index = getattr(self.table, "index", None)
         return row if index is None or len(index) != len(self) else index[row]
 
     def missing(self) -> list[int]:
-        """Columns in which a number is missing for someone."""
+        """Positions of columns with missing numbers."""
         return np.flatnonzero(np.isnan(self.rows).any(axis=0)).tolist()
 
 
+def read_training_array(X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
+    """Validated training data as rows of numbers, with `validate_data`; sets the estimator's `n_features_in_`."""
+    labels = labels_of(X)
+    X, y = validate_data(estimator, X, y, dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
+    encoder = ArrayEncoder(X.shape[1], labels)
+    check_size(X, encoder.names)
+    return People(X, encoder, X), y
+
+
+def read_training_table(
+    X: Any, y: Any, estimator: Any, learn: Callable[[pd.DataFrame], Encoder], *, numeric: bool
+) -> tuple[People, npt.NDArray[Any]]:
+    """Validated training data as a table, with an encoder that `learn` makes of it; sets `feature_names_in_`."""
+    frame = as_frame(X)
+    if len(frame) < 2:
+        raise InvalidInputError(f"X must hold at least two people; got {len(frame)} rows.")
+    y = check_outcomes(y, numeric=numeric)
+    check_consistent_length(frame, y)
+    estimator.n_features_in_, estimator.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
+    return People.read(frame, learn(frame)), y
+
+
 def spread(n: int, most: int) -> IntArray:
-    """Positions spread evenly over `n`: all of them, if there are few.
+    """At most `most` positions, evenly spaced over `n`.
 
     Examples
     --------
@@ -332,7 +407,7 @@ def spread(n: int, most: int) -> IntArray:
 
 
 def fixed_sample(n: int, size: int) -> IntArray:
-    """Positions of about `size` of `n` rows, always the same; all of them, if there are few."""
+    """Positions of a fixed random sample of about `size` of `n` rows, or all."""
     if n <= size:
         return np.arange(n)
     return np.unique(np.random.default_rng(1).integers(n, size=size))

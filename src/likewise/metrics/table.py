@@ -1,4 +1,4 @@
-"""What makes two rows of a table similar: numbers in natural units, categories by mismatch."""
+"""Distances between rows of a table: numbers in natural units, categories by mismatch."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from likewise._validation import SMALLEST, in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.encoders import Encoder, TableEncoder, as_frame
+from likewise.metrics.encoders import Encoder, People, TableEncoder, as_frame, read_training_table
 from likewise.metrics.units import Unit
 from likewise.metrics.weighted_lp import WeightedLp, shortened
 
@@ -31,16 +32,15 @@ class TableMetric(Metric):
         Per natural unit (to the power p): 0.004 per 1,000 dollars of income, 0.01 per year of age. Columns of ordered
         categories may stand here; one step of their order is the unit.
     categorical : mapping from column to weight
-        Between 0 and 1, for any two different values. 1 promises nothing between them. A missing value is a category
-        of its own.
+        Between 0 and 1, for any two different values. 1 allows any difference between them. A missing value is a
+        category of its own.
     p : float, default=1
         Exponent over the numeric columns.
     missing : "refuse", "category" or mapping from numeric column to weight, default="refuse"
-        What a missing number is: refused; or a category of its own, with the given weight (between 0 and 1) between
-        people of whom one has the number and the other has not. "category" takes 1 for every numeric column. While the
-        column's own weight is 0 its absence counts nothing, whatever is given; what is given is kept, for a weight that
-        is raised later. A column can make a difference of at most twice this weight, so less than half of the column's
-        own range cuts it, and 0 forbids it.
+        Whether missing numbers are refused, or the distance (between 0 and 1) between a person who has the number and
+        one who does not. "category" is 1 for every numeric column. In a column of weight 0, a missing number adds
+        nothing to the distance; its weight here is kept for when the column's weight is raised. By the triangle
+        inequality a column can make a difference of at most twice its missing weight.
     units : mapping from column to str, optional
         Shown in tables and reports.
 
@@ -60,7 +60,6 @@ class TableMetric(Metric):
     3    race   0.000       must not matter
     """
 
-    takes_tables = True
     _n_words = 3
 
     numeric: Mapping[Any, float]
@@ -103,7 +102,7 @@ class TableMetric(Metric):
         self.units = MappingProxyType({name: str(unit) for name, unit in units.items()})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Weights, p, what a missing number is, and units."""
+        """Weights, p, missing weights and units."""
         return {
             "numeric": dict(self.numeric),
             "categorical": dict(self.categorical),
@@ -113,14 +112,11 @@ class TableMetric(Metric):
         }
 
     @property
-    def allows_missing(self) -> bool:
-        """Whether a number may be missing; a missing category is one."""
-        return bool(self.missing) or bool(self.categorical) or bool(self.hidden)
-
-    @property
-    def has_categories(self) -> bool:
-        """Whether the metric names columns of categories."""
-        return bool(self.categorical)
+    def input_tags(self) -> dict[str, bool]:
+        """A table, with missing values and categories where the metric allows them."""
+        categories = bool(self.categorical)
+        nan = bool(self.missing) or categories or bool(self._hidden)
+        return {"two_d_array": False, "allow_nan": nan, "categorical": categories, "string": categories}
 
     @property
     def columns(self) -> list[Any]:
@@ -129,29 +125,33 @@ class TableMetric(Metric):
 
     @property
     def hidden(self) -> list[Any]:
-        """Names of the columns that must not matter: they have weight 0, and need not be there."""
+        """Names of the columns of weight 0, which a table may lack."""
         return list(self._hidden)
 
     @property
     def obeys_triangle(self) -> bool:
-        """Unless a number that matters may be missing: its absence is at one distance from all values, however far."""
+        """False if a number of positive weight may be missing: a missing one is equally far from all values."""
         return not any(self.numeric[name] > 0 for name in self.missing)
 
     def encoder(self, *people: Any) -> TableEncoder:
-        """Learn names, categories and their order from tables; columns that must not matter may be absent."""
+        """Learn names, categories and their order from tables; columns of weight 0 may be absent."""
         frames = [as_frame(table, "X") for table in people]
         frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
         absent = set(self._hidden) - set(frame.columns)
         numeric, categorical = ([n for n in kind if n not in absent] for kind in (self.numeric, self.categorical))
         return TableEncoder.learn(frame, numeric, categorical, optional=self.hidden)
 
+    def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
+        """As a table."""
+        return read_training_table(X, y, estimator, self.encoder, numeric=numeric)
+
     def weights_of(self, encoder: Encoder) -> ColumnWeights:
-        """Weights in the order of the coding's columns."""
+        """Weights in the order of the encoder's columns."""
         weights = {**self.numeric, **self.categorical}
         unknown = [name for name in encoder.names if name not in weights]
         if unknown:
             raise InvalidInputError(
-                f"metric must know every column of X; it says nothing of {unknown[0]!r}. Give it a weight."
+                f"metric must have a weight for every column of X; it has none for {unknown[0]!r}. Give it one."
             )
         return ColumnWeights(
             np.array([weights[name] for name in encoder.names]),
@@ -161,11 +161,11 @@ class TableMetric(Metric):
         )
 
     def _absence(self, name: Any) -> float:
-        """What a missing number counts: nothing where the number itself does not, and NaN where it is refused."""
+        """Missing weight of a column: 0 if the column's weight is 0, NaN if missing numbers are refused."""
         return 0.0 if self.numeric.get(name) == 0 else self.missing.get(name, np.nan)
 
     def scaled(self, factor: float) -> TableMetric:
-        """Return the metric whose distances are `factor` times as large; mismatch weights end at 1."""
+        """Return the metric whose distances are `factor` times as large; mismatch weights are capped at 1."""
         numbers = self._numbers.scaled(factor)
         return TableMetric(
             dict(zip(self.numeric, numbers.weights.tolist(), strict=False)) if self.numeric else {},
@@ -176,7 +176,7 @@ class TableMetric(Metric):
         )
 
     def describe(self) -> pd.DataFrame:
-        """Return the exchange rates: per column its weight and the difference worth one percentage point."""
+        """Exchange rates: per column, its weight and the difference worth one percentage point."""
         rows = []
         for (name, weight), scale in zip(self.numeric.items(), self._numbers.scales, strict=False):
             unit = self.units.get(name, "")
@@ -208,7 +208,7 @@ class TableMetric(Metric):
 
     @property
     def definition(self) -> str:
-        """The distance with all of its columns, where `repr` leaves out some of many."""
+        """The distance with all columns; `repr` abbreviates."""
         return self._written(most=None)
 
     def _written(self, most: int | None) -> str:
@@ -219,7 +219,7 @@ class TableMetric(Metric):
 
     def _key(self) -> tuple[Any, ...]:
         absent = {name: weight for name, weight in self.missing.items() if self.numeric[name]}
-        weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, absent))  # what distances follow from
+        weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, absent))
         return (*weights, self.p)
 
     def _missing_weights(self, missing: Any) -> dict[Any, float]:
@@ -242,7 +242,7 @@ class TableMetric(Metric):
 
 
 def _shown(weights: Mapping[Any, float], most: int | None = 10) -> str:
-    """Weights by name; of more than `most`, the first and the last."""
+    """Weights by name; of more than `most`, only the first and the last."""
     return shortened([f"{name}={weight:.6g}" for name, weight in weights.items()], most)
 
 
@@ -268,7 +268,7 @@ def _shares(name: str, weights: dict[Any, Any]) -> Mapping[Any, float]:
             or not (weight == 0 or SMALLEST <= weight <= 1)
         ):
             raise InvalidInputError(
-                f"{name} weights must be between 0 and 1 (1 promises nothing between different values); got "
+                f"{name} weights must be between 0 and 1 (1 allows any difference between two values); got "
                 f"{weight!r} for {column!r}. Use 0 for a column that must not matter."
             )
     return MappingProxyType({column: float(weight) for column, weight in weights.items()})

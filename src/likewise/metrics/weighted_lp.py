@@ -1,4 +1,4 @@
-"""What makes two people similar: weighted Lp distances."""
+"""Weighted Lp distances between rows of numbers."""
 
 from __future__ import annotations
 
@@ -50,8 +50,6 @@ class WeightedLp(Metric):
     0.4
     """
 
-    takes_tables = False
-
     weights: FloatArray
     scales: FloatArray
     feature_names: tuple[Any, ...] | None
@@ -76,20 +74,25 @@ class WeightedLp(Metric):
 
     @property
     def n_features(self) -> int:
-        """How many features the metric has."""
+        """Number of features."""
         return len(self.weights)
 
     @property
+    def columns(self) -> list[Any]:
+        """The feature names, if there are any."""
+        return list(self.feature_names or ())
+
+    @property
     def obeys_triangle(self) -> bool:
-        """It does, for every p >= 1."""
+        """True for every p >= 1."""
         return True
 
     def encoder(self, *people: Any) -> ArrayEncoder:
-        """Rows of numbers, one per weight."""
+        """Rows of numbers, one column per weight."""
         return ArrayEncoder(self.n_features, self.feature_names)
 
     def weights_of(self, encoder: Encoder) -> ColumnWeights:
-        """The weights in the order of the coding's columns, if there is one for each."""
+        """The weights in the order of the encoder's columns."""
         if len(encoder.names) != self.n_features:
             raise InvalidInputError(
                 f"metric must have one weight per feature of X ({len(encoder.names)}); it has {self.n_features}: "
@@ -118,7 +121,7 @@ class WeightedLp(Metric):
         return WeightedLp(self.weights * grown, self.p, feature_names=self.feature_names)
 
     def describe(self) -> pd.DataFrame:
-        """Return the exchange rates: per feature its weight and the difference worth one percentage point."""
+        """Exchange rates: per feature, its weight and the difference worth one percentage point."""
         names = self.encoder().names
         worth = ["must not matter" if scale == 0 else f"{0.01 / scale:.3g}" for scale in self.scales]
         return pd.DataFrame({"column": names, "weight": self.weights, "one point": worth})
@@ -150,7 +153,7 @@ class WeightedLp(Metric):
 
     @property
     def definition(self) -> str:
-        """The distance with all of its columns, where `repr` leaves out some of many."""
+        """The distance with all columns; `repr` abbreviates."""
         return self._written(most=None)
 
     def _written(self, most: int | None) -> str:
@@ -163,14 +166,14 @@ class WeightedLp(Metric):
 
 
 def shortened(parts: list[str], most: int | None) -> str:
-    """Parts in a row; of more than `most`, the first and the last."""
+    """Join parts; of more than `most`, only the first and the last."""
     if most is not None and len(parts) > most:
         parts = [*parts[: most - 2], f"... {len(parts) - most + 1} more ...", parts[-1]]
     return ", ".join(parts)
 
 
 def check_exponent(p: float) -> float:
-    """Return the exponent if it gives a metric."""
+    """Validate the exponent."""
     if isinstance(p, bool) or not isinstance(p, (int, float, np.integer, np.floating)) or not p >= 1:
         raise InvalidInputError(f"p must be a number >= 1 or infinity; got {in_a_line(p)}. Below 1 it is not a metric.")
     if LARGEST < p < np.inf:
@@ -179,7 +182,7 @@ def check_exponent(p: float) -> float:
 
 
 def _check_weights(weights: Any, names: Sequence[Any] | None, p: float) -> FloatArray:
-    array = check_numbers("weights", weights, "Give one per feature.").copy()  # the caller's stays the caller's
+    array = check_numbers("weights", weights, "Give one per feature.").copy()
     if array.ndim != 1 or array.size == 0:
         raise InvalidInputError(
             f"weights must be a list with one number per feature; got an array of shape {array.shape}."

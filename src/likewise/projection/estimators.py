@@ -12,10 +12,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 
+from likewise._fit_validation import seed_from
 from likewise._inner_estimator import WrapsEstimator, is_trained_here, out_of_fold_scores
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, SEED, TRUTH, Rule, check_random, one_of, whole
-from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor, seed_from
+from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound
 from likewise.guarantees.guarantee import Guarantee
@@ -111,7 +112,7 @@ class Projecting(WrapsEstimator):
         values: FloatArray,
     ) -> tuple[Any, Shares]:
         """An additive model as base if that comes closer to the outcomes, and the shares of base and envelopes."""
-        given, there = default_base(metric, people.rows.shape[1], classify=self._classify), people.take(anchors.first)
+        given, there = default_base(metric, people.encoder, classify=self._classify), people.take(anchors.first)
         shares_of_y = self._outcome_shares(y)
         classes = self.classes_ if isinstance(self, ConstrainedClassifier) else None
         base: Any = None
@@ -134,11 +135,7 @@ class Projecting(WrapsEstimator):
 
     def _promise(self, metric: Metric, n_anchors: int) -> Guarantee:
         basis = f"It holds by construction: scores lie between the envelopes of {n_anchors:,} anchors."
-        if not metric.has_weights:
-            basis += (
-                " It rests on the triangle inequality and the symmetry of the function, which was tried on a sample of "
-                "the people in fit."
-            )
+        basis = f"{basis} {metric.assumption}".rstrip()
         limits = None if isinstance(self, ConstrainedClassifier) else self._limits
         return Guarantee(metric, Bound(), "exact", basis, output_range=limits)
 

@@ -61,7 +61,8 @@ class Envelope(Frozen, ABC):
 
 def envelope_of(metric: Metric, anchors: People) -> Envelope:
     """The fastest envelope for a metric."""
-    return BoxEnvelope.of(metric, anchors) if metric.has_weights else FunctionEnvelope(metric, anchors)
+    weighted = metric.known_weights(anchors.encoder) is not None
+    return BoxEnvelope.of(metric, anchors) if weighted else FunctionEnvelope(metric, anchors)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import said_once
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
+from likewise.metrics.encoders import Encoder, People
 from likewise.pairs.points import groups_of
 from likewise.projection.mcshane_whitney import Envelope, envelope_of
 
@@ -51,15 +51,15 @@ class Anchors:
         cls, people: People, weights: FloatArray | None, metric: Metric, n_anchors: Any, rng: np.random.Generator
     ) -> Anchors:
         """All distinct people who count, or as many as asked for, drawn by `rng`; the order of rows does not matter."""
-        rows = people.rows
-        if metric.has_weights:
-            rows = rows[:, metric.weights_of(people.encoder).matters]
+        rows, columns = people.rows, metric.known_weights(people.encoder)
+        if columns is not None:
+            rows = rows[:, columns.matters]
         rows = np.where(np.isnan(rows), np.inf, rows)
         counted = np.arange(len(rows)) if weights is None else np.flatnonzero(weights > 0)
         groups = groups_of(rows[counted])
         n = len(groups.first)
         chosen = np.lexsort(rows[counted[groups.first]].T[::-1]) if rows.shape[1] else np.arange(n)
-        wanted = min(n, _MOST if metric.has_weights else _MOST_OF_A_FUNCTION)
+        wanted = min(n, _MOST_OF_A_FUNCTION if columns is None else _MOST)
         if n_anchors != "auto":
             wanted = int(n_anchors)
             if wanted > n:
@@ -98,13 +98,15 @@ def _sums(of_row: IntArray, amounts: FloatArray, n: int) -> FloatArray:
 _MOST_VARIABLES = 900
 
 
-def default_base(metric: Metric, n_columns: int, *, classify: bool) -> Any:
+def default_base(metric: Metric, encoder: Encoder, *, classify: bool) -> Any:
     """An additive model; None for a metric without weights, for which there is none."""
-    if not metric.has_weights:
+    if metric.known_weights(encoder) is None:
         return None
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 
-    knots = max(2, min(32, _MOST_VARIABLES // n_columns))  # it is fitted several times: wide tables get coarser shapes
+    knots = max(
+        2, min(32, _MOST_VARIABLES // len(encoder.names))
+    )  # it is fitted several times: wide tables get coarser shapes
     return (AdditiveClassifier if classify else AdditiveRegressor)(metric, max_knots=knots)
 
 
@@ -227,9 +229,9 @@ class Extension(PlainScorer):
 
     def visible(self, people: People) -> FloatArray:
         """The columns that matter; what is missing is infinite."""
-        rows = people.rows
-        if self.guarantee.metric.has_weights:
-            rows = rows[:, self.guarantee.metric.weights_of(people.encoder).matters]
+        rows, columns = people.rows, self.guarantee.metric.known_weights(people.encoder)
+        if columns is not None:
+            rows = rows[:, columns.matters]
         return np.where(np.isnan(rows), np.inf, rows)
 
     @property

@@ -26,7 +26,7 @@ from likewise.guarantees.guarantee import Guarantee, said_once
 from likewise.inspection.prediction import hard_votes, soft_votes
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People, as_frame, spread, without_sparse
-from likewise.report.data import Cost, GroupScores, ReportData, check_takes_tables
+from likewise.report.data import Cost, GroupScores, ReportData, check_table_metric
 from likewise.report.groups import groups_of
 from likewise.report.text import KINDS
 from likewise.selection.compare import Comparison, compare
@@ -263,7 +263,7 @@ def build_report(
         ``title``, ``model_name``, ``source`` and ``date`` of `ReportData`.
     """
     guarantee, metric = model.guarantee_, model.guarantee_.metric
-    check_takes_tables(metric)
+    check_table_metric(metric)
     check_consistent_length(X, y)
     classes = getattr(model, "classes_", None)
     shown, name = (-1, str(outcome or "the prediction")) if classes is None else _outcome(classes, outcome)

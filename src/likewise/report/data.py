@@ -15,6 +15,7 @@ from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
 from likewise.metrics.encoders import People, spread
+from likewise.metrics.table import TableMetric
 
 if TYPE_CHECKING:
     from likewise.additive.display import Panel
@@ -112,7 +113,7 @@ class ReportData:
         What scores are the probability of, as in "loan approved", usually the favourable outcome; or the number that
         is predicted.
     metric : Metric
-        Of tables: it must say ``takes_tables``.
+        A `TableMetric`.
     people : People
         Who was searched, as ``metric.people(table)`` codes them. The index of their table names them; a number is
         "row 7". The page shows a sample of at most 200, spread evenly.
@@ -183,7 +184,7 @@ class ReportData:
     n_population: int | None = None
 
     def __post_init__(self) -> None:
-        check_takes_tables(self.metric)
+        check_table_metric(self.metric)
         self.metric.weights_of(self.people.encoder).check_missing(self.people)
         if (self.people.rows[:, ~self.people.encoder.is_number] == UNSEEN).any():
             raise InvalidInputError("people must be coded with all of their categories; use metric.people(table).")
@@ -248,9 +249,9 @@ class ReportData:
         return label if isinstance(label, str) else f"row {label}"
 
 
-def check_takes_tables(metric: Metric) -> None:
-    """Raise if the metric is not one of tables."""
-    if not metric.takes_tables:
+def check_table_metric(metric: Metric) -> None:
+    """Raise if the metric is not a `TableMetric`."""
+    if not isinstance(metric, TableMetric):
         raise InvalidTypeError(
             "A report needs a metric that takes tables, whose columns people can discuss; got "
             f"{metric!r}. Use TableMetric."

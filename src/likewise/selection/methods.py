@@ -68,10 +68,10 @@ class LearningTask:
     @property
     def hidden(self) -> list[Any]:
         """Columns that must not matter; none is known of a metric without weights."""
-        if not self.metric.has_weights:
+        weights = self.metric.known_weights(self.people.encoder)
+        if weights is None:
             return []
-        matters = self.metric.weights_of(self.people.encoder).matters
-        return [name for name, used in zip(self.table.columns, matters, strict=True) if not used]
+        return [name for name, used in zip(self.table.columns, weights.matters, strict=True) if not used]
 
     def under(self, metric: Metric) -> LearningTask:
         """The same for another metric."""

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from likewise._fit_validation import seed_from
 from likewise._inner_estimator import check_takes_weights, fit_weighted
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise.base import seed_from
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.encoders import People

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 
+from likewise._fit_validation import check_fitted, seed_from
 from likewise._inner_estimator import WrapsEstimator
 from likewise._typing import FloatArray
-from likewise._validation import SEED, THREADS, TRUTH, Rule, check_random, in_a_line, one_of, positive, whole
-from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor, check_fitted, seed_from
+from likewise._validation import SEED, THREADS, TRUTH, Rule, check_random, one_of, positive, whole
+from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.preprocessing import last_step
 from likewise.inspection.trees import BOOSTED, FORESTS, SINGLE_TREES
@@ -172,7 +173,7 @@ class Smoothing(WrapsEstimator):
         )
         # A model that knows names is given them with its rows; a frozen one without has been fitted on arrays.
         knows_rows = hasattr(model, "feature_names_in_") or isinstance(model, FrozenEstimator)
-        if not is_array(people, columns) or (metric.takes_tables and not knows_rows):
+        if not is_array(people, columns) or (not isinstance(people.table, np.ndarray) and not knows_rows):
             ballot = self._ballot(people.encoder)
         if self.noise == "auto" and noise is not least and find_formula(model, perturbation, ballot) is None:
             # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
@@ -198,8 +199,6 @@ class Smoothing(WrapsEstimator):
     def _asked_metric(self) -> Metric | None:
         noise, metric = self.noise, super()._asked_metric()
         if isinstance(noise, Noise):
-            if metric is not None and metric.takes_tables:
-                raise InvalidInputError(f"noise must be given by name for a metric of tables; got {in_a_line(noise)}.")
             if metric is not None and metric != noise.metric:
                 raise InvalidInputError(
                     f"noise and metric must fit: noise was made for {noise.metric!r}, metric is {metric!r}. "
