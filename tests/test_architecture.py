@@ -27,6 +27,7 @@ LAYERS = (
     {"auditing"},
     {"selection"},
     {"distributed", "datasets", "io", "metric_file"},
+    {"metric_edits"},
     {"display", "report"},
     {"cli"},
 )

@@ -300,10 +300,10 @@ def test_decide_of_a_regressor_has_the_law_that_it_says_and_no_other():
     different = (card.decide(a[:1]) != card.decide(b[:1])).mean()
     assert different == 1 > float(card.guarantee_.curve.bound(0.05))
     for model in (smoothed, card):
-        assert "the mean of what decide gives" in model.guarantee_.statement
+        assert "the mean of decide" in model.guarantee_.statement
         assert "law" not in model.guarantee_.statement
-    assert "without error of sampling" in smoothed.guarantee_.statement
-    assert "without error of sampling" not in card.guarantee_.statement
+    assert "without sampling error" in smoothed.guarantee_.statement
+    assert "without sampling error" not in card.guarantee_.statement
 
 
 def test_equal_people_have_equal_chances_and_draws_of_their_own():

@@ -1,4 +1,4 @@
-"""Frozen dataclasses that are stored by their fields alone."""
+"""Frozen dataclasses that are serialised by their fields alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Frozen:
-    """Base of frozen dataclasses with cached properties: those are not stored, but made again where needed."""
+    """Base of frozen dataclasses whose cached properties are not serialised."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]

@@ -1,7 +1,4 @@
-"""Results in a notebook: small pieces of HTML.
-
-Nothing is random, every text is escaped, and colours are those of the page, so that it reads well on light and dark.
-"""
+"""HTML for notebooks: deterministic, escaped, and in the colours of the page, light or dark."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ _CELL = "padding:.25em .7em;border:none;white-space:nowrap;background:none;color
 
 
 def panel(title: str, *parts: str) -> str:
-    """A heading with parts under it."""
+    """A heading with content below it."""
     return (
         f'<div style="max-width:60em;border-left:3px solid #4a8fc7;padding:.1em 0 .1em 1em;line-height:1.45">'
         f'<div style="font-weight:600;font-size:1.1em;margin:.2em 0">{escape(title)}</div>{"".join(parts)}</div>'
@@ -21,23 +18,20 @@ def panel(title: str, *parts: str) -> str:
 
 
 def words(text: str, *, quiet: bool = False) -> str:
-    """Paragraphs, one for each line."""
+    """One paragraph per line."""
     style = "margin:.4em 0" + (";opacity:.75;font-size:.92em" if quiet else "")
     return "".join(f'<p style="{style}">{escape(line)}</p>' for line in text.splitlines())
 
 
 def folded(summary: str, text: str) -> str:
-    """Words that are shown when somebody asks for them."""
+    """Text that opens on a click."""
     return f'<details style="margin:.4em 0"><summary>{escape(summary)}</summary>{words(text, quiet=True)}</details>'
 
 
 def grid(
     head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int | Sequence[int] = 1, strong: str | None = None
 ) -> str:
-    """A table: the first `left` columns (or those that it names) to the left, the others to the right.
-
-    A cell is text. The row whose first cell is `strong` stands out.
-    """
+    """A table; `left` columns (a number or positions) are left-aligned; the row that starts with `strong` is bold."""
     lefts = range(left) if isinstance(left, int) else left
 
     def cell(tag: str, i: int, text: str, style: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What a model says of people it has not seen."""
+"""Inner estimators: weights, folds and out-of-fold scores."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from likewise.metrics.encoders import People
 
 
 class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):
-    """An estimator around another one, to which `fit` hands on `sample_weight`.
+    """A meta-estimator that passes `sample_weight` to its inner estimator.
 
-    With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``) the inner estimator is given weights if
-    it asks for them (``set_fit_request(sample_weight=True)``), and must say so either way. Without, it is given them
-    whenever there are any.
+    With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``) weights are routed only if requested
+    (``set_fit_request(sample_weight=True)``); without, they are always passed on.
     """
 
     estimator: Any
 
     def get_metadata_routing(self) -> Any:
-        """Where metadata go: what this estimator asks for itself, and what the inner one does in `fit`."""
+        """Routing of metadata to this estimator and to the inner one's `fit`."""
         router = MetadataRouter(owner=self).add_self_request(self)
         if hasattr(self.estimator, "get_metadata_routing"):
             router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         return router
 
     def _inner_weights(self, weights: FloatArray | None) -> FloatArray | None:
-        """The weights, unless the inner estimator does not ask for them."""
+        """The weights, if the inner estimator requests them."""
         if weights is None or not get_config()["enable_metadata_routing"]:
             return weights
         routed = process_routing(self, "fit", sample_weight=weights)
-        asked: FloatArray | None = routed["estimator"].fit.get("sample_weight") if "estimator" in routed else weights
-        return asked
+        if "estimator" not in routed:
+            return weights
+        return routed["estimator"].fit.get("sample_weight")  # type: ignore[no-any-return]
 
 
 def fit_weighted(estimator: Any, table: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
-    """Fit a clone, with weights if there are any; a model that cannot weigh people is refused."""
+    """Fit a clone, with weights if there are any."""
     model = clone(estimator)
     if weights is None:
         return model.fit(table, y)
-    if get_config()["enable_metadata_routing"]:  # who asks for weights is given them; a pipeline hands them on itself
+    if get_config()["enable_metadata_routing"]:  # a pipeline routes them itself
         return model.fit(table, y, sample_weight=weights)
     last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
     check_takes_weights(last[1])
@@ -63,7 +63,7 @@ def fit_weighted(estimator: Any, table: Any, y: npt.NDArray[Any], weights: Float
 
 
 def check_takes_weights(estimator: Any, method: str = "fit") -> None:
-    """Raise if an inner estimator cannot weigh people."""
+    """Raise if an inner estimator does not support `sample_weight`."""
     if "sample_weight" not in signature(getattr(estimator, method)).parameters:
         raise InvalidTypeError(
             f"sample_weight needs an estimator whose {method} takes it; {type(estimator).__name__} does not. Leave it "
@@ -72,7 +72,7 @@ def check_takes_weights(estimator: Any, method: str = "fit") -> None:
 
 
 def positions_by(cv: Any, rows: Any, y: npt.NDArray[Any], *, classify: bool) -> list[tuple[IntArray, IntArray]]:
-    """Positions of those who train and of those held out, for each fold of `cv`."""
+    """Positions of training and test rows for each fold of `cv`."""
     FOLDS.check("cv", cv)
     try:
         pairs = check_cv(cv, y, classifier=classify).split(rows, y)
@@ -90,10 +90,10 @@ _FOLDS = 5
 def scores_of(
     model: Any, people: People, classes: npt.NDArray[Any] | None, limits: tuple[float, float] = (0.0, 1.0)
 ) -> FloatArray:
-    """What a fitted model or a function says of people, between 0 and 1.
+    """Scores of a fitted model or function, in [0, 1].
 
-    The probability of the second of two classes (0 or 1 if the model has labels only), or a prediction as a share of
-    its limits.
+    The probability of the second of two classes (0 or 1 if the model predicts labels only), or a prediction as a
+    fraction of its limits.
     """
     if classes is None:
         low, high = limits
@@ -105,7 +105,7 @@ def scores_of(
     answer = np.asarray(model(people.table))
     if answer.ndim == 1 and answer.dtype.kind not in "biuf":
         return hard_votes(lambda _: answer, classes)(people.table)[:, 1]
-    # One number per person is the probability of the second class.
+    # One column is the probability of the second class.
     return soft_votes(lambda _: answer[:, None] if answer.ndim == 1 else answer, classes)(people.table)[:, 1]
 
 
@@ -121,7 +121,7 @@ def out_of_fold_scores(
     seed: int,
     verbose: bool = False,
 ) -> FloatArray:
-    """Scores of each person by a model that was fitted without that person; a frozen model or a function as it is."""
+    """Out-of-fold scores; a frozen model or a function is used as it is."""
     if not is_trained_here(estimator):
         return scores_of(estimator, people, classes, limits)
     scores = np.full(len(people), np.nan)
@@ -139,19 +139,17 @@ def out_of_fold_scores(
 
 
 def is_trained_here(estimator: Any) -> bool:
-    """Whether there is something to train: not for a frozen model, nor for a plain function."""
+    """Whether the estimator is to be fitted: neither frozen nor a plain function."""
     return not is_plain_function("estimator", estimator) and not isinstance(estimator, FrozenEstimator)
 
 
 def folds_for(
     people: People, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None, cv: Any, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
-    """Who trains and who is held out, in turn; without `cv`, in five shuffled folds."""
+    """Training and test rows of each fold; five shuffled folds if `cv` is None."""
     if cv is None:
         least = len(y) if classes is None else int(np.unique(y, return_counts=True)[1].min())
         if least < 2:
-            raise InvalidInputError(
-                "y must hold each class at least twice: a model is fitted without each person in turn."
-            )
+            raise InvalidInputError("y must hold each class at least twice, for cross-validation.")
         cv = (KFold if classes is None else StratifiedKFold)(min(_FOLDS, least), shuffle=True, random_state=seed)
     return positions_by(cv, people.rows, y, classify=classes is not None)

@@ -1,7 +1,7 @@
-"""From a score to a probability: how far apart outputs can be if scores move by no more than the distance.
+"""Links from scores to outputs, with bounds on the outputs.
 
-Let ``|z(x) - z(x')| <= D(x, x')`` for all pairs. Each link has a unit, what it multiplies z by, and a curve for
-what comes out; `docs/theory.md` §11 has the proofs.
+Let ``|z(x) - z(x')| <= D(x, x')`` for all pairs. A link multiplies z by its unit and has a bound for the outputs;
+proofs: `docs/theory.md` §11.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from scipy.special import erf, ndtr, ndtri
 from likewise._typing import FloatArray
 from likewise.guarantees.bounds import Bound, lead_of, round_down, round_up
 
-_LEAST = 1e-300  # a probability below this is as good as 0
-_MOST = 1 - 2.0**-53  # the largest number below 1
-_ROUNDING = 2.0**-40  # more than the relative errors of Phi, Phi^-1 and a sum of two scores
+_LEAST = 1e-300  # smaller probabilities count as 0
+_MOST = 1 - 2.0**-53  # the largest float below 1
+_ROUNDING = 2.0**-40  # above the relative errors of Phi, Phi^-1 and a sum of two scores
 
 
 class Tanh(Bound):
-    """``bound(D) = tanh(D)``: the log-odds of every set of outcomes move by at most 4 D.
+    """``bound(D) = tanh(D)``: the log-odds of every set of outcomes change by at most 4 D.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Tanh(Bound):
         return np.asarray(np.minimum(1.0, round_up(share)))
 
     def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
-        """``(log top - log other) / 4``: the log of the ratio of two outcomes moves by at most 4 D."""
+        """``(log top - log other) / 4``: the log ratio of two outcomes changes by at most 4 D."""
         p, q = _inside(top, other)
         return round_down(lead_of(np.log(p), np.log(q)) / 4)
 
@@ -53,7 +53,7 @@ class Tanh(Bound):
 
 
 class Erf(Bound):
-    """``bound(D) = erf(sqrt(pi) D / 2)``: ``Phi^-1`` of the probability moves by at most ``sqrt(2 pi) D``.
+    """``bound(D) = erf(sqrt(pi) D / 2)``: ``Phi^-1`` of the probability changes by at most ``sqrt(2 pi) D``.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Erf(Bound):
         """``Phi(Phi^-1(q) + sqrt(2 pi) D)``."""
         q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
         moved = ndtri(q) + np.sqrt(2 * np.pi) * d
-        # Far out a rounding of the score moves a probability by many units in its last place.
+        # In the tails, rounding of the score changes a probability by many units in its last place.
         raised = moved * np.where(moved < 0, 1 - _ROUNDING, 1 + _ROUNDING)
         return np.asarray(np.minimum(1.0, ndtr(raised) * (1 + _ROUNDING)))
 
@@ -77,7 +77,7 @@ class Erf(Bound):
         return round_down(lead_of(ndtri(p), ndtri(q)) / np.sqrt(8 * np.pi))
 
     def scores(self, probabilities: FloatArray) -> FloatArray:
-        """``-2 z`` and ``2 z``, ``z = Phi^-1(h_1) / sqrt(2 pi)``, from the smaller of the two: it has more digits."""
+        """``-2 z`` and ``2 z``, ``z = Phi^-1(h_1) / sqrt(2 pi)``, from the smaller, more accurate one."""
         low = np.maximum(probabilities.min(axis=1), _LEAST)
         z = ndtri(low) * np.where(probabilities[:, 1] < probabilities[:, 0], 1.0, -1.0) / np.sqrt(2 * np.pi)
         return np.column_stack([-2 * z, 2 * z])
@@ -88,17 +88,17 @@ class Erf(Bound):
 
 @dataclass(frozen=True)
 class ScoreLink:
-    """A way from scores to outputs.
+    """A link from scores to outputs.
 
     Attributes
     ----------
     unit : float
-        The score that is fitted and explained moves by at most ``unit * D``.
-    curve : Curve
+        The fitted score changes by at most ``unit * D``.
+    curve : Bound
     score : str
-        What such a score is called.
+        Name of the score.
     why : str
-        Why the curve holds, in words.
+        Why the bound holds, in words.
     """
 
     unit: float
@@ -107,21 +107,21 @@ class ScoreLink:
     why: str
 
     def distance_to_tie(self, scores: FloatArray, error: float) -> FloatArray:
-        """Distance within which the most likely class stays the same, rounded down; shape (n_samples,).
+        """Distance within which the most likely class cannot change, rounded down; shape (n_samples,).
 
-        Of two classes one score decides, by its sign; of several the largest. A probability near 0 or 1 has lost the
-        digits that the score still has.
+        For two classes the sign of one score decides, for several the largest score. Scores are more accurate than
+        probabilities near 0 or 1.
 
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_functions)
             In units of `unit`.
         error : float
-            What rounding may have added to a score.
+            Bound on the rounding error of a score.
         """
         if scores.shape[1] == 1:
             lead = np.abs(scores[:, 0])
-        else:  # both may move, one up and one down
+        else:  # both may change, one up and one down
             second, first = np.partition(scores, -2, axis=1)[:, -2:].T
             lead = (first - second) / 2
         return round_down(np.maximum(0.0, lead - error) / self.unit)
@@ -140,6 +140,6 @@ LINKS = {
 
 
 def _inside(top: npt.ArrayLike, other: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Two probabilities, moved together where one is 0 or 1: no finite score says that of anybody."""
+    """Clip probabilities of 0 and 1, which no finite score has."""
     p, q = np.asarray(top, dtype=np.float64), np.asarray(other, dtype=np.float64)
     return np.clip(p, _LEAST, _MOST), np.clip(q, _LEAST, _MOST)

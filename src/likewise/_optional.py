@@ -1,4 +1,4 @@
-"""Packages that only some parts need: imported when they are used, and named where they are missing."""
+"""Lazy imports of optional packages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from likewise.exceptions import MissingExtraError
 
-# Packages, and the extra of likewise that brings them.
+# The extra that installs each package.
 EXTRAS = {
     "dask": "cluster",
     "distributed": "cluster",
@@ -21,14 +21,14 @@ EXTRAS = {
 
 
 def need(module: str, what: str) -> Any:
-    """Import a module of an extra, or say how to get it.
+    """Import a module of an extra, or raise with the command that installs it.
 
     Parameters
     ----------
     module : str
         Such as "matplotlib.pyplot".
     what : str
-        What needs it, at the start of a sentence.
+        What needs it; starts the error message.
 
     Examples
     --------
@@ -40,18 +40,18 @@ def need(module: str, what: str) -> Any:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != package:
-            raise  # the package is there, and broken
+            raise  # installed, but broken
         raise MissingExtraError(
             f"{what} needs {package}, which is not installed: pip install 'likewise[{EXTRAS[package]}]'."
         ) from None
 
 
 def is_dask(value: Any, kind: str = "DataFrame") -> bool:
-    """Whether something is a Dask DataFrame, or a Dask Series; without importing Dask."""
+    """Whether `value` is a Dask DataFrame (or Series), without importing Dask."""
     module = sys.modules.get("dask.dataframe")
     return module is not None and isinstance(value, getattr(module, kind))
 
 
 def is_partitioned(X: Any) -> bool:
-    """Whether a table is read in partitions: a Dask DataFrame, or the path of Parquet files."""
+    """Whether `X` is a Dask DataFrame or the path of Parquet files."""
     return isinstance(X, (str, PathLike)) or is_dask(X)

@@ -1,4 +1,4 @@
-"""One thread per core, with single-threaded linear algebra inside."""
+"""Thread pools, and single-threaded BLAS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """`n_jobs`; None and -1 are one thread for each core that this process may use, -2 all but one, and so on."""
+    """Number of threads for `n_jobs`: None and -1 use every available core, -2 all but one, and so on."""
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -23,17 +23,17 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def run_in_threads(work: Callable[[T], None], items: Iterable[T], n_jobs: int | None) -> None:
-    """Call `work` on every item; the work must release the GIL to gain, and must not depend on the order."""
+    """Call `work` on every item, in any order; it should release the GIL."""
     todo = list(items)
     count = min(n_threads(n_jobs), len(todo))
     if count <= 1:
         for item in todo:
             work(item)
         return
-    waiting = iter(todo)  # each thread takes the next item; taking one is atomic
+    remaining = iter(todo)  # shared by the threads; `next` is atomic
 
     def take() -> None:
-        for item in waiting:
+        for item in remaining:
             work(item)
 
     others = [_pool(count - 1, os.getpid()).submit(take) for _ in range(count - 1)]
@@ -44,19 +44,18 @@ def run_in_threads(work: Callable[[T], None], items: Iterable[T], n_jobs: int | 
 
 @lru_cache(maxsize=2)
 def _pool(count: int, process: int) -> ThreadPoolExecutor:
-    # Kept: starting threads, and filling their caches, costs as much as a small product. By process, since threads do
-    # not survive a fork.
+    # Cached: starting threads costs as much as a small matrix product. Per process: threads do not survive a fork.
     return ThreadPoolExecutor(count)
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Matrix products in one thread: their last bits then do not depend on the number of cores."""
+    """Limit BLAS to one thread, so that results do not depend on the number of cores."""
     with _controller().limit(limits=1, user_api="blas"):
         yield
 
 
 @lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:
-    # Looking for the libraries takes milliseconds, and swallows a Ctrl-C that falls into it: once is enough.
+    # Cached: finding the libraries takes milliseconds, during which Ctrl-C is swallowed.
     return ThreadpoolController()

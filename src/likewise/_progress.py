@@ -1,4 +1,4 @@
-"""A progress bar for long work, drawn only where someone can see it."""
+"""A progress bar, shown only at a terminal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(description: str, total: int | None, *, show: bool) -> Iterator[Callable[[int], None]]:
-    """Give a function that advances the bar; it does nothing if `show` is false or nobody is at a terminal.
+    """Yield a function that advances the bar, or does nothing without `show` or a terminal.
 
-    Without a `total` the bar shows that work goes on, and for how long.
+    Without a `total` the bar shows the elapsed time.
     """
     if not show:
         yield lambda steps: None
@@ -19,7 +19,7 @@ def progress_bar(description: str, total: int | None, *, show: bool) -> Iterator
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    if not console.is_terminal:  # rich 13 ends even a bar that is not shown with an empty line
+    if not console.is_terminal:  # rich 13 would print an empty line
         yield lambda steps: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())

@@ -1,4 +1,4 @@
-"""Checks of single parameters; each error names the parameter, the rule, what was given, and the cure."""
+"""Validation of parameters. Errors name the parameter, the rule, the value given, and the cure."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ import numpy.typing as npt
 from likewise.exceptions import InvalidInputError, InvalidTypeError, LikewiseError
 
 LARGEST, SMALLEST = 1e100, 1e-100
-"""Numbers of people and weights beyond these sizes are refused: their squares and quotients are no numbers any more."""
+"""Limits of values and weights, so that their squares and quotients stay finite."""
 
 MOST = 10**15
-"""So many of anything would never end."""
+"""Largest count accepted."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule, in words and as a test; its error names the parameter, the rule, what was given, and the cure.
+    """A validation rule: a predicate with a description for errors.
 
     Attributes
     ----------
     words : str
         What the parameter must be.
     holds : callable
-        Whether a value is so.
+        Whether a value is valid.
     cure : str
     error : type
-        What is raised.
+        Exception raised.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Rule:
         return replace(other, words=words, holds=lambda value: self.holds(value) or other.holds(value))
 
     def check(self, name: str, value: Any) -> None:
-        """Raise if the parameter `name` may not have this value."""
+        """Raise if `value` is not valid for the parameter `name`."""
         if not self.holds(value):
             cure = f" {self.cure}" if self.cure else ""
             raise self.error(f"{name} must be {self.words}; got {in_a_line(value)}.{cure}")
@@ -64,7 +64,7 @@ class Rule:
 
 
 def in_a_line(value: Any, most: int = 200) -> str:
-    """The value as it would be typed, in one line that is not too long."""
+    """`repr` in one line, truncated."""
     text = " ".join(repr(value).split())
     return text if len(text) <= most else text[:most] + "..."
 
@@ -76,13 +76,13 @@ def check_rules(rules: Mapping[str, Rule], owner: Any) -> None:
 
 
 def one_of(*labels: str) -> Rule:
-    """One of some words."""
+    """One of the given strings."""
     words = ", ".join(map(repr, labels[:-1])) + " or " + repr(labels[-1]) if len(labels) > 1 else repr(labels[0])
     return Rule(words, lambda value: isinstance(value, str) and value in labels)
 
 
 def whole(least: int, cure: str = "", *, most: int | None = None) -> Rule:
-    """A whole number that is not too small, nor too large."""
+    """A whole number within limits."""
     words = f"a whole number >= {least}" if most is None else f"a whole number from {least} to {most}"
     return Rule(words, lambda value: _is(Integral, value) and least <= value <= (most or value), cure)
 
@@ -137,19 +137,19 @@ LIMITS = Rule(
 
 
 def check_count(name: str, value: Any, *, least: int = 1, cure: str = "") -> int:
-    """Return `value` as an int if it is a whole number >= `least`."""
+    """Return `value` as an int >= `least`."""
     whole(least, cure).check(name, value)
     return int(value)
 
 
 def check_positive(name: str, value: Any, *, below: float = np.inf, cure: str = "") -> float:
-    """Return `value` as a float if it is a positive number below a limit."""
+    """Return `value` as a positive float below a limit."""
     positive(cure, below=below).check(name, value)
     return float(value)
 
 
 def check_numbers(name: str, values: Any, cure: str = "") -> npt.NDArray[np.float64]:
-    """Return `values` as an array of numbers."""
+    """Return `values` as a float array."""
     try:
         if not np.iscomplexobj(values):
             return np.asarray(values, dtype=np.float64)
@@ -160,11 +160,11 @@ def check_numbers(name: str, values: Any, cure: str = "") -> npt.NDArray[np.floa
 
 
 def check_names(name: str, values: Any, known: Sequence[Any]) -> list[Any]:
-    """Return `values` as a list if all of them are names of columns."""
+    """Return `values` as a list of column names."""
     try:
         names = list(values)
         fit = not isinstance(values, str) and set(names) <= set(known)
-    except TypeError:  # no list, or of what cannot be names
+    except TypeError:  # not iterable, or not hashable
         fit = False
     if not fit:
         raise InvalidInputError(f"{name} must list columns of X, {list(known)}; got {in_a_line(values)}.")
@@ -172,14 +172,14 @@ def check_names(name: str, values: Any, known: Sequence[Any]) -> list[Any]:
 
 
 def check_output_range(output_range: Any) -> tuple[float, float]:
-    """Return the limits if they are two finite numbers, the lowest first."""
+    """Return the limits as two floats."""
     LIMITS.check("output_range", output_range)
     low, high = (float(limit) for limit in output_range)
     return low, high
 
 
 def check_size(rows: npt.NDArray[np.float64], names: Sequence[Any]) -> None:
-    """Raise if one of the numbers, with a column per name, is infinite or beyond all measure; NaN is let through."""
+    """Raise if a number exceeds `LARGEST`; NaN passes."""
     wrong = np.abs(rows) > LARGEST
     if wrong.any():
         *row, column = np.argwhere(wrong)[0]
@@ -191,9 +191,9 @@ def check_size(rows: npt.NDArray[np.float64], names: Sequence[Any]) -> None:
 
 @contextmanager
 def checking() -> Iterator[None]:
-    """What scikit-learn's validation raises is raised as ours, with a clearer word on text."""
+    """Convert the errors of scikit-learn's validation to `LikewiseError`."""
     try:
-        with np.errstate(invalid="ignore"):  # both infinities at once; they are refused
+        with np.errstate(invalid="ignore"):  # inf - inf, before infinities are refused
             yield
     except LikewiseError:
         raise
@@ -201,9 +201,9 @@ def checking() -> Iterator[None]:
         words = " ".join(str(error).split())
         if "inconsistent numbers of samples" in words:
             raise InvalidInputError(
-                f"X and y must have as many rows as each other; got {words.split(':')[-1].strip()}."
+                f"X and y must have the same number of rows; got {words.split(':')[-1].strip()}."
             ) from None
-        if "at least one array or dtype is required" in words:  # of a table without columns
+        if "at least one array or dtype is required" in words:
             raise InvalidInputError("X must have at least one column; got a table without any.") from None
         if "could not convert string to float" in words:
             raise InvalidInputError(
@@ -222,7 +222,7 @@ def checking() -> Iterator[None]:
 
 
 def check_random(random_state: Any) -> np.random.RandomState:
-    """Where random numbers come from; raise if it is no seed."""
+    """Validate `random_state`."""
     from sklearn.utils import check_random_state
 
     try:

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and tables that no spreadsheet takes for formulas."""
+"""Atomic file writes, and CSV files without formulas."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from likewise.exceptions import FileError
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMULA = re.compile(r"[=+\-@\t\r]")  # what spreadsheets take for the start of a formula (OWASP, CSV injection)
+_FORMULA = re.compile(r"[=+\-@\t\r]")  # start of a formula in a spreadsheet (OWASP, CSV injection)
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _NUMBERS = re.compile(rf"{_NUMBER}(?: to {_NUMBER})?")
 
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path in the same directory; it takes the place of `path` only if nothing fails."""
+    """Yield a temporary path in the same directory, which replaces `path` on success."""
     PATH.check("path", path)
     path = Path(path)
     try:
@@ -49,26 +49,26 @@ def _umask() -> int:
 
 
 def write_csv(table: pd.DataFrame, target: Any, **options: Any) -> None:
-    """Write a table as CSV for people, who may open it in a spreadsheet: no text of it becomes a formula.
+    """Write a CSV file that is safe to open in a spreadsheet.
 
-    Text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return gets a single quote in front, names of
-    columns included. Numbers stay what they are, also where they are text.
+    Text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return is prefixed with a single quote, column
+    names included. Numbers are unchanged, as text too.
     """
     import pandas as pd
 
-    quiet = table.copy()
-    for place, kind in enumerate(table.dtypes):
+    safe = table.copy()
+    for i, kind in enumerate(table.dtypes):
         if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_datetime64_any_dtype(kind)):
-            cells = table.iloc[:, place]
-            quiet.isetitem(place, cells.astype(object).map(quoted, na_action="ignore").to_numpy())
-    quiet.columns = quiet.columns.map(quoted)
-    if not isinstance(quiet.index, pd.MultiIndex):
-        quiet.index = quiet.index.map(quoted).rename(quoted(quiet.index.name))
-    quiet.to_csv(target, **options)
+            cells = table.iloc[:, i]
+            safe.isetitem(i, cells.astype(object).map(quoted, na_action="ignore").to_numpy())
+    safe.columns = safe.columns.map(quoted)
+    if not isinstance(safe.index, pd.MultiIndex):
+        safe.index = safe.index.map(quoted).rename(quoted(safe.index.name))
+    safe.to_csv(target, **options)
 
 
 def quoted(cell: Any) -> Any:
-    """Text with a single quote in front if a spreadsheet might run it; anything else as it is.
+    """Prefix text with a single quote if a spreadsheet might evaluate it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Models that say the same of everybody: what any promise allows, and what everything else must beat."""
+"""Constant models: within every metric, and the baseline to beat."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 
-_BASIS = "It holds by construction: the answer is the same for everybody."
+_BASIS = "It holds by construction: the output is constant."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstantScorer(PlainScorer):
-    """One answer for everybody.
+    """The same output for everyone.
 
     Attributes
     ----------
     guarantee : Guarantee
-    answer : ndarray of shape (n_outputs,)
+    output : ndarray of shape (n_outputs,)
     """
 
-    answer: FloatArray
+    output: FloatArray
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
-        """The answer, once per person."""
-        return Estimate.certain(np.tile(self.answer, (len(people), 1)))
+        """The output, once per person."""
+        return Estimate.certain(np.tile(self.output, (len(people), 1)))
 
     def visible(self, people: People) -> FloatArray:
         """Nothing."""
@@ -42,9 +42,7 @@ class ConstantScorer(PlainScorer):
 
 
 class ConstantClassifier(ConstrainedClassifier):
-    """The share of each class among the people it was fitted on, as everybody's probability.
-
-    It is within every metric. A model that does not beat it is not worth a promise.
+    """Predicts the class frequencies of the training data for everyone. It is within every metric.
 
     Parameters
     ----------
@@ -65,13 +63,13 @@ class ConstantClassifier(ConstrainedClassifier):
         self.metric = metric
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ConstantScorer:
-        """Take the share of each class."""
+        """Compute the class frequencies."""
         shares = np.average(y[:, None] == self.classes_, axis=0, weights=weights)
         return ConstantScorer(Guarantee(metric, Bound(), "exact", _BASIS), shares)
 
 
 class ConstantRegressor(ConstrainedRegressor):
-    """The mean of the people it was fitted on, as everybody's prediction.
+    """Predicts the mean of the training data for everyone. It is within every metric.
 
     Parameters
     ----------
@@ -94,7 +92,7 @@ class ConstantRegressor(ConstrainedRegressor):
         self.output_range = output_range
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ConstantScorer:
-        """Take the mean."""
+        """Compute the mean."""
         mean = np.clip(np.average(y, weights=weights), *self.output_range_)
-        promise = Guarantee(metric, Bound(), "exact", _BASIS, output_range=self.output_range_)
-        return ConstantScorer(promise, np.array([mean]))
+        guarantee = Guarantee(metric, Bound(), "exact", _BASIS, output_range=self.output_range_)
+        return ConstantScorer(guarantee, np.array([mean]))

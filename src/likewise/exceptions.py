@@ -1,4 +1,4 @@
-"""What likewise raises. Every error names the parameter, the rule, what was given, and the cure.
+"""Exceptions. Every message names the parameter, the rule, the value given, and the cure.
 
 ```
 LikewiseError
@@ -7,12 +7,12 @@ LikewiseError
 ├── InvalidTypeError (TypeError)          an object of the wrong kind
 │   └── UnprovableError                   a model whose constant cannot be proven
 ├── MissingExtraError (ImportError)       a part of likewise that is not installed
-├── MissingDataError (FileNotFoundError)  a data set that is not at hand
+├── MissingDataError (FileNotFoundError)  a data set that was not found
 ├── DownloadError (ConnectionError)       a data set that could not be downloaded
-└── UnsolvedError (RuntimeError)          a problem that the solver gave up
+└── UnsolvedError (RuntimeError)          the solver failed
 ```
-Each is also the built-in error in brackets, so code that catches that one goes on working. What an estimator raises
-that was not fitted is scikit-learn's `NotFittedError`, and a `LikewiseError` too.
+Each is also the built-in error in brackets. Methods of an unfitted estimator raise scikit-learn's `NotFittedError`,
+which is then a `LikewiseError` too.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from typing import Self
 
 
 class LikewiseError(Exception):
-    """Whatever likewise raises on purpose: catch this to catch all of it.
+    """Base of all exceptions of likewise.
 
     Attributes
     ----------
     command_text : str or None
-        The same for people at the command line, where the cure is an option or a file rather than Python.
+        The message for the command line, where the cure is an option or a file rather than Python.
     """
 
     command_text: str | None = None
 
     def in_commands(self, text: str) -> Self:
-        """This error, with what the command line says in its place."""
+        """Set the message for the command line; returns the exception."""
         self.command_text = text
         return self
 
 
 class InvalidInputError(LikewiseError, ValueError):
-    """A value that cannot be used: out of range, of the wrong shape, or at odds with another."""
+    """A value that cannot be used: out of range, of the wrong shape, or in conflict with another."""
 
 
 class FileError(InvalidInputError):
-    """A file that cannot be read or does not fit; the message says which, why, and what to do."""
+    """A file that cannot be read or written, or does not fit."""
 
 
 class InvalidTypeError(LikewiseError, TypeError):
@@ -50,20 +50,20 @@ class InvalidTypeError(LikewiseError, TypeError):
 
 
 class UnprovableError(InvalidTypeError):
-    """The exact constant of a model cannot be proven; the message says why."""
+    """The exact constant of a model cannot be proven."""
 
 
 class MissingExtraError(LikewiseError, ImportError):
-    """A part of likewise that is not installed; the message has the command that installs it."""
+    """An optional dependency that is not installed."""
 
 
 class MissingDataError(LikewiseError, FileNotFoundError):
-    """A data set that is not at hand; the message says where to get it and where to put it."""
+    """A data set that was not found."""
 
 
 class DownloadError(LikewiseError, ConnectionError):
-    """A data set that could not be downloaded; the message says how to do without."""
+    """A data set that could not be downloaded."""
 
 
 class UnsolvedError(LikewiseError, RuntimeError):
-    """A problem that the solver gave up; the message says what to change."""
+    """The solver failed."""

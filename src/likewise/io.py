@@ -1,4 +1,4 @@
-"""Files that are not written over by mistake, and models in them."""
+"""Saving and loading models, and output files that are not overwritten by mistake."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _FORMAT = 1
 
 
 def check_free(out: str | Path, *inputs: str | Path | None, force: bool = False) -> None:
-    """Raise if `out` is one of the inputs of a command, or a file that is there already and may not be replaced."""
+    """Raise if `out` is an input of the command, a directory, or (without `force`) an existing file."""
     path = Path(out)
     for given in inputs:
         if given is not None and Path(given).exists() and path.exists() and path.samefile(given):
-            raise FileError(f"{out} is read by this command, so it is not written over. Give another --out.")
+            raise FileError(f"{out} is an input of this command, so it is not overwritten. Give another --out.")
     if path.is_dir():
         raise FileError(f"{out} is a directory. Give the name of a file as --out.")
     if path.exists() and not force:
-        raise FileError(f"{out} is there already. Give another --out, or --force to replace it.")
+        raise FileError(f"{out} exists already. Give another --out, or --force to replace it.")
 
 
 def free_name(path: str | Path) -> Path:
-    """A path at which nothing is: this one, or one with a number.
+    """This path, or one with a number appended, at which no file exists.
 
     Examples
     --------
@@ -53,14 +53,14 @@ def free_name(path: str | Path) -> Path:
 
 
 def save_model(model: Any, path: str | Path) -> None:
-    """Save a fitted model, with the versions that it needs; never as a pickle.
+    """Save a fitted model with skops, never as a pickle, and record the versions it needs.
 
     Parameters
     ----------
     model : fitted estimator
         Of likewise, or of scikit-learn.
     path : path-like
-        Written whole or not at all; a file that is there is replaced.
+        Written atomically; an existing file is replaced.
     """
     import skops.io
 
@@ -72,7 +72,7 @@ def save_model(model: Any, path: str | Path) -> None:
     unknown = [kind for kind in skops.io.get_untrusted_types(data=data) if not _allowed(kind)]
     if unknown:
         raise FileError(
-            f"Cannot save the model: it holds objects of type {unknown[0]}, which a likewise file may not. "
+            f"Cannot save the model: it holds objects of type {unknown[0]}, which likewise would not load. "
             "Use models of scikit-learn and likewise."
         )
     with atomic_write(path) as temporary:
@@ -80,12 +80,12 @@ def save_model(model: Any, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> Any:
-    """Load a model, if it holds nothing but known types and was saved with fitting versions.
+    """Load a model, if it holds only known types and was saved with compatible versions.
 
     Parameters
     ----------
     path : path-like
-        A file that `save_model` or the command line has written.
+        A file written by `save_model` or the command line.
     """
     PATH.check("path", path)
     try:
@@ -98,21 +98,14 @@ def load_model(path: str | Path) -> Any:
 
 
 def load_inner(path: str | Path) -> Any:
-    """Load somebody's own fitted scikit-learn model, saved with skops, if it holds nothing but known types."""
-    import skops.io
-
+    """Load a fitted scikit-learn model saved with skops, if it holds only known types."""
     try:
         data = Path(path).read_bytes()
-        unknown = [kind for kind in skops.io.get_untrusted_types(data=data) if not _allowed(kind)]
-        model = None if unknown else skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
     except FileNotFoundError:
         raise FileError(f"There is no model file {path}.") from None
-    except Exception:  # whatever a damaged archive leads to
-        raise FileError(
-            f"{path} is not a scikit-learn model saved with skops, or it is damaged. Save one with skops.io.dump."
-        ) from None
-    if unknown:
-        raise FileError(f"{path} holds objects of type {unknown[0]}, which likewise does not load.")
+    except OSError as error:
+        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
+    model = _loads(data, str(path), "a scikit-learn model saved with skops", "Save one with skops.io.dump.")
     if not hasattr(model, "predict"):
         raise FileError(f"{path} must hold a fitted scikit-learn model; it holds a {type(model).__name__}.")
     return model
@@ -120,18 +113,7 @@ def load_inner(path: str | Path) -> Any:
 
 def model_from_bytes(data: bytes, name: str) -> Any:
     """Load a model from the content of a file; `name` is for errors."""
-    import skops.io
-
-    try:
-        types = skops.io.get_untrusted_types(data=data)
-        unknown = [kind for kind in types if not _allowed(kind)]
-        document = None if unknown else skops.io.loads(data, trusted=types)
-    except Exception:  # whatever a damaged archive leads to
-        raise FileError(
-            f"{name} is not a model saved by likewise, or it is damaged. Make one with likewise enforce."
-        ) from None
-    if unknown:
-        raise FileError(f"{name} holds objects of type {unknown[0]}, which likewise does not load.")
+    document = _loads(data, name, "a model saved by likewise", "Make one with likewise enforce.")
     if not isinstance(document, dict) or document.get("format") != _FORMAT or "model" not in document:
         raise FileError(f"{name} is not a model saved by likewise.")
     versions = document.get("versions")
@@ -140,19 +122,34 @@ def model_from_bytes(data: bytes, name: str) -> Any:
     for package, saved in versions.items():
         if _minor(str(saved)) != _minor(version(package)):
             raise FileError(
-                f"{name} was saved with {package} {saved}; here is {version(package)}, with which its scores could "
-                f"differ. Install {package}=={saved}, or make the model again."
+                f"{name} was saved with {package} {saved}, and {version(package)} is installed, with which its scores "
+                f"could differ. Install {package}=={saved}, or make the model again."
             )
     with ZipFile(BytesIO(data)) as archive:
         if archive.comment != _sum_of(archive):
             raise FileError(
-                f"{name} was changed after it was saved, so that its promise may no longer hold. Make the model again."
+                f"{name} was changed after it was saved, so its guarantee may no longer hold. Make the model again."
             )
     return document["model"]
 
 
+def _loads(data: bytes, name: str, kind: str, cure: str) -> Any:
+    """Load an object from skops bytes, if it holds only known types."""
+    import skops.io
+
+    try:
+        types = skops.io.get_untrusted_types(data=data)
+        unknown = [each for each in types if not _allowed(each)]
+        found = None if unknown else skops.io.loads(data, trusted=types)
+    except Exception:  # a damaged archive can raise anything
+        raise FileError(f"{name} is not {kind}, or it is damaged. {cure}") from None
+    if unknown:
+        raise FileError(f"{name} holds objects of type {unknown[0]}, which likewise does not load.")
+    return found
+
+
 def sealed(data: bytes) -> bytes:
-    """The same archive, with a sum over its contents: a number that is changed in a file would void its promise."""
+    """The archive with a checksum of its contents, since a changed number would void the guarantee."""
     content = BytesIO(data)
     with ZipFile(content, "a") as archive:
         archive.comment = _sum_of(archive)
@@ -166,8 +163,7 @@ def _sum_of(archive: ZipFile) -> bytes:
     return b"sha256:" + total.hexdigest().encode()
 
 
-# What a model file may hold beyond what skops trusts: our own classes, and the parts of models that hold nothing but
-# numbers.
+# Types allowed in model files beyond those that skops trusts: our own, and parts of models that hold only numbers.
 _OWN = tuple(
     f"likewise.{part}."
     for part in (
@@ -197,10 +193,7 @@ _FOREIGN = frozenset(
 
 
 def _allowed(kind: str) -> bool:
-    """Whether files may hold objects of this type.
-
-    Of our own: estimators, metrics, curves and frozen dataclasses, whose state is data. Nothing of a file is run.
-    """
+    """Whether files may hold this type; of our own, only types whose state is data."""
     if kind in _FOREIGN or not kind.startswith(_OWN):
         return kind in _FOREIGN
     module, _, name = kind.rpartition(".")

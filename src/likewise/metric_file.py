@@ -1,4 +1,4 @@
-"""Metrics as files that people read and edit: weights with what they mean, units, and comments that are kept."""
+"""Metric files: TOML with weights, their meaning, units, and comments that are kept."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from likewise._validation import PATH, check_output_range, in_a_line
 from likewise._writing import atomic_write
 from likewise.exceptions import FileError, InvalidTypeError
 from likewise.metrics.table import TableMetric
-from likewise.metrics.units import Unit
 from likewise.reveal.empirical import NOT_FORCED
 
-_HEAD = (
+HEADING = (
     "A distance between people. Two people at distance 0.05 may be treated differently by 5 percentage points.",
     "Edit the weights, then use this file with likewise compare, enforce or audit. 0 means: must not matter.",
 )
-_MEANINGS = {
+SECTION_NOTES = {
     "numeric": "Weight per unit of the column, and the difference that is worth one percentage point.",
     "categorical": "Weight of any two different values, between 0 and 1.",
     "missing": "Weight between a person who has the number and one who has not, between 0 and 1.",
@@ -29,7 +28,7 @@ _MEANINGS = {
     "output": "Lowest and highest prediction. A percentage point is a hundredth of what lies between.",
     "origin": "Where the weights came from, and why some are 0.",
 }
-_ORIGIN = {
+ORIGIN_NOTES = {
     "how": "",
     "scaled_by": "all distances, since then",
     "protected": "set to 0 by people: must not matter",
@@ -37,36 +36,34 @@ _ORIGIN = {
     "not_forced": "0, since the people in the table force no more; the model may use them",
     "written": "changes with the weights, and shows whether people have edited them",
 }
-_WEIGHTS = ("numeric", "categorical", "missing")
-_OWN_NOTES = ("Revealed ", "Set to 0", "Scaled by ")  # of files before there was an [origin]
+WEIGHT_SECTIONS = ("numeric", "categorical", "missing")
 NOT_USED = "not used by this model"
 _CLAIM = "no smaller distance"
 
-_Place = tuple[str | None, str | None]  # section and key
+Place = tuple[str | None, str | None]  # section and key
 
 
 @dataclass(frozen=True)
 class MetricFile:
-    """What a metric file says.
+    """The content of a metric file.
 
     Attributes
     ----------
     metric : TableMetric
     output_range : tuple of float, or None
-        Lowest and highest prediction of a regression, of which the weights are shares; None for classes.
+        Limits of the predictions of a regression; None for classification.
     how : str
-        Where the weights came from.
+        Origin of the weights.
     scaled_by : float
-        What all distances have been multiplied by since then.
+        Factor on all distances since then.
     protected : tuple of str
-        Columns that people have set to 0: they must not matter.
+        Columns that people have set to 0.
     not_used : tuple of str
-        Columns of weight 0 that the model, from which the metric was read, does not use.
+        Columns of weight 0 that the model, whose metric this is, does not use.
     not_forced : tuple of str
-        Columns to which the people of the table give no weight; the model may use them.
+        Columns that need no weight for the people of the table, though the model may use them.
     as_written : bool
-        Whether the weights are still those that likewise wrote. Weights that a person wrote, in this file or in Python,
-        are not.
+        Whether the weights are those that likewise wrote, unedited.
     """
 
     metric: TableMetric
@@ -79,7 +76,7 @@ class MetricFile:
     as_written: bool = False
 
     def meanings(self) -> dict[Any, str]:
-        """What each weight means: the difference worth one point, or why it is 0."""
+        """Meaning of each weight: the difference worth one point, or why it is 0."""
         shown = self.metric.describe()
         worth = dict(zip(shown["column"], shown["one point"], strict=True))
         hidden = set(self.metric.hidden)
@@ -90,13 +87,13 @@ class MetricFile:
         return worth
 
     def scaled(self, factor: float) -> MetricFile:
-        """The same metric with distances `factor` times as large."""
+        """The same with distances `factor` times as large."""
         how = without_claim(self.how) if factor != 1 else self.how
         return replace(self, metric=self.metric.scaled(factor), how=how, scaled_by=self.scaled_by * factor)
 
 
 def without_claim(how: str) -> str:
-    """How a metric was revealed, once it is edited: that nothing smaller fits was said of the weights before."""
+    """The origin of an edited metric, without the claim that no smaller distance fits."""
     if _CLAIM not in how:
         return how
     return f"{how.split(':')[0]}, and edited since: the model itself may exceed this distance."
@@ -104,15 +101,15 @@ def without_claim(how: str) -> str:
 
 @dataclass(frozen=True)
 class MetricComments:
-    """What people have written into a metric file: units, and comments by their place."""
+    """Units and comments that people have written into a metric file."""
 
     units: Mapping[str, str] = field(default_factory=dict)
-    above: Mapping[_Place, tuple[str, ...]] = field(default_factory=dict)
-    beside: Mapping[_Place, str] = field(default_factory=dict)
+    above: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
+    beside: Mapping[Place, str] = field(default_factory=dict)
 
     @property
     def n_comments(self) -> int:
-        """How many comments there are."""
+        """Number of comments."""
         return sum(map(len, self.above.values())) + len(self.beside)
 
 
@@ -120,11 +117,10 @@ class MetricComments:
 
 
 def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: MetricComments | None = None) -> None:
-    """Write a metric as TOML that people can edit, with what each weight means as a comment."""
+    """Write a metric as TOML, with the meaning of each weight as a comment."""
     if not isinstance(metric, (TableMetric, MetricFile)):
         raise InvalidTypeError(
-            f"metric must be a TableMetric, whose columns have names; got {in_a_line(metric)}. A file of weights needs "
-            "the names of columns."
+            f"metric must be a TableMetric, since a file needs column names; got {in_a_line(metric)}."
         )
     with atomic_write(path) as temporary:
         temporary.write_text(format_metric(metric, words=words), encoding="utf-8")
@@ -133,24 +129,24 @@ def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: M
 def format_metric(metric: TableMetric | MetricFile, *, words: MetricComments | None = None) -> str:
     """Return the text of a metric file."""
     file = metric if isinstance(metric, MetricFile) else MetricFile(metric)
-    words, entries = words or MetricComments(), _entries(file)
-    placed: set[_Place] = {(None, None), (None, "p")} | {(section, None) for section in entries}
+    words, entries = words or MetricComments(), entries_of(file)
+    placed: set[Place] = {(None, None), (None, "p")} | {(section, None) for section in entries}
     placed |= {(section, key) for section, values in entries.items() for key in values}
-    # What was written about a column that is gone, and what stood at the end, comes first: it is not lost.
+    # Comments on removed columns, and those at the end of the file, are moved to the top.
     stray = [line for place, lines in words.above.items() if place not in placed for line in lines]
     stray += [f"{place[1]}: {text}" for place, text in words.beside.items() if place not in placed]
-    lines = [f"# {line}" for line in (*_HEAD, *words.above.get((None, None), ()), *stray)]
+    lines = [f"# {line}" for line in (*HEADING, *words.above.get((None, None), ()), *stray)]
     lines += _lines(None, "p", _number(file.metric.p), "", words)
     for section, values in entries.items():
         lines += ["", f"[{section}]"]
-        lines += [f"# {line}" for line in (_MEANINGS[section], *words.above.get((section, None), ()))]
+        lines += [f"# {line}" for line in (SECTION_NOTES[section], *words.above.get((section, None), ()))]
         for key, (value, comment) in values.items():
             lines += _lines(section, key, value, comment, words)
     return "\n".join(lines) + "\n"
 
 
-def _entries(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
-    """Values and our own comments by section and key; sections with nothing in them are left out."""
+def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
+    """Values and generated comments by section and key, without empty sections."""
     metric, worth = file.metric, file.meanings()
     said = {name: worth[name] for name in {*metric.hidden, *file.not_forced} if name in worth}
     numeric = {
@@ -171,7 +167,7 @@ def _entries(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "not_forced": list(file.not_forced),
         "written": _sum(metric, file.output_range) if file.as_written else "",
     }
-    given["origin"] = {key: (value, _ORIGIN[key]) for key, value in origin.items() if value}
+    given["origin"] = {key: (value, ORIGIN_NOTES[key]) for key, value in origin.items() if value}
     return {section: {str(key): entry for key, entry in part.items()} for section, part in given.items() if part}
 
 
@@ -189,8 +185,8 @@ def _number(value: float) -> int | float:
 
 
 def _sum(metric: TableMetric, output_range: tuple[float, float] | None) -> str:
-    """A sum over all that distances follow from."""
-    weights = [sorted(getattr(metric, part).items()) for part in _WEIGHTS]
+    """Checksum of the weights, exponent and output range."""
+    weights = [sorted(getattr(metric, part).items()) for part in WEIGHT_SECTIONS]
     return sha256(repr((metric.p, weights, output_range)).encode()).hexdigest()[:16]
 
 
@@ -205,7 +201,7 @@ def read_metric(path: str | Path) -> TableMetric:
 def read_metric_file(path: str | Path) -> MetricFile:
     """Read a metric file; errors name the line."""
     PATH.check("path", path)
-    text = _read_text(path)
+    text = read_text(path)
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -215,13 +211,13 @@ def read_metric_file(path: str | Path) -> MetricFile:
             f"{path}{where}: not valid TOML ({str(error).removesuffix(found[0] if found else '')})."
         ) from None
     reader = _Sections(path, text)
-    known = {"p": None, **_MEANINGS}
+    known = {"p": None, **SECTION_NOTES}
     for key, value in given.items():
         if key not in known:
             reader.refuse(None, key, f"unknown entry {key!r}; use {', '.join(known)}.")
         if key != "p" and not isinstance(value, dict):
             reader.refuse(None, key, f"[{key}] must be a section with columns.")
-    metric = reader.metric({key: given[key] for key in ("p", "units", *_WEIGHTS) if key in given})
+    metric = reader.metric({key: given[key] for key in ("p", "units", *WEIGHT_SECTIONS) if key in given})
     output_range = reader.output_range(given.get("output", {}))
     origin = reader.origin(given.get("origin", {}), metric)
     as_written = origin.pop("written", "") == _sum(metric, output_range)
@@ -236,7 +232,7 @@ def read_metric_file(path: str | Path) -> MetricFile:
 
 @dataclass(frozen=True)
 class _Sections:
-    """Parts of a metric file, whose errors name a line of it. Lines are looked for only when there is an error."""
+    """Validation of the sections of a metric file; errors name the line."""
 
     path: str | Path
     text: str
@@ -253,12 +249,12 @@ class _Sections:
         try:
             return TableMetric(**given | {"missing": given.get("missing") or "refuse"})
         except (TypeError, ValueError) as error:
-            self._blame_a_column(given)
+            self._find_bad_column(given)
             self.refuse(None, "p", str(error))
 
-    def _blame_a_column(self, given: dict[str, Any]) -> None:
-        """Look at one column at a time, so that an error is about a line."""
-        for section in _WEIGHTS:
+    def _find_bad_column(self, given: dict[str, Any]) -> None:
+        """Validate one column at a time, so that the error can name its line."""
+        for section in WEIGHT_SECTIONS:
             for column, value in given.get(section, {}).items():
                 alone = {} if section == "categorical" else {"numeric": {column: 1.0}}
                 try:
@@ -278,8 +274,8 @@ class _Sections:
     def origin(self, given: dict[str, Any], metric: TableMetric) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, value in given.items():
-            if key not in _ORIGIN:
-                self.refuse("origin", key, f"unknown entry {key!r}; use {', '.join(_ORIGIN)}.")
+            if key not in ORIGIN_NOTES:
+                self.refuse("origin", key, f"unknown entry {key!r}; use {', '.join(ORIGIN_NOTES)}.")
             if key == "scaled_by":
                 if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
                     self.refuse("origin", key, f"scaled_by must be a positive number; got {value!r}.")
@@ -305,7 +301,7 @@ class _Sections:
 
 
 def _line(text: str, section: str | None, key: str) -> int:
-    """Line of an entry; 1 if it is written in a way that is not found."""
+    """Line of an entry; 1 if it is not found."""
     import tomlkit
 
     where, names = None, (key, tomlkit.key(key).as_string(), tomlkit.string(key).as_string(), f"'{key}'")
@@ -320,139 +316,11 @@ def _line(text: str, section: str | None, key: str) -> int:
     return 1
 
 
-def _read_text(path: str | Path) -> str:
+def read_text(path: str | Path) -> str:
+    """Read a text file, or raise `FileError`."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise FileError(f"There is no file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"Cannot read {path}: {error}.") from None
-
-
-# -- what people have written ----------------------------------------------------------------------------------------
-
-
-def check_unedited(path: str | Path) -> MetricFile | None:
-    """Raise if a file that is to be replaced is a metric with weights that people have written.
-
-    Returns what it says, or None if it is no metric file.
-    """
-    try:
-        text = _read_text(path)
-    except FileError:
-        return None
-    if not re.search(r"^\s*\[(numeric|categorical)\]", text, re.MULTILINE):
-        return None
-    keep = "Give another --out, or delete the file first. To make its distances larger or smaller: likewise scale."
-    try:
-        file = read_metric_file(path)
-    except FileError as error:
-        raise FileError(
-            f"{path} is a metric file that cannot be read, so it is not replaced ({error}). {keep}"
-        ) from None
-    if not file.as_written:
-        raise FileError(f"{path} has weights that people have written, so it is not replaced. {keep}")
-    return file
-
-
-def read_words(path: str | Path) -> MetricComments:
-    """Read the units and comments of a metric file; what likewise wrote itself is left out."""
-    text, metric = _read_text(path), read_metric(path)
-    units = {str(name): unit for name, unit in metric.units.items()}
-    above: dict[_Place, tuple[str, ...]] = {}
-    beside: dict[_Place, str] = {}
-    section, waiting = None, list[str]()
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("#"):
-            comment = line.lstrip("# ")
-            if comment and comment not in (*_HEAD, *_MEANINGS.values()) and not comment.startswith(_OWN_NOTES):
-                waiting.append(comment)
-            continue
-        key, comment = None, ""
-        if line.startswith("["):
-            section = line.split("]")[0].strip("[ \t\"'")
-        elif not line or (entry := _entry(line)) is None:
-            continue
-        else:
-            key, comment = entry
-            comment = _ours_and_theirs(comment, units.get(key, ""))[1]
-        if waiting:
-            above[section, key] = (*above.get((section, key), ()), *waiting)
-            waiting = []
-        if comment:
-            beside[section, str(key)] = comment
-    if waiting:
-        above[None, None] = tuple(waiting)
-    return MetricComments(units, above, beside)
-
-
-def _entry(line: str) -> tuple[str, str] | None:
-    """Key and comment of a line."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        document = tomlkit.parse(line)
-    except TOMLKitError:
-        return None  # a part of something longer
-    key = next(iter(document), None)
-    item: Any = None if key is None else document.item(key)
-    return None if item is None else (str(key), item.trivia.comment.lstrip("# "))
-
-
-def _ours_and_theirs(comment: str, unit: str) -> tuple[str, str]:
-    """The part of a comment that likewise writes itself, and the rest."""
-    after = "|".join(re.escape(Unit.of(unit).after(one=one)) for one in (False, True))
-    fixed = "|".join(map(re.escape, (*filter(None, _ORIGIN.values()), f"{NOT_FORCED}, but for blanks", NOT_FORCED)))
-    own = rf"1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|mismatch = \S+ points|must not matter|{NOT_USED}|{fixed}"
-    found = re.match(rf"({own})(?:[;,]\s*|\s*$)", comment)
-    return (found[1], comment[found.end() :]) if found else ("", comment)
-
-
-# -- scaling ---------------------------------------------------------------------------------------------------------
-
-
-def scale_text(path: str | Path, factor: float) -> tuple[str, MetricFile]:
-    """The text of a metric file with all distances multiplied; every other word of it stays what it is.
-
-    Weights of 0 stay 0; weights of categories and blanks end at 1. Comments that say what a weight is worth, where
-    likewise wrote them, say what it is worth now.
-    """
-    import tomlkit
-
-    old = read_metric_file(path)
-    new = old.scaled(factor)
-    entries, document = _entries(new), tomlkit.parse(_read_text(path))
-    units = {str(name): unit for name, unit in new.metric.units.items()}
-    for section in _WEIGHTS:
-        for key in document.get(section, ()):
-            value, worth = entries[section][key]
-            _put(document[section], key, value, worth, units.get(key, ""))
-    if "origin" not in document:
-        document.add(tomlkit.nl())
-        document.add("origin", tomlkit.table())
-    origin: Any = document["origin"]
-    for key in ("how", "scaled_by", "written"):
-        if key in entries.get("origin", {}):
-            _put(origin, key, *entries["origin"][key], "")
-        elif key in origin:
-            del origin[key]
-    return tomlkit.dumps(document), new
-
-
-def _put(table: Any, key: str, value: Any, worth: str, unit: str) -> None:
-    """Give an entry another value, and the comment beside it our own part anew, if it has one."""
-    import tomlkit
-
-    item: Any = tomlkit.item(value)
-    if key in table:
-        before = table.item(key).trivia
-        ours, theirs = _ours_and_theirs(before.comment.lstrip("# "), unit)
-        if ours:
-            item.comment("; ".join(part for part in (worth, theirs) if part))
-            item.trivia.comment_ws = before.comment_ws
-        table[key] = item
-        return
-    if worth:
-        item.comment(worth)
-    table.add(key, item)

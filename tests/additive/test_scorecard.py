@@ -287,7 +287,7 @@ def test_json_holds_the_whole_model(model, others, tmp_path):
             known = {level["value"]: level["points"] for level in entry["categories"]}
             total += [known.get(None if pd.isna(v) else v, entry["unseen"]) for v in column.astype(object)]
     np.testing.assert_allclose(1 / (1 + np.exp(-total)), model.predict_proba(others)[:, 1], rtol=0, atol=1e-12)
-    assert card["promise"] == model.guarantee_.statement
+    assert (card["guarantee"], card["metric"]) == (model.guarantee_.statement, model.metric.definition)
     assert card["outcome"] == 1
     other = json.loads(model.to_json(outcome=0))
     assert other["outcome"] == 0

@@ -153,7 +153,7 @@ def test_a_sampled_model_hands_its_delta_and_its_error_on():
     assert promise.epsilon == inner.epsilon > 0.1
     assert float(promise.bound(0.2)) == pytest.approx(0.2 + inner.epsilon)
     assert model.certify([[0.3]]).delta == 0.07
-    assert "without error of sampling" not in promise.statement
+    assert "without sampling error" not in promise.statement
 
 
 def test_the_ends_of_an_interval_are_the_images_of_its_ends():
@@ -226,7 +226,7 @@ def test_three_classes_by_temperature():
     ("model", "y", "message"),
     [
         (RecalibratedClassifier(LogisticRegression()), [0, 1], "estimator must be a classifier that enforces a metric"),
-        (RecalibratedClassifier(AdditiveRegressor()), [0, 1], "promises numbers"),
+        (RecalibratedClassifier(AdditiveRegressor()), [0, 1], "enforces a metric"),
         (RecalibratedClassifier(AdditiveClassifier), [0, 1], r"such as AdditiveClassifier\(\)"),
         (RecalibratedClassifier(AdditiveClassifier(METRIC), method="beta"), [0, 1], "method must be"),
         (RecalibratedClassifier(AdditiveClassifier(METRIC)), [0, 1, 2], "method must be 'sigmoid' for more than two"),

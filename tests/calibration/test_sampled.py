@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from likewise import AdditiveClassifier, RecalibratedClassifier, SmoothedClassifier, WeightedLp
 from likewise.base import PlainScorer
 from likewise.calibration.bounded_isotonic import IsotonicCalibrator, PlattCalibrator, below_slope_one
-from likewise.calibration.estimators import RecalibratedScorer, _promise, scale_of
+from likewise.calibration.estimators import RecalibratedScorer, _guarantee, scale_of
 from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
@@ -38,7 +38,7 @@ class Sampled(PlainScorer):
 
 def mapped(found, calibrator):
     inner = Sampled(SAMPLED, found)
-    return RecalibratedScorer(_promise(SAMPLED, calibrator), inner, CODING, calibrator).estimate(ANYONE)
+    return RecalibratedScorer(_guarantee(SAMPLED, calibrator), inner, CODING, calibrator).estimate(ANYONE)
 
 
 def test_the_ends_of_an_interval_of_two_classes_are_mapped_like_the_probability():
@@ -69,7 +69,7 @@ def test_the_interval_of_several_classes_is_the_range_over_all_corners():
     "calibrator", [IsotonicCalibrator(np.array([0.0]), np.array([0.5])), PlattCalibrator(1.0, np.zeros(2))]
 )
 def test_delta_draws_level_and_epsilon_are_those_of_the_model_inside(calibrator):
-    promise = _promise(replace(SAMPLED, curve=LoosenedBound(0.03)), calibrator)
+    promise = _guarantee(replace(SAMPLED, curve=LoosenedBound(0.03)), calibrator)
     assert (promise.delta, promise.n_draws, promise.level) == (0.001, 700, "sampled")
     assert promise.epsilon == pytest.approx(0.03 + 0.02)
     # decide draws from the sampled probabilities, so their error belongs to its curve.

@@ -9,7 +9,8 @@ from likewise import TableMetric, audit
 from likewise import metric_file as metric_files
 from likewise.exceptions import FileError
 from likewise.io import load_model
-from likewise.metric_file import MetricFile, format_metric, read_metric, read_metric_file, read_words, write_metric
+from likewise.metric_edits import read_comments
+from likewise.metric_file import MetricFile, format_metric, read_metric, read_metric_file, write_metric
 from shell import LOANS, run
 
 METRIC = TableMetric(
@@ -30,7 +31,7 @@ def test_a_file_that_nobody_edited_has_no_words_but_its_units(tmp_path):
     )
     write_metric(written, tmp_path / "m.toml")
     assert read_metric_file(tmp_path / "m.toml") == written
-    words = read_words(tmp_path / "m.toml")
+    words = read_comments(tmp_path / "m.toml")
     assert words.n_comments == 0
     assert words.units == {"income": "$", "age": "years"}
 
@@ -44,7 +45,7 @@ def test_comments_stay_where_they_are(tmp_path):
     text = text.replace("# 1 point = $4,300", "# 1 point = $4,300, says the bank")
     path.write_text(text + "\n# The end.\n")
     stricter = METRIC.scaled(2)
-    again = format_metric(stricter, words=read_words(path))
+    again = format_metric(stricter, words=read_comments(path))
     for line in (
         "# Agreed in May 2024.\np = 1 # taxi",
         "# By law:",
@@ -56,7 +57,7 @@ def test_comments_stay_where_they_are(tmp_path):
     assert "4,300" not in again
     path.write_text(again)
     assert read_metric(path) == stricter
-    assert format_metric(stricter, words=read_words(path)).count("says the bank") == 1
+    assert format_metric(stricter, words=read_comments(path)).count("says the bank") == 1
 
 
 def test_a_column_that_stands_twice_is_one_clear_error(tmp_path):
@@ -69,7 +70,7 @@ def test_a_column_that_stands_twice_is_one_clear_error(tmp_path):
 def test_comments_on_a_column_that_is_gone_are_not_lost(tmp_path):
     path = tmp_path / "m.toml"
     path.write_text(format_metric(METRIC).replace("age = 0.004 #", "# ask Ada\nage = 0.004 # disputed;"))
-    text = format_metric(TableMetric({"income": 1e-6}), words=read_words(path))
+    text = format_metric(TableMetric({"income": 1e-6}), words=read_comments(path))
     assert "# ask Ada" in text
     assert "# age: disputed" in text
 
@@ -87,7 +88,7 @@ def test_metric_again_keeps_zeros_units_and_comments_and_says_so(loans):
     assert run(loans, f"{COMMAND} --zero race").exit_code == 0
     path = loans / "m.toml"
     path.write_text(path.read_text().replace("race = 0", "# By law.\nrace = 0") + '\n[units]\nincome = "$"\n')
-    assert "there already" in run(loans, COMMAND).stderr
+    assert "exists already" in run(loans, COMMAND).stderr
     done = run(loans, f"{COMMAND} --force --model boosting")
     assert done.exit_code == 0, done.output
     assert "Kept of the old m.toml: race at 0, the units of income and 1 comment." in done.stdout
@@ -179,8 +180,8 @@ def test_scaling_a_file_changes_weights_and_what_they_are_worth_and_nothing_else
     assert file.output_range == (0.0, 300.0)
     assert (tmp_path / "committee.toml").read_text() == COMMITTEE
     for command, words in (
-        ("scale committee.toml --by 0.5 --out stricter.toml", "there already"),
-        ("scale committee.toml --by 0.5 --out committee.toml --force", "is read by this command"),
+        ("scale committee.toml --by 0.5 --out stricter.toml", "exists already"),
+        ("scale committee.toml --by 0.5 --out committee.toml --force", "is an input of this command"),
         ("scale committee.toml --by 0.5 --out stricter.toml --force", "so it is not replaced"),  # by people, still
         ("scale committee.toml --by -1 --out other.toml", "--by must be a positive number"),
         ("scale nothing.toml --by 0.5 --out other.toml", "no file nothing.toml"),

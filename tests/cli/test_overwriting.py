@@ -37,7 +37,7 @@ def test_inputs_are_never_written_over(work, command, out):
     before = (work / out).read_bytes()
     done = run(work, f"{command} --out {out} --force")
     assert done.exit_code == 2
-    assert f"{out} is read by this command" in done.stderr
+    assert f"{out} is an input of this command" in done.stderr
     assert (work / out).read_bytes() == before
 
 
@@ -47,7 +47,7 @@ def test_other_files_are_replaced_only_by_force(work, command):
     out.write_text("mine")
     done = run(work, f"{command} --out out.csv")
     assert done.exit_code == 2
-    assert "out.csv is there already. Give another --out, or --force to replace it." in done.stderr
+    assert "out.csv exists already. Give another --out, or --force to replace it." in done.stderr
     assert out.read_text() == "mine"
     assert run(work, f"{command} --out out.csv --force").exit_code == 0
     assert out.read_bytes() != b"mine"

@@ -236,4 +236,4 @@ def test_a_metric_file_that_forbids_a_column_is_noted_once(work):
         )
         assert done.exit_code == 0, done.output
         assert done.stderr.count("Note: The metric gives 'income' the weight 0.0001, but a missing") == said
-        assert done.stderr.count("no model within the metric may use the column at all") == said
+        assert done.stderr.count("no model within the metric can use the column") == said

@@ -292,12 +292,13 @@ def reported(drawn):
 
 @refusable
 def metric_file(text):
-    from likewise.metric_file import read_metric, read_words, write_metric
+    from likewise.metric_edits import read_comments
+    from likewise.metric_file import read_metric, write_metric
 
     path = place() / "metric.toml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     metric = read_metric(path)
-    words = read_words(path)
+    words = read_comments(path)
     write_metric(metric, path, words=words)
     check(read_metric(path) == metric, "a metric comes back as it was written")
 

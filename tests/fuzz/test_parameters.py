@@ -39,7 +39,7 @@ REFUSED = [
     ("AdditiveRegressor", "output_range", (-1e308, 1e308), "output_range must be .*two finite numbers"),
     ("AdditiveClassifier.fit", "X", np.zeros((24, 0)), "X"),
     ("AdditiveClassifier.fit", "X", pd.DataFrame(), "X"),
-    ("AdditiveClassifier.fit", "y", Y[:-1], r"X and y must have as many rows as each other; got \[24, 23\]"),
+    ("AdditiveClassifier.fit", "y", Y[:-1], r"X and y must have the same number of rows; got \[24, 23\]"),
     ("AdditiveClassifier.fit", "y", Y * np.nan, "y must hold one outcome per person, none of them missing"),
     ("AdditiveClassifier.explain", "outcome", X, r"outcome must be one of the classes, \[0, 1\]; got age income"),
     ("AdditiveClassifier.to_csv", "path", 3, "path must be the name of a file or directory; got 3"),

@@ -373,7 +373,7 @@ def test_numbers_are_promised_in_units_of_one_range_for_all_folds():
     [
         ({"metric": [1, 2]}, TypeError, "metric must be a Metric"),
         ({"metric": WeightedLp([1.0])}, ValueError, "X must have 1 columns, one per weight"),
-        ({"y": Y[:-1]}, ValueError, "X and y must have as many rows as each other; got"),
+        ({"y": Y[:-1]}, ValueError, "X and y must have the same number of rows; got"),
         ({"y": np.where(Y, np.nan, 0.0)}, ValueError, "y must be known for everyone"),
         ({"y": np.zeros(90, int)}, ValueError, "y must hold at least two classes; got only"),
         ({"y": np.eye(90)[0].astype(int)}, ValueError, r"number of people of class 1 \(1\); got 5"),

@@ -519,7 +519,7 @@ def test_bad_parameters_are_refused_and_change_nothing(people, params, message):
         ([[1, "x"], [2, "y"]], [0, 1], "X must hold numbers only .*'x'.*Encode text columns"),
         ([[1, 2], [2, 3]], [1, 1], "at least two classes; got only one class"),
         ([[1, 2], [2, 3]], [0.5, 1.7], "continuous"),
-        ([[1, 2], [2, 3]], [0], "X and y must have as many rows as each other; got"),
+        ([[1, 2], [2, 3]], [0], "X and y must have the same number of rows; got"),
     ],
 )
 def test_bad_data_are_refused_and_change_nothing(people, X, y, message):

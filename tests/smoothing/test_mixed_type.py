@@ -363,11 +363,11 @@ def test_parameters_that_do_not_fit_tables_are_refused():
     other = Gaussian.for_metric(WeightedLp([1.0]))
     with pytest.raises(ValueError, match="weights are all 0"):
         SmoothedClassifier(tree_pipeline(X), metric=METRIC_OF_ZEROS).fit(X, Y)
-    with pytest.raises(ValueError, match="noise must be given by name for a metric of tables"):
+    with pytest.raises(ValueError, match="noise and metric must fit"):
         SmoothedClassifier(tree_pipeline(X), metric=METRIC, noise=other).fit(X, Y)
     with pytest.raises(ValueError, match="at least two people"):
         SmoothedClassifier(tree_pipeline(X), metric=METRIC).fit(X[:1], Y[:1])
-    with pytest.raises(ValueError, match="X and y must have as many rows as each other; got"):
+    with pytest.raises(ValueError, match="X and y must have the same number of rows; got"):
         SmoothedClassifier(tree_pipeline(X), metric=METRIC).fit(X, Y[:-1])
 
 

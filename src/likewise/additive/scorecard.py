@@ -190,9 +190,9 @@ class ScorecardMixin:
         """The whole model as JSON text, with all digits; also written to `path` if given.
 
         Points at knots (linear between them, constant outside), of categories, of missing numbers and unseen
-        categories; the link; and the promise in words. A category is ``{"value": ..., "points": ...}`` with its value
-        as it is, so that 1 and "1" are two; null is a missing one. What JSON has no form for is text, with its
-        ``"type"``.
+        categories; the link; the guarantee in words; and the metric. A category is ``{"value": ..., "points": ...}``
+        with its value as it is, so that 1 and "1" are two; null is a missing one. What JSON has no form for is text,
+        with its ``"type"``.
         """
         scorer, signs = self._scorer(), self._signs(outcome)
         columns = []
@@ -220,7 +220,8 @@ class ScorecardMixin:
                 "output_range": scorer.guarantee.output_range,
                 "intercept": float(signs @ scorer.model.intercepts),
                 "columns": columns,
-                "promise": scorer.guarantee.statement,
+                "guarantee": scorer.guarantee.statement,
+                "metric": scorer.guarantee.metric.definition,
             },
             indent=2,
         )

@@ -86,9 +86,7 @@ class PairEvaluator:
         parts, at_once = [], max(1, _PAIRS_AT_ONCE // len(first))
         for start in range(0, n, at_once):
             here = slice(start * m, (start + at_once) * m)
-            if (
-                self.metric.known_weights(people.encoder) is not None
-            ):  # selecting from tables is slow
+            if self.metric.known_weights(people.encoder) is not None:  # selecting from tables is slow
                 found = self._by_weights(People(people.rows[here], people.encoder, None), outputs[here], m)
             else:
                 found = self._by_function(people.take(here), outputs[here], first, second)

@@ -1,7 +1,7 @@
-"""Maps from scores to probabilities that are nowhere steeper than the promise allows.
+"""Calibrators, from scores to probabilities, with bounded slopes.
 
-Scores u have one column per class, and every difference ``u_k - u_l`` moves by at most ``4 D`` between two people
-(`Bound.scores`). What a map makes of them moves by at most D: `docs/theory.md` §14 has the proofs.
+Scores u have one column per class, and every difference ``u_k - u_l`` changes by at most ``4 D`` between two people
+(`Bound.scores`). The calibrated probabilities change by at most D (proofs: `docs/theory.md` §14).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from likewise.guarantees.bounds import Bound
 def bounded_isotonic_fit(targets: FloatArray, weights: FloatArray, most: FloatArray) -> FloatArray:
     """``min sum_i w_i (c_i - t_i)^2`` under ``0 <= c_(i+1) - c_i <= most_i``; exact, by dynamic programming.
 
-    Let ``f_i(c)`` be the least cost of the first i values if the i-th is c. Its derivative is piecewise linear and
-    rising. Letting the next value be up to ``most_i`` larger puts a flat piece of that length where the derivative is
-    0, and moves everything above it up; then the next term's derivative is added. Where the derivative is 0 is the
-    best last value, and going back, each value is the best one that is cut to the limits from its successor.
+    Let ``f_i(c)`` be the minimal cost of the first i values if the i-th is c. Its derivative is piecewise linear and
+    increasing. Allowing the next value to be up to ``most_i`` larger inserts a flat piece of that length at the root of
+    the derivative and shifts everything above it; then the derivative of the next term is added. The root is the best
+    last value. Backwards, each value is its own root, clipped to the limits set by its successor.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def bounded_isotonic_fit(targets: FloatArray, weights: FloatArray, most: FloatAr
     >>> bounded_isotonic_fit(np.array([0.0, 1.0, 0.0]), np.ones(3), np.array([0.3, 5.0]))
     array([0.13333333, 0.43333333, 0.43333333])
     """
-    places, slopes = np.array([targets[0]]), np.array([0.0])  # the derivative at its bends
+    places, slopes = np.array([targets[0]]), np.array([0.0])  # the derivative at its breakpoints
     outer = 2 * weights[0]  # its slope beyond them
     best = np.empty(len(targets))
     best[0] = targets[0]
@@ -60,7 +60,7 @@ def bounded_isotonic_fit(targets: FloatArray, weights: FloatArray, most: FloatAr
 
 
 def _root(places: FloatArray, slopes: FloatArray, outer: float) -> float:
-    """Where a rising piecewise linear function is 0."""
+    """Root of an increasing piecewise linear function."""
     k = int(np.searchsorted(slopes, 0.0))
     if k == 0:
         return float(places[0] - slopes[0] / outer)
@@ -71,14 +71,14 @@ def _root(places: FloatArray, slopes: FloatArray, outer: float) -> float:
 
 
 _MOST_KNOTS = 500
-_SAME = 1e-9  # scores that are closer are one
+_SAME = 1e-9  # scores closer than this are merged
 
 
 class Calibrator(ABC):
     """From scores of shape (n_samples, n_classes) to probabilities."""
 
     curve: Bound
-    """What is promised of the probabilities, if the scores move by at most 4 D."""
+    """Bound on the probabilities, if score differences change by at most 4 D."""
 
     @abstractmethod
     def __call__(self, scores: FloatArray) -> FloatArray:
@@ -102,7 +102,7 @@ class PlattCalibrator(Calibrator):
 
     @classmethod
     def fit(cls, scores: FloatArray, codes: IntArray, weights: FloatArray) -> PlattCalibrator:
-        """The most likely one; a convex problem with one limit."""
+        """Maximum likelihood: a convex problem with one bound."""
         m = scores.shape[1]
         outcomes, shares = np.eye(m)[codes], weights / weights.sum()
 
@@ -129,7 +129,7 @@ class PlattCalibrator(Calibrator):
 
 @dataclass(frozen=True, eq=False)
 class IsotonicCalibrator(Calibrator):
-    """Piecewise linear in ``z = (u_1 - u_0) / 4``, rising, with slopes of at most 1; constant outside its knots.
+    """Increasing and piecewise linear in ``z = (u_1 - u_0) / 4``, with slopes of at most 1; constant outside the knots.
 
     Attributes
     ----------
@@ -143,8 +143,8 @@ class IsotonicCalibrator(Calibrator):
 
     @classmethod
     def fit(cls, scores: FloatArray, codes: IntArray, weights: FloatArray) -> IsotonicCalibrator:
-        """The one with the smallest squared error."""
-        z = _halfway(scores)
+        """Least squares."""
+        z = _score_of_second(scores)
         groups = _groups(z, weights)
         totals = np.bincount(groups, weights).astype(np.float64)
         knots = np.bincount(groups, weights * z) / totals
@@ -153,7 +153,7 @@ class IsotonicCalibrator(Calibrator):
 
     def __call__(self, scores: FloatArray) -> FloatArray:
         """Probabilities of both classes."""
-        second = np.interp(_halfway(scores), self.knots, self.values)
+        second = np.interp(_score_of_second(scores), self.knots, self.values)
         return np.column_stack([1 - second, second])
 
 
@@ -164,17 +164,17 @@ MAPS: dict[str, type[PlattCalibrator] | type[IsotonicCalibrator]] = {
 
 
 def below_slope_one(knots: FloatArray, values: FloatArray) -> FloatArray:
-    """The values with every rise cut to its gap: the promise holds for what is stored, however it was found."""
-    rises = np.clip(np.diff(values), 0.0, np.diff(knots) * (1 - 1e-12))  # what rounding adds is less than this
+    """Clip every slope to 1: the guarantee holds for the stored values, however they were found."""
+    rises = np.clip(np.diff(values), 0.0, np.diff(knots) * (1 - 1e-12))  # a margin above the rounding error
     return np.asarray(np.clip(values[0] + np.concatenate([[0.0], np.cumsum(rises)]), 0.0, 1.0))
 
 
-def _halfway(scores: FloatArray) -> FloatArray:
+def _score_of_second(scores: FloatArray) -> FloatArray:
     return np.asarray((scores[:, 1] - scores[:, 0]) / 4)
 
 
 def _groups(z: FloatArray, weights: FloatArray) -> IntArray:
-    """A number for each person: who has nearly the same score is together, and there are `_MOST_KNOTS` at most."""
+    """Group index per person, by (nearly) equal score; at most `_MOST_KNOTS` groups of similar weight."""
     levels, where = np.unique(np.rint(z / _SAME), return_inverse=True)
     if len(levels) > _MOST_KNOTS:
         before = np.cumsum(np.bincount(where, weights)) / weights.sum()

@@ -1,4 +1,4 @@
-"""The estimator: a model within a metric, calibrated without leaving it."""
+"""Recalibration of a model within a metric, which stays within it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from likewise._inner_estimator import WrapsEstimator, fit_weighted, folds_for
 from likewise._typing import FloatArray
 from likewise._validation import FOLDS, SEED, Rule, check_random, one_of
-from likewise.base import METRIC, ConstrainedClassifier, ConstrainedEstimator, Scorer
+from likewise.base import METRIC, ConstrainedClassifier, Scorer
 from likewise.calibration.bounded_isotonic import MAPS, Calibrator
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.bounds import Bound, LoosenedBound
@@ -26,16 +26,16 @@ from likewise.smoothing.augmentation import seed_inner
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecalibratedScorer(Scorer):
-    """A scorer behind a map that is nowhere too steep.
+    """A scorer followed by a calibrator of bounded slope.
 
     Attributes
     ----------
     guarantee : Guarantee
     scorer : Scorer
         Of the inner model.
-    coding : Coding
-        How the inner model reads people.
-    map : GentleMap
+    encoder : Encoder
+        Of the inner model.
+    map : Calibrator
     """
 
     scorer: Scorer
@@ -43,20 +43,20 @@ class RecalibratedScorer(Scorer):
     map: Calibrator
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
-        """The inner model's probabilities and intervals, mapped."""
+        """The inner model's probabilities and intervals, calibrated."""
         found = self.scorer.estimate(self.encoder.recode(people), verbose=verbose)
         mean = self._mapped(found.mean)
         if found.lower is found.mean:  # nothing is sampled
             return Estimate(mean, mean, mean, found.n_draws)
         lower, upper = np.empty_like(mean), np.empty_like(mean)
         for k in range(mean.shape[1]):
-            # A probability is smallest where its own score is lowest and all the others' are highest.
+            # A probability is smallest if its own score is lowest and all other scores are highest.
             lower[:, k] = self._mapped(_with_column(found.upper, k, found.lower))[:, k]
             upper[:, k] = self._mapped(_with_column(found.lower, k, found.upper))[:, k]
         return Estimate(mean, lower, upper, found.n_draws)
 
     def visible(self, people: People) -> FloatArray:
-        """What the inner model sees."""
+        """Those of the inner model."""
         return self.scorer.visible(self.encoder.recode(people))
 
     @property
@@ -65,15 +65,15 @@ class RecalibratedScorer(Scorer):
         return True
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """Those of the inner model, unless it was fitted without a column that must not matter."""
+        """Those of the inner model, unless it was fitted without a column of weight 0."""
         return self.scorer.landmarks(n_columns) if len(self.encoder.names) == n_columns else [np.empty(0)] * n_columns
 
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
-        """The mapped probabilities, from which an outcome is drawn: a map of single votes would have another mean."""
+        """The calibrated probabilities. Calibrating single draws would change their mean."""
         return self.estimate(people).mean
 
     def distance_to_tie(self, people: People) -> FloatArray | None:
-        """None: the map moves the tie away from that of the inner score."""
+        """None: calibration moves the tie of the inner scores."""
         return None
 
     def _mapped(self, probabilities: FloatArray) -> FloatArray:
@@ -83,26 +83,25 @@ class RecalibratedScorer(Scorer):
 class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
     """A model within a metric whose probabilities are calibrated, as far as the metric allows.
 
-    ``c(h(x))`` with h the inner model and c a calibrator that is nowhere steeper than the promise. Scores z of h with
-    ``|z(x) - z(x')| <= D(x, x')`` are its log-odds divided by 4 where h moves those by at most 4 D (additive models and
-    1-Lipschitz networks with a logistic link), and its probability otherwise; c rises with z with slopes of at most 1.
-    So ``TV(c(h(x)), c(h(x'))) <= D(x, x')`` for all people, plus what the promise of h adds to D. Among such c, `fit`
-    finds the one with the smallest error on people whom the model has not learned from.
+    ``c(h(x))`` with the inner model h and an increasing calibrator c of slope at most 1 in the score z, for which
+    ``|z(x) - z(x')| <= D(x, x')``: the log-odds of h divided by 4 if they change by at most 4 D (additive models and
+    1-Lipschitz networks with a logistic link), else its probability. So ``TV(c(h(x)), c(h(x'))) <= D(x, x')`` for all
+    people, plus the epsilon of h. `fit` finds the best such c on people that h was not trained on.
 
     Parameters
     ----------
     estimator : classifier of likewise
-        A classifier that enforces a metric, such as `AdditiveClassifier`: clones are fitted without the people they
-        score, and a last one on everybody. A fitted one in `sklearn.frozen.FrozenEstimator` is taken as it is: give
-        `fit` people it has not learned from.
+        A classifier that enforces a metric, such as `AdditiveClassifier`. Clones are fitted for out-of-fold scores, and
+        one on all people. A fitted model in `sklearn.frozen.FrozenEstimator` is not fitted again: give `fit` people
+        that it was not trained on.
     method : {"isotonic", "sigmoid"}, default="isotonic"
-        "isotonic": any rising c, found by least squares; for two classes. "sigmoid" (Platt): ``sigma(a logit(h) + b)``
-        with ``0 <= a <= 1``, found by maximum likelihood; for a model whose log-odds are within the metric, and any
-        number of classes, which share a and have a b each.
+        "isotonic": any increasing c, by least squares; for two classes. "sigmoid" (Platt): ``sigma(a logit(h) + b)``
+        with ``0 <= a <= 1``, by maximum likelihood; for models whose log-odds are within the metric, and any number of
+        classes, with a common a and one b per class.
     cv : int, cross-validation generator, iterable or None, default=None
-        Folds for the out-of-fold scores; None takes 5, shuffled.
+        Folds for out-of-fold scores; None is 5, shuffled.
     random_state : int, RandomState instance or None, default=None
-        Seeds the folds, and the estimator where it has a `random_state` of None.
+        Seeds the folds, and the estimator if its `random_state` is None.
 
     Attributes
     ----------
@@ -114,10 +113,10 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
 
     Notes
     -----
-    Covered: `predict_proba` and `decide`, which draws from the very probabilities that `predict_proba` gives. Not
-    covered: `predict` (the most likely class jumps somewhere), what the features leave out, groups, and accuracy. A
-    model that is too timid stays so: making it bolder needs a slope above 1. `docs/keeping.md` shows what calibration
-    within the promise buys, and how an ordinary calibrator voids it.
+    Covered: `predict_proba`, and `decide`, which draws from those probabilities. Not covered: `predict` (it jumps where
+    classes tie), what the features leave out, groups, and accuracy. An underconfident model stays underconfident, since
+    the cure needs a slope above 1. `docs/keeping.md` shows what calibration within the guarantee gains, and how an
+    ordinary calibrator breaks it.
 
     Examples
     --------
@@ -155,7 +154,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
 
     @property
     def metric(self) -> Metric | None:  # type: ignore[override]
-        """That of the inner estimator."""
+        """The inner estimator's metric."""
         frozen = isinstance(self.estimator, FrozenEstimator)
         inner = self.estimator.estimator if frozen else self.estimator
         return inner.guarantee_.metric if frozen and hasattr(inner, "scorer_") else getattr(inner, "metric", None)
@@ -177,15 +176,15 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         return tags
 
     def with_metric(self, metric: Metric) -> Self:
-        """Return an unfitted estimator like this one, for another metric."""
+        """Return an unfitted copy with another metric."""
         return clone(self).set_params(estimator=_within(self.estimator).with_metric(metric))  # type: ignore[no-any-return]
 
     def learn(
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
     ) -> RecalibratedScorer:
-        """Score people out of fold, fit the calibrator to them, and put it behind a model of everybody."""
+        """Fit the calibrator to out-of-fold scores, and the inner model to all people."""
         if len(self.classes_) > 2 and self.method == "isotonic":
-            raise InvalidInputError(  # the first sentences are the ones that scikit-learn asks for
+            raise InvalidInputError(  # scikit-learn's checks expect the first two sentences
                 "Only binary classification is supported. The type of the target is multiclass. (This is so for "
                 "method='isotonic'; method must be 'sigmoid' for more than two classes.)"
             )
@@ -195,12 +194,12 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         counts = np.ones(len(y)) if weights is None else weights
         found = MAPS[self.method].fit(scores[counts > 0], codes[counts > 0], counts[counts > 0])
         self.estimator_ = inner
-        return RecalibratedScorer(_promise(inner.guarantee_, found), inner.scorer_, inner.encoder_, found)
+        return RecalibratedScorer(_guarantee(inner.guarantee_, found), inner.scorer_, inner.encoder_, found)
 
     def _scored(
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
     ) -> tuple[ConstrainedClassifier, FloatArray]:
-        """The model, and scores of people by models that have not learned from them."""
+        """The inner model, and out-of-fold scores."""
         frozen, inner = isinstance(self.estimator, FrozenEstimator), _within(self.estimator)
         if frozen:
             return inner, self._scores(inner, people)
@@ -226,8 +225,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         if self.method == "sigmoid" and not scale.has_log_odds:
             raise InvalidInputError(
                 "method must be 'isotonic' for a model whose log-odds are not within the metric; got 'sigmoid' for "
-                f"{type(model).__name__}. On the scale of probabilities a sigmoid can only flatten. 'sigmoid' is for "
-                "AdditiveClassifier and LipschitzClassifier."
+                f"{type(model).__name__}. 'sigmoid' is for AdditiveClassifier and LipschitzClassifier."
             )
         return scale.scores(model.scorer_.estimate(model.encoder_.recode(people)).mean)
 
@@ -236,15 +234,15 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         return np.asarray(_within(self.estimator).classes_ if frozen else np.unique(y))
 
 
-def scale_of(promise: Guarantee) -> Bound:
-    """The scale on which the outputs themselves move by at most 4 (D + epsilon): sampled ones are probabilities."""
-    return promise.curve if not promise.slack else Bound()
+def scale_of(guarantee: Guarantee) -> Bound:
+    """The bound whose `scores` apply to the outputs; sampled outputs only have the scale of probabilities."""
+    return guarantee.curve if not guarantee.slack else Bound()
 
 
-def _promise(inner: Guarantee, found: Calibrator) -> Guarantee:
-    # The map is of the sampled probabilities, so `decide` has their error, too: it belongs to the curve.
+def _guarantee(inner: Guarantee, found: Calibrator) -> Guarantee:
+    # Sampled probabilities are calibrated, so their error applies to `decide` too and belongs to the curve.
     curve = LoosenedBound(inner.epsilon) if inner.epsilon else found.curve
-    basis = f"The calibrator is nowhere steeper than the promise of the model behind it. {inner.basis}"
+    basis = f"The calibrator has a slope of at most 1 in the score of the inner model. {inner.basis}"
     return Guarantee(inner.metric, curve, inner.level, basis, delta=inner.delta, n_draws=inner.n_draws)
 
 
@@ -255,13 +253,12 @@ def _with_column(matrix: FloatArray, k: int, other: FloatArray) -> FloatArray:
 
 
 def _within(estimator: Any) -> ConstrainedClassifier:
-    """The inner classifier, unpacked if it is frozen; others are refused."""
+    """The inner classifier, unwrapped if frozen."""
     inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
     if isinstance(inner, type) or not isinstance(inner, ConstrainedClassifier):
         given = inner.__name__ if isinstance(inner, type) else type(inner).__name__
-        kind = "numbers" if isinstance(inner, ConstrainedEstimator) else "no metric"
         raise InvalidTypeError(
-            f"estimator must be a classifier that enforces a metric, such as AdditiveClassifier(); got {given}, which "
-            f"promises {kind}. Enforce a metric first: a calibrator cannot make a promise, only keep one."
+            f"estimator must be a classifier that enforces a metric, such as AdditiveClassifier(); got {given}. "
+            "Calibration keeps a guarantee, but cannot give one."
         )
     return inner

@@ -77,7 +77,8 @@ def metric(
         without_empty,
     )
     from likewise.io import check_free, free_name
-    from likewise.metric_file import MetricFile, check_unedited, read_words, without_claim, write_metric
+    from likewise.metric_edits import check_unedited, read_comments
+    from likewise.metric_file import MetricFile, without_claim, write_metric
 
     check_free(out, table, force=force)
     before = check_unedited(out)
@@ -118,7 +119,7 @@ def metric(
                 "--normalize needs a metric under which people differ; most pairs are at distance 0."
             )
         scale *= 0.5 / median
-    words = None if before is None else read_words(out)
+    words = None if before is None else read_comments(out)
     units = {**data.units, **_say_kept(say, out, edited, kept, words)}
     file = replace(
         found,
@@ -176,7 +177,7 @@ def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool)
     """
     from likewise._writing import atomic_write
     from likewise.io import check_free
-    from likewise.metric_file import check_unedited, scale_text
+    from likewise.metric_edits import check_unedited, scale_text
 
     check_free(out, metric_file, force=force)
     check_unedited(out)

@@ -1,4 +1,4 @@
-"""A promise as a map from the distance between two people to the difference of their outputs."""
+"""Bounds: maps from the distance between two people to the difference of their outputs."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from likewise._typing import FloatArray
 from likewise._validation import check_numbers
 from likewise.exceptions import InvalidInputError
 
-# SciPy's special functions are good to a few units in the last place; 8 of them is a safe margin.
+# SciPy's special functions are accurate to a few units in the last place; 8 is a safe margin.
 _MARGIN = 8 * np.finfo(np.float64).eps
 
 
 def round_up(value: FloatArray) -> FloatArray:
-    """Return a number that is not below what `value` was meant to be."""
+    """An upper bound on the exact value behind a computed one."""
     return np.asarray(value) * (1 + _MARGIN)
 
 
 def round_down(value: FloatArray) -> FloatArray:
-    """Return a number that is not above what `value` was meant to be."""
+    """A lower bound on the exact value behind a computed one."""
     return np.asarray(value) * (1 - _MARGIN)
 
 
 def lead_of(top: FloatArray, other: FloatArray) -> FloatArray:
-    """``top - other`` of two computed numbers, not above what it was meant to be; 0 where `top` is not larger."""
+    """``max(0, top - other)`` of two computed numbers, rounded down."""
     return np.maximum(0.0, round_down(top - other) - _MARGIN * (np.abs(top) + np.abs(other)))
 
 
 class Bound:
     """A map from the distance between two people to the total variation between their outputs.
 
-    This one is the weakest that is a promise, ``bound(D) = min(1, D)``; a subclass with a sharper one says so.
+    This one is ``bound(D) = min(1, D)``; subclasses are sharper.
     """
 
     excess: float = 0.0
-    """What `bound` may exceed the distance by."""
+    """Largest excess of `bound` over the distance."""
 
     has_log_odds: bool = False
-    """Whether `scores` are log-odds, or like them: without ends."""
+    """Whether `scores` are on an unbounded scale such as log-odds."""
 
     def bound(self, distance: npt.ArrayLike) -> FloatArray:
         """Largest total variation between the outputs for two people at `distance`.
@@ -53,24 +53,22 @@ class Bound:
         return np.where(d == 0, 0.0, np.minimum(round_up(self._curve(d)), np.minimum(d + self.excess, 1.0)))
 
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
-        """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
+        """Largest probability of an outcome at `distance` from a person whose probability of it is `probability`."""
         return np.minimum(1.0, round_up(np.asarray(probability) + self.bound(distance)))
 
     def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
-        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`; rounded down.
+        """Smallest distance at which an outcome of probability `other` can tie with one of probability `top`.
 
-        0 where `top` is not larger. The two are taken as they are: what rounding may have made of them is up to the
-        caller (`likewise.guarantees.certificate`).
+        Rounded down; 0 where `top` is not larger. Both are taken as exact: the caller allows for their rounding.
         """
         # One gains what the other loses, and neither moves by more than bound(D).
         lead = np.asarray(top, dtype=np.float64) - np.asarray(other, dtype=np.float64)
         return round_down(self._inverse_curve(round_down(np.clip(lead / 2, 0.0, 1.0))))
 
     def scores(self, probabilities: FloatArray) -> FloatArray:
-        """Scores u of probabilities, (n_people, n_classes), such that every ``u_k - u_l`` moves by 4 (D + excess).
+        """Scores u of probabilities, (n_samples, n_classes): every ``u_k - u_l`` changes by at most 4 (D + excess).
 
-        On the widest scale that is known: here ``u = 2 h``, since no difference of two probabilities moves by more
-        than twice their total variation.
+        Here ``u = 2 h``, since the difference of two probabilities changes by at most twice the total variation.
         """
         return 2 * probabilities
 

@@ -1,4 +1,4 @@
-"""What is known about single people."""
+"""Certificates for single people: intervals, and the distance within which the outcome is the same."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from likewise._typing import FloatArray
 from likewise.guarantees.bounds import Bound, round_down
 from likewise.guarantees.guarantee import Guarantee
 
-# Outputs are sums of up to some thousand terms, each rounded to 2^-53 of the largest: they are off by less than this.
-# So a probability that is stored as 1 may be smaller by this much, and certifies no more.
+# Outputs are sums of up to a few thousand terms, each rounded to 2^-53 of the largest, so their error is below this:
+# a probability stored as 1 may be smaller by this much.
 _ROUNDING = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Means of votes with intervals, each of shape (n_people, n_outputs), and the draws that each person took."""
+    """Mean outputs with intervals, each of shape (n_samples, n_outputs), and the number of draws per person."""
 
     mean: FloatArray
     lower: FloatArray
@@ -29,18 +29,17 @@ class Estimate:
 
     @classmethod
     def certain(cls, mean: FloatArray, n_draws: int = 0) -> Estimate:
-        """Means that are exact: the intervals have width 0."""
+        """Exact outputs, with intervals of width 0."""
         return cls(mean, mean, mean, np.full(len(mean), n_draws))
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Per person: estimate, interval, and how far away the outcome may differ.
+    """Per person: estimate, interval, and the distance within which the outcome is the same.
 
-    With probability at least ``1 - delta`` for each person, over the draws made in `fit`, all of the
-    following hold at once for the smoothed model h: the limit of infinitely many draws, or, at the level
-    "deterministic", the average over all K draws of the splitting. ``delta`` is 0 where nothing is sampled, and the
-    intervals then have width 0.
+    For each person, with probability at least ``1 - delta`` over the draws made in `fit`, everything below holds at
+    once for the model h: the limit of infinitely many draws or, at the level "deterministic", the average over all
+    draws of the splitting. Where nothing is sampled, ``delta`` is 0 and the intervals have width 0.
 
     Attributes
     ----------
@@ -51,13 +50,12 @@ class Certificate:
     outcome : ndarray of shape (n_samples,), or None for regression
         The most likely class.
     distance : ndarray of shape (n_samples,), or None for regression
-        Everyone closer than this has the same most likely class under h. 0 where the draws do not settle
-        which class is the most likely. Rounded down: from the score behind the probabilities where there is one
-        (additive models; linear models under Gaussian noise), else from probabilities that are known to 2^-40, so that
-        one of 1 certifies what these digits support, and never an infinite distance.
+        Everyone closer than this has the same most likely class under h; 0 if the draws do not settle which class that
+        is. Rounded down. Derived from raw scores where there are any (additive models; linear models under Gaussian
+        noise), else from probabilities with an error of 2^-40, so that it is finite even for a probability of 1.
     delta : float
-    curve : Curve
-        How far h can move with the distance.
+    curve : Bound
+        Bound on the difference of h at a distance.
     """
 
     estimate: FloatArray
@@ -73,7 +71,7 @@ class Certificate:
     def range_at(self, distance: float) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest output of h for anyone at that distance; two arrays of shape (n_samples, n_outputs).
 
-        Rounded outwards: outputs are known to 2^-40, for regression of the largest in their range.
+        Rounded outwards, for an error of the outputs of 2^-40 (for regression, relative to the largest in the range).
         """
         low, high = self.output_range
         width = high - low
@@ -103,10 +101,9 @@ def certify(
     classes: npt.NDArray[Any] | None = None,
     distance: FloatArray | None = None,
 ) -> Certificate:
-    """Certificate for class probabilities, or (without classes) for predictions within a range.
+    """Certificate for class probabilities, or for predictions if `classes` is None.
 
-    `distance` is that to a tie, per person, where a score behind the probabilities says it (`distance_to_tie` of a
-    scorer).
+    `distance` is the scorer's `distance_to_tie`, if it has one.
     """
     outcome = None
     if classes is not None:

@@ -1,4 +1,4 @@
-"""A promise that says nothing must say so, and so must a weight that nothing can be made of."""
+"""What holds for all pairs of people, and warnings where that says little."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from likewise._html import folded, grid, panel, words
+from likewise._html import grid, panel, words
 from likewise._typing import FloatArray
 from likewise.guarantees.bounds import Bound
 from likewise.metrics.base import Metric
@@ -22,47 +22,47 @@ Level = Literal["exact", "deterministic", "sampled"]
 
 
 class VacuousGuaranteeWarning(UserWarning):
-    """A promise that holds, and says nothing about most people; the message has the cure.
+    """A guarantee that holds but allows any difference between most people.
 
     Attributes
     ----------
     command_text : str or None
-        The same for people at the command line.
+        The message for the command line.
     """
 
     command_text: str | None = None
 
 
 class IneffectiveWeightWarning(UserWarning):
-    """A column with a positive weight that no model within the metric may use; the message has the cure."""
+    """A column of positive weight that no model within the metric can use."""
 
 
 @dataclass(frozen=True, repr=False)
 class Guarantee:
-    """What is promised about a model.
+    """A bound on the outputs of a model for all pairs of people.
 
-    For two people at distance D, the outputs differ by at most ``bound(D)``, ``= curve.bound(D) + slack``, with
-    probability at least ``1 - delta`` over the draws made in `fit`; at the levels "exact" and "deterministic" with
-    certainty. Outputs are class probabilities, compared by total variation, or predictions, compared by absolute
-    difference in units of `output_range`.
+    For two people at distance D, the outputs differ by at most ``bound(D) = curve.bound(D) + slack``, with certainty
+    at the levels "exact" and "deterministic", else with probability at least ``1 - delta`` over the draws made in
+    `fit`. Outputs are class probabilities, compared by total variation, or predictions, compared by absolute
+    difference.
 
     Attributes
     ----------
     metric : Metric
         The distance between people.
-    curve : Curve
-        From a distance to the largest difference of the model's own outputs. `decide` follows it, without slack.
+    curve : Bound
+        Bound on the model's own outputs, and on the distribution of `decide`, before sampling error.
     level : {"exact", "deterministic", "sampled"}
     basis : str
-        Why it holds, in words: a formula, a grid, draws, or the construction of the model.
+        Why it holds: a formula, a grid, draws, or the construction of the model.
     slack : float
-        Error of sampling the outputs; 0 where they are computed.
+        Sampling error of the outputs; 0 if they are computed.
     delta : float
-        Probability, per pair, that the error of sampling is larger.
+        Probability, per pair, of a larger sampling error.
     n_draws : int
-        Evaluations of an inner model per person, at most; 0 where there are none to count.
+        Maximum number of evaluations of an inner model per person; 0 if there is none.
     output_range : tuple of float, or None
-        For regression: predictions lie in it.
+        Limits of the predictions of a regressor.
     """
 
     metric: Metric
@@ -76,13 +76,13 @@ class Guarantee:
 
     @property
     def epsilon(self) -> float:
-        """What the outputs of two people may differ by beyond their distance, in units of the range."""
+        """Largest excess of the bound over the distance, as a fraction of the output range."""
         return self.curve.excess + self.slack
 
     def bound(self, distance: npt.ArrayLike) -> FloatArray:
-        """Largest difference of outputs promised for two people at `distance`.
+        """Largest difference of outputs for two people at `distance`.
 
-        For class probabilities: total variation, at most 1. For regression: in units of the output.
+        Total variation (at most 1) for class probabilities; in units of the output for regression.
         """
         share = np.minimum(1.0, self.curve.bound(distance) + self.slack)
         low, high = self.output_range or (0.0, 1.0)
@@ -92,14 +92,12 @@ class Guarantee:
         return f"<Guarantee: {self.level}, at most {self._size} under {self.metric!r}>"
 
     def _repr_html_(self) -> str:
-        people, outputs = ([0.01, 0.05, 0.1, 0.25, 0.5, 1.0], "outputs differ by at most")
-        rows = [(f"{D:g}", f"{bound:.4g}") for D, bound in zip(people, self.bound(people), strict=True)]
-        first, *rest = self.statement.splitlines()
+        distances = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0]
+        rows = [(f"{D:g}", f"{bound:.4g}") for D, bound in zip(distances, self.bound(distances), strict=True)]
         return panel(
             f"Outputs of two people differ by at most {self._size}. Level: {self.level}",
-            grid(["people at distance D", outputs], rows, left=0),
-            words("\n".join(rest), quiet=True),
-            folded("The whole promise", first),
+            grid(["people at distance D", "outputs differ by at most"], rows, left=0),
+            words(self.statement, quiet=True),
             self.metric._repr_html_(),
         )
 
@@ -109,49 +107,53 @@ class Guarantee:
 
     @property
     def statement(self) -> str:
-        """The promise in plain language, with what is not covered."""
+        """Three lines: what holds, at which level and why, and what is not covered."""
         if self.output_range is None:
-            what, unit = "class probabilities", "in total variation"
-            covered = "predict_proba; and decide, which draws outcomes from the model's probabilities"
-            argmax = "predict (the most likely class jumps where two classes tie), "
+            outputs, unit = "the class probabilities", "in total variation"
+            covered = "predict_proba and decide"
+            not_covered = "predict (it jumps where classes tie), "
         else:
             low, high = self.output_range
-            what, covered, argmax = "predictions", "predict; and the mean of what decide gives", ""
-            unit = f"times {high - low:g}, the width of the output range"
+            outputs, unit = "the predictions", f"times {high - low:g}, the width of the output range"
+            covered, not_covered = "predict and the mean of decide", ""
+        sampled = " (decide without sampling error)" if self.slack else ""
         return (
-            f"For two people x and x', the {what} differ by at most {self._size} {unit}, "
-            f"where D is {self.metric.definition}; guarantee_.bound has the sharper curve. {self.basis}\n"
-            f"Covered: {covered}{', without error of sampling' if self.slack else ''}. Level: {self.level}.\n"
-            f"Not covered: {argmax}information that is not among the features, differences between groups, "
-            "the accuracy of the model, and whether the metric is the right one."
+            f"For any two people x and x', {outputs} differ by at most {self._size} {unit}.\n"
+            f"Level: {self.level}. {self.basis}\n"
+            f"Covered: {covered}{sampled}. Not covered: {not_covered}what the features leave out, differences between "
+            "groups, accuracy, and whether the metric is the right one."
+        )
+
+    def describe(self) -> str:
+        """The statement, with the table of the metric's weights."""
+        return (
+            f"{self.statement}\n\nD, in full:\n{self.metric.describe().to_string(index=False)}\n{self.metric.notes()}"
         )
 
 
 _MOST_EPSILON = 0.5
-_MOST_FAR = 0.99
+_MOST_FAR = 0.99  # fraction of pairs
 _PAIRS = 2000
-_LEAST_REACH = 0.01  # share of a column's own range that its missing weight must leave
+_LEAST_REACH = 0.01  # fraction of a column's range
 
 
 def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
-    """Warn where the promise allows nearly any difference: by its epsilon, or between nearly all pairs of `people`."""
+    """Warn if the guarantee allows nearly any difference, by its epsilon or between nearly all pairs of `people`."""
     if guarantee.epsilon >= _MOST_EPSILON:
         problem = (
-            f"The promise says little: outputs may differ by D + {guarantee.epsilon:.3g}, and 1 is the largest "
-            f"difference there is. Take more draws than {guarantee.n_draws:,}"
+            f"The guarantee says little: outputs may differ by D + {guarantee.epsilon:.3g}, and 1 is the largest "
+            f"possible difference. Take more draws than {guarantee.n_draws:,}"
         )
         _warn(
-            f"{problem} (n_draws='auto' takes what epsilon needs), or use a metric with fewer columns.",
-            f"{problem} (without --draws it takes what --epsilon needs), or use a metric with fewer columns.",
+            f"{problem} (n_draws='auto' takes as many as epsilon needs), or use a metric with fewer columns.",
+            f"{problem} (without --draws it takes as many as --epsilon needs), or use a metric with fewer columns.",
         )
     distances = _some_distances(guarantee, people)
     far = float((distances >= 1).mean())
     if far >= _MOST_FAR:
         factor = float(f"{0.5 / np.median(distances):.1g}")
-        problem = f"The promise says nothing about {far:.1%} of the pairs of people"
-        rule = (
-            "they are at a distance D >= 1, where outputs may differ by everything. Use a metric with smaller weights"
-        )
+        problem = f"The guarantee says nothing about {far:.1%} of the pairs of people"
+        rule = "they are at a distance D >= 1, where outputs may differ by any amount. Use smaller weights"
         gain = "half of these pairs are closer than about 0.5."
         _warn(
             f"{problem} in X: {rule}: under metric.scaled({factor:g}), {gain}",
@@ -160,17 +162,16 @@ def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
 
 
 def _warn(text: str, command_text: str) -> None:
-    """Warn where the caller's own code is; the command line has words of its own."""
     warning = VacuousGuaranteeWarning(text)
     warning.command_text = command_text
-    warnings.warn(warning, stacklevel=_outside())
+    warnings.warn(warning, stacklevel=_frames_to_caller())
 
 
 def warn_if_ineffective(metric: Metric, people: People) -> None:
-    """Warn of each column of numbers with a positive weight that the weight of a missing one leaves no use for.
+    """Warn of numeric columns of positive weight whose missing weight leaves (almost) no effect.
 
-    Someone without the number is at distance m from everybody who has it, so by the triangle inequality two people who
-    have it may differ by at most ``2 m`` because of it, whatever its own weight is.
+    A person without the number is at distance m from everyone who has it, so by the triangle inequality two people who
+    have it may differ by at most ``2 m`` because of it, whatever the column's own weight.
     """
     weights = metric.known_weights(people.encoder)
     if weights is None:
@@ -183,29 +184,29 @@ def warn_if_ineffective(metric: Metric, people: People) -> None:
                 f"two people may differ by at most {2 * missing:.3g} because of it, less than {_LEAST_REACH:.0%} of "
                 "what its weight allows over its range"
                 if missing
-                else "no model within the metric may use the column at all"
+                else "no model within the metric can use the column"
             )
             warnings.warn(
                 f"The metric gives {name!r} the weight {scale:.3g}, but a missing {name!r} only {missing:.3g}. "
-                f"Everyone is that close to somebody without the number, so by the triangle inequality {effect}. "
+                f"By the triangle inequality, {effect}. "
                 f"Raise the missing weight of {name!r} to at least half of weight times range ({scale / 2:.3g} times "
                 "the range of the column), or set the weight to 0.",
                 IneffectiveWeightWarning,
-                stacklevel=_outside(),
+                stacklevel=_frames_to_caller(),
             )
 
 
 @contextmanager
 def said_once() -> Iterator[None]:
-    """Fit models inside another one, or for a measurement, without what the model that is kept will say."""
+    """Suppress these warnings in auxiliary fits: the final fit repeats them."""
     with warnings.catch_warnings():
         for kind in (VacuousGuaranteeWarning, IneffectiveWeightWarning):
             warnings.simplefilter("ignore", kind)
         yield
 
 
-def _outside() -> int:
-    """How many frames up the caller's own code is."""
+def _frames_to_caller() -> int:
+    """Number of frames up to the first one outside likewise."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith("likewise."):
         frame, level = frame.f_back, level + 1
@@ -213,7 +214,7 @@ def _outside() -> int:
 
 
 def _some_distances(guarantee: Guarantee, people: People) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Distances of up to `_PAIRS` pairs, the same in every run."""
+    """Distances of a fixed sample of up to `_PAIRS` pairs."""
     n = len(people)
     if n * (n - 1) // 2 <= _PAIRS:
         a, b = np.triu_indices(n, 1)

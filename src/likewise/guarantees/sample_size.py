@@ -1,4 +1,4 @@
-"""How many draws a promise about sampled outputs costs."""
+"""Confidence intervals and sample sizes for sampled outputs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from likewise._validation import TRUTH, check_count, check_positive, one_of
 
 
 def hoeffding(mean: FloatArray, n_draws: int, delta: float) -> tuple[FloatArray, FloatArray]:
-    """Interval for the mean of votes in [0, 1]: mean +- sqrt(log(2 / delta) / (2 n))."""
+    """Confidence interval for the mean of draws in [0, 1]: mean +- sqrt(log(2 / delta) / (2 n))."""
     margin = np.sqrt(np.log(2 / delta) / (2 * n_draws))
     return np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
 
 
 def clopper_pearson(share: FloatArray, n_draws: int, delta: float) -> tuple[FloatArray, FloatArray]:
-    """Interval for a probability, from the share of `n_draws` votes in {0, 1}; exact for every n."""
+    """Exact confidence interval for a probability, from the share of ones among `n_draws` draws."""
     counts, where = np.unique(np.rint(share * n_draws), return_inverse=True)
     with np.errstate(invalid="ignore"):
         lower = np.where(counts > 0, beta.ppf(delta / 2, counts, n_draws - counts + 1), 0.0)
@@ -30,13 +30,13 @@ def clopper_pearson(share: FloatArray, n_draws: int, delta: float) -> tuple[Floa
 def empirical_bernstein(
     mean: FloatArray, mean_of_squares: FloatArray, n_draws: int, delta: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Interval for the mean of votes in [0, 1] that is short where they vary little.
+    """Confidence interval for the mean of draws in [0, 1], short if their variance is small.
 
     ``mean +- (sqrt(2 V L / n) + 7 L / (3 (n - 1)))``, ``L = log(4 / delta)``, with the sample variance V
     (Maurer & Pontil 2009, Theorem 4, on both sides). Needs ``n >= 2``.
     """
     variance = np.maximum(mean_of_squares - mean**2, 0.0) * (n_draws / (n_draws - 1))
-    # The difference of two means of n numbers <= 1 is off by less than n units in the last place; more is added.
+    # The difference of two means of n numbers <= 1 has an error below n units in the last place.
     variance = variance + 4 * n_draws * np.finfo(np.float64).eps
     log = np.log(4 / delta)
     margin = np.sqrt(2 * variance * log / n_draws) + 7 * log / (3 * (n_draws - 1))
@@ -44,7 +44,7 @@ def empirical_bernstein(
 
 
 def subset_margin(n_draws: int | npt.NDArray[np.int64], delta: float, n_classes: int) -> FloatArray:
-    """Total variation between sampled and true probabilities, at most, except with `delta`.
+    """Bound on the total variation between sampled and true probabilities, which fails with probability `delta`.
 
     ``sqrt(log((2^m - 2) / delta) / (2 n))``: Hoeffding's inequality for each non-trivial set of the m classes.
     """
@@ -61,7 +61,7 @@ def draws_needed(
     n_people: int = 2,
     method: Literal["sharpest", "paper"] = "sharpest",
 ) -> int:
-    """Draws after which sampled probabilities are within `epsilon` of the promise, except with `delta`.
+    """Number of draws for which the guarantee holds up to `epsilon`, except with probability `delta`.
 
     The smallest n with ``failure_probability(n, epsilon, ...) <= delta``.
 
@@ -76,7 +76,7 @@ def draws_needed(
     shared : bool, default=True
         Whether one set of draws serves all people (as in the estimators) or each has their own.
     n_people : int, default=2
-        The promise covers all pairs among that many people at once; 2 is one pair.
+        Number of people among whom all pairs hold at once; 2 is one pair.
     method : {"sharpest", "paper"}, default="sharpest"
         "paper": the union bound over classes of Theorem 7 of the paper.
 
@@ -107,7 +107,7 @@ def failure_probability(
     n_people: int = 2,
     method: Literal["sharpest", "paper"] = "sharpest",
 ) -> float:
-    """Probability that `n_draws` leave some pair more than `epsilon` above the promise, at most.
+    """Upper bound on the probability that `n_draws` leave some pair more than `epsilon` above the guarantee.
 
     Parameters are those of `draws_needed`.
 
@@ -147,10 +147,7 @@ def error_margin(n_draws: int, delta: float, n_classes: int = 2, shared: bool = 
 
 
 def _bounds(n_classes: Any, shared: bool, n_people: Any, method: str) -> list[tuple[float, float]]:
-    """Valid pairs (log_factor, rate): the failure probability is at most exp(log_factor - n rate epsilon^2).
-
-    Proofs: `docs/theory.md` §5.
-    """
+    """Pairs (log_factor, rate): the failure probability is at most exp(log_factor - n rate epsilon^2); theory §5."""
     m = check_count("n_classes", n_classes, least=2)
     n = check_count("n_people", n_people, least=2)
     one_of("sharpest", "paper").check("method", method)

@@ -1,4 +1,4 @@
-"""Ready-made models of tables: what the command line trains, and what a promise is compared with."""
+"""Baseline models for tables: what the command line trains, without a guarantee."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MODELS: dict[str, Any] = {
     "boosting": lambda: HistGradientBoostingClassifier(max_iter=100, max_leaf_nodes=15),
     "network": lambda: MLPClassifier((128, 128), early_stopping=True, max_iter=200),
 }
-_MODELS_OF_NUMBERS: dict[str, Any] = {
+_REGRESSORS: dict[str, Any] = {
     "linear": LinearRegression,
     "forest": lambda: RandomForestRegressor(100, min_samples_leaf=10),
     "boosting": lambda: HistGradientBoostingRegressor(max_iter=100, max_leaf_nodes=15),
@@ -47,7 +47,7 @@ MODELS = tuple(_MODELS)
 
 
 def categorical_columns(X: pd.DataFrame) -> list[Any]:
-    """Columns whose values are names rather than amounts: text, booleans and unordered categories."""
+    """Columns of text, booleans and unordered categories."""
     return [
         name
         for name in X.columns
@@ -59,20 +59,19 @@ def categorical_columns(X: pd.DataFrame) -> list[Any]:
 def table_model(
     X: pd.DataFrame, kind: str, task: Task = "classification", *, columns: Sequence[Any] | None = None
 ) -> Pipeline:
-    """Return an unfitted pipeline of the given kind that takes tables like `X`.
+    """Return an unfitted pipeline for tables like `X`.
 
-    Numbers are standardised (imputed first, where some are missing), ordered categories are numbers by their places,
-    and other categories are one-hot coded; boosting takes all as they are.
+    Numbers are standardised (and imputed if some are missing), ordered categories are encoded by rank, and others are
+    one-hot encoded; boosting takes numbers as they are, and codes for categories.
 
     Parameters
     ----------
     X : DataFrame
     kind : str
-        For classes "logistic", "forest", "boosting" or "network"; for numbers "linear", "forest", "boosting" or
-        "network".
+        "logistic" (classification), "linear" (regression), "forest", "boosting" or "network".
     task : {"classification", "regression"}, default="classification"
     columns : sequence of names, optional
-        What the model may read; None is every column.
+        Columns the model may read; None for all.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def table_model(
     >>> table_model(people, "logistic").fit(people, [0, 1]).predict(people).tolist()
     [0, 1]
     """
-    models = _MODELS if task == "classification" else _MODELS_OF_NUMBERS
+    models = _MODELS if task == "classification" else _REGRESSORS
     if kind not in models:
         raise InvalidInputError(f"model must be one of {', '.join(models)}; got {in_a_line(kind)}.")
     X = as_frame(X)
@@ -88,9 +87,9 @@ def table_model(
     categorical = categorical_columns(read)
     ordered = [name for name in read.columns if getattr(X[name].dtype, "ordered", False)]
     numeric = [name for name in read.columns if name not in [*categorical, *ordered]]
-    coder = {"handle_unknown": "use_encoded_value", "dtype": np.float64}
+    options = {"handle_unknown": "use_encoded_value", "dtype": np.float64}
     if kind == "boosting":
-        encode: Any = OrdinalEncoder(**coder, unknown_value=-1, encoded_missing_value=-1)
+        encode: Any = OrdinalEncoder(**options, unknown_value=-1, encoded_missing_value=-1)
         scale: Any = AsNumbers()
     else:
         encode = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -98,33 +97,30 @@ def table_model(
         if X[[*numeric, *ordered]].isna().any(axis=None):
             scale = make_pipeline(SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), scale)
     if len(numeric) == len(X.columns) and kind != "boosting":
-        return make_pipeline(scale, models[kind]())  # a network behind a plain scaler has a fast forward pass
-    places = [list(X[name].cat.categories) for name in ordered]
-    rank = make_pipeline(OrdinalEncoder(categories=places, **coder, unknown_value=np.nan), scale)
+        return make_pipeline(scale, models[kind]())  # a network behind a scaler has a fast forward pass
+    categories = [list(X[name].cat.categories) for name in ordered]
+    rank = make_pipeline(OrdinalEncoder(categories=categories, **options, unknown_value=np.nan), scale)
     steps = [("categories", encode, categorical), ("orders", rank, ordered), ("numbers", scale, numeric)]
-    chosen = [(step, transform, _places(X, names)) for step, transform, names in steps if names]
+    chosen = [(step, transform, _column_keys(X, names)) for step, transform, names in steps if names]
     return make_pipeline(ColumnTransformer(chosen), models[kind]())
 
 
 class AsNumbers(TransformerMixin, BaseEstimator):
-    """Numbers as they are, whatever pandas holds them in: NaN for missing ones, and 0 in columns that were all missing.
-
-    A boosted tree asks where to split each column, and cannot answer for one without values.
-    """
+    """Converts columns to floats, NaN where missing; columns without values become 0, since boosting fails on those."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """See which columns are empty."""
+        """Find the columns without values."""
         self.is_empty_ = np.isnan(self._numbers(X)).all(axis=0)
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Numbers of the same columns."""
+        """Convert."""
         return np.where(self.is_empty_, 0.0, self._numbers(X))
 
     def _numbers(self, X: Any) -> FloatArray:
         return np.asarray(check_array(X, dtype=np.float64, ensure_all_finite="allow-nan"))
 
 
-def _places(X: pd.DataFrame, names: list[Any]) -> list[Any]:
-    """Names as scikit-learn takes them: it reads numbers as positions, and arrays have nothing else."""
+def _column_keys(X: pd.DataFrame, names: list[Any]) -> list[Any]:
+    """Text names, else positions, which is how scikit-learn reads integers."""
     return [name if isinstance(name, str) else list(X.columns).index(name) for name in names]

@@ -1,9 +1,8 @@
-"""Whether a model's answer to a row depends on the rows that it shares a call with.
+"""Whether a model's output for a row depends on the other rows of the batch.
 
-A promise about people rests on answers that are a function of a row. Most models have such answers; some round a row
-differently by its place in a matrix product; a few look at the other rows. What a model does is tried out on some rows.
-Trials prove nothing for other rows, so calls are afterwards made in the tried sizes only, filled up where needed: then
-at least the size of a call, on which blocking and rounding depend, is never one that was not tried.
+A guarantee needs outputs that are a function of the row. Most models comply; some round a row differently by its
+position in a matrix product; a few use the other rows. This is tested on some rows, which proves nothing for others.
+Batches therefore only have sizes that were tested, padded where needed, since blocking and rounding depend on the size.
 """
 
 from __future__ import annotations
@@ -57,14 +56,14 @@ _ROWWISE = {
     SimpleImputer,
     StandardScaler,
 }
-# Their trees are added to what another model says, if one is given as `init`.
+# Their trees are added to the predictions of `init`, if that is a model.
 _BOOSTED = {GradientBoostingClassifier, GradientBoostingRegressor}
-# With several threads, these add up their trees in the order in which the threads finish.
+# With several threads, these add up trees in the order in which threads finish.
 _FORESTS = {ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor}
 
 
 def is_rowwise(model: Any) -> bool | None:
-    """Whether the model is known to treat each row by itself, to the last bit, or known not to; else None.
+    """True if the model is known to process rows independently, bit for bit; False if known not to; else None.
 
     Examples
     --------
@@ -95,14 +94,14 @@ def _all(parts: list[Any]) -> bool | None:
 
 
 TILES = (128, 512, 2048, 8192, 32_768)
-"""Sizes of calls that rows of several people share."""
+"""Batch sizes."""
 
 OTHER_SIZES = (1, 3, 17, 129)
 N_PROBES = 64
 
 
 def in_tiles(vote: Vote) -> Vote:
-    """The same votes, asked for in calls of the sizes in `TILES` only.
+    """Evaluate `vote` in batches of the sizes in `TILES` only.
 
     Examples
     --------
@@ -112,38 +111,38 @@ def in_tiles(vote: Vote) -> Vote:
     ((700, 2), [512, 128, 128])
     """
 
-    def ask(rows: FloatArray) -> FloatArray:
-        answers, start = [], 0
+    def evaluate(rows: FloatArray) -> FloatArray:
+        outputs, start = [], 0
         while start < len(rows):
             size = _size_for(len(rows) - start)
             tile = rows[start : start + size]
             n = len(tile)
             if n < size:
                 tile = np.concatenate([tile, np.repeat(tile[:1], size - n, axis=0)])
-            answers.append(vote(tile)[:n])
+            outputs.append(vote(tile)[:n])
             start += size
-        return np.concatenate(answers)
+        return np.concatenate(outputs)
 
-    return ask
+    return evaluate
 
 
 def row_by_row(vote: Vote) -> Vote:
-    """The same votes, asked for in calls of one row."""
+    """Evaluate `vote` on one row at a time."""
     return lambda rows: np.concatenate([vote(rows[i : i + 1]) for i in range(len(rows))])
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Largest changes of an answer, relative to answers above 1; 0 if not a bit has changed.
+    """Largest changes of an output, relative for outputs above 1; 0 if all bits agree.
 
     Attributes
     ----------
     again : float
-        Between two calls with the same rows.
+        Between two identical calls.
     within : float
-        By place and company, in calls of the sizes in `TILES`.
+        By position and other rows, in batches of the sizes in `TILES`.
     beyond : float
-        Between these and calls of other sizes, single rows among them.
+        Between these and batches of other sizes, including single rows.
     """
 
     again: float
@@ -151,8 +150,8 @@ class Changes:
     beyond: float
 
 
-def try_out(ask: Vote, rows: FloatArray) -> Changes:
-    """Ask about the same few rows again, shuffled, alone and in company, in calls of many sizes.
+def try_out(vote: Vote, rows: FloatArray) -> Changes:
+    """Evaluate the same few rows repeatedly: shuffled, alone, with others, and in batches of many sizes.
 
     Examples
     --------
@@ -164,20 +163,20 @@ def try_out(ask: Vote, rows: FloatArray) -> Changes:
     """
     some = rows[:N_PROBES]
     first = np.resize(np.arange(len(some)), TILES[0])
-    answers = ask(some[first])
-    known = answers[: len(some)]
+    outputs = vote(some[first])
+    known = outputs[: len(some)]
 
     def change(chosen: IntArray) -> float:
-        return _gap(ask(some[chosen]), known[chosen])
+        return _largest_change(vote(some[chosen]), known[chosen])
 
-    again = _gap(ask(some[first]), answers)
-    within = max(_gap(answers, known[first]), *map(change, _tiles(len(some))))
+    again = _largest_change(vote(some[first]), outputs)
+    within = max(_largest_change(outputs, known[first]), *map(change, _tiles(len(some))))
     beyond = max(map(change, _others(len(some))))
     return Changes(again, max(again, within), max(again, beyond))
 
 
 def _size_for(n_rows: int) -> int:
-    """The tile that holds all these rows if it is more than half full, else the largest that they fill."""
+    """The smallest tile that holds the rows, if more than half full; else the largest that they fill."""
     holds = next((size for size in TILES if n_rows <= size), TILES[-1])
     if n_rows > holds / 2 or holds == TILES[0]:
         return holds
@@ -185,27 +184,27 @@ def _size_for(n_rows: int) -> int:
 
 
 def _tiles(n: int) -> Iterator[IntArray]:
-    """Positions among `n` rows that fill a tile: shuffled, with nobody else, and in changing company."""
+    """Positions among `n` rows that fill a tile: shuffled, one row repeated, and random subsets."""
     rng = np.random.default_rng(0)
     yield rng.permutation(np.resize(np.arange(n), TILES[0]))
     for one in rng.permutation(n)[:4]:
         yield np.full(TILES[0], one)
     for size in TILES:
-        # A call of the same people, shuffled, has the same mean: who looks at that is found in other company only.
-        company = rng.permutation(n)[: max(1, n // 2)]
-        yield rng.choice(company, size)
+        # A shuffled batch has the same mean, so only other subsets reveal a model that uses it.
+        subset = rng.permutation(n)[: max(1, n // 2)]
+        yield rng.choice(subset, size)
 
 
 def _others(n: int) -> Iterator[IntArray]:
-    """Positions among `n` rows for calls of other sizes."""
+    """Positions among `n` rows for batches of other sizes."""
     rng = np.random.default_rng(1)
     for size in OTHER_SIZES:
         for _ in range(8 if size == 1 else 2):
             yield rng.integers(n, size=size)
 
 
-def _gap(answers: FloatArray, known: FloatArray) -> float:
-    same = (answers == known) | (np.isnan(answers) & np.isnan(known))
+def _largest_change(outputs: FloatArray, known: FloatArray) -> float:
+    same = (outputs == known) | (np.isnan(outputs) & np.isnan(known))
     with np.errstate(invalid="ignore"):
-        change = np.abs(answers - known) / np.maximum(1.0, np.abs(known))
+        change = np.abs(outputs - known) / np.maximum(1.0, np.abs(known))
     return float(np.where(same, 0.0, np.nan_to_num(change, nan=np.inf)).max())

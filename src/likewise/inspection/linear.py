@@ -1,4 +1,4 @@
-"""What a linear model, and the preprocessing in front of it, do to raw columns."""
+"""Linear models, with their preprocessing, as functions of raw columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
 from likewise.inspection.preprocessing import RawColumn, sources_after, unwrap
 
-# Exact classes: a subclass may predict differently. Those with a log link, several outputs or a kernel are not here.
+# Exact types, since a subclass may predict differently. Log links, several outputs and kernels are excluded.
 _REGRESSORS = {
     getattr(linear_model, name)
     for name in (
@@ -40,18 +40,18 @@ _CLASSIFIERS = {
 
 @dataclass(frozen=True)
 class Link:
-    """How linear scores become outputs.
+    """Link from linear scores to outputs.
 
     Attributes
     ----------
     apply : callable
         From scores (n, n_scores) to outputs.
     slope : float
-        Largest change of output per unit of ``|beta|`` for small changes.
+        Largest slope of an output in the score.
     change : callable
-        Largest change of output for a change of score of a given size.
+        Largest change of an output for a change of the score of a given size.
     everywhere : bool
-        Whether these are reached wherever the scores are, or only where the scores can take every value.
+        Whether both are attained at all scores; otherwise only if the scores can take every value.
     """
 
     apply: Callable[[FloatArray], FloatArray]
@@ -73,7 +73,7 @@ CLIPPED = Link(
 
 @dataclass(frozen=True, eq=False)
 class BlankEffect:
-    """How the scores of a number x differ from those of a blank: by ``slope * x + offset``, one entry per class."""
+    """Scores of a number x minus those of a blank: ``slope * x + offset``, one entry per class."""
 
     slope: FloatArray
     offset: FloatArray
@@ -81,13 +81,13 @@ class BlankEffect:
     def largest(self, low: float, high: float) -> float:
         """Largest spread over classes for numbers between `low` and `high`.
 
-        It is the largest of absolute values of functions that are linear in x, so one of the ends has it.
+        It is convex in x, so attained at one of the ends.
         """
         return max(float(np.ptp(self.slope * x + self.offset)) for x in (low, high))
 
 
 class LinearWeights(NamedTuple):
-    """Weights of numeric and categorical columns, and what a blank does in the numeric columns that may have one."""
+    """Weights of numeric and categorical columns, and the effects of blanks in numeric columns that allow them."""
 
     numeric: dict[str, float]
     categorical: dict[str, float]
@@ -96,9 +96,9 @@ class LinearWeights(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """Scores that are linear in coded columns: ``coef @ coded + intercept``, one row of `coef` per class.
+    """Scores linear in the preprocessed columns: ``coef @ columns + intercept``, one row of `coef` per class.
 
-    Regression and two classes have the rows 0 and beta, so that all cases are alike.
+    Regression and two classes have the rows 0 and beta.
     """
 
     coef: FloatArray
@@ -112,15 +112,15 @@ class LinearModel:
         n_classes = len(self.coef)
         slopes = np.zeros((len(self.names), n_classes))
         shifts = np.zeros_like(slopes)
-        absent: dict[int, FloatArray | None] = {}  # what a missing value adds; None where the model refuses it
+        absent: dict[int, FloatArray | None] = {}  # effect of a missing value; None if refused
         effects: dict[int, FloatArray] = {}
-        coders: dict[int, Any] = {}
+        encoders: dict[int, Any] = {}
         for j, source in enumerate(self.sources):
             if source is None:
                 continue
             i, coef = source.column, self.coef[:, j]
-            if coders.setdefault(i, source.coder) is not source.coder:
-                raise UnprovableError(f"the column {self.names[i]!r} is used in two codings")
+            if encoders.setdefault(i, source.encoder) is not source.encoder:
+                raise UnprovableError(f"the column {self.names[i]!r} is encoded in two ways")
             if source.levels is None:
                 slopes[i] += source.scale * coef
                 shifts[i] += source.shift * coef
@@ -132,10 +132,10 @@ class LinearModel:
             missing = absent[i]
             effects[i] = effect if missing is None else np.vstack([effect, missing])
         if not all(np.isfinite(part).all() for part in (slopes, shifts, *effects.values())):
-            raise UnprovableError("a step has met a column without a single value")
+            raise UnprovableError("a preprocessing step was fitted on a column without values")
         self._check_reached(slopes, effects)
-        # Beside categories, a column that the model never sees may be text: it is left out, which is a weight of 0.
-        shown = range(len(self.names)) if not effects else sorted(set(coders) - set(effects))
+        # With categories present, an unused column may be text: it is left out, which means weight 0.
+        shown = range(len(self.names)) if not effects else sorted(set(encoders) - set(effects))
         numeric = {self.names[i]: self.link.slope * float(np.ptp(slopes[i])) for i in shown}
         categorical = {
             self.names[i]: float(self.link.change(np.asarray(_largest_change(effect)))) for i, effect in effects.items()
@@ -148,7 +148,7 @@ class LinearModel:
         return LinearWeights(numeric, categorical, blanks)
 
     def _check_reached(self, slopes: FloatArray, effects: dict[int, FloatArray]) -> None:
-        """Raise unless numeric columns move the scores to every point (theory §8); else the constants are too large."""
+        """Raise unless numeric columns reach every score (theory §8); otherwise the constants are too large."""
         if self.link.everywhere or not (slopes.any() or any(np.ptp(e, axis=0).any() for e in effects.values())):
             return
         n_classes = len(self.coef)
@@ -169,7 +169,7 @@ def _largest_change(effect: FloatArray) -> float:
 
 
 def read_linear_model(model: Any) -> LinearModel:
-    """Take a fitted model apart, or raise `UnprovableError` with the reason."""
+    """Read a fitted linear model, or raise `UnprovableError` with the reason."""
     steps, last = unwrap(model)
     try:
         check_is_fitted(last)
@@ -185,7 +185,7 @@ def read_linear_model(model: Any) -> LinearModel:
     for step in steps:
         sources = sources_after(step, sources)
     if len(sources) != coef.shape[1]:
-        raise UnprovableError(f"the preprocessing gives {len(sources)} columns and the model takes {coef.shape[1]}")
+        raise UnprovableError(f"the preprocessing returns {len(sources)} columns, and the model takes {coef.shape[1]}")
     return LinearModel(coef, link, tuple(sources), names, named=known is not None)
 
 
@@ -221,15 +221,13 @@ def _scores(model: Any) -> tuple[FloatArray, FloatArray, Link]:
 
 
 def _confirm(model: Any, coef: FloatArray, intercept: FloatArray, link: Link) -> None:
-    """Raise if the model's own answers differ from what was read off it: settings and versions vary."""
+    """Raise if the model's own outputs differ from the formula: settings and versions vary."""
     rng = np.random.default_rng(0)
     size = np.abs(coef).max(axis=0)
     probes = rng.normal(size=(20, coef.shape[1])) / np.where(size > 0, size, 1.0)
     names = getattr(model, "feature_names_in_", None)
     rows = probes if names is None else pd.DataFrame(probes, columns=names)
-    answers = np.asarray(model.predict(rows) if link is IDENTITY else model.predict_proba(rows))
+    outputs = np.asarray(model.predict(rows) if link is IDENTITY else model.predict_proba(rows))
     expected = link.apply(probes @ coef.T + intercept)
-    if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=1e-4, atol=1e-5):
-        raise UnprovableError(
-            f"the answers of {type(model).__name__} are not the function of its coef_ that was expected"
-        )
+    if outputs.shape != expected.shape or not np.allclose(outputs, expected, rtol=1e-4, atol=1e-5):
+        raise UnprovableError(f"the outputs of {type(model).__name__} are not the expected function of its coef_")

@@ -1,4 +1,4 @@
-"""Fully connected networks as weights and biases."""
+"""Fully connected networks, as weights and biases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TORCH_ACTIVATIONS = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A fitted network, with any scalers in front folded into its first layer.
+    """A fitted network, with preceding scalers folded into its first layer.
 
     Attributes
     ----------
@@ -28,10 +28,10 @@ class Network:
     activation : str
         Of the hidden layers.
     kind : {"hard", "soft", "value"}
-        Whether the votes are the predicted class, class probabilities, or a clipped prediction.
+        Outputs: the predicted class, class probabilities, or a clipped prediction.
     n_outputs : int
     limits : tuple of float
-        Range to which predictions are clipped; votes are in units of it.
+        Range to which predictions are clipped.
     """
 
     weights: list[FloatArray]
@@ -45,7 +45,7 @@ class Network:
     def from_model(
         cls, model: Any, *, kind: str, n_outputs: int, limits: tuple[float, float] = (0.0, 1.0)
     ) -> Network | None:
-        """Read a scikit-learn MLP or a torch `Sequential` of linear layers; None if the model is neither."""
+        """Read a scikit-learn MLP or a torch `Sequential` of linear layers; None for other models."""
         net = last_step(model)
         layers = _torch_layers(net) if is_torch(net) else _mlp_layers(net, kind)
         if layers is None:
@@ -62,7 +62,7 @@ class Network:
         return cls([first, *weights[1:]], biases, activation, kind, n_outputs, limits)
 
     def vote(self, rows: FloatArray) -> FloatArray:
-        """Votes for rows in plain NumPy, shape (n_rows, n_outputs); in output units."""
+        """Outputs in NumPy, shape (n_rows, n_outputs)."""
         z = np.asarray(rows, dtype=np.float64)
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
             z = _activate(z @ W + b, self.activation)

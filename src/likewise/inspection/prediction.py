@@ -1,4 +1,4 @@
-"""What a model says about rows, as numbers that can be averaged."""
+"""Predictions of models as votes: arrays of numbers that can be averaged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from likewise.metrics.base import Metric
 
 
 def is_plain_function(name: str, model: Any, methods: tuple[str, ...] = ("predict",), cure: str = "") -> bool:
-    """Whether the parameter `name` is a function of rows, and not an estimator; raise if it is neither."""
+    """Whether the parameter `name` is a plain function of rows; raise if it is neither that nor an estimator."""
     if isinstance(model, type):
         raise InvalidTypeError(f"{name} must be an instance, not a class; use {model.__name__}().")
     if any(hasattr(model, method) for method in methods):
@@ -32,20 +32,20 @@ def is_plain_function(name: str, model: Any, methods: tuple[str, ...] = ("predic
 
 
 Decode = Callable[[FloatArray], Any]
-"""From perturbed rows to what the model takes."""
+"""From encoded rows to what the model takes."""
 
 Vote = Callable[[FloatArray], FloatArray]
-"""From rows (n_rows, n_features) to votes (n_rows, n_outputs), each within known limits."""
+"""From rows (n_rows, n_features) to votes (n_rows, n_outputs), within known limits."""
 
 
 def hard_votes(model: Any, classes: npt.NDArray[Any], decode: Decode | None = None) -> Vote:
-    """1 for the class that the model predicts, 0 for the others."""
+    """One-hot predicted classes."""
     predict = _method(model, "predict", decode)
 
     def vote(rows: FloatArray) -> FloatArray:
         answer = np.asarray(predict(rows))
         if answer.ndim == 2 and answer.shape[1] == 1 and answer.dtype.kind != "f":
-            answer = answer[:, 0]  # labels, written as a column
+            answer = answer[:, 0]  # a column of labels
         scores = answer.ndim == 2 and answer.dtype.kind in "biuf"
         chosen = _two_columns(answer, classes).argmax(axis=1) if scores else _class_index(answer, classes)
         _check_length(chosen, rows)
@@ -81,16 +81,16 @@ def tree_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
     """The share of a forest's trees that predict each class."""
     steps, forest = unwrap(model)
     trees = None if steps else getattr(forest, "estimators_", None)
-    # A subclass of a tree may look at other rows, and a tree of some of the columns would be given all of them.
+    # A subclass of a tree may use other rows, and trees on subsets of columns would be given all of them.
     plain = trees is not None and all(type(tree) in (DecisionTreeClassifier, ExtraTreeClassifier) for tree in trees)
     if not plain or hasattr(forest, "estimators_features_"):
         raise InvalidTypeError(
             f"With vote='trees' the estimator must be a forest of classification trees; got {type(model).__name__}. "
             "Use vote='hard' or vote='soft'."
         )
-    # Inside a forest, trees know the classes by their numbers.
-    numbers = np.arange(len(classes))
-    single = [hard_votes(tree, numbers) for tree in forest.estimators_]
+    # Inside a forest, trees predict class indices.
+    indices = np.arange(len(classes))
+    single = [hard_votes(tree, indices) for tree in forest.estimators_]
 
     def vote(rows: FloatArray) -> FloatArray:
         total = single[0](rows)
@@ -102,7 +102,7 @@ def tree_votes(model: Any, classes: npt.NDArray[Any]) -> Vote:
 
 
 def clipped_predictions(model: Any, output_range: tuple[float, float], decode: Decode | None = None) -> Vote:
-    """The model's predictions, clipped to the range that the guarantee refers to."""
+    """The model's predictions, clipped to the output range."""
     predict = _method(model, "predict", decode)
 
     def vote(rows: FloatArray) -> FloatArray:
@@ -118,7 +118,7 @@ def clipped_predictions(model: Any, output_range: tuple[float, float], decode: D
 
 
 def scores_behind(model: Any, decode: Decode | None = None) -> Vote | None:
-    """The scores that a classifier decides by, if it shows any."""
+    """A classifier's probabilities or decision function, if it has any."""
     methods = ("predict_proba", "decision_function") if hasattr(model, "predict") else ("__call__",)
     name = next((name for name in methods if hasattr(model, name)), None)
     if name is None:
@@ -127,14 +127,14 @@ def scores_behind(model: Any, decode: Decode | None = None) -> Vote | None:
 
     def scores(rows: FloatArray) -> FloatArray:
         answer = np.asarray(method(rows))
-        answer = answer if answer.dtype.kind in "biuf" else np.empty((len(rows), 0))  # words for classes
+        answer = answer if answer.dtype.kind in "biuf" else np.empty((len(rows), 0))  # text labels
         return answer.reshape(len(rows), -1).astype(np.float64)
 
     return scores
 
 
 def _method(model: Any, name: str, decode: Decode | None) -> Callable[[FloatArray], Any]:
-    """The model's method, or the model itself if it is a plain callable, for perturbed rows."""
+    """The model's method, or the model itself if it is a function, for encoded rows."""
     method = getattr(model, name, model)
     if decode is not None:
         return lambda rows: method(decode(rows))
@@ -147,7 +147,7 @@ def _method(model: Any, name: str, decode: Decode | None) -> Callable[[FloatArra
 
 
 def _two_columns(answer: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """One column per class; a single one is the probability of the second of two classes, as of a sigmoid output."""
+    """One column per class; a single column is the probability of the second of two classes."""
     if answer.shape[1] == 1 and len(classes) == 2:
         # NaN fails every comparison.
         if not ((answer >= 0) & (answer <= 1)).all():
@@ -177,5 +177,5 @@ def _class_index(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDA
 def _check_length(answer: npt.NDArray[Any], rows: FloatArray) -> None:
     if answer.shape != (len(rows),):
         raise InvalidInputError(
-            f"The estimator must return one answer per row: {len(rows)} rows gave an array of shape {answer.shape}."
+            f"The estimator must return one value per row: {len(rows)} rows gave an array of shape {answer.shape}."
         )

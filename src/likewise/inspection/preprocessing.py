@@ -1,4 +1,4 @@
-"""Preprocessing that keeps columns apart: imputers, scalers, one-hot coding, and transformers of some columns."""
+"""Preprocessing column by column: imputers, scalers, one-hot encoders and column transformers."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from likewise.exceptions import UnprovableError
 def unwrap(model: Any) -> tuple[list[Any], Any]:
     """The steps in front of a model, and the model itself.
 
-    Frozen estimators are opened, pipelines inside pipelines laid out flat, and steps that do nothing left out. A
-    subclass of either may do anything, and is left closed.
+    Frozen estimators are unwrapped, nested pipelines flattened, and passthrough steps dropped. Subclasses are not
+    unwrapped, since they may do anything.
 
     Returns
     -------
     steps : list
     last : object
-        None if every step does nothing.
+        None if every step is passthrough.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def last_step(model: Any) -> Any:
 
 
 def affine_map(model: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
-    """Factor and shift per feature of what happens to a row before it reaches `last_step(model)`.
+    """Factor and shift per feature of the scalers in front of `last_step(model)`.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def factor_and_shift(step: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
-    """Where a coded column comes from: one raw column, and what becomes of its values.
+    """A preprocessed column as a function of one raw column.
 
     A number x becomes ``scale * x + shift``, and a category one of `levels`.
 
@@ -120,15 +120,15 @@ class RawColumn:
     ----------
     column : int
     scale, shift : float
-        ``scale = 0`` for an indicator, which only says whether the value is missing.
+        ``scale = 0`` for a missing indicator.
     absent : float or object, or None
-        What a missing value becomes; None where nothing has replaced it yet. Before one-hot coding, it is a value of
-        the raw column, which need not be a number.
+        What a missing value becomes; None if it is not replaced. Before one-hot encoding it is a value of the raw
+        column, not necessarily a number.
     levels : ndarray of shape (n_levels,), or None
-        The coded value of each category, or of all where they have the same; None for numbers.
+        The value of each category, or one value if all are equal; None for numbers.
     raw : bool
-        Whether values are what they were, but for missing ones.
-    coder : object
+        Whether values other than missing ones are unchanged.
+    encoder : object
         The encoder that defines the categories.
     """
 
@@ -138,10 +138,10 @@ class RawColumn:
     absent: Any = None
     levels: FloatArray | None = None
     raw: bool = True
-    coder: Any = None
+    encoder: Any = None
 
     def mapped(self, factor: float, shift: float) -> RawColumn:
-        """Return the source of the column times `factor` plus `shift`."""
+        """The column times `factor` plus `shift`."""
         return replace(
             self,
             scale=self.scale * factor,
@@ -153,7 +153,7 @@ class RawColumn:
 
 
 Sources = list[RawColumn | None]
-"""One per coded column; None for a column that is constant."""
+"""One per preprocessed column; None for a constant column."""
 
 
 def sources_after(step: Any, sources: Sources) -> Sources:
@@ -208,14 +208,14 @@ def _imputed(step: SimpleImputer, sources: Sources) -> Sources:
     are_numbers = all(
         isinstance(fill, (int, float)) and not isinstance(fill, bool) for fill in step.statistics_.tolist()
     )
-    return _imputed_numbers(step, sources) if are_numbers else _imputed_kinds(step, sources)
+    return _imputed_numbers(step, sources) if are_numbers else _imputed_categories(step, sources)
 
 
 def _imputed_numbers(step: SimpleImputer, sources: Sources) -> Sources:
-    """What becomes of 0, 1 and a blank in each column, asked of the imputer itself: it knows what it drops."""
+    """Read off the imputer's own outputs for 0, 1 and a blank in each column."""
     n = len(sources)
     rows = np.vstack([np.zeros((1, n)), np.eye(n), np.where(np.eye(n) > 0, np.nan, 0.0)])
-    coded = _ask(step, pd.DataFrame(rows))
+    coded = _transformed(step, pd.DataFrame(rows))
     result: Sources = [None] * coded.shape[1]
     for k, (at_zero, *others) in enumerate(coded.T.tolist()):
         for i, source in enumerate(sources):
@@ -227,12 +227,12 @@ def _imputed_numbers(step: SimpleImputer, sources: Sources) -> Sources:
     return result
 
 
-def _imputed_kinds(step: SimpleImputer, sources: Sources) -> Sources:
-    """Categories stay what they are; a missing one becomes another. Indicators follow, as in `SimpleImputer`."""
+def _imputed_categories(step: SimpleImputer, sources: Sources) -> Sources:
+    """Categories are unchanged, missing ones replaced; indicators come last, as in `SimpleImputer`."""
     fills = step.statistics_.tolist()
     flagged = step.indicator_.features_.tolist() if step.add_indicator else []
     if any(pd.isna(fill) for fill in fills):
-        raise UnprovableError("SimpleImputer has met a column without a single value")
+        raise UnprovableError("SimpleImputer was fitted on a column without values")
     if not all(source is not None and source.raw for source in sources):
         raise UnprovableError("SimpleImputer of categories comes after a step that changes its columns")
     kept = [s and (replace(s, absent=fill) if s.absent is None else s) for s, fill in zip(sources, fills, strict=True)]
@@ -240,11 +240,11 @@ def _imputed_kinds(step: SimpleImputer, sources: Sources) -> Sources:
     return [*kept, *(flags[i] for i in flagged)]
 
 
-# -- one-hot coding --------------------------------------------------------------------------------------------------
+# -- one-hot encoders ------------------------------------------------------------------------------------------------
 
 
 def _one_hot(step: OneHotEncoder, sources: Sources) -> Sources:
-    """Value of every coded column for every category, asked of the encoder itself: it knows what is dropped or rare."""
+    """Read off the encoder's own outputs for every category, since it may drop or merge some."""
     result: Sources | None = None
     for j, source in enumerate(sources):
         if source is None or not (source.raw or source.scale == 0):
@@ -256,44 +256,44 @@ def _one_hot(step: OneHotEncoder, sources: Sources) -> Sources:
         absent = absent.reshape(-1, present.shape[1])
         for k in np.flatnonzero(np.ptp(np.vstack([present, absent]), axis=0) > 0):
             missing = float(absent[0, k]) if len(absent) else None
-            result[k] = RawColumn(source.column, absent=missing, levels=present[:, k], raw=False, coder=step)
+            result[k] = RawColumn(source.column, absent=missing, levels=present[:, k], raw=False, encoder=step)
     return result or []
 
 
 def _levels(step: OneHotEncoder, j: int) -> list[Any]:
-    """The categories of column j, and one that the encoder has not seen, where it takes those."""
+    """The categories of column j, and an unseen one if the encoder accepts those."""
     own = list(step.categories_[j])
     return own if step.handle_unknown == "error" else own + _unknown(step.categories_[j])
 
 
 def _codes(step: OneHotEncoder, j: int, levels: list[Any]) -> FloatArray:
-    """Coded rows for some values of column j, the other columns being held fixed; shape (n_levels, n_coded).
+    """Encoded rows for some values of column j, the others held fixed; shape (n_levels, n_encoded).
 
-    There are none if the encoder refuses the values, as it may what an imputer puts in the place of a missing one.
+    Empty if the encoder refuses the values, such as an imputed one.
     """
     columns = {
         i: pd.Series(levels if i == j else [values[0]] * len(levels), dtype=object)
         for i, values in enumerate(step.categories_)
     }
     try:
-        return _ask(step, pd.DataFrame(columns))
+        return _transformed(step, pd.DataFrame(columns))
     except ValueError:
         return np.empty((0, 0))
 
 
-def _ask(step: Any, rows: pd.DataFrame) -> FloatArray:
-    """What a step makes of some rows."""
+def _transformed(step: Any, rows: pd.DataFrame) -> FloatArray:
+    """Output of a step for some rows."""
     given: Any = rows.to_numpy()
     if hasattr(step, "feature_names_in_"):
         given = rows.set_axis(step.feature_names_in_, axis=1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # unknown categories and empty columns are meant here
+        warnings.simplefilter("ignore")  # unknown categories and empty columns are intended
         made = step.transform(given)
     return np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
 
 
 def _unknown(categories: Any) -> list[Any]:
-    """A category that the encoder has not seen."""
+    """A category the encoder was not fitted on, if there can be one."""
     if categories.dtype.kind in "iuf":
         return [float(np.nanmax(categories)) + 1 if not np.isnan(categories.astype(float)).all() else 0.0]
     if categories.dtype.kind == "b":

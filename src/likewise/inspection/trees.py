@@ -1,4 +1,4 @@
-"""Trees and sums of trees as arrays."""
+"""Trees and sums of trees, as arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BOOSTED = {GradientBoostingRegressor, HistGradientBoostingRegressor}
 class TreeNodes:
     """One tree as arrays; a leaf has left = -1.
 
-    A row goes left if it is at most `threshold` after rounding to `dtype`: if it is at most `border`, ties aside.
+    A row goes left if, rounded to `dtype`, it is at most `threshold`: if it is at most `border`, ties aside.
     """
 
     left: IntArray
@@ -43,10 +43,10 @@ class TreeNodes:
 
 
 def output_limits(model: Any) -> tuple[float, float]:
-    """Range that a regression tree, forest or boosted sum of trees cannot leave, for any input.
+    """Limits of the output of a regression tree, forest or boosted sum of trees, for any input.
 
-    Sums of the smallest and of the largest leaves. With an `output_range` that holds it, a sum of trees can be
-    smoothed exactly.
+    Sums of the smallest and of the largest leaves. A sum of trees can be smoothed exactly if `output_range` contains
+    them.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def leaf_range(nodes: list[TreeNodes], baseline: FloatArray) -> tuple[float, flo
 
 
 def read_trees(model: Any, vote: str) -> tuple[list[TreeNodes], FloatArray] | None:
-    """Trees whose sum (plus a baseline) is the model's vote."""
+    """Trees whose sum, plus a baseline, is the model's vote; None for other models."""
     kind = type(model)
     if getattr(model, "n_outputs_", 1) != 1:
         return None
@@ -106,8 +106,8 @@ def _from_sklearn(tree: Any, factor: float, vote: str, *, classify: bool) -> Tre
         values = np.eye(values.shape[1])[values.argmax(axis=1)]
     elif classify:
         values /= values.sum(axis=1, keepdims=True)
-    # These trees round a row to float32 first: it is then at most the threshold if and only if the row is at most
-    # the middle between the last float32 that is, and the next.
+    # Rows are rounded to float32: the result is at most the threshold if and only if the row is at most the middle
+    # between the largest float32 up to the threshold, and the next float32.
     last = tree.threshold.astype(np.float32)
     last = np.where(last > tree.threshold, np.nextafter(last, np.float32(-np.inf)), last)
     middle = (last.astype(np.float64) + np.nextafter(last, np.float32(np.inf)).astype(np.float64)) / 2

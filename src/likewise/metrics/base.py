@@ -206,12 +206,13 @@ class Metric(ABC):
         return panel(
             f"{type(self).__name__} of {len(table)} columns",
             grid(list(table.columns), cells, left=self._n_words),
-            words(self._footnote(), quiet=True),
+            words(self.notes(), quiet=True),
         )
 
     _n_words = 1  # columns of `describe` that hold text
 
-    def _footnote(self) -> str:
+    def notes(self) -> str:
+        """What the table of weights leaves out: the exponent, and what one point is."""
         norm = "" if np.isnan(self.p) else f"p = {self.p:g}. "
         return f"{norm}1 is the largest possible difference of outputs; a point is 0.01."
 

@@ -1,4 +1,4 @@
-"""Columns of a table as numbers and back: kinds, categories, missing values."""
+"""Encoding of single columns: numbers, ordered and unordered categories, missing values."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from likewise._validation import check_size
 from likewise.exceptions import InvalidInputError, LikewiseError
 
 UNSEEN = -1.0
-"""Code of a category that was not there when the coding was learned."""
+"""Code of a category that was not in the training data."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_MIXED = ("mixed", "mixed-integer")  # as pandas calls columns of several types, such as numbers and text
-_MOST_DIGITS = 400  # before the point; floats have fewer
+_MIXED = ("mixed", "mixed-integer")  # pandas' names for columns of several types
+_MOST_DIGITS = 400  # before the decimal point; floats have fewer
 _DIGITS = {"true": "1", "false": "0"}
-_TIMES = ("date", "datetime", "datetime64", "period", "time", "timedelta", "timedelta64")  # as pandas calls them
+_TIMES = ("date", "datetime", "datetime64", "period", "time", "timedelta", "timedelta64")  # pandas' names
 
 _INTO_A_NUMBER = "Turn it into a number first, such as years before a fixed day."
 
-# Values are kept as plain Python values, so that a saved model holds nothing that a file may not.
+# Levels are plain Python values, which model files may hold.
 
 
 def canonical_category(value: Any) -> str:
-    """The text by which categories are compared: two values are one category if it is the same.
+    """The text by which categories are compared.
 
-    It depends on the value alone, so that a code is the same category in a column of numbers, of text or of both, in
-    any file. Whole numbers are written by their digits, also where they are floats or the text of a float, as in a
-    column with blanks; other text stays as it is, leading zeros included.
+    It depends on the value alone, so that a code is the same category in a column of numbers, text or both. Whole
+    numbers become their digits, also if they are floats or the text of a float, as in a column with blanks; other text
+    is unchanged, leading zeros included.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def canonical_category(value: Any) -> str:
     if isinstance(value, (int, np.integer)):
         return str(int(value))
     if isinstance(value, (float, np.floating)):
-        # Otherwise the shortest decimals that give the number in its own precision, as a file would have it.
+        # The shortest decimals in the number's own precision, as in a file.
         return str(int(value)) if value.is_integer() else repr(float(str(value)))
     if isinstance(value, Decimal) and value.is_finite() and value.adjusted() < _MOST_DIGITS:
         return str(int(value)) if value == value.to_integral_value() else repr(float(value))
@@ -59,22 +59,22 @@ def canonical_category(value: Any) -> str:
 
 
 def _is_written_float(text: str) -> bool:
-    """Whether this is exactly how a whole number is written that is held as a float."""
+    """Whether `text` is the repr of a float that is a whole number."""
     if not (text.endswith(".0") or "e+" in text) or not _NUMBER.fullmatch(text):
         return False
     return repr(float(text)) == text
 
 
-class Places:
-    """Positions of known categories, looked up by their canonical text.
+class LevelIndex:
+    """Indices of known categories, looked up by canonical text.
 
-    Text that is no category itself stands for one that was learned as a number or boolean and that it reads as: "030"
-    for 30, "TRUE" or 1 for True.
+    Text that is not a category itself matches a number or boolean that it parses to: "030" matches 30, "TRUE" and 1
+    match True.
 
     Examples
     --------
-    >>> places = Places([30, True, "x"])
-    >>> [places.find(value) for value in (30.0, "030", "true", "X")]
+    >>> levels = LevelIndex([30, True, "x"])
+    >>> [levels.find(value) for value in (30.0, "030", "true", "X")]
     [0.0, 0.0, 1.0, -1.0]
     """
 
@@ -86,7 +86,7 @@ class Places:
             if isinstance(level, (int, float)) and not isinstance(level, bool)
         }
         words = [(text.casefold(), place) for text, place in self._known.items() if text.casefold() in _DIGITS]
-        # One that is spelt in several ways is several categories, of which none is meant more than the other.
+        # A boolean spelt in several ways is several categories, and ambiguous.
         self._truths = {word: place for word, place in words if [other for other, _ in words].count(word) == 1}
         if not words:
             self._truths = {word: self._numbers[digit] for word, digit in _DIGITS.items() if digit in self._numbers}
@@ -94,32 +94,32 @@ class Places:
         self._digits = {_DIGITS[word]: float(i) for word, i in booleans}
 
     def find(self, value: Any) -> float:
-        """The position of a value that is not missing; `UNSEEN` if it is no known category."""
+        """Index of a value that is not missing; `UNSEEN` if it is unknown."""
         text = canonical_category(value)
         known = self._known.get(text)
         return self._read_as(text) if known is None else known
 
     def _read_as(self, text: str) -> float:
-        """The position of the number or boolean that a text stands for. It depends on the canonical text alone."""
+        """Index of the number or boolean that a text parses to."""
         bare = text.strip()
         if bare.casefold() in _DIGITS:
             return self._truths.get(bare.casefold(), UNSEEN)
         if not (self._numbers or self._digits) or not _NUMBER.fullmatch(bare):
             return UNSEEN
-        number = canonical_category(Decimal(bare))  # exact, however many digits there are
+        number = canonical_category(Decimal(bare))  # exact for any number of digits
         return self._numbers.get(number, self._digits.get(number, UNSEEN))
 
 
 @dataclass(frozen=True)
 class NumericColumn(Frozen):
-    """A column of numbers, or of ordered categories counted from 0."""
+    """A column of numbers, or of ordered categories encoded by rank."""
 
     name: Hashable
     categories: tuple[Any, ...] | None = None
 
     @classmethod
     def learn(cls, column: pd.Series[Any]) -> NumericColumn:
-        """Check that distances make sense in this column."""
+        """Check that the column is numeric or ordered."""
         name, kind = column.name, column.dtype
         _refuse_times(column, _INTO_A_NUMBER)
         if pd.api.types.is_bool_dtype(kind):
@@ -134,18 +134,18 @@ class NumericColumn(Frozen):
         return cls(name)
 
     @cached_property
-    def _places(self) -> Places:
-        return Places(self.categories or ())
+    def _index(self) -> LevelIndex:
+        return LevelIndex(self.categories or ())
 
     def encode(self, column: pd.Series[Any]) -> FloatArray:
         """Numbers, NaN where missing."""
         if self.categories is not None:
-            codes = _coded(column, self._places, np.nan)
+            codes = _coded(column, self._index, np.nan)
             unknown = codes == UNSEEN
             if unknown.any():
                 raise InvalidInputError(
                     f"Column {self.name!r} has the value {column[unknown].iloc[0]!r}, which is not among its ordered "
-                    f"categories {list(self.categories)}: it has no place in their order."
+                    f"categories {list(self.categories)}."
                 )
             return codes
         numbers = self._numbers(column)
@@ -166,10 +166,10 @@ class NumericColumn(Frozen):
         except LikewiseError:
             raise
         except (TypeError, ValueError) as error:
-            raise _no_numbers(self.name, str(error)) from None
+            raise _not_numeric(self.name, str(error)) from None
 
     def decode(self, numbers: FloatArray) -> Any:
-        """Numbers as the model expects them; for ordered categories the nearest one."""
+        """Numbers, or the nearest of the ordered categories."""
         if self.categories is None:
             return numbers
         nearest = np.clip(np.rint(numbers), 0, len(self.categories) - 1)
@@ -179,19 +179,19 @@ class NumericColumn(Frozen):
 
 @dataclass(frozen=True)
 class CategoricalColumn(Frozen):
-    """A column whose values are equal or not. A missing value is a category of its own, the last one.
+    """A column of unordered categories. A missing value is one more category, the last one.
 
     Attributes
     ----------
     name : hashable
     levels : tuple
-        The values of the training data, without the missing one.
+        The values of the training data, sorted, without missing ones.
     has_missing : bool
-        Whether it had a missing one.
+        Whether values were missing in training.
     kind : str
-        The pandas type of the column.
+        The pandas dtype.
     categories : tuple, or None
-        All categories of the type, if it is categorical.
+        All categories of a categorical dtype.
     """
 
     name: Hashable
@@ -202,49 +202,49 @@ class CategoricalColumn(Frozen):
 
     @classmethod
     def learn(cls, column: pd.Series[Any]) -> CategoricalColumn:
-        """Remember the values that occur."""
+        """Learn the levels."""
         name, kind = column.name, column.dtype
         _refuse_times(column, "Turn it into a number, or into text such as the month, first.")
         _, values = _distinct(column)
         if any(isinstance(value, float) and np.isinf(value) for value in values):
             raise InvalidInputError(f"Column {name!r} must be finite; it has an infinity.")
-        # Sorted, so that codes depend neither on the order of people nor on how a file holds the values.
+        # Sorted, so that codes depend neither on the order of rows nor on the dtype.
         levels = {canonical_category(value): _plain(value) for value in sorted(values, key=str, reverse=True)}
         levels = dict(sorted(levels.items()))
         categories = tuple(kind.categories.tolist()) if isinstance(kind, pd.CategoricalDtype) else None
         return cls(name, tuple(levels.values()), bool(column.isna().any()), str(kind), categories)
 
     @cached_property
-    def _places(self) -> Places:
-        return Places(self.levels)
+    def _index(self) -> LevelIndex:
+        return LevelIndex(self.levels)
 
     def encode(self, column: pd.Series[Any]) -> FloatArray:
-        """Positions among the known values; `UNSEEN` for others."""
+        """Indices among the levels; `UNSEEN` for other values."""
         missing = float(len(self.levels)) if self.has_missing else UNSEEN
-        return _coded(column, self._places, missing)
+        return _coded(column, self._index, missing)
 
     def decode(self, codes: FloatArray) -> Any:
-        """Values of the column's own type."""
+        """Values of the column's dtype."""
         values = [*self.levels, None] if self.has_missing else list(self.levels)
         if self.categories is not None:
             return pd.Categorical(values, categories=list(self.categories)).take(codes.astype(np.intp))
         return pd.Series(values, dtype=self.kind).array.take(codes.astype(np.intp))
 
 
-def _coded(column: pd.Series[Any], places: Places, missing: float) -> FloatArray:
-    """The places of a column's values; `UNSEEN` for those without one."""
-    if len(column) == 1:  # one person: counting categories would take longer than all the rest of an answer
+def _coded(column: pd.Series[Any], levels: LevelIndex, missing: float) -> FloatArray:
+    """Codes of a column's values."""
+    if len(column) == 1:  # one person: `factorize` would dominate the time
         value: Any = column.iat[0]
         if pd.api.types.is_scalar(value):
-            return np.array([missing if pd.isna(value) else places.find(value)])
+            return np.array([missing if pd.isna(value) else levels.find(value)])
     where, values = _distinct(column)
-    return np.array([*map(places.find, values), missing])[where]
+    return np.array([*map(levels.find, values), missing])[where]
 
 
 def _distinct(column: pd.Series[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
-    """For each value its position among the distinct ones, -1 where missing; and these.
+    """For each value its index among the distinct ones, -1 where missing; and the distinct values.
 
-    A column of several types is read as text, value by value: to pandas, 1 and True are equal.
+    Columns of several types are compared as text, since pandas treats 1 and True as equal.
     """
     try:
         if is_mixed(column):
@@ -254,31 +254,31 @@ def _distinct(column: pd.Series[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
         raise InvalidInputError(
             f"Column {column.name!r} must hold plain values such as text or numbers, not lists."
         ) from None
-    if str(values.dtype).lower() in ("float16", "float32"):  # which would be other numbers as Python's own floats
+    if str(values.dtype).lower() in ("float16", "float32"):  # keep their precision
         return where, list(values.to_numpy(dtype=str(values.dtype).lower()))
     return where, values.tolist()
 
 
 def is_mixed(column: pd.Series[Any]) -> bool:
-    """Whether a column holds values of several types, such as numbers and text."""
+    """Whether a column holds values of several types."""
     return column.dtype == np.dtype(object) and pd.api.types.infer_dtype(column, skipna=True) in _MIXED
 
 
 def canonical_texts(column: pd.Series[Any]) -> pd.Series[Any]:
     """The canonical text of each value; None where it is missing."""
-    column.map(hash)  # lists and their like are refused, as they are in columns of one type
+    column.map(hash)  # raises for lists, as in columns of one type
     return column.map(canonical_category, na_action="ignore").astype(object)
 
 
 def _plain(value: Any) -> Any:
-    """A category as a model file may hold it."""
+    """A category as a plain Python value."""
     if isinstance(value, (Decimal, np.floating)):
         return int(value) if value == value // 1 else float(str(value))
     return value
 
 
 def _with_read_text(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column with the numbers that texts stand for, each read by itself and exactly; pandas may be off by a digit."""
+    """Parse numbers written as text, exactly; pandas may err in the last digit."""
     is_text = column.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
     if not is_text.any():
         return column
@@ -287,13 +287,13 @@ def _with_read_text(column: pd.Series[Any]) -> pd.Series[Any]:
     if wrong:
         rows = np.flatnonzero(is_text)[where == wrong[0]]
         more = f", and {len(rows) - 1:,} more" if len(rows) > 1 else ""
-        raise _no_numbers(column.name, f"it has {texts[wrong[0]]!r} in row {rows[0]}{more}")
+        raise _not_numeric(column.name, f"it has {texts[wrong[0]]!r} in row {rows[0]}{more}")
     read = column.astype(object)
     read[is_text] = np.array([float(text) if text.strip() else np.nan for text in texts])[where]
     return read
 
 
-def _no_numbers(name: Hashable, why: str) -> InvalidInputError:
+def _not_numeric(name: Hashable, why: str) -> InvalidInputError:
     problem = f"Column {name!r} must hold numbers ({why})."
     return InvalidInputError(f"{problem} List it under categorical, or clean it first.").in_commands(
         f"{problem} Correct the table, or give the column a weight under [categorical] in the metric file."
@@ -302,7 +302,7 @@ def _no_numbers(name: Hashable, why: str) -> InvalidInputError:
 
 def _refuse_complex(kind: Any, name: Hashable) -> None:
     if pd.api.types.is_complex_dtype(kind):
-        raise InvalidInputError(f"Column {name!r} holds complex numbers. Take their real part or their size first.")
+        raise InvalidInputError(f"Column {name!r} holds complex numbers. Take their real part or absolute value first.")
 
 
 def _refuse_times(column: pd.Series[Any], cure: str) -> None:

@@ -187,9 +187,10 @@ class TableMetric(Metric):
             rows.append((name, "categorical", self.units.get(name, ""), weight, worth))
         return pd.DataFrame(rows, columns=["column", "kind", "unit", "weight", "one point"])
 
-    def _footnote(self) -> str:
-        absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]})
-        return super()._footnote() + (f" Between a number and a missing one: {absent}." if absent else "")
+    def notes(self) -> str:
+        """The exponent, what one point is, and the weights of missing numbers."""
+        absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]}, most=None)
+        return super().notes() + (f" Between a number and a missing one: {absent}." if absent else "")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TableMetric) and self._key() == other._key()

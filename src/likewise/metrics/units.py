@@ -1,4 +1,4 @@
-"""Amounts as people write them: "$42,500 per year", "80%", "2.3 percentage points"."""
+"""Amounts with units: "$42,500 per year", "80%", "2.3 percentage points"."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _COUNTED = re.compile(r"^( percentage)?( (?:point|step|year|month|week|day|hour|
 
 @dataclass(frozen=True)
 class Unit:
-    """How an amount in the unit of a column is written.
+    """Formatting of amounts in the unit of a column.
 
     Attributes
     ----------
     factor : float
-        From numbers of the column to what is written: 1000 for "$1000", 100 for "ratio".
+        Multiplies values before formatting: 1000 for "$1000", 100 for "ratio".
     prefix : str
         Before the number.
     suffix, difference_suffix : str
-        After a value, and after a difference of two: a share is 80%, a difference of shares 3 percentage points.
+        After a value, and after a difference: 80%, but 3 percentage points.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Unit:
 
     @classmethod
     def of(cls, unit: str) -> Unit:
-        """Read the words of a unit."""
+        """Parse a unit."""
         for sign in _SIGNS:
             if unit.startswith(sign):
                 in_thousands = unit[1:].startswith("1000")
@@ -51,18 +51,18 @@ class Unit:
         return cls(1.0, "", _spaced(unit), _spaced(unit))
 
     def written(self, value: float) -> str:
-        """A value of the column."""
+        """Format a value of the column."""
         amount = value * self.factor
         digits = 4 if self.suffix.startswith("%") else 6
         text = number(amount, digits) if not self.prefix or abs(amount) < 1000 else f"{amount:,.0f}"
         return f"{self.prefix}{text}{self.suffix}"
 
     def difference(self, size: str) -> str:
-        """A difference, as a number that is multiplied by the factor and written already."""
+        """Format a difference, given as text that is multiplied by the factor already."""
         return f"{self.prefix}{size}{self.after(one=size == '1')}"
 
     def after(self, *, one: bool) -> str:
-        """What stands after a difference of one, or of another size: "1 step", and "0.333 steps".
+        """Suffix of a difference, singular or plural: "1 step", "0.333 steps".
 
         Examples
         --------
@@ -73,7 +73,7 @@ class Unit:
 
 
 def number(value: float, digits: int = 6) -> str:
-    """A number without separators below 10,000, where it may be a year.
+    """Format a number; no separators below 10,000, where it may be a year.
 
     Examples
     --------

@@ -76,7 +76,7 @@ def _is_broken(data: ReportData) -> bool:
 
 def _statement(data: ReportData) -> str:
     """The promise in technical words. The distance itself is on the page."""
-    return "" if data.guarantee is None else data.guarantee.statement.replace(repr(data.metric), "the distance below")
+    return "" if data.guarantee is None else data.guarantee.statement
 
 
 @dataclass(frozen=True)

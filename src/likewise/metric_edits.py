@@ -1,0 +1,148 @@
+"""Metric files that people have edited: their comments are kept, and their weights are not overwritten."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from likewise.exceptions import FileError
+from likewise.metric_file import (
+    HEADING,
+    NOT_USED,
+    ORIGIN_NOTES,
+    SECTION_NOTES,
+    WEIGHT_SECTIONS,
+    MetricComments,
+    MetricFile,
+    Place,
+    entries_of,
+    read_metric,
+    read_metric_file,
+    read_text,
+)
+from likewise.metrics.units import Unit
+from likewise.reveal.empirical import NOT_FORCED
+
+_OLD_NOTES = ("Revealed ", "Set to 0", "Scaled by ")  # generated before files had an [origin]
+
+
+def check_unedited(path: str | Path) -> MetricFile | None:
+    """Raise if the file is a metric with weights edited by people; return its content, or None for other files."""
+    try:
+        text = read_text(path)
+    except FileError:
+        return None
+    if not re.search(r"^\s*\[(numeric|categorical)\]", text, re.MULTILINE):
+        return None
+    keep = "Give another --out, or delete the file first. To make its distances larger or smaller: likewise scale."
+    try:
+        file = read_metric_file(path)
+    except FileError as error:
+        raise FileError(
+            f"{path} is a metric file that cannot be read, so it is not replaced ({error}). {keep}"
+        ) from None
+    if not file.as_written:
+        raise FileError(f"{path} has weights that were edited, so it is not replaced. {keep}")
+    return file
+
+
+def read_comments(path: str | Path) -> MetricComments:
+    """Read the units and comments of a metric file, without generated comments."""
+    text, metric = read_text(path), read_metric(path)
+    units = {str(name): unit for name, unit in metric.units.items()}
+    above: dict[Place, tuple[str, ...]] = {}
+    beside: dict[Place, str] = {}
+    section, waiting = None, list[str]()
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("#"):
+            comment = line.lstrip("# ")
+            if comment and comment not in (*HEADING, *SECTION_NOTES.values()) and not comment.startswith(_OLD_NOTES):
+                waiting.append(comment)
+            continue
+        key, comment = None, ""
+        if line.startswith("["):
+            section = line.split("]")[0].strip("[ \t\"'")
+        elif not line or (entry := _entry(line)) is None:
+            continue
+        else:
+            key, comment = entry
+            comment = _split_comment(comment, units.get(key, ""))[1]
+        if waiting:
+            above[section, key] = (*above.get((section, key), ()), *waiting)
+            waiting = []
+        if comment:
+            beside[section, str(key)] = comment
+    if waiting:
+        above[None, None] = tuple(waiting)
+    return MetricComments(units, above, beside)
+
+
+def _entry(line: str) -> tuple[str, str] | None:
+    """Key and comment of a line."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(line)
+    except TOMLKitError:
+        return None  # part of a multi-line value
+    key = next(iter(document), None)
+    item: Any = None if key is None else document.item(key)
+    return None if item is None else (str(key), item.trivia.comment.lstrip("# "))
+
+
+def _split_comment(comment: str, unit: str) -> tuple[str, str]:
+    """The generated part of a comment, and the rest."""
+    after = "|".join(re.escape(Unit.of(unit).after(one=one)) for one in (False, True))
+    fixed = "|".join(
+        map(re.escape, (*filter(None, ORIGIN_NOTES.values()), f"{NOT_FORCED}, but for blanks", NOT_FORCED))
+    )
+    own = rf"1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|mismatch = \S+ points|must not matter|{NOT_USED}|{fixed}"
+    found = re.match(rf"({own})(?:[;,]\s*|\s*$)", comment)
+    return (found[1], comment[found.end() :]) if found else ("", comment)
+
+
+def scale_text(path: str | Path, factor: float) -> tuple[str, MetricFile]:
+    """The text of a metric file with all distances multiplied by `factor`; everything else is kept.
+
+    Weights of categories and blanks are capped at 1. Generated comments are updated.
+    """
+    import tomlkit
+
+    old = read_metric_file(path)
+    new = old.scaled(factor)
+    entries, document = entries_of(new), tomlkit.parse(read_text(path))
+    units = {str(name): unit for name, unit in new.metric.units.items()}
+    for section in WEIGHT_SECTIONS:
+        for key in document.get(section, ()):
+            value, worth = entries[section][key]
+            _put(document[section], key, value, worth, units.get(key, ""))
+    if "origin" not in document:
+        document.add(tomlkit.nl())
+        document.add("origin", tomlkit.table())
+    origin: Any = document["origin"]
+    for key in ("how", "scaled_by", "written"):
+        if key in entries.get("origin", {}):
+            _put(origin, key, *entries["origin"][key], "")
+        elif key in origin:
+            del origin[key]
+    return tomlkit.dumps(document), new
+
+
+def _put(table: Any, key: str, value: Any, worth: str, unit: str) -> None:
+    """Replace the value of an entry, and the generated part of its comment."""
+    import tomlkit
+
+    item: Any = tomlkit.item(value)
+    if key in table:
+        before = table.item(key).trivia
+        ours, theirs = _split_comment(before.comment.lstrip("# "), unit)
+        if ours:
+            item.comment("; ".join(part for part in (worth, theirs) if part))
+            item.trivia.comment_ws = before.comment_ws
+        table[key] = item
+        return
+    if worth:
+        item.comment(worth)
+    table.add(key, item)
