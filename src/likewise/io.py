@@ -88,24 +88,14 @@ def load_model(path: str | Path) -> Any:
         A file written by `save_model` or the command line.
     """
     PATH.check("path", path)
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise FileError(f"There is no model file {path}. Make one with likewise enforce.") from None
-    except OSError as error:
-        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
-    return model_from_bytes(data, str(path))
+    return model_from_bytes(_read_bytes(path, " Make one with likewise enforce."), str(path))
 
 
 def load_inner(path: str | Path) -> Any:
     """Load a fitted scikit-learn model saved with skops, if it holds only known types."""
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise FileError(f"There is no model file {path}.") from None
-    except OSError as error:
-        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
-    model = _loads(data, str(path), "a scikit-learn model saved with skops", "Save one with skops.io.dump.")
+    model = _loads(
+        _read_bytes(path), str(path), "a scikit-learn model saved with skops", "Save one with skops.io.dump."
+    )
     if not hasattr(model, "predict"):
         raise FileError(f"{path} must hold a fitted scikit-learn model; it holds a {type(model).__name__}.")
     return model
@@ -131,6 +121,15 @@ def model_from_bytes(data: bytes, name: str) -> Any:
                 f"{name} was changed after it was saved, so its guarantee may no longer hold. Make the model again."
             )
     return document["model"]
+
+
+def _read_bytes(path: str | Path, cure: str = "") -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise FileError(f"There is no model file {path}.{cure}") from None
+    except OSError as error:
+        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
 
 
 def _loads(data: bytes, name: str, kind: str, cure: str) -> Any:

@@ -12,54 +12,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn import ensemble, preprocessing
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    RobustScaler,
-    StandardScaler,
-)
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
 from likewise._typing import FloatArray, IntArray
 from likewise.inspection.baselines import AsNumbers
 from likewise.inspection.prediction import Vote
 from likewise.inspection.preprocessing import unwrap
+from likewise.inspection.trees import FORESTS, SINGLE_TREES
 
-_ROWWISE = {
+_ROWWISE = SINGLE_TREES | {
     AsNumbers,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    RobustScaler,
     SimpleImputer,
-    StandardScaler,
+    ensemble.HistGradientBoostingClassifier,
+    ensemble.HistGradientBoostingRegressor,
+    preprocessing.MaxAbsScaler,
+    preprocessing.MinMaxScaler,
+    preprocessing.OneHotEncoder,
+    preprocessing.OrdinalEncoder,
+    preprocessing.RobustScaler,
+    preprocessing.StandardScaler,
 }
 # Their trees are added to the predictions of `init`, if that is a model.
-_BOOSTED = {GradientBoostingClassifier, GradientBoostingRegressor}
-# With several threads, these add up trees in the order in which threads finish.
-_FORESTS = {ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor}
+_BOOSTED = {ensemble.GradientBoostingClassifier, ensemble.GradientBoostingRegressor}
 
 
 def is_rowwise(model: Any) -> bool | None:
@@ -67,7 +43,7 @@ def is_rowwise(model: Any) -> bool | None:
 
     Examples
     --------
-    >>> is_rowwise(DecisionTreeClassifier()), is_rowwise(RandomForestClassifier(n_jobs=2)), is_rowwise(len)
+    >>> is_rowwise(preprocessing.MinMaxScaler()), is_rowwise(ensemble.RandomForestClassifier(n_jobs=2)), is_rowwise(len)
     (True, False, None)
     """
     steps, last = unwrap(model)
@@ -75,12 +51,12 @@ def is_rowwise(model: Any) -> bool | None:
         return _all([*steps, last])
     if model is None or isinstance(model, str):
         return True if model in (None, "drop") else None
-    if type(model) is FunctionTransformer:  # a fitted ColumnTransformer has one for each "passthrough"
+    if type(model) is preprocessing.FunctionTransformer:  # a fitted ColumnTransformer has one for each "passthrough"
         return True if model.func is None else None
     if type(model) is ColumnTransformer:
         fitted = getattr(model, "transformers_", model.transformers)
         return _all([step for _, step, _ in fitted])
-    if type(model) in _FORESTS:
+    if type(model) in FORESTS:  # several threads add up trees in the order in which they finish
         return model.n_jobs in (None, 1)
     if type(model) in _BOOSTED:
         constant = model.init is None or isinstance(model.init, str)  # "zero"

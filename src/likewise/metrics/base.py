@@ -154,7 +154,24 @@ class Metric(ABC):
     @property
     def definition(self) -> str:
         """The distance with all columns; `repr` abbreviates."""
-        return repr(self)
+        return self._written(most=None)
+
+    def __repr__(self) -> str:
+        return self._written(most=10)
+
+    @abstractmethod
+    def _written(self, most: int | None) -> str:
+        """The distance with at most so many columns."""
+
+    @abstractmethod
+    def _key(self) -> tuple[Any, ...]:
+        """What equal metrics have in common; hashable."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Metric) and type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Constructor parameters; `deep` is for scikit-learn."""

@@ -200,13 +200,7 @@ class FunctionMetric(Metric):
             {"column": ["all columns"], "weight": [self.scale], "one point": [f"{0.01 / self.scale:.3g}"]}
         )
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FunctionMetric) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __repr__(self) -> str:
+    def _written(self, most: int | None) -> str:
         name = getattr(self.function, "__name__", None) or repr(self.function)
         return f"FunctionMetric({name})" if self.scale == 1 else f"FunctionMetric({self.scale:g} * {name})"
 

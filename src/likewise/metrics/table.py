@@ -192,25 +192,11 @@ class TableMetric(Metric):
         absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]}, most=None)
         return super().notes() + (f" Between a number and a missing one: {absent}." if absent else "")
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TableMetric) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
     def __getstate__(self) -> dict[str, Any]:
         return self.get_params()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
-
-    def __repr__(self) -> str:
-        return self._written(most=10)
-
-    @property
-    def definition(self) -> str:
-        """The distance with all columns; `repr` abbreviates."""
-        return self._written(most=None)
 
     def _written(self, most: int | None) -> str:
         weights, mismatch = _shown(self.numeric, most), _shown(self.categorical, most)

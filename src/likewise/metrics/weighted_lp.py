@@ -136,25 +136,8 @@ class WeightedLp(Metric):
         relative = self.weights / self.weights.max()
         return WeightedLp(relative * (mean / relative.mean()), self.p, feature_names=self.feature_names)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, WeightedLp):
-            return NotImplemented
-        return (
-            self.p == other.p
-            and self.feature_names == other.feature_names
-            and np.array_equal(self.weights, other.weights)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.p, self.feature_names, self.weights.tobytes()))
-
-    def __repr__(self) -> str:
-        return self._written(most=10)
-
-    @property
-    def definition(self) -> str:
-        """The distance with all columns; `repr` abbreviates."""
-        return self._written(most=None)
+    def _key(self) -> tuple[Any, ...]:
+        return self.p, self.feature_names, tuple(self.weights.tolist())
 
     def _written(self, most: int | None) -> str:
         names = self.feature_names
