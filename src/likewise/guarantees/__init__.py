@@ -1,1 +1,1 @@
-"""What is promised: from the distance between two people to the difference of their outputs."""
+"""Guarantees: from the distance between two people to the difference of their outputs."""
