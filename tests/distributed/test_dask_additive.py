@@ -105,7 +105,7 @@ def assert_same(one, other):
 )
 def test_the_model_is_that_of_the_table_in_memory(model, target):
     table = dask_frame()
-    names = [*model.metric.numeric, *model.metric.categorical] if model.metric.takes_tables else ["income"]
+    names = [*model.metric.numeric, *model.metric.categorical] if isinstance(model.metric, TableMetric) else ["income"]
     here = model.with_metric(model.metric).fit(X[names], OUTCOMES[target])
     there = model.with_metric(model.metric).fit(table, table[target])
     assert_same(here, there)

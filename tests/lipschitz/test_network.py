@@ -22,7 +22,7 @@ TABLE = TableMetric(
 
 def people_of(metric, n=60, seed=0):
     rng = np.random.default_rng(seed)
-    if not metric.takes_tables:
+    if isinstance(metric, WeightedLp):
         return metric.people(rng.normal(size=(n, len(metric.weights))))
     frame = pd.DataFrame(
         {
