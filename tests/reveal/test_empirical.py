@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from likewise import UnsolvedError, WeightedLp, audit, estimate_minimal_metric, minimal_metric
+from likewise import TableMetric, UnsolvedError, WeightedLp, audit, estimate_minimal_metric, minimal_metric
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)) * [1, 10, 0.1, 1] + [0, 50, 3, 0]
@@ -27,10 +27,11 @@ def max_excess(model, X, metric):
 
 def assert_minimal_on(model, X, metric, unit=1.0):
     assert max_excess(model, X, metric) <= 1e-6 * unit
-    given = metric.numeric if isinstance(metric, TableMetric) else dict(enumerate(metric.weights.tolist()))
+    is_table = isinstance(metric, TableMetric)
+    given = metric.numeric if is_table else dict(enumerate(metric.weights.tolist()))
     for i in [name for name, weight in given.items() if weight]:
         less = {**given, i: 0.99 * given[i]}
-        smaller = metric.with_params(numeric=less) if isinstance(metric, TableMetric) else WeightedLp(list(less.values()), metric.p)
+        smaller = metric.with_params(numeric=less) if is_table else WeightedLp(list(less.values()), metric.p)
         assert max_excess(model, X, smaller) > 1e-6 * unit
 
 
