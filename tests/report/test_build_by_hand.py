@@ -92,11 +92,11 @@ def test_a_chart_of_prices_stands_in_proportion():
 
     def showing(brier, error):
         row = {"title": "ours", "brier": brier, "brier_se": error, "confidence": 0.6, "confidence_se": 0.1, "level": ""}
-        return CVResult(row | {"promise": True, "note": ""}, np.zeros(2), np.zeros((2, 2)), True)
+        return CVResult(row | {"guarantee": True, "note": ""}, np.zeros(2), np.zeros((2, 2)), True)
 
-    showings = {0.5: showing(0.2, 0.05), 1.0: showing(0.15, 0.05), 2.0: showing(0.1, 0.0)}
+    results = {0.5: showing(0.2, 0.05), 1.0: showing(0.15, 0.05), 2.0: showing(0.1, 0.0)}
     tradeoff = Tradeoff(
-        "ours", showings, showing(0.25, 0.0), {"ours": showing(0.12, 0.0)}, folds, "classification", METRIC
+        "ours", results, showing(0.25, 0.0), {"ours": showing(0.12, 0.0)}, folds, "classification", METRIC
     )
     comparison = Comparison({"ours": showing(0.1, 0)}, {}, folds, "classification", METRIC)
     cost = Cost(comparison, "ours", "ours", False, tradeoff, {0.5: 0.7, 1.0: 0.8, 2.0: 0.9}, 10)

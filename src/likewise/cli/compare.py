@@ -121,7 +121,7 @@ def tradeoff(X: Any, y: Any, metric: Any, method: str, scales: tuple[float, ...]
 
     curve = measure_all(X, y, metric, list(scales) or [0.25, 0.5, 1, 2, 4], method=method, **shared)
     measure = SCORES[curve.task][0].name
-    chosen = curve.table[measure].idxmin() if curve.meets is None else curve.meets
+    chosen = curve.table[measure].idxmin() if curve.matching_scale is None else curve.matching_scale
 
     def following(table: str, target: str, metric_file: Path) -> list[str]:
         scaled = metric_file
@@ -134,7 +134,7 @@ def tradeoff(X: Any, y: Any, metric: Any, method: str, scales: tuple[float, ...]
             else [then("scale", metric_file, "--by", f"{chosen:g}", "--out", scaled), enforcing]
         )
 
-    return curve, {"meets": curve.meets}, following
+    return curve, {"matching_scale": curve.matching_scale}, following
 
 
 def _enforcing(table: str, target: str, metric_file: Path, method: str, estimator: Any) -> str:

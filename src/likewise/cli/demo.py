@@ -16,7 +16,7 @@ from likewise.cli.workflows import edit, reveal, write_report
 from likewise.datasets import load_mortgages
 from likewise.io import save_model
 from likewise.metric_file import MetricFile, without_claim, write_metric
-from likewise.report.build import baseline_of, fit_baseline
+from likewise.report.build import baseline_of
 from likewise.selection.methods import CONSTANT
 
 _BLIND = ("race", "sex")
@@ -54,9 +54,8 @@ def run(say: Any, out: Path) -> None:
     (out / "scores.parquet").unlink(missing_ok=True)
     score_file(ScoringJob((out / "model.skops").read_bytes()), out / "people.parquet", out / "scores.parquet")
 
-    baseline, unseen = baseline_of(result), X.iloc[result.folds[0].held_out]
-    plain = fit_baseline(result, baseline, X, y)
-    before, after = (audit(each, unseen, metric) for each in (plain, model))
+    baseline, unseen = baseline_of(result), X.iloc[result.folds[0].test]
+    before, after = (audit(each, unseen, metric) for each in (result.results[baseline].model, model))
     name = result.table["title"][baseline]
     say(
         f"\n6. All {before.n_pairs:,} pairs of {len(unseen):,} people were searched. The best model without a promise, "
@@ -69,8 +68,8 @@ def run(say: Any, out: Path) -> None:
     method: Any = best
     if hasattr(model, "penalty_"):  # found once, it need not be searched for again
         method = (best.name, clone(model).set_params(penalty=model.penalty_))
-    curve = tradeoff(X, y, metric, _SCALES, method=method, verbose=not say.as_json, **_FOLDS)
-    say(f"\n7. What a stricter metric costs:\n{curve}", meets=curve.meets)
+    curve = tradeoff(X, y, metric, _SCALES, method=method, comparison=result, verbose=not say.as_json)
+    say(f"\n7. What a stricter metric costs:\n{curve}", matching_scale=curve.matching_scale)
     _say_reasons(say, model, X)
     write_report(
         model,

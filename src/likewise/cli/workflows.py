@@ -428,16 +428,16 @@ def build_estimator(
 
 def models_without_promise(data: Dataset, metric: TableMetric, name: str, inner: Any) -> dict[str, Any]:
     """Unfitted models without a promise by what they are: linear, boosting, and what is projected or smoothed."""
-    from likewise.selection.methods import REFERENCE, build_method, listed_columns, read_learning_task
+    from likewise.selection.methods import REFERENCE, build_method, check_problem, list_columns
 
-    given = read_learning_task(data.X, data.y, metric, data.kind, None, 1, 0)
+    given = check_problem(data.X, data.y, metric, data.kind, None, 1, 0)
     methods = [build_method(given, each) for each in ("linear", REFERENCE)]
     found = {method.title: method.estimator for method in methods if method.estimator is not None}
     if name not in MODELS:
         found[f"{Path(name).name} as it came"] = inner
     elif name != REFERENCE:
         kind = name if data.classify else _TWINS.get(name, name)
-        found[f"{kind} with {listed_columns(given.hidden)}" if given.hidden else kind] = inner
+        found[f"{kind} with {list_columns(given.hidden)}" if given.hidden else kind] = inner
     return found
 
 

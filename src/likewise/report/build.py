@@ -153,24 +153,25 @@ def cost_of(
     if comparison is None:
         beside = [] if inner is None or _is_boosting(inner) else [(INNER, inner)]
         comparison = compare(X, y, metric, methods=[method, *beside, "linear"], **shared)
-    if tradeoff is None:
-        tradeoff = measure_tradeoff(X, y, metric, _SCALES, method=method, **shared)
     own = next((name for name, one in comparison.estimators.items() if type(one) is type(model)), None)
-    if own is None or len(comparison.showings[own].losses) != len(y):
+    if own is None or len(comparison.results[own].losses) != len(y):
         raise InvalidInputError(
             f"comparison must be of these {len(y):,} people, with a {type(model).__name__} among the methods. Leave it "
-            "out to have it made."
+            "out to have it computed here."
         )
+    if tradeoff is None:
+        method = (own, comparison.estimators[own])
+        tradeoff = measure_tradeoff(X, y, metric, _SCALES, method=method, comparison=comparison, **shared)
     is_given = isinstance(inner, FrozenEstimator)
     plain = baseline_of(comparison, INNER if is_given else None)
     # One baseline in the whole report.
-    tradeoff = replace(tradeoff, without_promise={plain: comparison.showings[plain]})
+    tradeoff = replace(tradeoff, baselines={plain: comparison.results[plain]})
     if classes is None:
         return Cost(comparison, own, plain, is_given, tradeoff)
     some = spread(len(X), _CEILING.get(len(classes), _CEILING_OF_SEVERAL))
     ceilings = {}
-    with progress_bar("Ceiling", len(tradeoff.showings), show=verbose) as advance:
-        for scale in tradeoff.showings:
+    with progress_bar("Ceiling", len(tradeoff.results), show=verbose) as advance:
+        for scale in tradeoff.results:
             ceilings[scale] = float(ceiling(X.iloc[some], y[some], metric.scaled(scale)))
             advance(1)
     return Cost(comparison, own, plain, is_given, tradeoff, ceilings, len(some))
@@ -180,17 +181,11 @@ def baseline_of(comparison: Comparison, but: str | None = None) -> str:
     """The best model without a promise, by the proper score on people held out; not one that may know them."""
     measure = SCORES[comparison.task][0].name
     scores = {
-        name: float(showing.row[measure])
-        for name, showing in comparison.showings.items()
-        if name != but and name in comparison.estimators and not showing.row["promise"] and measure in showing.row
+        name: float(result.row[measure])
+        for name, result in comparison.results.items()
+        if name != but and name in comparison.estimators and not result.row["guarantee"] and measure in result.row
     }
     return min(scores, key=lambda name: scores[name])
-
-
-def fit_baseline(comparison: Comparison, name: str, X: pd.DataFrame, y: npt.NDArray[Any]) -> Any:
-    """Fit a model of a comparison to those of its people whom the first fold does not hold out."""
-    trained = comparison.folds[0].trained
-    return clone(comparison.estimators[name]).fit(X.iloc[trained], y[trained])
 
 
 def _is_boosting(model: Any) -> bool:
@@ -286,8 +281,8 @@ def build_report(
         cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], **costing)
     plain, unseen = None, np.arange(len(table))
     if cost is not None:
-        plain = fit_baseline(cost.comparison, cost.plain, table.iloc[learned], labels[learned])
-        unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].trained])
+        plain = cost.comparison.results[cost.plain].model
+        unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].train])
     people = metric.people(table.iloc[unseen[spread(len(unseen), _searchable(guarantee.n_draws))]])
     before = None if plain is None else _ask(plain, people, classes, guarantee.output_range)
     after = _ask(model, people, classes, guarantee.output_range)
@@ -313,7 +308,7 @@ def build_report(
         reasons=_reasons(model, people),
         reach=measure_coverage(metric, table) if len(table) > 1 else None,
         kind=_kind(model),
-        plain="" if cost is None else cost.comparison.showings[cost.plain].row["title"],
+        plain="" if cost is None else cost.comparison.results[cost.plain].row["title"],
         classes=() if classes is None else tuple(map(str, classes)),
         n_population=len(table),
         **words,
@@ -384,13 +379,13 @@ def _groups(
     """Groups among people held out; none where nobody was."""
     if cost is None:
         return ()
-    showings = cost.comparison.showings
-    answers = {"before": showings[cost.plain].answers, "after": showings[cost.own].answers}
+    results = cost.comparison.results
+    answers = {"before": results[cost.plain].predictions, "after": results[cost.own].predictions}
     return groups_of(table, metric, labels, answers, classes, shown)
 
 
 def _n_measured(cost: Cost) -> int:
-    return int((~np.isnan(cost.comparison.showings[cost.own].losses)).sum())
+    return int((~np.isnan(cost.comparison.results[cost.own].losses)).sum())
 
 
 def _reasons(model: Any, people: People) -> tuple[tuple[str, ...], ...]:

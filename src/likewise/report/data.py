@@ -54,7 +54,7 @@ class Cost:
 
     def __post_init__(self) -> None:
         for name in (self.own, self.plain):
-            if name not in self.comparison.showings:
+            if name not in self.comparison.results:
                 raise InvalidInputError(f"own and plain must be methods of the comparison; got {name!r}.")
 
 

@@ -132,7 +132,7 @@ def costs(cost: Cost) -> dict[str, Any]:
             "is_own": name == cost.own,
             "is_constant": name == CONSTANT,
             "is_baseline": name == cost.plain,
-            "promise": bool(row["promise"]),
+            "guarantee": bool(row["guarantee"]),
             "figures": [words.measured(measure, float(row[measure.name])) for measure in measures],
             "error": words.measured(measures[0], float(row[f"{measures[0].name}_se"])),
             "place": place,
@@ -169,10 +169,10 @@ def _baseline(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Score) -> str:
     """What the promise cost, against the baseline and against a constant."""
-    showings, folds = cost.comparison.showings, cost.comparison.folds
+    results, folds = cost.comparison.results, cost.comparison.folds
     own, free = next(row for row in rows if row["is_own"]), _baseline(rows)
-    gap, error = difference(showings[cost.own], showings[cost.plain], folds)
-    beyond, noise = difference(showings[cost.own], showings[CONSTANT], folds)
+    gap, error = difference(results[cost.own], results[cost.plain], folds)
+    beyond, noise = difference(results[cost.own], results[CONSTANT], folds)
     constant = next(row for row in rows if row["is_constant"])["figures"][0]
     if beyond >= -noise:
         found = "This model is not measurably better than giving everybody the same score"
