@@ -81,7 +81,7 @@ def test_pairs_may_differ_by_the_distance_and_what_is_promised_beyond_it():
 def test_seconds_are_per_person_measured_and_per_fold(monkeypatch):
     """By clocks that go on by a second with every look at them; scikit-learn times the fit by its own."""
     for clock in ("perf_counter", "time"):
-        monkeypatch.setattr(holdout.time, clock, lambda ticks=itertools.count(): float(next(ticks)))
+        monkeypatch.setattr(holdout.time, clock, itertools.count(0.0).__next__)
     slow = compare(X, Y, METRIC, ["smoothing"], cv=FOLDS, n_people=5, n_draws=3).table
     assert slow.loc["smoothing", "microseconds"] == pytest.approx(1e6 / 5)
     assert slow.loc["constant", "microseconds"] == pytest.approx(np.mean([1e6 / len(held) for held in HELD_OUT]))
@@ -142,7 +142,7 @@ def test_the_sample_of_a_fold_is_spread_over_the_outcomes():
 
 
 def test_a_class_that_a_fold_did_not_have_gets_no_probability():
-    found = holdout._align_classes(np.array([[0.25, 0.75]]), np.array(["a", "c"]), np.array(["a", "b", "c"]))
+    found = holdout.align_classes(np.array([[0.25, 0.75]]), np.array(["a", "c"]), np.array(["a", "b", "c"]))
     assert found.tolist() == [[0.25, 0.0, 0.75]]
 
 

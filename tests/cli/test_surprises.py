@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise.cli.workflows import model_of
+from likewise.cli.dataset import Dataset
+from likewise.cli.training import inner_model
 from likewise.metric_file import read_metric
 from shell import LOANS, run
 
@@ -205,14 +206,14 @@ def test_a_numeric_target_is_a_regression(work):
     assert done.exit_code == 0, done.output
     assert "predictions of" in (work / "r.html").read_text(encoding="utf-8")
     done = run(work, "report wage.skops odd.csv --target wage --outcome yes --out s.html")
-    assert "--outcome is for kinds of outcomes" in done.stderr
+    assert "--outcome is for a classification" in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["logistic", "forest", "boosting", "network"])
 def test_every_model_has_a_twin_for_numbers(kind):
     X = LOANS[["income", "years", "region"]]
     y = 3.0 * LOANS.income + 100 * LOANS.years
-    model = model_of(X, kind, regression=True).fit(X, y)
+    model = inner_model(Dataset(X, y, "regression", {}), kind).fit(X, y)
     assert model.score(X, y) > 0.8
 
 

@@ -73,9 +73,9 @@ class ComparisonDisplay:
             kept = self.result.results[str(name)].keeps_guarantee
             colour = BLUE if kept else INK
             point = {"fmt": "o", "ms": 7, "mew": 1.5, "elinewidth": 1.6, "color": colour, "zorder": 3}
-            ax.errorbar(values[name], place, xerr=errors[name], mfc=colour if kept else "white", **point)
+            ax.errorbar(row[score], place, xerr=row[f"{score}_se"], mfc=colour if kept else "white", **point)
             if name == best.name:
-                ax.plot(values[name], place, "o", ms=15, mfc="none", mec=BLUE, mew=1.4, zorder=4)
+                ax.plot(row[score], place, "o", ms=15, mfc="none", mec=BLUE, mew=1.4, zorder=4)
             ax.annotate(
                 _count_violations(row["violations"]),
                 (1.015, place),

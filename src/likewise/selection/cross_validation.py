@@ -268,7 +268,7 @@ class _FoldScorer:
         seconds = time.perf_counter() - start
 
         if problem.classes is not None:
-            predictions = _align_classes(predictions, model.classes_, problem.classes)
+            predictions = align_classes(predictions, model.classes_, problem.classes)
         y = problem.y[measured]
         self.losses[measured] = proper_losses(predictions, y, problem.classes)
         self.predictions[measured] = predictions
@@ -298,12 +298,12 @@ class _FoldScorer:
         }
 
 
-def _align_classes(predictions: FloatArray, known: npt.NDArray[Any], classes: npt.NDArray[Any]) -> FloatArray:
-    """Probabilities of all `classes`; 0 for one that the model has not seen."""
-    if len(known) == len(classes):
+def align_classes(predictions: FloatArray, known: npt.NDArray[Any], classes: npt.NDArray[Any]) -> FloatArray:
+    """Probabilities of all `classes`, from those of the `known` ones; 0 for a class that the model has not seen."""
+    if np.array_equal(known, classes):
         return predictions
-    aligned = np.zeros((len(predictions), len(classes)))
-    aligned[:, np.searchsorted(classes, known)] = predictions
+    aligned, shared = np.zeros((len(predictions), len(classes))), np.isin(known, classes)
+    aligned[:, np.searchsorted(classes, known[shared])] = predictions[:, shared]
     return aligned
 
 
