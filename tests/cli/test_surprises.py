@@ -48,7 +48,7 @@ def test_metric_has_a_line_for_each_surprise(work, revealed):
     for line in (
         "Note: Column 'balance' has numbers written like",
         "Note: Column 'since' holds dates: read as days since 1970-01-01.",
-        "Note: Column 'empty' is entirely empty: it is left out.",
+        "Note: Column 'empty' is entirely empty and left out.",
         "Note: Column 'same' is the same for everyone",
     ):
         assert revealed.stderr.count(line) == 1
@@ -100,7 +100,7 @@ def test_scale_and_normalize(work):
 
 
 def test_what_the_model_gave_to_a_column_is_shown_before_it_is_zero(revealed):
-    assert "race: set to 0. The model gave it mismatch = " in revealed.stdout
+    assert "race: set to 0. In the model: mismatch = " in revealed.stdout
     assert "must not matter" in revealed.stdout
 
 
@@ -155,7 +155,7 @@ def test_an_empty_column_of_the_metric_is_left_out_of_the_model(work, revealed):
         "enforce yearless.csv --method smoothing --target approved --metric odd.toml --draws 9 --out y.skops",
     )
     assert done.exit_code == 0, done.output
-    assert "Column 'year' is entirely empty: it is left out." in done.stderr
+    assert "Column 'year' is entirely empty and left out." in done.stderr
     assert run(work, "audit odd.csv --model y.skops --metric odd.toml").exit_code == 0
 
 
@@ -173,8 +173,8 @@ def test_noise_stands_beside_the_people_and_years_read_as_years(work, smoothed):
 
 
 def test_scores_are_of_people_held_out_beside_a_constant(work, smoothed):
-    assert "Measured on 30 people held out, by a model of the other 120." in smoothed.stdout
-    for name in ("with the promise", "logistic without", "boosting with", "no promise", "a constant"):
+    assert "Measured on 30 held-out people, by a model trained on the other 120." in smoothed.stdout
+    for name in ("with the guarantee", "logistic without", "boosting with", "no guarantee", "a constant"):
         assert name in smoothed.stdout
     assert "likewise report odd.skops odd.csv --target approved" in smoothed.stdout  # it holds people out itself
 

@@ -10,8 +10,7 @@ from likewise import AdditiveClassifier, AdditiveRegressor, InvalidInputError, T
 from likewise.additive.display import Panel
 from likewise.guarantees.bounds import Bound
 from likewise.guarantees.guarantee import Guarantee
-from likewise.report import Cost
-from likewise.report import charts as pictures
+from likewise.report import Cost, charts
 from likewise.report.build import _ask, _audit, _kind, _outcome, _reasons, _searchable
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
@@ -69,7 +68,7 @@ def test_the_ends_of_ordered_categories_are_those_that_are_drawn():
     first, last = panel.ends
     assert first == 0.0
     assert last < 60
-    assert pictures.shapes([panel], {}, 1)["first"][0]["ends"] == ["step 0", f"step {int(last)}"]
+    assert charts.shapes([panel], {}, 1)["first"][0]["ends"] == ["step 0", f"step {int(last)}"]
 
 
 def test_categories_are_drawn_side_by_side_within_their_band():
@@ -77,7 +76,7 @@ def test_categories_are_drawn_side_by_side_within_their_band():
     panel = Panel(
         "job", None, points, np.full(3, -1.0), np.full(3, 1.0), np.array([True, False, True]), ("a", "b", "c"), None
     )
-    found = pictures.shapes([panel], {}, 1)
+    found = charts.shapes([panel], {}, 1)
     drawn = found["first"][0]
     assert [x for x, _, _ in drawn["stems"]] == [40.0, 120.0, 200.0]
     assert [binds for _, _, binds in drawn["stems"]] == [True, False, True]
@@ -100,11 +99,11 @@ def test_a_chart_of_prices_stands_in_proportion():
     )
     comparison = Comparison({"ours": showing(0.1, 0)}, {}, folds, "classification", METRIC)
     cost = Cost(comparison, "ours", "ours", False, tradeoff, {0.5: 0.7, 1.0: 0.8, 2.0: 0.9}, 10)
-    error, confidence = pictures.price_charts(cost)
-    left, right = pictures.LEFT, pictures.WIDTH - pictures.RIGHT
+    error, confidence = charts.price_charts(cost)
+    left, right = charts.LEFT, charts.WIDTH - charts.RIGHT
     assert [x for x, *_ in error["dots"]] == pytest.approx([left, (left + right) / 2, right])
     assert error["chosen"] == (left + right) / 2
-    top, bottom = pictures.TOP, pictures.HEIGHT - pictures.BOTTOM  # 0.25 and 0.1, the outermost ticks
+    top, bottom = charts.TOP, charts.HEIGHT - charts.BOTTOM  # 0.25 and 0.1, the outermost ticks
 
     def at(value):
         return round(top + (0.25 - value) / 0.15 * (bottom - top), 1)

@@ -83,10 +83,10 @@ def score(
     load_model(model)  # refuse a bad file before any work
     if not is_standard(out):
         check_free(out, model, table, key_file, force=force)
-    order = ScoringJob(model.read_bytes(), intervals, key)
+    job = ScoringJob(model.read_bytes(), intervals, key)
     with _standard_streams(table, out) as (source, target):
         n = score_file(
-            order,
+            job,
             source,
             target,
             id_column=id_column,
