@@ -247,7 +247,7 @@ def mistakes(work):
         ("metric loans.csv --target approved --zero rase --drop id", "there is no 'rase' among"),
         ("metric loans.csv --target approved --drop nothing", "has no column 'nothing'"),
         ("metric loans.csv --target years", "has 30 different whole numbers, which could be class labels or numeric"),
-        ("metric loans.csv --target income --task classification", "has .* different values, too many for kinds"),
+        ("metric loans.csv --target income --task classification", "has .* different values, too many for classes"),
         ("metric loans.csv --target approved --task regression", "must hold numbers for --task regression"),
         ("metric loans.csv --target approved --scale 0", "--scale must be a positive number"),
         ("metric loans.csv --target approved --delimiter ab", "--delimiter must be one character"),

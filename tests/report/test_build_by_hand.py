@@ -11,7 +11,7 @@ from likewise.additive.display import Panel
 from likewise.guarantees.bounds import Bound
 from likewise.guarantees.guarantee import Guarantee
 from likewise.report import Cost, charts
-from likewise.report.build import _ask, _audit, _kind, _outcome, _reasons, _searchable
+from likewise.report.build import _audit, _kind, _outcome, _predict, _reasons, _searchable
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.tradeoff import Tradeoff
@@ -35,9 +35,9 @@ def test_fewer_people_are_searched_the_more_a_score_costs():
 
 def test_numbers_are_cut_to_the_range_of_the_promise_and_labels_are_certain():
     model = SimpleNamespace(predict=lambda table: 10 * table["age"].to_numpy())
-    assert _ask(model, PEOPLE, None, (250.0, 400.0)).tolist() == [250.0, 300.0, 400.0]
+    assert _predict(model, PEOPLE, None, (250.0, 400.0)).tolist() == [250.0, 300.0, 400.0]
     labels = SimpleNamespace(predict=lambda table: np.where(table["age"] > 25, "yes", "no"))
-    assert _ask(labels, PEOPLE, np.array(["no", "yes"]), None).tolist() == [[1, 0], [0, 1], [0, 1]]
+    assert _predict(labels, PEOPLE, np.array(["no", "yes"]), None).tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
 def test_a_search_leaves_room_for_epsilon_and_measures_in_the_range():
