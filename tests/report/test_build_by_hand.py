@@ -99,7 +99,7 @@ def test_a_chart_of_prices_stands_in_proportion():
     )
     comparison = Comparison({"ours": showing(0.1, 0)}, {}, folds, "classification", METRIC)
     cost = Cost(comparison, "ours", "ours", False, tradeoff, {0.5: 0.7, 1.0: 0.8, 2.0: 0.9}, 10)
-    error, confidence = charts.price_charts(cost)
+    error, confidence = charts.tradeoff_charts(cost)
     left, right = charts.LEFT, charts.WIDTH - charts.RIGHT
     assert [x for x, *_ in error["dots"]] == pytest.approx([left, (left + right) / 2, right])
     assert error["chosen"] == (left + right) / 2
