@@ -118,12 +118,12 @@ def test_how_much_a_metric_binds_is_said(work, revealed):
     loose = run(
         work, "metric odd.csv --target approved --drop id --drop wage --zero race --scale 1000 --out loose.toml"
     )
-    assert "of the pairs, where D >= 1. Smaller weights bind more" in loose.stderr
+    assert "of the pairs, where D >= 1. Smaller weights constrain more" in loose.stderr
     done = run(
         work,
         "enforce odd.csv --method smoothing --target approved --metric loose.toml --draws 9 --holdout 0 --out l.skops",
     )
-    assert "of the pairs, where D >= 1. Smaller weights bind more" in done.stderr
+    assert "of the pairs, where D >= 1. Smaller weights constrain more" in done.stderr
     assert "where D >= 1. Smaller" not in revealed.stderr
 
 
@@ -168,7 +168,7 @@ def test_noise_stands_beside_the_people_and_years_read_as_years(work, smoothed):
         work,
         "enforce odd.csv --method smoothing --target approved --metric wide.toml --draws 9 --holdout 0 --out w.skops",
     )
-    line = next(line for line in done.stderr.splitlines() if "wider than the data" in line)
+    line = next(line for line in done.stderr.splitlines() if "wider than the range of the data" in line)
     assert "years" in line
 
 
