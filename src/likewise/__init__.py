@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from likewise.auditing.ceiling import ceiling as ceiling
     from likewise.calibration.estimators import RecalibratedClassifier as RecalibratedClassifier
     from likewise.display.audit import AuditDisplay as AuditDisplay
-    from likewise.display.comparison import ComparisonDisplay as ComparisonDisplay
     from likewise.display.metric import MetricDisplay as MetricDisplay
-    from likewise.display.tradeoff import TradeoffDisplay as TradeoffDisplay
+    from likewise.display.selection import ComparisonDisplay as ComparisonDisplay
+    from likewise.display.selection import TradeoffDisplay as TradeoffDisplay
     from likewise.exceptions import DownloadError as DownloadError
     from likewise.exceptions import FileError as FileError
     from likewise.exceptions import InvalidInputError as InvalidInputError
@@ -98,8 +98,7 @@ _MODULES = {
     "likewise.metrics.weighted_lp": ("WeightedLp",),
     "likewise.metrics.table": ("TableMetric",),
     "likewise.display.audit": ("AuditDisplay",),
-    "likewise.display.comparison": ("ComparisonDisplay",),
-    "likewise.display.tradeoff": ("TradeoffDisplay",),
+    "likewise.display.selection": ("ComparisonDisplay", "TradeoffDisplay"),
     "likewise.display.metric": ("MetricDisplay",),
     "likewise.reveal.empirical": ("MetricEstimate", "estimate_minimal_metric"),
     "likewise.reveal.linear": ("minimal_metric",),

@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from likewise.selection.compare import _amount, _figure, as_html, as_table, as_text
+from likewise.selection.compare import _amount, _score_cell, as_html, as_table, as_text
 from likewise.selection.cross_validation import SCORES
 
 BRIER, AUC, ACCURACY, LOG_LOSS, _ = SCORES["classification"]
 SQUARED_ERROR, R2, _ = SCORES["regression"]
 ROW = {"brier": 0.08764, "brier_se": 0.00123, "auc": 0.8126, "auc_se": 0.01, "accuracy": 0.8864, "accuracy_se": 0.0125}
 ROW |= {"log_loss": 0.3, "log_loss_se": 0.1, "confidence": 0.75, "confidence_se": 0.0, "people": 1234, "violations": 5}
-ROW |= {"pairs": 1_000_000, "promise": True, "level": "sampled", "epsilon": 0.0123, "evaluations": 200}
+ROW |= {"pairs": 1_000_000, "guarantee": True, "level": "sampled", "epsilon": 0.0123, "evaluations": 200}
 ROW |= {"microseconds": 123.4, "fit_seconds": 0.123, "note": ""}
 ROWS = {
     "ours": {"title": "our method", **ROW},
-    "other": {"title": "another", **ROW, "promise": False, "level": "none", "epsilon": np.nan},
-    "left out": {"title": "not gone", "promise": False, "note": "skipped: it cannot"},
+    "other": {"title": "another", **ROW, "guarantee": False, "level": "none", "epsilon": np.nan},
+    "left out": {"title": "not gone", "guarantee": False, "note": "skipped: it cannot"},
 }
 
 
@@ -32,11 +32,11 @@ ROWS = {
     ],
 )
 def test_a_figure_and_its_error_have_the_same_digits(measure, value, error, text):
-    assert _figure(measure, value, error) == text
+    assert _score_cell(measure, value, error) == text
 
 
 def test_figures_of_a_sentence_have_four_digits_or_none():
-    assert [BRIER.in_words(x) for x in (0.087654, 999.96, 1000.4, 123456.0)] == ["0.08765", "1000", "1,000", "123,456"]
+    assert [BRIER.format(x) for x in (0.087654, 999.96, 1000.4, 123456.0)] == ["0.08765", "1000", "1,000", "123,456"]
 
 
 def test_times_have_two_digits_below_a_hundred():

@@ -246,15 +246,15 @@ def mistakes(work):
         ("metric loans.csv --target aproved", "loans.csv has no column 'aproved'; it has 'id', 'income'"),
         ("metric loans.csv --target approved --zero rase --drop id", "there is no 'rase' among"),
         ("metric loans.csv --target approved --drop nothing", "has no column 'nothing'"),
-        ("metric loans.csv --target years", "has 30 different whole numbers, which could be kinds or a number"),
-        ("metric loans.csv --target income --task classification", "has .* different values, too many for kinds"),
+        ("metric loans.csv --target years", "has 30 different whole numbers, which could be class labels or numeric"),
+        ("metric loans.csv --target income --task classification", "has .* different values, too many for classes"),
         ("metric loans.csv --target approved --task regression", "must hold numbers for --task regression"),
         ("metric loans.csv --target approved --scale 0", "--scale must be a positive number"),
         ("metric loans.csv --target approved --delimiter ab", "--delimiter must be one character"),
         ("metric loans.csv --target approved --decimal ,", "needs another --delimiter, such as ';'"),
         ("metric loans.csv --target approved --encoding klingon", "--encoding 'klingon' is unknown"),
         ("metric loans.csv --target approved --encoding ascii", "Cannot read loans.csv as ascii .*Give --encoding"),
-        ("metric semicolon.csv --target approved", "has one column only.*Try --delimiter"),
+        ("metric semicolon.csv --target approved", "has one column only.*as --delimiter"),
         ("metric hollow.csv --target approved", "Every column but the target is entirely empty"),
         ("metric nobody.csv --target approved", "nobody.csv has no rows"),
         ("metric one.csv --target approved", "for everyone"),
@@ -298,7 +298,7 @@ def mistakes(work):
         ("score model.skops loans.csv --out nowhere/s.parquet", "Cannot write nowhere"),
         ("score model.skops loans.csv --keep nothing --out kept.parquet", "has no column 'nothing', to keep"),
         ("score model.skops loans.csv --out scores.xlsx", "scores.xlsx must be a .csv, .csv.gz or .parquet file"),
-        ("score model.skops loans.csv --out - --json", "both want standard output"),
+        ("score model.skops loans.csv --out - --json", "cannot both write to standard output"),
         ("audit loans.csv --metric metric.toml", "Give either --model .* or --scores"),
         ("audit loans.csv --scores income", "Give --metric"),
         ("audit loans.csv --model model.skops --range 0 1", "--range is for --scores"),
@@ -399,8 +399,8 @@ def test_demo_does_the_main_job(tmp_path):
     assert (tmp_path / "show" / "report.html").stat().st_size < 500_000
     page = (tmp_path / "show" / "report.html").read_text(encoding="utf-8")
     assert f"{facts['violations_before']:,} → 0" in page  # the verdict and the page say the same
-    assert f"{facts['brier']['with the promise']:.4f}" in page
-    assert facts["brier"]["with the promise"] < facts["brier"]["a constant"]
+    assert f"{facts['brier']['with the guarantee']:.4f}" in page
+    assert facts["brier"]["with the guarantee"] < facts["brier"]["a constant"]
     assert "exactly" in facts["how"]  # though the table has blanks
     model = load_model(tmp_path / "show" / "model.skops")
     names, people = list(model.feature_names_in_), load_mortgages().data

@@ -352,7 +352,7 @@ def test_a_blank_that_is_refused_is_named_by_its_row(work):
     blank.loc[[16, 30], "income"] = np.nan
     blank.to_csv(work / "blank.csv", index=False)
     commands = {
-        "score model.skops blank.csv --out b.csv --batch 20": "for a model that is made anew",
+        "score model.skops blank.csv --out b.csv --batch 20": "for a model that is trained again",
         "audit blank.csv --model model.skops": "in the metric file",
         "enforce blank.csv --target approved --metric metric.toml --method additive --out b": "in the metric file",
     }

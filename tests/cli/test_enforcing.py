@@ -103,14 +103,19 @@ def test_a_vote_is_for_classes(work):
         work, "enforce mixed.csv --target income --task regression --metric race.toml --vote soft --method smoothing"
     )
     assert done.exit_code == 2
-    assert "--vote is for classes; 'income' holds numbers" in done.stderr
+    assert "--vote is for a classification; 'income' is a regression" in done.stderr
 
 
 def test_models_without_a_promise_are_named_and_the_linear_one_is_among_them(work):
     by = "enforce mixed.csv --target approved --metric mixed.toml --method additive --force --json --out named.skops"
     scores = json.loads(run(work, by).stdout)["scores"]
-    names = ["with the promise", "logistic without race, no promise", "boosting with race, no promise", "a constant"]
+    names = [
+        "with the guarantee",
+        "logistic without race, no guarantee",
+        "boosting with race, no guarantee",
+        "a constant",
+    ]
     assert [row["model"] for row in scores] == names
     projected = by.replace("additive", "projection --model forest")
-    names.insert(3, "forest with race, no promise")
+    names.insert(3, "forest with race, no guarantee")
     assert [row["model"] for row in json.loads(run(work, projected).stdout)["scores"]] == names

@@ -200,7 +200,7 @@ def test_scaling_twice_adds_up_and_distances_follow(loans):
     assert (after.scaled_by, after.as_written, after.protected) == (0.25, True, ("race",))
     assert "no smaller distance" not in (loans / "quarter.toml").read_text()
     done = run(loans, "scale m.toml --by 1000 --out loose.toml")
-    assert "Weights of categories and blanks end at 1, which promises nothing: region" in done.stderr
+    assert "Weights of categories and blanks are at most 1, which constrains nothing: region" in done.stderr
     assert run(loans, f"{COMMAND} --model boosting --out half.toml --force").exit_code == 0  # nobody wrote it
 
 
@@ -330,21 +330,19 @@ def test_a_regressions_metric_has_the_output_range_and_every_command_reads_it(tm
 def test_ranges_can_be_given_and_old_files_say_that_they_have_none(tmp_path):
     numbers(tmp_path)
     done = run(tmp_path, "metric wide.csv --target rate --range -100 400 --out m.toml")
-    assert "A point is a hundredth of the range -100 to 400, which the file holds." in done.stdout
+    assert "A point is a hundredth of the output range, -100 to 400." in done.stdout
     assert read_metric_file(tmp_path / "m.toml").output_range == (-100.0, 400.0)
     write_metric(read_metric(tmp_path / "m.toml"), tmp_path / "old.toml")
     enforce = "enforce narrow.csv --target rate --metric old.toml --method additive --holdout 0 --force"
     done = run(tmp_path, enforce)
-    assert (
-        "old.toml has no output range, so that its weights are taken as shares of what is in this table" in done.stderr
-    )
+    assert "old.toml has no output range, so its weights are taken as shares of the range in this table" in done.stderr
     done = run(tmp_path, f"{enforce} --range -100 400")
     assert "no output range" not in done.stderr
     assert load_model(tmp_path / "model.skops").guarantee_.output_range == (-100.0, 400.0)
     assert "the lowest first; got 4 1" in run(tmp_path, "metric wide.csv --target rate --range 4 1 --out n.toml").stderr
     LOANS.to_csv(tmp_path / "loans.csv", index=False)
     done = run(tmp_path, "metric loans.csv --target approved --drop id --range 0 1 --out n.toml")
-    assert "--range is for a target that is a number" in done.stderr
+    assert "--range is for a regression" in done.stderr
     done = run(tmp_path, "enforce wide.csv --target rate --metric m.toml --method additive --out one.skops")
     done = run(
         tmp_path, "enforce wide.csv --target rate --metric old.toml --method additive --range 0 250 --out two.skops"

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise.cli.workflows import model_of
+from likewise.cli.dataset import Dataset
+from likewise.cli.training import inner_model
 from likewise.metric_file import read_metric
 from shell import LOANS, run
 
@@ -47,7 +48,7 @@ def test_metric_has_a_line_for_each_surprise(work, revealed):
     for line in (
         "Note: Column 'balance' has numbers written like",
         "Note: Column 'since' holds dates: read as days since 1970-01-01.",
-        "Note: Column 'empty' is entirely empty: it is left out.",
+        "Note: Column 'empty' is entirely empty and left out.",
         "Note: Column 'same' is the same for everyone",
     ):
         assert revealed.stderr.count(line) == 1
@@ -99,7 +100,7 @@ def test_scale_and_normalize(work):
 
 
 def test_what_the_model_gave_to_a_column_is_shown_before_it_is_zero(revealed):
-    assert "race: set to 0. The model gave it mismatch = " in revealed.stdout
+    assert "race: set to 0. In the model: mismatch = " in revealed.stdout
     assert "must not matter" in revealed.stdout
 
 
@@ -117,12 +118,12 @@ def test_how_much_a_metric_binds_is_said(work, revealed):
     loose = run(
         work, "metric odd.csv --target approved --drop id --drop wage --zero race --scale 1000 --out loose.toml"
     )
-    assert "of the pairs, where D >= 1. Smaller weights bind more" in loose.stderr
+    assert "of the pairs, where D >= 1. Smaller weights constrain more" in loose.stderr
     done = run(
         work,
         "enforce odd.csv --method smoothing --target approved --metric loose.toml --draws 9 --holdout 0 --out l.skops",
     )
-    assert "of the pairs, where D >= 1. Smaller weights bind more" in done.stderr
+    assert "of the pairs, where D >= 1. Smaller weights constrain more" in done.stderr
     assert "where D >= 1. Smaller" not in revealed.stderr
 
 
@@ -154,7 +155,7 @@ def test_an_empty_column_of_the_metric_is_left_out_of_the_model(work, revealed):
         "enforce yearless.csv --method smoothing --target approved --metric odd.toml --draws 9 --out y.skops",
     )
     assert done.exit_code == 0, done.output
-    assert "Column 'year' is entirely empty: it is left out." in done.stderr
+    assert "Column 'year' is entirely empty and left out." in done.stderr
     assert run(work, "audit odd.csv --model y.skops --metric odd.toml").exit_code == 0
 
 
@@ -167,13 +168,13 @@ def test_noise_stands_beside_the_people_and_years_read_as_years(work, smoothed):
         work,
         "enforce odd.csv --method smoothing --target approved --metric wide.toml --draws 9 --holdout 0 --out w.skops",
     )
-    line = next(line for line in done.stderr.splitlines() if "wider than the data" in line)
+    line = next(line for line in done.stderr.splitlines() if "wider than the range of the data" in line)
     assert "years" in line
 
 
 def test_scores_are_of_people_held_out_beside_a_constant(work, smoothed):
-    assert "Measured on 30 people held out, by a model of the other 120." in smoothed.stdout
-    for name in ("with the promise", "logistic without", "boosting with", "no promise", "a constant"):
+    assert "Measured on 30 held-out people, by a model trained on the other 120." in smoothed.stdout
+    for name in ("with the guarantee", "logistic without", "boosting with", "no guarantee", "a constant"):
         assert name in smoothed.stdout
     assert "likewise report odd.skops odd.csv --target approved" in smoothed.stdout  # it holds people out itself
 
@@ -205,14 +206,14 @@ def test_a_numeric_target_is_a_regression(work):
     assert done.exit_code == 0, done.output
     assert "predictions of" in (work / "r.html").read_text(encoding="utf-8")
     done = run(work, "report wage.skops odd.csv --target wage --outcome yes --out s.html")
-    assert "--outcome is for kinds of outcomes" in done.stderr
+    assert "--outcome is for a classification" in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["logistic", "forest", "boosting", "network"])
 def test_every_model_has_a_twin_for_numbers(kind):
     X = LOANS[["income", "years", "region"]]
     y = 3.0 * LOANS.income + 100 * LOANS.years
-    model = model_of(X, kind, regression=True).fit(X, y)
+    model = inner_model(Dataset(X, y, "regression", {}), kind).fit(X, y)
     assert model.score(X, y) > 0.8
 
 

@@ -16,8 +16,8 @@ def test_columns_of_one_name_are_told_apart(tmp_path, notes):
     (tmp_path / "t.csv").write_text("a,b,a,a\n1,2,3,4\n")
     assert read_table(tmp_path / "t.csv", note=notes.append).columns.tolist() == ["a", "b", "a.1", "a.2"]
     assert notes == [
-        "The column 'a' stands 3 times; the second is called 'a.1'.",
-        "The column 'a' stands 3 times; the third is called 'a.2'.",
+        "The column 'a' occurs 3 times; the second is named 'a.1'.",
+        "The column 'a' occurs 3 times; the third is named 'a.2'.",
     ]
 
 

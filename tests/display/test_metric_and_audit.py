@@ -123,7 +123,7 @@ def test_a_model_is_audited_under_its_own_metric_and_room_for_its_epsilon():
     assert AuditDisplay.from_estimator(model, X, WeightedLp([0.01])).result.n_violations > 0
     assert bars(MetricDisplay.from_estimator(model)) == {"feature 0": 0.5}
     for show in (AuditDisplay.from_estimator, MetricDisplay.from_estimator):
-        with pytest.raises((TypeError, ValueError), match="promise"):
+        with pytest.raises((TypeError, ValueError), match="guarantee"):
             show(lambda rows: rows[:, 0], X)
 
 

@@ -24,7 +24,7 @@ def close_figures():
 
 
 def showing(title, brier, error, *, keeps=True, violations=0):
-    row = {"title": title, "brier": brier, "brier_se": error, "promise": keeps, "violations": violations, "pairs": 9}
+    row = {"title": title, "brier": brier, "brier_se": error, "guarantee": keeps, "violations": violations, "pairs": 9}
     losses = brier + 0.001 * np.array([1.0, 1.0, -1.0, -1.0])
     return CVResult(row | {"evaluations": 1, "note": "", "level": "exact"}, losses, np.zeros((4, 2)), keeps)
 
@@ -56,7 +56,7 @@ def test_a_price_stands_between_the_bands_of_a_constant_and_of_the_model_without
 
 def test_the_ring_stands_where_the_price_meets_the_model_without_a_promise(priced):
     """At the strictest scale that was measured and is as good."""
-    assert priced.meets == 4.0
+    assert priced.matching_scale == 4.0
     ax = TradeoffDisplay.from_tradeoff(priced).ax_
     (ring,) = [line for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata()) == 1]
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == pytest.approx((4.0, 0.1))
@@ -64,13 +64,13 @@ def test_the_ring_stands_where_the_price_meets_the_model_without_a_promise(price
 
 
 def test_a_comparison_shades_what_is_worse_than_the_constant_and_rings_the_best():
-    showings = {
+    results = {
         "constant": showing("constant (base rate)", 0.25, 0.01),
         "additive": showing("additive", 0.1, 0.02),
         "boosting": showing("boosting", 0.05, 0.03, keeps=False, violations=1234),
     }
     ax = ComparisonDisplay.from_comparison(
-        Comparison(showings, dict.fromkeys(showings), FOLDS, "classification", METRIC)
+        Comparison(results, dict.fromkeys(results), FOLDS, "classification", METRIC)
     ).ax_
     low, high = 0.02, 0.26
     margin = 0.06 * (high - low)

@@ -38,11 +38,11 @@ def test_a_comparison_has_a_point_per_method_that_was_gone_and_marks_the_best():
 
 def test_a_price_has_a_point_per_scale_and_rings_the_meeting_point():
     result = tradeoff(X, Y, METRIC, [0.5, 1, 64], method=METHOD, cv=3)
-    assert result.meets > 1
+    assert result.matching_scale > 1
     display = TradeoffDisplay.from_tradeoff(result)
     (container,) = display.ax_.containers
     assert container.lines[0].get_ydata().tolist() == result.table["brier"].tolist()
-    assert any(line.get_xdata()[0] == result.meets for line in display.ax_.lines if len(line.get_xdata()) == 1)
+    assert any(line.get_xdata()[0] == result.matching_scale for line in display.ax_.lines if len(line.get_xdata()) == 1)
     assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["x 0.5", "x 1", "x 64"]
     display.figure_.canvas.draw()
 

@@ -10,9 +10,8 @@ from likewise import AdditiveClassifier, AdditiveRegressor, InvalidInputError, T
 from likewise.additive.display import Panel
 from likewise.guarantees.bounds import Bound
 from likewise.guarantees.guarantee import Guarantee
-from likewise.report import Cost
-from likewise.report import charts as pictures
-from likewise.report.build import _ask, _audit, _kind, _outcome, _reasons, _searchable
+from likewise.report import Cost, charts
+from likewise.report.build import _audit, _kind, _outcome, _predict, _reasons, _searchable
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.tradeoff import Tradeoff
@@ -36,9 +35,9 @@ def test_fewer_people_are_searched_the_more_a_score_costs():
 
 def test_numbers_are_cut_to_the_range_of_the_promise_and_labels_are_certain():
     model = SimpleNamespace(predict=lambda table: 10 * table["age"].to_numpy())
-    assert _ask(model, PEOPLE, None, (250.0, 400.0)).tolist() == [250.0, 300.0, 400.0]
+    assert _predict(model, PEOPLE, None, (250.0, 400.0)).tolist() == [250.0, 300.0, 400.0]
     labels = SimpleNamespace(predict=lambda table: np.where(table["age"] > 25, "yes", "no"))
-    assert _ask(labels, PEOPLE, np.array(["no", "yes"]), None).tolist() == [[1, 0], [0, 1], [0, 1]]
+    assert _predict(labels, PEOPLE, np.array(["no", "yes"]), None).tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
 def test_a_search_leaves_room_for_epsilon_and_measures_in_the_range():
@@ -69,7 +68,7 @@ def test_the_ends_of_ordered_categories_are_those_that_are_drawn():
     first, last = panel.ends
     assert first == 0.0
     assert last < 60
-    assert pictures.shapes([panel], {}, 1)["first"][0]["ends"] == ["step 0", f"step {int(last)}"]
+    assert charts.shapes([panel], {}, 1)["first"][0]["ends"] == ["step 0", f"step {int(last)}"]
 
 
 def test_categories_are_drawn_side_by_side_within_their_band():
@@ -77,7 +76,7 @@ def test_categories_are_drawn_side_by_side_within_their_band():
     panel = Panel(
         "job", None, points, np.full(3, -1.0), np.full(3, 1.0), np.array([True, False, True]), ("a", "b", "c"), None
     )
-    found = pictures.shapes([panel], {}, 1)
+    found = charts.shapes([panel], {}, 1)
     drawn = found["first"][0]
     assert [x for x, _, _ in drawn["stems"]] == [40.0, 120.0, 200.0]
     assert [binds for _, _, binds in drawn["stems"]] == [True, False, True]
@@ -92,19 +91,19 @@ def test_a_chart_of_prices_stands_in_proportion():
 
     def showing(brier, error):
         row = {"title": "ours", "brier": brier, "brier_se": error, "confidence": 0.6, "confidence_se": 0.1, "level": ""}
-        return CVResult(row | {"promise": True, "note": ""}, np.zeros(2), np.zeros((2, 2)), True)
+        return CVResult(row | {"guarantee": True, "note": ""}, np.zeros(2), np.zeros((2, 2)), True)
 
-    showings = {0.5: showing(0.2, 0.05), 1.0: showing(0.15, 0.05), 2.0: showing(0.1, 0.0)}
+    results = {0.5: showing(0.2, 0.05), 1.0: showing(0.15, 0.05), 2.0: showing(0.1, 0.0)}
     tradeoff = Tradeoff(
-        "ours", showings, showing(0.25, 0.0), {"ours": showing(0.12, 0.0)}, folds, "classification", METRIC
+        "ours", results, showing(0.25, 0.0), {"ours": showing(0.12, 0.0)}, folds, "classification", METRIC
     )
     comparison = Comparison({"ours": showing(0.1, 0)}, {}, folds, "classification", METRIC)
     cost = Cost(comparison, "ours", "ours", False, tradeoff, {0.5: 0.7, 1.0: 0.8, 2.0: 0.9}, 10)
-    error, confidence = pictures.price_charts(cost)
-    left, right = pictures.LEFT, pictures.WIDTH - pictures.RIGHT
+    error, confidence = charts.tradeoff_charts(cost)
+    left, right = charts.LEFT, charts.WIDTH - charts.RIGHT
     assert [x for x, *_ in error["dots"]] == pytest.approx([left, (left + right) / 2, right])
     assert error["chosen"] == (left + right) / 2
-    top, bottom = pictures.TOP, pictures.HEIGHT - pictures.BOTTOM  # 0.25 and 0.1, the outermost ticks
+    top, bottom = charts.TOP, charts.HEIGHT - charts.BOTTOM  # 0.25 and 0.1, the outermost ticks
 
     def at(value):
         return round(top + (0.25 - value) / 0.15 * (bottom - top), 1)

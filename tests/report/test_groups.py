@@ -106,7 +106,7 @@ def test_the_closest_pairs_are_those_that_use_most_of_what_they_may(n_outputs, e
 def test_people_are_measured_who_have_a_loss():
     """Slow models are measured on a sample of those held out."""
     losses = np.array([0.1, np.nan, 0.0, np.nan, 0.3])
-    cost = SimpleNamespace(own="ours", comparison=SimpleNamespace(showings={"ours": SimpleNamespace(losses=losses)}))
+    cost = SimpleNamespace(own="ours", comparison=SimpleNamespace(results={"ours": SimpleNamespace(losses=losses)}))
     assert _n_measured(cost) == 3
 
 

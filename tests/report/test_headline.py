@@ -19,13 +19,20 @@ FIGURES = {
 
 
 def cost():
-    showings = {}
+    results = {}
     for name, (brier, auc, accuracy, error, violations, promise) in FIGURES.items():
         row = {"title": f"the {name}", "brier": brier, "brier_se": error, "auc": auc, "accuracy": accuracy}
-        row |= {"violations": violations, "pairs": 4567, "people": 89, "promise": promise, "evaluations": 1, "note": ""}
+        row |= {
+            "violations": violations,
+            "pairs": 4567,
+            "people": 89,
+            "guarantee": promise,
+            "evaluations": 1,
+            "note": "",
+        }
         row |= {"level": "exact" if promise else "none"}
-        showings[name] = CVResult(row, np.full(4, brier), np.zeros((4, 2)), promise)
-    comparison = Comparison(showings, dict.fromkeys(showings), FOLDS, "classification", TableMetric({"x": 1.0}))
+        results[name] = CVResult(row, np.full(4, brier), np.zeros((4, 2)), promise)
+    comparison = Comparison(results, dict.fromkeys(results), FOLDS, "classification", TableMetric({"x": 1.0}))
     return Cost(comparison, "ours", "boosting")
 
 
@@ -38,7 +45,7 @@ def test_each_row_has_its_own_figures_and_the_best_comes_first():
     assert [row["violations"] for row in found["rows"]] == [7, 0, 1234, 0]
     assert {row["pairs"] for row in found["rows"]} == {4567}
     assert (own["is_own"], constant["is_constant"], boosting["is_own"]) == (True, True, False)
-    assert [row["promise"] for row in found["rows"]] == [False, True, False, True]
+    assert [row["guarantee"] for row in found["rows"]] == [False, True, False, True]
     assert (found["own"], found["constant"], found["baseline"]) == (own, constant, boosting)
 
 

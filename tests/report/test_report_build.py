@@ -94,7 +94,7 @@ def test_the_report_holds_the_objects_of_the_model(smoothed, report):
     assert (report.metric, report.revealed) == (METRIC, METRIC.scaled(2))
     assert (report.title, report.outcome, report.n_population, report.shown) == ("Loans", "no", 160, 0)
     assert (report.kind, report.model_name) == ("smoothed", "a.skops")
-    unseen = X.iloc[report.cost.comparison.folds[0].held_out]
+    unseen = X.iloc[report.cost.comparison.folds[0].test]
     np.testing.assert_array_equal(report.after, model.predict_proba(unseen))
     assert report.name(0) == f"row {unseen.index[0]}"
 
@@ -103,14 +103,14 @@ def test_there_is_one_baseline_the_best_without_a_promise_on_people_it_has_not_s
     _, X, y = smoothed
     comparison = report.cost.comparison
     table, fold = comparison.table, comparison.folds[0]
-    free = table[~table["promise"]]
+    free = table[~table["guarantee"]]
     assert set(free.index) == {"linear", "boosting", "the model inside"}
     assert report.cost.plain == free["brier"].idxmin()
     assert report.plain == free["title"][report.cost.plain]
-    again = clone(comparison.estimators[report.cost.plain]).fit(X.iloc[fold.trained], y[fold.trained])
-    np.testing.assert_allclose(report.before, again.predict_proba(X.iloc[fold.held_out]), rtol=1e-12)
-    assert not set(report.people.table.index) & set(fold.trained)
-    assert report.cost.tradeoff.reference is comparison.showings[report.cost.plain]  # also where strictness is priced
+    again = clone(comparison.estimators[report.cost.plain]).fit(X.iloc[fold.train], y[fold.train])
+    np.testing.assert_allclose(report.before, again.predict_proba(X.iloc[fold.test]), rtol=1e-12)
+    assert not set(report.people.table.index) & set(fold.train)
+    assert report.cost.tradeoff.best_baseline is comparison.results[report.cost.plain]  # of the charts too
     view = prepare(report)
     assert view["cost"]["baseline"]["name"] == report.plain
     words = render(report)
@@ -165,8 +165,8 @@ def test_nobody_is_measured_by_a_model_that_has_learned_from_them():
 
     data = build_report(Spy(METRIC).fit(X, y), X, y)
     for fold, learned in zip(data.cost.comparison.folds, seen[1:4], strict=True):
-        assert learned == set(fold.trained)
-        assert not learned & set(fold.held_out)
+        assert learned == set(fold.train)
+        assert not learned & set(fold.test)
     assert data.kind == ""
     assert data.plain == "logistic without sex"
     assert "Everybody gets the same." in render(data)
@@ -238,12 +238,12 @@ def test_people_of_a_long_table_keep_their_numbers_and_names():
     X, y = applicants(4000)
     model = ShareClassifier(METRIC).fit(X, y)
     data = build_report(model, X, y)
-    held_out = data.cost.comparison.folds[0].held_out
+    held_out = data.cost.comparison.folds[0].test
     assert (len(data.people), data.n_population) == (len(held_out), 4000) == (1334, 4000)
     assert data.name(1333) == f"row {held_out[-1]}"
     assert f"{1334 * 1333 // 2:,} pairs of 1,334 people were searched, out of 4,000." in render(data)
     named = build_report(model, X[:30].set_axis([f"id {7 * i}" for i in range(30)]), y[:30])
-    assert named.name(2) == f"id {7 * named.cost.comparison.folds[0].held_out[2]}"
+    assert named.name(2) == f"id {7 * named.cost.comparison.folds[0].test[2]}"
 
 
 def test_of_a_longer_table_people_whom_nobody_learned_from_are_searched(monkeypatch):
@@ -253,7 +253,7 @@ def test_of_a_longer_table_people_whom_nobody_learned_from_are_searched(monkeypa
     data = build_report(ShareClassifier(METRIC).fit(X, y), X, y)
     learned = np.unique(np.linspace(0, 199, 60).astype(int))
     assert len(data.people) == 90
-    assert not set(data.people.table.index) & set(learned[data.cost.comparison.folds[0].trained])
+    assert not set(data.people.table.index) & set(learned[data.cost.comparison.folds[0].train])
 
 
 def test_columns_that_must_not_matter_may_be_absent():

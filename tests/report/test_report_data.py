@@ -101,25 +101,25 @@ def showing(title, brier, *, promise=True, violations=0, tilt=0.01, **figures):
     losses = brier * (1 + tilt * (np.arange(90) % 3 - 1))
     row = {"title": title, "brier": brier, "brier_se": 0.001, "auc": 0.8, "accuracy": 0.88, "log_loss": 0.3}
     row |= {"confidence": 0.82, "confidence_se": 0.002, "people": 90, "violations": violations, "pairs": 1305}
-    row |= {"promise": promise, "level": "exact" if promise else "none", "epsilon": 0.0 if promise else math.nan}
+    row |= {"guarantee": promise, "level": "exact" if promise else "none", "epsilon": 0.0 if promise else math.nan}
     row |= {"evaluations": 1, "microseconds": 10.0, "fit_seconds": 0.1, "note": ""}
     return CVResult(row | figures, losses, np.full((90, 2), 0.5), promise and not violations)
 
 
 def costs(own=0.088, metric=METRIC, title="additive"):
     """Figures of four models, and of one of them under five metrics."""
-    showings = {
+    results = {
         "constant": showing("constant (base rate)", 0.107, auc=0.5, accuracy=0.877, confidence=0.785),
         "additive": showing(title, own, tilt=-0.01),  # good where the others are bad, so differences have errors
         "linear": showing("logistic without race and sex", 0.09, promise=False, violations=40),
         "boosting": showing("boosting", 0.098, promise=False, violations=300, confidence=0.845),
     }
     scales = {s: showing(title, own + 0.003 / s, confidence=0.83 - 0.01 / s) for s in (0.25, 0.5, 1.0, 2.0, 4.0)}
-    free = {name: showings[name] for name in ("linear", "boosting")}
-    tradeoff = Tradeoff(title, scales, showings["constant"], free, FOLDS, "classification", metric)
+    free = {name: results[name] for name in ("linear", "boosting")}
+    tradeoff = Tradeoff(title, scales, results["constant"], free, FOLDS, "classification", metric)
     ceilings = {s: 0.95 - 0.01 / s for s in scales}
     return Cost(
-        Comparison(showings, {}, FOLDS, "classification", metric), "additive", "linear", False, tradeoff, ceilings, 90
+        Comparison(results, {}, FOLDS, "classification", metric), "additive", "linear", False, tradeoff, ceilings, 90
     )
 
 

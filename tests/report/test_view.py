@@ -9,8 +9,7 @@ from likewise.additive.display import Panel, panels_of
 from likewise.auditing.coverage import Coverage, measure_coverage
 from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.guarantee import Guarantee
-from likewise.report import ReportData
-from likewise.report import charts as pictures
+from likewise.report import ReportData, charts
 from likewise.report import text as words
 from likewise.report.view import for_browser, prepare
 from likewise.selection.cross_validation import SCORES
@@ -96,7 +95,7 @@ def test_the_script_is_given_the_people_as_they_are():
 def test_pairs_are_counted_above_the_distance_and_above_what_is_promised():
     distances = np.array([0.1125, 0.1125, 0.1125, 0.1125, 0.9])
     gaps = np.array([0.1125, 0.1175, 0.1525, 0.0525, 0.95])
-    found = pictures.density(distances, gaps, 0.2, 0.01)
+    found = charts.density(distances, gaps, 0.2, 0.01)
     assert (found.n_pairs, found.n_above, found.n_above_epsilon) == (5, 3, 2)
     # In 40 cells of 0.005 each way: two pairs within in the column 22, two above; the fifth is outside the picture.
     assert found.within[0] == "M22 29h1v1h-1zM22 17h1v1h-1z"
@@ -112,26 +111,26 @@ def test_pairs_are_counted_above_the_distance_and_above_what_is_promised():
 
 def test_cells_are_darker_the_more_pairs_are_in_them():
     for count, shade in ((1, 0), (2, 0), (3, 1), (9, 1), (10, 2), (99, 3), (100, 4)):
-        found = pictures.density(np.full(count, 0.01), np.zeros(count), 1.0, 0.0)
+        found = charts.density(np.full(count, 0.01), np.zeros(count), 1.0, 0.0)
         assert [bool(path) for path in found.within] == [k == shade for k in range(5)]
 
 
 def test_axes_are_round():
-    assert [pictures.axis_limit(x) for x in (0.0, 0.02, 0.021, 0.75, 0.76, 1.0)] == [0.02, 0.02, 0.05, 0.75, 1.0, 1.0]
+    assert [charts.axis_limit(x) for x in (0.0, 0.02, 0.021, 0.75, 0.76, 1.0)] == [0.02, 0.02, 0.05, 0.75, 1.0, 1.0]
     for values, expected in (
         ([0.12, 0.31], [0.1, 0.15, 0.2, 0.25, 0.3, 0.35]),
         ([0.0, 10.0], [0.0, 5.0, 10.0]),
         ([-3.0, 8.0], [-5.0, 0.0, 5.0, 10.0]),
         ([7.0, 7.0], [6.0, 8.0]),
     ):
-        low, high, ticks = pictures.round_ticks(values)
+        low, high, ticks = charts.round_ticks(values)
         assert ticks == pytest.approx(expected)
         assert (low, high) == pytest.approx((expected[0], expected[-1]))
 
 
 def test_dots_stand_in_proportion_between_the_outermost_errors():
     """From 1 - 0.5 to 3 + 0.5: a span of 3 on 92 percent, from 4 on."""
-    found = pictures.dots([1.0, 2.0, 3.0], [0.5, 0.0, 0.5])
+    found = charts.dots([1.0, 2.0, 3.0], [0.5, 0.0, 0.5])
     assert found == [(19.3, 4.0, 34.7), (50.0, 50.0, 50.0), (80.7, 65.3, 96.0)]
 
 
@@ -202,7 +201,7 @@ def test_shapes_are_drawn_in_proportion_from_end_to_end():
     """Knots 10, 20 and 40 on 240 units from left to right."""
     knots, points = np.array([10.0, 20.0, 40.0]), np.array([-1.0, 0.0, 1.0])
     panel = Panel("x", knots, points, points - 0.5, points + 0.5, np.array([True, False]), (), None)
-    drawn = pictures.shapes([panel], {}, 1)["first"][0]
+    drawn = charts.shapes([panel], {}, 1)["first"][0]
     line = [tuple(map(float, at.split())) for at in drawn["line"][1:].split("L")]
     assert [x for x, _ in line] == [0.0, 80.0, 240.0]
     heights = [y for _, y in line]

@@ -52,7 +52,7 @@ class StepScorer(PlainScorer):
 
 
 class Liar(ConstrainedClassifier):
-    """Promises a metric and breaks it."""
+    """Guarantees a metric and violates it."""
 
     def __init__(self, metric=None):
         self.metric = metric
@@ -135,10 +135,10 @@ def test_violations_are_those_of_all_pairs_of_people_held_out():
     assert table["level"].to_dict() == {"constant": "exact", "jump": "none", "liar": "exact", "boosting": "none"}
 
 
-def test_a_method_that_breaks_its_promise_is_never_recommended_however_good():
+def test_a_method_that_violates_its_guarantee_is_never_recommended_however_good():
     result = compare(X, Y, METRIC, [("liar", Liar())], cv=3)
     assert result.table["brier"].idxmin() == "liar"
-    assert result.table.loc["liar", "note"] == "breaks its promise"
+    assert result.table.loc["liar", "note"] == "violates its guarantee"
     assert result.best().name == "constant"
 
 
@@ -166,18 +166,18 @@ def test_where_a_constant_is_as_good_it_is_recommended_and_said():
 def test_within_one_standard_error_the_simpler_method_wins():
     # A step that is hardly better than a constant in one fold, and no better in the others.
     result = compare(X, Y, WeightedLp([50.0, 0.0]), [("step", Liar())], cv=3)
-    losses = result.showings["constant"].losses.copy()
-    someone = result.folds[0].held_out[0]
+    losses = result.results["constant"].losses.copy()
+    someone = result.folds[0].test[0]
     losses[someone] -= 1e-3
     close = replace(
         result,
-        showings=result.showings
+        results=result.results
         | {
             "step": replace(
-                result.showings["step"],
+                result.results["step"],
                 losses=losses,
-                row=result.showings["step"].row | {"brier": result.table.loc["constant", "brier"] - 1e-5},
-                keeps_promise=True,
+                row=result.results["step"].row | {"brier": result.table.loc["constant", "brier"] - 1e-5},
+                keeps_guarantee=True,
             )
         },
     )
@@ -188,7 +188,7 @@ def test_within_one_standard_error_the_simpler_method_wins():
 
 def shown(losses, *, promise=True, keeps=True):
     losses = np.asarray(losses, dtype=float)
-    row = {"title": "some method", "brier": float(losses.mean()), "promise": promise}
+    row = {"title": "some method", "brier": float(losses.mean()), "guarantee": promise}
     return CVResult(row, losses, losses, keeps)
 
 
@@ -200,10 +200,10 @@ def test_the_rule_of_one_standard_error_is_that_of_the_difference_fold_by_fold(t
     noise = np.array([1.0, -2.0, 0.5, 0.5])  # of the difference, with mean 0
     error = np.std(noise, ddof=1) / np.sqrt(4)
     additive = hard + np.repeat(noise + times * error, 2)
-    showings = {"constant": shown(hard + 99), "additive": shown(additive), "smoothing": shown(hard)}
-    gap, found = difference(showings["additive"], showings["smoothing"], folds)
+    results = {"constant": shown(hard + 99), "additive": shown(additive), "smoothing": shown(hard)}
+    gap, found = difference(results["additive"], results["smoothing"], folds)
     assert (gap, found) == (pytest.approx(times * error), pytest.approx(error))
-    best = recommend(showings, {name: name for name in showings}, folds, "classification")
+    best = recommend(results, {name: name for name in results}, folds, "classification")
     assert (best.name, best.estimator) == (expected, expected)
     assert ("within one standard error" in best.reason) == (expected == "additive")
     assert not best.constant_is_as_good
@@ -217,19 +217,19 @@ def test_a_difference_is_of_the_people_on_whom_both_were_measured():
     assert error == pytest.approx(np.std([0.2, 0.3], ddof=1) / np.sqrt(2))
 
 
-def test_methods_that_promise_nothing_or_break_it_are_not_recommended():
+def test_methods_without_a_guarantee_or_in_violation_of_it_are_not_recommended():
     folds = tuple(Fold(np.array([], dtype=int), np.array([2 * k, 2 * k + 1]), np.array([0, 1])) for k in range(2))
-    showings = {
+    results = {
         "constant": shown([0.5] * 4),
         "additive": shown([0.3, 0.31, 0.3, 0.29]),
         "liar": shown([0.0] * 4, keeps=False),
         "boosting": shown([0.1] * 4, promise=False, keeps=False),
     }
-    assert recommend(showings, dict.fromkeys(showings), folds, "classification").name == "additive"
+    assert recommend(results, dict.fromkeys(results), folds, "classification").name == "additive"
 
 
 class Growing(ConstrainedClassifier):
-    """A promise whose epsilon and draws differ from fold to fold: the largest in the second."""
+    """A guarantee whose epsilon and draws differ from fold to fold: the largest in the second."""
 
     fitted = []  # noqa: RUF012
 
@@ -243,7 +243,7 @@ class Growing(ConstrainedClassifier):
         return StepScorer(Guarantee(metric, Bound(), level, "Some.", slack=slack, delta=delta, n_draws=n_draws))
 
 
-def test_what_is_reported_of_a_promise_is_the_weakest_over_the_folds():
+def test_the_reported_guarantee_is_the_weakest_over_the_folds():
     Growing.fitted.clear()
     row = compare(X, Y, METRIC, [("growing", Growing())], cv=3).table.loc["growing"]
     assert (row["epsilon"], row["level"], row["evaluations"]) == (pytest.approx(0.4), "sampled", 30)
@@ -294,9 +294,9 @@ def test_slow_methods_and_pairs_are_measured_on_an_even_sample_that_is_stated():
     assert result.table["people"].to_dict() == {"constant": 90, "stump": 30, "boosting": 90}
     assert set(result.table["pairs"]) == {3 * 45}
     assert result.table.loc["stump", "note"] == "measured on an even sample of 30 of 90 people held out"
-    assert "among 10 of them, an even sample" in result.measured_on
+    assert "All pairs of an even sample of 10 of them were searched." in result.measured_on
     for fold in result.folds:
-        assert abs(Y[fold.held_out[fold.sample]].mean() - Y[fold.held_out].mean()) < 0.1
+        assert abs(Y[fold.test[fold.sample]].mean() - Y[fold.test].mean()) < 0.1
     assert result.table.loc["stump", ["level", "evaluations"]].tolist() == ["deterministic", 20]
 
 
@@ -306,6 +306,22 @@ def test_tables_keep_their_columns_and_those_that_must_not_matter_are_left_out_o
     assert result.table.loc["linear", "title"] == "logistic without race"
     assert result.table.loc["boosting", "auc"] == 1.0  # the control: race says it all
     assert result.table.loc["linear", "auc"] < 1.0
+
+
+def test_codes_are_categories_for_the_baselines_if_the_metric_says_so():
+    people = pd.DataFrame({"age": X[:, 0], "code": RNG.choice([1, 2, 3], 90)})
+    y = (people["code"] == 2).astype(int)  # no line through 1, 2 and 3 can say so
+    coded = compare(people, y, TableMetric({"age": 0.2}, {"code": 0.1}), ["linear"], cv=3).table
+    amounts = compare(people, y, TableMetric({"age": 0.2, "code": 0.1}), ["linear"], cv=3).table
+    assert coded.loc["linear", "auc"] == 1.0
+    assert amounts.loc["linear", "auc"] < 0.9  # the control
+
+
+def test_the_model_of_the_first_fold_is_kept():
+    result = compare(X, Y, METRIC, ["linear"], cv=3)
+    fold, found = result.folds[0], result.results["linear"]
+    np.testing.assert_array_equal(found.model.predict_proba(X[fold.test]), found.predictions[fold.test])
+    assert not np.array_equal(found.model.predict_proba(X), found.predictions)  # the control: others are of other folds
 
 
 def test_ordered_nullable_sparse_and_empty_columns_are_for_every_method(recwarn):
@@ -332,19 +348,19 @@ def test_a_model_of_ours_that_cannot_take_a_table_says_so():
         compare(people, Y, TableMetric({"age": 0.2}, {"code": 0.1}), ["constant"], cv=3)
 
 
-def test_methods_that_cannot_be_gone_are_listed_with_the_reason():
+def test_methods_that_do_not_apply_are_listed_with_the_reason():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     result = compare(X, y, WeightedLp([0.0, 0.0]), ["linear", "projection"], cv=3)
-    assert result.table.loc["projection", "note"] == "skipped: projection is for two classes and numbers"
-    assert result.table.loc["linear", "note"] == "skipped: no column is left that may matter"
+    assert result.table.loc["projection", "note"] == "skipped: projection is for two classes, or a regression"
+    assert result.table.loc["linear", "note"] == "skipped: all columns have weight 0"
     assert np.isnan(result.table.loc["linear", "brier"])
-    assert "no column is left" in str(result)
+    assert "all columns have weight 0" in str(result)
     assert result.best().name == "constant"
 
 
-def test_a_promise_that_says_nothing_is_noted_and_does_not_warn(recwarn):
+def test_a_vacuous_guarantee_is_noted_and_does_not_warn(recwarn):
     result = compare(X, Y, WeightedLp([1e6, 1e6]), ["constant"], cv=3)
-    assert "promises next to nothing" in result.table.loc["constant", "note"]
+    assert "guarantees almost nothing" in result.table.loc["constant", "note"]
     assert not len(recwarn)
 
 
@@ -361,7 +377,7 @@ def test_the_order_is_that_of_simplicity_and_the_table_has_a_row_for_each():
     assert list(result.estimators) == list(result.table.index)
 
 
-def test_numbers_are_promised_in_units_of_one_range_for_all_folds():
+def test_a_regression_has_one_output_range_for_all_folds():
     y = 100 * X[:, 0]
     result = compare(X, y, METRIC, [("same", ConstantRegressor(output_range=(0, 1)))], cv=3, output_range=(-500, 500))
     assert result.best().fit(X, y).guarantee_.output_range == (-500, 500)
@@ -374,7 +390,7 @@ def test_numbers_are_promised_in_units_of_one_range_for_all_folds():
         ({"metric": [1, 2]}, TypeError, "metric must be a Metric"),
         ({"metric": WeightedLp([1.0])}, ValueError, "X must have 1 columns, one per weight"),
         ({"y": Y[:-1]}, ValueError, "X and y must have the same number of rows; got"),
-        ({"y": np.where(Y, np.nan, 0.0)}, ValueError, "y must be known for everyone"),
+        ({"y": np.where(Y, np.nan, 0.0)}, ValueError, "y must not have missing values"),
         ({"y": np.zeros(90, int)}, ValueError, "y must hold at least two classes; got only"),
         ({"y": np.eye(90)[0].astype(int)}, ValueError, r"number of people of class 1 \(1\); got 5"),
         (
@@ -386,13 +402,21 @@ def test_numbers_are_promised_in_units_of_one_range_for_all_folds():
         ({"task": "ranks"}, ValueError, "task must be 'auto', 'classification' or 'regression'; got 'ranks'"),
         ({"output_range": (0, 1)}, ValueError, "output_range must be None for classes"),
         ({"methods": "additive"}, ValueError, r"methods must be 'auto' or a list; got 'additive'. Use \['additive'\]"),
-        ({"methods": []}, ValueError, "methods must be 'auto', or a list of names and of pairs"),
-        ({"methods": [3]}, ValueError, "methods must be 'auto', or a list of names and of pairs"),
-        ({"methods": ["magic"]}, ValueError, "A method must be one of constant, additive, .*; got 'magic'"),
-        ({"methods": [("linear", Oracle())]}, ValueError, "names of their own, none twice; got 'linear'"),
-        ({"methods": [("a", Oracle()), ("a", Oracle())]}, ValueError, "names of their own, none twice; got 'a'"),
-        ({"methods": [("a", Oracle)]}, TypeError, "'a' must be a classifier, not yet fitted"),
-        ({"methods": [("a", ConstantRegressor())]}, TypeError, "'a' must be a classifier, not yet fitted"),
+        ({"methods": []}, ValueError, "methods must be 'auto', or a list of names and pairs"),
+        ({"methods": [3]}, ValueError, "methods must be 'auto', or a list of names and pairs"),
+        ({"methods": ["magic"]}, ValueError, "method must be one of constant, additive, .*; got 'magic'"),
+        (
+            {"methods": [("linear", Oracle())]},
+            ValueError,
+            "methods must have distinct names, none of them built in; got 'linear'",
+        ),
+        (
+            {"methods": [("a", Oracle()), ("a", Oracle())]},
+            ValueError,
+            "methods must have distinct names, none of them built in; got 'a'",
+        ),
+        ({"methods": [("a", Oracle)]}, TypeError, "'a' must be an unfitted classifier"),
+        ({"methods": [("a", ConstantRegressor())]}, TypeError, "'a' must be an unfitted classifier"),
         ({"cv": 1}, ValueError, "cv must be a whole number >= 2; got 1"),
         ({"n_people": 1}, ValueError, "n_people must be a whole number >= 2; got 1"),
         ({"n_draws": 0}, ValueError, "n_draws must be a whole number >= 1; got 0"),
@@ -427,18 +451,18 @@ def test_a_function_of_ones_own_is_a_metric_too():
 
 
 @pytest.mark.parametrize("method", ["additive", "projection"])
-def test_the_methods_keep_their_promise_and_beat_a_constant(method):
+def test_the_methods_keep_their_guarantee_and_beat_a_constant(method):
     result = compare(X, Y, METRIC, [method], cv=3)
     assert result.table.loc[method, ["level", "epsilon", "violations"]].tolist() == ["exact", 0.0, 0]
     assert result.table.loc["boosting", "violations"] > 0  # the control
     assert result.best().name == method
 
 
-def test_numbers_go_every_method():
+def test_every_method_fits_a_regression():
     y = 3 * X[:, 0] + RNG.normal(size=90)
     table = compare(X, y, METRIC, ["additive", "projection", "smoothing", "linear"], cv=2, n_draws=20).table
     assert table["note"].eq("").all()
-    assert table["violations"][table["promise"]].eq(0).all()
+    assert table["violations"][table["guarantee"]].eq(0).all()
     assert table.loc["additive", "r2"] > 0.8
 
 

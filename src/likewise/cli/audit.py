@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("table", type=options.TABLE)
-@click.option("--metric", "metric_file", type=options.FILE, help="Metric file (TOML); by default the one in the model.")
-@click.option("--model", "model_file", type=options.FILE, help="Model file to ask.")
-@click.option("--scores", help="Or: column of the table with scores between 0 and 1 of any other system.")
+@click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
+@click.option("--model", "model_file", type=options.FILE, help="Model file to audit.")
+@click.option("--scores", help="Or a column of the table with the scores of any other system, between 0 and 1.")
 @click.option(
     "--range",
     "output_range",
     type=float,
     nargs=2,
-    help="Lowest and highest score, if not 0 and 1; by default as the metric file says.",
+    help="Lowest and highest score, if not 0 and 1; by default those in the metric file.",
 )
 @click.option("--id", "id_column", help="Column that names people.")
 @click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many pairs to list.")
 @click.option(
     "--max-excess",
     type=float,
-    help="Exit 1 if a pair exceeds its distance by more than this, in percentage points (of numbers: hundredths of "
-    "their range). At least 0 and below 100.",
+    help="Exit 1 if a pair exceeds its distance by more than this many percentage points (for a regression, hundredths "
+    "of the range). At least 0 and below 100.",
 )
 @click.option("--out", type=options.FILE, help="Write the worst pairs as CSV.")
 @options.force
@@ -60,29 +60,29 @@ def audit(
     cluster: str | None,
     dialect: Dialect,
 ) -> None:
-    """Search all pairs of people for scores that differ by more than the people do.
+    """Search all pairs of people for scores that differ by more than the distance.
 
-    A directory of Parquet files is read in partitions, so it need not fit this machine; with --cluster, other machines
+    A directory of Parquet files is read in partitions, so it need not fit into memory; with --cluster, other machines
     do the search.
 
     Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 0.5
     """
     from likewise._writing import atomic_write, write_csv
+    from likewise.cli.dataset import resolve_range
     from likewise.cli.partitions import in_partitions
-    from likewise.cli.workflows import agreed_range
     from likewise.io import check_free, load_model
     from likewise.metric_file import read_metric_file
 
     if (model_file is None) == (scores is None):
         raise InvalidInputError("Give either --model (a file) or --scores (a column of the table).")
     if model_file is None and metric_file is None:
-        raise InvalidInputError("Give --metric: a column of scores has no metric of its own.")
+        raise InvalidInputError("Give --metric as well: a column of scores has no metric.")
     if model_file is not None and output_range is not None:
-        raise InvalidInputError("--range is for --scores: a model knows its own.")
+        raise InvalidInputError("--range is for --scores: a model has its own range.")
     if max_excess is not None and not 0 <= max_excess < 100:
         raise InvalidInputError(
             f"--max-excess must be at least 0 and below 100, in percentage points; got {max_excess:g}. 0.5 is half a "
-            "point; no pair exceeds its distance by 100, so such a gate could not fail."
+            "point; no pair exceeds its distance by 100, so that gate could not fail."
         )
     if out is not None:
         check_free(out, table, metric_file, model_file, force=force)
@@ -92,23 +92,23 @@ def audit(
         say(f"Against the metric in {model_file}.")
     else:
         file = read_metric_file(metric_file)
-        chosen, agreed = file.metric, agreed_range(file, output_range, metric_file)
+        chosen, agreed = file.metric, resolve_range(file, output_range, metric_file)
         if model is None:
             output_range = agreed
         elif agreed is not None and agreed != model.guarantee_.output_range:
             raise InvalidInputError(
                 f"The weights of {metric_file} are shares of the range {agreed[0]:g} to {agreed[1]:g}; the range of "
-                f"{model_file} is {model.guarantee_.output_range or (0, 1)}: a point is not the same in both. Use the "
-                "metric that the model was made with, or make the model anew."
+                f"{model_file} is {model.guarantee_.output_range or (0, 1)}, so a point differs between them. Use "
+                "the metric that the model was trained with, or train the model again."
             )
-    promised = model is not None and model.guarantee_.metric == chosen
-    limits = _Thresholds(model.guarantee_.epsilon if promised else 0.0, max_excess)
-    task = _Task(model, chosen, scores, output_range, limits.thresholds, worst, id_column)
+    guaranteed = model is not None and model.guarantee_.metric == chosen
+    limits = _Thresholds(model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
+    job = _AuditJob(model, chosen, scores, output_range, limits.thresholds, worst, id_column)
     if in_partitions(table, cluster):
         with say.busy("Searching all pairs, bucket by bucket"):
-            found, names = task.of_partitions(table, cluster)
+            found, names = job.of_partitions(table, cluster)
     else:
-        found, names = task.of_file(say, table, dialect)
+        found, names = job.of_file(say, table, dialect)
     say(
         found.coverage,
         coverage=found.coverage,
@@ -135,14 +135,14 @@ def audit(
 
 @dataclass(frozen=True)
 class _Thresholds:
-    """What may be exceeded: the distance by the epsilon of a guarantee, and by what a gate tolerates, in points."""
+    """Excesses to count: the epsilon of a guarantee, and --max-excess in percentage points."""
 
     epsilon: float
     max_excess: float | None
 
     @property
     def gate(self) -> float | None:
-        """What the gate tolerates, as a share of 1."""
+        """--max-excess as a share of 1."""
         return None if self.max_excess is None else self.max_excess / 100
 
     @property
@@ -152,7 +152,7 @@ class _Thresholds:
 
 
 def _say_limits(say: Output, found: Audit, limits: _Thresholds) -> bool:
-    """Say what exceeds the distance, the guarantee and the gate, each with its count; whether the gate is passed."""
+    """Print how many pairs exceed the distance, the guarantee and the gate; return whether the gate passed."""
     worst = f"{_count(found.n_violations)}, the worst by {_points(found.max_excess)}"
     say(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
     if limits.epsilon > 0:
@@ -180,8 +180,8 @@ def _say_limits(say: Output, found: Audit, limits: _Thresholds) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
-    """What is asked of an audit."""
+class _AuditJob:
+    """A model or a column of scores, a metric, and the options of an audit."""
 
     model: Any
     metric: Any
@@ -192,35 +192,35 @@ class _Task:
     id_column: str | None
 
     def of_file(self, say: Output, table: Path, dialect: Dialect) -> tuple[Audit, Any]:
-        """Audit a table that is read whole; and who is who."""
+        """Audit a table that fits into memory; and the ids of its rows."""
         from likewise import audit as search
         from likewise.cli.column_kinds import Faults, Kinds, as_kinds
+        from likewise.cli.dataset import select_columns
         from likewise.cli.table_io import Unseen, named, read_table
-        from likewise.cli.workflows import columns_of
 
         kinds = Kinds.of_metric(self.metric)
         of_model = Kinds() if self.model is None else Kinds.of_model(self.model)
-        aside = [name for name in (self.scores, self.id_column) if name is not None]
+        others = [name for name in (self.scores, self.id_column) if name is not None]
         texts = [*kinds.as_text, *of_model.as_text, *([] if self.id_column is None else [self.id_column])]
-        given = read_table(table, dialect, say.note, as_text=texts)
-        for name in aside:
-            if name not in given.columns:
-                raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(given.columns)}.")
-        ids = None if self.id_column is None else given[self.id_column]
-        chosen = columns_of(given, self.metric, table, say.note, aside=aside)
+        whole = read_table(table, dialect, say.note, as_text=texts)
+        for name in others:
+            if name not in whole.columns:
+                raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(whole.columns)}.")
+        ids = None if self.id_column is None else whole[self.id_column]
+        chosen = select_columns(whole, self.metric, table, say.note, ignore=others)
         faults = Faults(ids)
         X = as_kinds(chosen, replace(kinds, orders=of_model.orders), dialect, faults, say.note)
         faults.stop(named(table))
         faults = Faults(ids)
         if self.scores is not None:
             numbers = Kinds([self.scores], complete=[self.scores])
-            answers: Any = as_kinds(given[[self.scores]], numbers, dialect, faults)[self.scores]
+            predictions: Any = as_kinds(whole[[self.scores]], numbers, dialect, faults)[self.scores]
             faults.stop(named(table), of_scores=True)
             output_range = self.output_range
         else:
-            people = as_kinds(given, of_model, dialect, faults, say.note)
+            people = as_kinds(whole, of_model, dialect, faults, say.note)
             faults.stop(named(table), of_model=True)
-            answers, output_range = _answers(self.model, people, table)
+            predictions, output_range = _predictions(self.model, people, table)
             unseen = Unseen(self.model)
             unseen.look(people)
             unseen.tell(say.note)
@@ -229,7 +229,7 @@ class _Task:
                 None,
                 X,
                 self.metric,
-                predictions=answers,
+                predictions=predictions,
                 output_range=output_range,
                 thresholds=self.thresholds,
                 n_worst=self.n_worst,
@@ -237,7 +237,7 @@ class _Task:
         return found, None if ids is None else ids.reset_index(drop=True)
 
     def of_partitions(self, table: Path, cluster: str | None) -> tuple[Audit, Any]:
-        """Audit a table in Parquet files, here or on a cluster; and who is who among the worst pairs."""
+        """Audit a table in partitions, here or on a cluster; and the ids of the worst pairs."""
         import numpy as np
 
         from likewise import audit as search
@@ -262,8 +262,8 @@ class _Task:
             return found, people.values_at(self.id_column, rows)
 
 
-def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[float, float] | None]:
-    """What a model says about the people, of whom the metric may name other columns; and its range."""
+def _predictions(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[float, float] | None]:
+    """Predictions of a model for the people, and its output range."""
     import pandas as pd
 
     from likewise.cli.table_io import named
@@ -274,12 +274,12 @@ def _answers(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[
     X, guarantee = people[[name for name in model.feature_names_in_ if name in people.columns]], model.guarantee_
     if guarantee.output_range is None:
         return pd.DataFrame(model.predict_proba(X), columns=model.classes_), None
-    # A mean may leave the range by a rounding.
+    # A mean may leave the range by a rounding error.
     return model.predict(X).clip(*guarantee.output_range), guarantee.output_range
 
 
 def _pairs_of(pairs: pd.DataFrame, id_column: str | None, names: pd.Series[Any]) -> pd.DataFrame:
-    """Pairs with people by name, where names are given, indexed by row; without an outcome that has no name."""
+    """Pairs with people by id, if there is an id column; without the outcome, if it has no name."""
     found = pairs if pairs["outcome"].notna().any() else pairs.drop(columns="outcome")
     if id_column is None:
         return found

@@ -1,7 +1,6 @@
 """Scoring tables of any size: in batches, on several cores or machines, and resumable.
 
-A score depends on the row alone, so it does not matter who computes which batch: the result is the same to the last
-bit.
+A score depends on the row alone, so the result is the same to the last bit wherever a batch is computed.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ _PLAN = "plan.json"
 
 @dataclass(frozen=True)
 class ScoringJob:
-    """What is computed for each row: a picklable order, the same on every machine.
+    """What to compute for each row; picklable.
 
     Attributes
     ----------
     model : bytes
         A model file, as written by `likewise.io.save_model`.
     intervals : bool
-        Whether to add what `certify` says.
+        Whether to add the intervals of `certify`.
     key : bytes or None
-        Secret with which decisions are drawn; None for no decisions.
+        Secret key for decisions; None for none.
     """
 
     model: bytes
@@ -85,13 +84,13 @@ class ScoringJob:
 
 
 def keyed_decisions(model: Any, people: pd.DataFrame, probabilities: FloatArray, key: bytes) -> npt.NDArray[Any]:
-    """Draw one outcome per person by a secret key: the same row always gets the same one.
+    """Draw one outcome per person with a secret key; the same row always gets the same outcome.
 
-    The draw is a keyed hash of what the model may see of the person, so columns that must not matter do not change
-    it, and without the key nobody can compute which row wins. Over keys, outcomes have `probabilities`.
+    The draw is a keyed hash of the columns that may matter, so other columns do not change it, and nobody can predict
+    it without the key. Over keys, outcomes are distributed as `probabilities`.
 
-    Any edit that the model can see, however small, is another draw. Someone who may submit several slightly different
-    rows and keep the best outcome has several chances: decide once per person.
+    Any edit of these columns, however small, is another draw. Someone who may submit several slightly different rows
+    has several chances: decide once per person.
     """
     seen = np.ascontiguousarray(model.visible_rows(people))
     digests = [hmac.new(key, row.tobytes(), hashlib.blake2b).digest()[:8] for row in seen]
@@ -110,7 +109,7 @@ def uniform_from(digests: bytes) -> FloatArray:
 
 
 def score_file(
-    order: ScoringJob,
+    job: ScoringJob,
     source: str | Path,
     target: str | Path,
     *,
@@ -125,11 +124,11 @@ def score_file(
 ) -> int:
     """Score the people in a CSV or Parquet file into another one; return their number.
 
-    Finished batches are kept in ``<target>.parts`` until all are there, so an interrupted run goes on where it stopped.
+    Finished batches are kept in ``<target>.parts`` until the end, so an interrupted run can be resumed.
 
     Parameters
     ----------
-    order : Order
+    job : ScoringJob
     source, target : path-like
     id_column : str, optional
         Column of the source that names people, to be repeated in the target.
@@ -145,12 +144,12 @@ def score_file(
         Address of a Dask scheduler, instead of processes here.
     verbose : bool
     note : callable
-        Takes a line on what is not plain in the source.
+        Called with one line for each oddity of the source.
 
     Raises
     ------
     KeyboardInterrupt
-        With what is done, and how to go on.
+        With the progress, and how to resume.
     """
     source, target = Path(source), Path(target)
     keep = tuple(dict.fromkeys((*([] if id_column is None else [id_column]), *keep)))
@@ -158,7 +157,7 @@ def score_file(
         raise FileError(f"Scores must go into a file other than the table itself; got {target}.")
     dialect = dialect or Dialect()
     parts = Path(f"{target}.parts")
-    with _working_in(parts, _plan(order, source, keep, batch_rows, dialect)):
+    with _working_in(parts, _plan(job, source, keep, batch_rows, dialect)):
         done = 0
 
         def pending(people: Batches, advance: Callable[[int], None]) -> Iterator[tuple[Path, ReadBatch]]:
@@ -179,15 +178,15 @@ def score_file(
 
         total = None
         try:
-            model = _loaded(order.model)
+            model = _loaded(job.model)
             people = Batches(source, batch_rows, dialect, Kinds.of_model(model), keep, id_column, note)
             unseen = Unseen(model)
             total = people.n_people
             _check_columns(people, model, keep)
             if total == 0:
-                raise FileError(f"{source} has no rows, so there is nobody to score.")
+                raise FileError(f"{source} has no rows, so there is nothing to score.")
             with progress_bar("Scoring", total, show=verbose) as advance:
-                for part, batch, scores in _compute(order, pending(people, advance), jobs, cluster):
+                for part, batch, scores in _compute(job, pending(people, advance), jobs, cluster):
                     store(part, batch, scores)
                     done += len(batch.people)
                     advance(len(batch.people))
@@ -207,7 +206,7 @@ def score_file(
 
 def _check_columns(people: Batches, model: Any, keep: tuple[str, ...]) -> None:
     if not hasattr(model, "feature_names_in_"):
-        raise FileError("The model has learned from an array, so it knows no columns of a table by name.")
+        raise FileError("The model was trained on an array, so it has no column names. Train it on a table.")
     for names, why in ((keep, "to keep"), (model.required_features_, "which the model needs")):
         absent = [name for name in names if name not in people.columns]
         if absent:
@@ -215,25 +214,25 @@ def _check_columns(people: Batches, model: Any, keep: tuple[str, ...]) -> None:
 
 
 def _compute(
-    order: ScoringJob, work: Iterator[tuple[Path, ReadBatch]], jobs: int, cluster: str | None
+    job: ScoringJob, work: Iterator[tuple[Path, ReadBatch]], jobs: int, cluster: str | None
 ) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     if cluster is not None:
-        yield from _on_cluster(order, work, cluster)
+        yield from _on_cluster(job, work, cluster)
     elif jobs == 1:
         for part, batch in work:
-            yield part, batch, order(batch.people)
+            yield part, batch, job(batch.people)
     else:
         from joblib.externals.loky import get_reusable_executor
 
         pool = get_reusable_executor(max_workers=jobs)
         try:
-            yield from _in_flight(lambda batch: pool.submit(order, batch), work, 2 * jobs, wait)
+            yield from _in_flight(lambda batch: pool.submit(job, batch), work, 2 * jobs, wait)
         finally:
             pool.shutdown(wait=True, kill_workers=True)
 
 
 def _on_cluster(
-    order: ScoringJob, work: Iterator[tuple[Path, ReadBatch]], address: str
+    job: ScoringJob, work: Iterator[tuple[Path, ReadBatch]], address: str
 ) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
     with connected(address) as client:
         import distributed
@@ -243,13 +242,13 @@ def _on_cluster(
         def submit(batch: pd.DataFrame) -> Any:
             # The model travels with each batch: data kept on a worker would be lost with it. `pure=False`: a batch is
             # computed for its place, even if another has the same rows.
-            return client.submit(_score, order, batch, pure=False, retries=10)
+            return client.submit(_score, job, batch, pure=False, retries=10)
 
         yield from _in_flight(submit, work, 2 * workers, distributed.wait)
 
 
-def _score(order: ScoringJob, batch: pd.DataFrame) -> pd.DataFrame:
-    return order(batch)
+def _score(job: ScoringJob, batch: pd.DataFrame) -> pd.DataFrame:
+    return job(batch)
 
 
 def _in_flight(
@@ -279,16 +278,16 @@ def _finished(
 # -- batches in, parts out --------------------------------------------------------------------------------------
 
 
-def _plan(order: ScoringJob, source: Path, keep: tuple[str, ...], batch_rows: int, dialect: Dialect) -> dict[str, Any]:
-    """What a run is about: parts of another one are not parts of this one."""
+def _plan(job: ScoringJob, source: Path, keep: tuple[str, ...], batch_rows: int, dialect: Dialect) -> dict[str, Any]:
+    """Identity of a run, by which its parts are recognised when it is resumed."""
     if not source.is_file():
         raise FileError(f"There is no file {source}.")
-    options = {name: value for name, value in asdict(order).items() if name not in ("model", "key")}
+    options = {name: value for name, value in asdict(job).items() if name not in ("model", "key")}
     status = source.stat()
     return {
         **options,
-        "model": hashlib.sha256(order.model).hexdigest(),
-        "key": None if order.key is None else hashlib.sha256(b"likewise" + order.key).hexdigest(),
+        "model": hashlib.sha256(job.model).hexdigest(),
+        "key": None if job.key is None else hashlib.sha256(b"likewise" + job.key).hexdigest(),
         "source": [str(source.resolve()), status.st_size, status.st_mtime_ns],
         "keep": list(keep),
         "batch_rows": batch_rows,
@@ -298,14 +297,14 @@ def _plan(order: ScoringJob, source: Path, keep: tuple[str, ...], batch_rows: in
 
 @contextmanager
 def _working_in(parts: Path, plan: dict[str, Any]) -> Iterator[None]:
-    """Hold the directory of parts, new or of this very run, against other runs on the same output."""
+    """Lock the directory of parts, new or of the same run, against other runs on the same output."""
     try:
         parts.mkdir(exist_ok=True)
         directory = os.open(parts, os.O_RDONLY)
     except OSError as error:
         raise FileError(f"Cannot write {parts}: {error.strerror}.") from None
     try:
-        _hold(directory, parts)
+        _lock(directory, parts)
         record = parts / _PLAN
         if record.is_file():
             if json.loads(record.read_text(encoding="utf-8")) != plan:
@@ -324,10 +323,10 @@ def _working_in(parts: Path, plan: dict[str, Any]) -> Iterator[None]:
                 raise
         yield
     finally:
-        os.close(directory)  # and with it the hold: a run that is killed holds nothing
+        os.close(directory)  # and release the lock, as the end of a killed process does
 
 
-def _hold(directory: int, parts: Path) -> None:
+def _lock(directory: int, parts: Path) -> None:
     try:
         import fcntl
     except ImportError:  # not on this system
@@ -339,12 +338,12 @@ def _hold(directory: int, parts: Path) -> None:
 
 
 def _finished_parts(parts: Path) -> list[Path]:
-    """Parts that are complete, in order; what a killed run was writing has a name that begins with a dot."""
+    """Complete parts, in order; the name of an unfinished one begins with a dot."""
     return sorted(part for part in parts.glob("*.parquet") if not part.name.startswith("."))
 
 
 def _remove(parts: Path) -> None:
-    """Remove the directory, the plan last: whenever this is stopped, the same run can go on."""
+    """Remove the directory, the plan last: if interrupted, the run can still be resumed."""
     for path in parts.iterdir():
         if path.name != _PLAN:
             path.unlink()

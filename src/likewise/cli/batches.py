@@ -1,4 +1,4 @@
-"""A table of any size, a batch of people at a time."""
+"""Read a table of any size in batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from likewise.exceptions import FileError
 
 
 class ReadBatch(NamedTuple):
-    """Some people: their columns as they are said to be, and columns to repeat as they are written."""
+    """A batch: converted columns, and columns to copy to the output, as text."""
 
     people: pd.DataFrame
     beside: pd.DataFrame
@@ -28,7 +28,7 @@ class ReadBatch(NamedTuple):
 class Batches(Frozen):
     """The people in a CSV or Parquet file, `rows` at a time.
 
-    What a column is, `kinds` say: no batch depends on what else is in the file.
+    `kinds` say how to read each column, so no batch depends on the rest of the file.
 
     Attributes
     ----------
@@ -38,11 +38,11 @@ class Batches(Frozen):
     dialect : Dialect
     kinds : Kinds
     beside : collection of str
-        Columns that are also given as they are written.
+        Columns to copy to the output, as text.
     id_column : str or None
         Names people in errors.
     note : callable
-        Takes a line on what is not plain.
+        Called with one line for each oddity of the file.
     """
 
     source: Path
@@ -59,7 +59,7 @@ class Batches(Frozen):
         kind_of(self.source)
 
     def __iter__(self) -> Iterator[ReadBatch]:
-        """Raises once all is read, and all rows are counted, if some hold no numbers where they must."""
+        """Raises at the end, with counts over the whole file, if values are not the numbers that they must be."""
         faults, noted = Faults(self.id_column), set[str]()
 
         def once(line: str) -> None:

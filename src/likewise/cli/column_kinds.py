@@ -1,7 +1,6 @@
-"""What the columns of a table are: as a model or a metric says or, before there is one, as the whole table shows.
+"""Kinds of columns, numeric or categorical: from a model, a metric, or all values of a table; and their conversion.
 
-A value is read by itself, whoever else is in the file: as a number in the columns that hold numbers, and as text in
-those that hold categories.
+With a model or a metric, each value is converted by itself, whatever else is in the file.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ _FEW_VALUES = 10
 
 @dataclass(frozen=True)
 class Kinds:
-    """Which columns hold numbers, and which hold categories.
+    """Which columns are numeric, and which are categorical.
 
     Attributes
     ----------
     numeric : collection of str
     categorical : collection of str
     orders : mapping from str to NumericColumn
-        Ordered categories that a model takes for numbers.
+        Ordered categories that a model reads as numbers.
     complete : collection of str
-        Numeric columns in which no number may be missing.
+        Numeric columns without missing values.
     """
 
     numeric: Collection[str] = ()
@@ -53,14 +52,14 @@ class Kinds:
 
     @classmethod
     def of_metric(cls, metric: Any) -> Kinds:
-        """As a metric says."""
+        """From a metric."""
         numeric = [name for name in metric.numeric if name not in metric.hidden]
         complete = [name for name in numeric if name not in metric.missing]
         return cls(tuple(metric.numeric), tuple(metric.categorical), complete=tuple(complete))
 
     @classmethod
     def of_model(cls, model: Any) -> Kinds:
-        """As a fitted model has learned them."""
+        """From a fitted model."""
         encoder, metric = model.encoder_, model.guarantee_.metric
         weights = metric.known_weights(encoder)
         absent = np.zeros(len(encoder.names)) if weights is None else weights.missing
@@ -74,24 +73,24 @@ class Kinds:
 
     @property
     def as_text(self) -> list[str]:
-        """Columns of a CSV file whose text says all."""
+        """Columns of a CSV file to read as text."""
         return [*self.categorical, *self.orders]
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers that values stand for, each read by itself.
+    """Values converted to numbers, each by itself.
 
     Attributes
     ----------
     values : ndarray
         NaN where missing.
     wrong : ndarray of bool
-        Values that stand for no number.
+        Values that are not numbers.
     dates : ndarray of bool
         Values that are dates: days since 1970-01-01.
     grouped : str
-        One that is written like 1,234; empty if none is.
+        An example like 1,234; empty if there is none.
     """
 
     values: FloatArray
@@ -101,13 +100,13 @@ class Numbers:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all that is there are numbers, or all are dates."""
+        """Whether all values are numbers, or all are dates."""
         there = ~np.isnan(self.values)
         return bool(there.any() and not self.wrong.any() and (not self.dates.any() or self.dates[there].all()))
 
 
 def read_numbers(column: pd.Series[Any], dialect: Dialect) -> Numbers:
-    """Numbers, thousands with separators, truth values as 1 and 0, and dates as days since 1970-01-01."""
+    """Convert numbers, with or without thousands separators, booleans (1 and 0) and dates (days since 1970-01-01)."""
     kind = column.dtype
     none = np.zeros(len(column), dtype=bool)
     if pd.api.types.is_datetime64_any_dtype(kind):
@@ -171,9 +170,9 @@ def _days(moments: pd.Series[Any]) -> FloatArray:
 
 
 class Faults:
-    """What stops a command in columns of numbers: values that are no numbers, and numbers that must not be missing.
+    """Faults of numeric columns: values that are not numbers, and missing ones where these are not allowed.
 
-    They are counted over all batches of a file, and named by row, counted from 1, or by id: that of a whole table, or
+    Counted over all batches of a file, and named by row, counted from 1, or by `ids`: a column of the whole table, or
     the name of a column of each batch.
     """
 
@@ -187,7 +186,7 @@ class Faults:
         return bool(self._wrong or self._absent)
 
     def look(self, table: pd.DataFrame, read: Mapping[str, Numbers], complete: Collection[str]) -> None:
-        """Look at the numbers of one batch; `table` is as it was given."""
+        """Count the faults of one batch; `table` is unconverted."""
         before, self.n_rows = self.n_rows, self.n_rows + len(table)
         for name, numbers in read.items():
             self._count(self._wrong, table, name, numbers.wrong, before)
@@ -195,7 +194,7 @@ class Faults:
                 self._count(self._absent, table, name, np.isnan(numbers.values) & ~numbers.wrong, before)
 
     def stop(self, where: str, *, of_model: bool = False, of_scores: bool = False) -> None:
-        """Raise if there is one; the cure depends on who asks for numbers: a metric file, a model, or an audit."""
+        """Raise if there is a fault, with the cure for a metric file, a model, or a column of scores."""
         if of_scores:
             for name, found in [*self._wrong.items(), *self._absent.items()]:
                 example = "a blank" if pd.isna(found.example) else repr(found.example)
@@ -215,8 +214,8 @@ class Faults:
                 f"{_others(self._wrong)}. {cure}"
             )
         for name, found in self._absent.items():
-            entry = f"[missing] {name} = 1 in the metric file says what a missing number weighs, between 0 and 1"
-            cure = f"{entry}, for a model that is made anew." if of_model else f"{entry}."
+            entry = f"[missing] {name} = 1 in the metric file sets the distance to a missing number, between 0 and 1"
+            cure = f"{entry}, for a model that is trained again." if of_model else f"{entry}."
             raise FileError(
                 f"Column {name!r} has missing numbers, which the metric refuses: {self._rows(found)} of {where}"
                 f"{_others(self._absent)}. Fill them in, or leave these rows out. {cure}"
@@ -260,10 +259,10 @@ def as_kinds(
     *,
     natural: bool = False,
 ) -> pd.DataFrame:
-    """A table whose columns are what they are said to be; others stay as they are.
+    """Convert the columns of a table to their kinds; others stay as they are.
 
-    Numbers are read value by value; what is no number goes to `faults`. Categories become text, or with `natural`
-    whole numbers and booleans where all of a column are such, for a model that was trained on these.
+    Values that are not numbers go to `faults`. Categories become text, or with `natural` integers and booleans where
+    all values of a column are such, for a model that was trained on these.
     """
     numeric = [
         str(n) for n in table.columns if n in kinds.numeric and n not in kinds.orders and not _is_ordered(table[n])
@@ -288,7 +287,7 @@ def _is_ordered(column: pd.Series[Any]) -> bool:
 
 
 def as_naturally_typed(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Text as whole numbers or booleans if all of it is exactly that, without leading zeros; else as it is."""
+    """Text as integers or booleans if all values are, without leading zeros; otherwise unchanged."""
     if _kind_of_objects(column) is None:
         return column
     texts = canonical_texts(column)
@@ -301,7 +300,7 @@ def as_naturally_typed(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _whole_where_possible(numbers: FloatArray) -> npt.NDArray[Any]:
-    """Whole numbers are shown without decimals."""
+    """As integers, which are shown without decimals, if all are whole."""
     whole = bool(len(numbers)) and bool((np.abs(numbers) <= 2.0**53).all()) and bool((numbers % 1 == 0).all())
     return numbers.astype(np.int64) if whole else numbers
 
@@ -319,9 +318,9 @@ def _note_reading(name: str, read: Numbers, note: Note) -> None:
 def infer_kinds(
     table: pd.DataFrame, dialect: Dialect, note: Note = no_note, *, categorical: Collection[str] = ()
 ) -> tuple[pd.DataFrame, list[str]]:
-    """A table whose columns are numbers where all their values are, and which of them were dates.
+    """Convert columns whose values are all numbers or dates; also return the names of the latter.
 
-    Columns in `categorical` become text, as do numbers with leading zeros.
+    Columns in `categorical` become text; numbers with leading zeros stay text.
     """
     changed: dict[str, Any] = {}
     dates: list[str] = []
@@ -343,7 +342,7 @@ def infer_kinds(
 
 
 def _may_be_numbers(column: pd.Series[Any]) -> bool:
-    """Whether objects may stand for numbers: text, dates or decimals; booleans do not."""
+    """Whether objects may be numbers: text, dates or decimals, but not booleans."""
     kind = _kind_of_objects(column)
     if kind == "string":
         return not column.dropna().str.strip().str.casefold().isin(list(_TRUTHS)).any()
@@ -359,14 +358,14 @@ def _is_padded(column: pd.Series[Any]) -> bool:
 
 
 def _kind_of_objects(column: pd.Series[Any]) -> str | None:
-    """What pandas finds in a column of objects or text; None for others."""
+    """The dtype that pandas infers for a column of objects or text; None for others."""
     if not (pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype)):
         return None
     return pd.api.types.infer_dtype(column, skipna=True)
 
 
 def _note_almost_numbers(name: str, column: pd.Series[Any], read: Numbers, note: Note) -> None:
-    """A line on text that is nearly all numbers, and on dates that are not read as such."""
+    """Note text that is nearly all numbers, and dates in another format."""
     places = np.flatnonzero(read.wrong)
     n_numbers = int(column.notna().sum()) - len(places)
     if len(places) and n_numbers >= _MANY_NUMBERS * len(places) and len(np.unique(read.values)) > _FEW_VALUES:

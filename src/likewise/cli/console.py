@@ -1,4 +1,4 @@
-"""What a command says, to people or machines, and how it ends."""
+"""Options shared by commands, their output, and their exit codes."""
 
 from __future__ import annotations
 
@@ -22,38 +22,35 @@ from likewise.exceptions import LikewiseError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from likewise.cli.table_io import Dialect
+
 FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 TABLE = click.Path(path_type=Path, allow_dash=True)
 """A file, or a directory of Parquet files."""
 MODELS = ("logistic", "forest", "boosting", "network")
 TASKS = ("classification", "regression")
 
-force = click.option("--force", is_flag=True, help="Replace a file that is there already; never one that is read.")
+force = click.option("--force", is_flag=True, help="Overwrite the output file; never an input file.")
 target = click.option("--target", required=True, help="Column with the outcome to predict.")
-task = click.option(
-    "--task", type=click.Choice(TASKS), help="What the target is, where it could be either: kinds or a number."
-)
+task = click.option("--task", type=click.Choice(TASKS), help="Needed where the target could be either.")
 
 output_range = click.option(
     "--range",
     "output_range",
     type=float,
     nargs=2,
-    help="Lowest and highest outcome of a regression; by default as the metric file says.",
+    help="Lowest and highest outcome of a regression; by default those in the metric file.",
 )
-
-
-id_aside = click.option("--id", "id_column", help="Column that names people: it is left out, and names rows in errors.")
-
+id_column = click.option("--id", "id_column", help="Column that names people: left out, and used in error messages.")
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
 
 
 def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add how CSV is written, given to the function as one `dialect`."""
+    """Add options on the format of a CSV file, passed to the function as one `dialect`."""
 
-    @click.option("--delimiter", default=",", show_default=True, help="Between the columns of a CSV file; 'tab' too.")
+    @click.option("--delimiter", default=",", show_default=True, help="Column separator of a CSV file, or 'tab'.")
     @click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file, such as latin-1.")
-    @click.option("--decimal", default=".", show_default=True, help="Sign before the decimals in a CSV file.")
+    @click.option("--decimal", default=".", show_default=True, help="Decimal sign of a CSV file.")
     @functools.wraps(function)
     def wrapped(*args: Any, delimiter: str, encoding: str, decimal: str, **options: Any) -> Any:
         from likewise.cli.table_io import Dialect
@@ -63,7 +60,37 @@ def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-metric = click.option("--metric", "metric_file", type=FILE, required=True, help="Metric file (TOML).")
+def reads_dataset(table_type: click.Path) -> Callable[..., Any]:
+    """Add a table, its target and a metric file, passed to the function as one `source`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @click.argument("table", type=table_type)
+        @target
+        @task
+        @click.option("--metric", "metric_file", type=FILE, required=True, help="Metric file (TOML).")
+        @output_range
+        @id_column
+        @reads_table
+        @functools.wraps(function)
+        def wrapped(
+            *args: Any,
+            table: Path,
+            target: str,
+            task: Any,
+            metric_file: Path,
+            output_range: tuple[float, float] | None,
+            id_column: str | None,
+            dialect: Dialect,
+            **options: Any,
+        ) -> Any:
+            from likewise.cli.dataset import DatasetSource
+
+            source = DatasetSource(table, target, metric_file, task, output_range, id_column, dialect)
+            return function(*args, source=source, **options)
+
+        return wrapped
+
+    return decorate
 
 
 BAD_INPUT, CRASH, STOPPED = 2, 3, 130
@@ -71,26 +98,26 @@ BAD_INPUT, CRASH, STOPPED = 2, 3, 130
 
 
 class Output:
-    """Where results go: words for people, or one JSON document for machines.
+    """Output of a command: text, or one JSON document.
 
-    Results belong to standard output, notes to standard error. If a table of scores takes standard output
-    (`aside`), results go to standard error too.
+    Results go to standard output, notes to standard error. If scores are written to standard output, results go to
+    standard error too (`to_stderr`).
     """
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
-        self.aside = False
+        self.to_stderr = False
         self.facts: dict[str, Any] = {}
         self.notes: list[str] = []
 
     def __call__(self, text: str, **facts: Any) -> None:
-        """Say words to people, and the same as facts to machines."""
+        """Print text, or keep the same facts for the JSON document."""
         self.facts |= facts
         if not self.as_json:
-            click.echo(text, err=self.aside)
+            click.echo(text, err=self.to_stderr)
 
     def note(self, text: str) -> None:
-        """One line on what was found, done or left out; each once."""
+        """Print a note; each once."""
         if text in self.notes:
             return
         self.notes.append(text)
@@ -98,33 +125,33 @@ class Output:
             click.echo(f"Note: {text}", err=True)
 
     def busy(self, doing: str) -> AbstractContextManager[Any]:
-        """Show that work goes on."""
+        """Show a spinner."""
         from likewise._progress import progress_bar
 
         return progress_bar(doing, None, show=not self.as_json)
 
     def table(self, frame: pd.DataFrame, name: str) -> None:
-        """Show a table."""
+        """Print a table."""
         self.facts[name] = json.loads(frame.to_json(orient="records"))
         if not self.as_json:
-            click.echo(frame.to_string(index=False), err=self.aside)
+            click.echo(frame.to_string(index=False), err=self.to_stderr)
 
     def finish(self, *try_next: str) -> None:
-        """End: with the document, or with what to do next."""
+        """Print the JSON document, or what to run next."""
         if self.as_json:
             click.echo(json.dumps(self.facts | ({"notes": self.notes} if self.notes else {}), indent=2))
         elif try_next:
-            click.echo("\nNext: " + "\n      ".join(try_next), err=self.aside)
+            click.echo("\nNext: " + "\n      ".join(try_next), err=self.to_stderr)
 
 
 _CARRIED = ("--task", "--delimiter", "--encoding", "--decimal", "--categorical", "--id", "--range")
-"""Options that say how a table is read: what was given to one command is needed by the next."""
+"""Options on how to read a table, which the suggested next command needs too."""
 
 
 def then(name: str, *words: object) -> str:
-    """A command to run next on the same table, as it can be pasted into a shell.
+    """A command to run next on the same table, quoted for a shell.
 
-    Options on how to read the table that the present command was given are repeated, if that command has them.
+    Options on how to read the table are repeated from the present command, if the next one has them.
     """
     return shlex.join(["likewise", name, *(str(word) for word in words), *_carried(name)])
 
@@ -146,9 +173,9 @@ def _carried(name: str) -> list[str]:
 
 
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Every way to end: bad input (2) and a crash (3) with one clear line, Ctrl-C (130) with nothing half-written."""
+    """Add --json, turn warnings into notes, and errors into one line and an exit code."""
 
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of words.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
     @functools.wraps(function)
     def wrapped(as_json: bool, **options: Any) -> Any:
         say = Output(as_json)
@@ -156,11 +183,11 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
             with _warnings_as_notes(say):
                 return function(say, **options)
         except KeyboardInterrupt as interrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not break into the way out
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not interrupt the exit
             click.echo(" ".join(["Stopped. Nothing was half-written.", *_words(interrupt)]), err=True)
             sys.exit(STOPPED)
         except BrokenPipeError:
-            raise  # who reads standard output has seen enough: click ends quietly
+            raise  # the reader of standard output has left: click exits quietly
         except Exception as error:
             if os.environ.get("LIKEWISE_DEBUG"):
                 raise
@@ -179,12 +206,12 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _for_commands(message: Warning | Exception | str) -> str:
-    """What an error or a warning says at the command line."""
+    """The message of an error or warning at the command line."""
     return getattr(message, "command_text", None) or str(message)
 
 
 def _words(interrupt: BaseException | None) -> list[str]:
-    """What the work said when it was interrupted, even if a second Ctrl-C broke into that."""
+    """The message of the interrupt that carries one, even after a second Ctrl-C."""
     while interrupt is not None and not (isinstance(interrupt, KeyboardInterrupt) and interrupt.args):
         interrupt = interrupt.__context__
     return [] if interrupt is None else [str(word) for word in interrupt.args]
@@ -192,17 +219,17 @@ def _words(interrupt: BaseException | None) -> list[str]:
 
 @contextmanager
 def _warnings_as_notes(say: Output) -> Iterator[None]:
-    """A warning is for people: one line without file names."""
+    """Print warnings as notes, without file names."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *place, **more: say.note(" ".join(_for_commands(message).split()))
         yield
 
 
-def say_coverage(say: Output, reach: Any) -> None:
-    """Say how many pairs a metric binds, and what to do where these are few."""
-    say(f"\n{reach.statement}", bound_share=reach.bound_share, nearest=reach.nearest)
-    if reach.is_little:
+def say_coverage(say: Output, coverage: Any) -> None:
+    """Print how many pairs a metric constrains, and what to do if these are few."""
+    say(f"\n{coverage.statement}", bound_share=coverage.bound_share, nearest=coverage.nearest)
+    if coverage.is_little:
         say.note(
-            f"Nothing is said about {1 - reach.bound_share:.1%} of the pairs, where D >= 1. Smaller weights bind "
-            "more of them: likewise scale METRIC --by FACTOR, or likewise metric --normalize."
+            f"The metric does not constrain {1 - coverage.bound_share:.1%} of the pairs, where D >= 1. Smaller weights "
+            "constrain more of them: likewise scale METRIC --by FACTOR, or likewise metric --normalize."
         )

@@ -1,4 +1,4 @@
-"""The main job, start to end, on data that come with the installation."""
+"""The demo: the whole workflow on data that come with the installation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from sklearn.base import clone
 from likewise import audit, compare, tradeoff
 from likewise._optional import need
 from likewise.cli.batch_scoring import ScoringJob, score_file
-from likewise.cli.workflows import edit, reveal, write_report
+from likewise.cli.report import write_report
+from likewise.cli.training import reveal, set_to_zero
 from likewise.datasets import load_mortgages
 from likewise.io import save_model
 from likewise.metric_file import MetricFile, without_claim, write_metric
-from likewise.report.build import baseline_of, fit_baseline
+from likewise.report.build import baseline_of
 from likewise.selection.methods import CONSTANT
 
 _BLIND = ("race", "sex")
@@ -26,7 +27,7 @@ _FOLDS: dict[str, Any] = {"cv": 3, "n_people": 300, "n_draws": 50}
 
 
 def run(say: Any, out: Path) -> None:
-    """Reveal, edit, compare, enforce, audit, tradeoff, explain and report; `say` takes words and facts."""
+    """Reveal, edit, compare, enforce, audit, measure the trade-off, explain and report."""
     need("jinja2", "The report at the end of the demo")
     bunch = load_mortgages()
     out.mkdir(parents=True, exist_ok=True)
@@ -36,13 +37,13 @@ def run(say: Any, out: Path) -> None:
     numbers = {name: unit for name, unit in bunch.units.items() if unit != "category"}
     revealed = reveal(X, y, "logistic", seed=0, units=numbers)
     say(f"2. {revealed.how}", how=revealed.how)
-    metric = edit(revealed.metric, _BLIND)
+    metric = set_to_zero(revealed.metric, _BLIND)
     how = without_claim(revealed.how)
     write_metric(MetricFile(metric, how=how, protected=_BLIND, as_written=True), out / "metric.toml")
-    say(f"3. Edited: {' and '.join(_BLIND)} must not matter. What is worth one percentage point now:")
+    say(f"3. Edited: {' and '.join(_BLIND)} must not matter. One percentage point is now worth:")
     say.table(metric.describe()[["column", "one point"]], "metric")
 
-    say("\n4. The methods to enforce it, each measured on people held out:")
+    say("\n4. The methods that enforce it, each measured on held-out people:")
     result = compare(X, y, metric, methods=_METHODS, verbose=not say.as_json, **_FOLDS)
     best = result.best()
     say(str(result), best=best.name, reason=best.reason)
@@ -54,14 +55,13 @@ def run(say: Any, out: Path) -> None:
     (out / "scores.parquet").unlink(missing_ok=True)
     score_file(ScoringJob((out / "model.skops").read_bytes()), out / "people.parquet", out / "scores.parquet")
 
-    baseline, unseen = baseline_of(result), X.iloc[result.folds[0].held_out]
-    plain = fit_baseline(result, baseline, X, y)
-    before, after = (audit(each, unseen, metric) for each in (plain, model))
+    baseline, unseen = baseline_of(result), X.iloc[result.folds[0].test]
+    before, after = (audit(each, unseen, metric) for each in (result.results[baseline].model, model))
     name = result.table["title"][baseline]
     say(
-        f"\n6. All {before.n_pairs:,} pairs of {len(unseen):,} people were searched. The best model without a promise, "
-        f"{name}, fitted to the others: {before.n_violations:,} pairs differ by more than they should, the worst by "
-        f"{100 * before.max_excess:.0f} points. With the promise: {after.n_violations:,}.",
+        f"\n6. All {before.n_pairs:,} pairs of {len(unseen):,} people were searched. The best model without a "
+        f"guarantee, {name}, trained on the others: {before.n_violations:,} pairs differ by more than their distance, "
+        f"the worst by {100 * before.max_excess:.0f} points. With the guarantee: {after.n_violations:,}.",
         violations_before=before.n_violations,
         violations_after=after.n_violations,
         baseline=name,
@@ -69,8 +69,8 @@ def run(say: Any, out: Path) -> None:
     method: Any = best
     if hasattr(model, "penalty_"):  # found once, it need not be searched for again
         method = (best.name, clone(model).set_params(penalty=model.penalty_))
-    curve = tradeoff(X, y, metric, _SCALES, method=method, verbose=not say.as_json, **_FOLDS)
-    say(f"\n7. What a stricter metric costs:\n{curve}", meets=curve.meets)
+    curve = tradeoff(X, y, metric, _SCALES, method=method, comparison=result, verbose=not say.as_json)
+    say(f"\n7. What a stricter metric costs:\n{curve}", matching_scale=curve.matching_scale)
     _say_reasons(say, model, X)
     write_report(
         model,
@@ -86,7 +86,7 @@ def run(say: Any, out: Path) -> None:
         source="applications in Boston",
         date="1990",
     )
-    _say_verdict(say, result, best.name, baseline, before, after)
+    _say_conclusion(say, result, best.name, baseline, before, after)
     files = ["metric.toml", "model.skops", "people.parquet", "scores.parquet", "report.html"]
     say(f"\nWrote {out}/: {', '.join(files)}", directory=str(out), files=files)
     say.finish(
@@ -98,34 +98,34 @@ def run(say: Any, out: Path) -> None:
 
 
 def _say_reasons(say: Any, model: Any, people: pd.DataFrame) -> None:
-    """Why three people are the least likely to be approved, where the model can be read."""
+    """Why three people are the least likely to be approved, if the model can say."""
     if not hasattr(model, "reasons"):
         return
     approved = model.predict_proba(people)[:, list(model.classes_).index("approved")]
     lowest = people.iloc[np.argsort(approved, kind="stable")[:3]]
-    say("\n8. What speaks most against the three people with the lowest scores, beside the average person:")
+    say("\n8. Main reasons against the three people with the lowest scores, compared with the average person:")
     for name, row in model.reasons(lowest, n=3, outcome="denied").drop(columns="outcome").iterrows():
         reasons = (reason.removesuffix(" against the average person") for reason in row if reason)
         say(f"   application {name}: {'; '.join(reasons)}")
 
 
-def _say_verdict(say: Any, result: Any, method: str, baseline: str, before: Any, after: Any) -> None:
-    """What is promised, what it cost, and what is gone, in plain words."""
-    models = {"with the promise": method, "without a promise": baseline, "a constant": CONSTANT}
+def _say_conclusion(say: Any, result: Any, method: str, baseline: str, before: Any, after: Any) -> None:
+    """What is guaranteed, and what it cost."""
+    models = {"with the guarantee": method, "without a guarantee": baseline, "a constant": CONSTANT}
     rows = result.table.loc[list(models.values())]
     table = pd.DataFrame(
-        {"model": list(models), "Brier score (less is better)": rows["brier"].round(4), "AUC": rows["auc"].round(3)}
+        {"model": list(models), "Brier score (lower is better)": rows["brier"].round(4), "AUC": rows["auc"].round(3)}
     )
     brier = dict(zip(models, rows["brier"], strict=True))
-    cost = brier["with the promise"] - brier["without a promise"]
+    cost = brier["with the guarantee"] - brier["without a guarantee"]
     words = (
-        f"cost {cost:.4f} of Brier score against" if cost > 0 else f"cost nothing: {-cost:.4f} less Brier score than"
+        f"costs {cost:.4f} of Brier score against" if cost > 0 else f"costs nothing: {-cost:.4f} less Brier score than"
     )
     say(
-        "\nVerdict, on people held out, each of them once:\n"
+        "\nConclusion, on held-out people, each of them once:\n"
         f"   For any two people, seen or not, chances of approval differ by at most their distance, whatever their "
-        f"{' and '.join(_BLIND)}.\n   The promise {words} {result.table['title'][baseline]}, which makes none; "
-        f"{before.n_violations - after.n_violations:,} violating pairs are gone.",
+        f"{' and '.join(_BLIND)}.\n   The guarantee {words} {result.table['title'][baseline]}, which has none. "
+        f"Violating pairs: {before.n_violations:,} without it, {after.n_violations:,} with it.",
         brier=brier,
     )
-    say.table(table, "verdict")
+    say.table(table, "conclusion")

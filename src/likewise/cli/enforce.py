@@ -12,26 +12,20 @@ from likewise.cli.console import Output, command, say_coverage, then
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from likewise.cli.table_io import Dialect
-    from likewise.cli.workflows import Task
+    from likewise.cli.dataset import Dataset, DatasetSource
     from likewise.metrics.table import TableMetric
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
 
 @click.command()
-@click.argument("table", type=options.TABLE)
-@options.target
-@options.task
-@options.metric
-@options.output_range
-@options.id_aside
+@options.reads_dataset(options.TABLE)
 @click.option(
     "--method",
     type=click.Choice(["auto", "additive", "network", "projection", "smoothing"]),
     default="auto",
     show_default=True,
-    help="auto compares them all, and takes the best.",
+    help="auto compares them all and takes the best.",
 )
 @click.option(
     "--model",
@@ -44,15 +38,15 @@ if TYPE_CHECKING:
     "--noise",
     type=click.Choice(["auto", "splitting", "gaussian", "laplace", "uniform"]),
     show_default="auto",
-    help="For smoothing, as are the options to --augment: with --method auto, for its candidates.",
+    help="For smoothing, as are the options up to --augment; with --method auto, for its smoothed candidates.",
 )
 @click.option(
     "--vote",
     type=click.Choice(["hard", "soft"]),
     show_default="hard; soft with --method auto",
-    help="Only for classes.",
+    help="Only for a classification.",
 )
-@click.option("--epsilon", type=float, show_default="0.01", help="Error of drawing.")
+@click.option("--epsilon", type=float, show_default="0.01", help="Sampling error.")
 @click.option("--delta", type=float, show_default="0.001", help="Probability that it is larger, per pair.")
 @click.option(
     "--draws",
@@ -66,127 +60,105 @@ if TYPE_CHECKING:
 @click.option("--holdout", type=float, default=0.2, show_default=True, help="Share of the people to measure on.")
 @click.option("--out", type=options.FILE, default=Path("model.skops"), show_default=True)
 @options.force
-@click.option("--seed", type=int, default=None, help="For repeatable runs; without it the seed is secret.")
+@click.option("--seed", type=int, default=None, help="For repeatable runs; by default the seed is secret.")
 @options.cluster
 @command
-@options.reads_table
 def enforce(
     say: Output,
-    table: Path,
-    target: str,
-    task: Task | None,
-    metric_file: Path,
-    output_range: tuple[float, float] | None,
-    id_column: str | None,
+    source: DatasetSource,
     method: str,
     inner: str,
-    noise: str | None,
-    vote: str | None,
-    epsilon: float | None,
-    delta: float | None,
-    draws: int | None,
-    augment: int | None,
     holdout: float,
     out: Path,
     force: bool,
     seed: int | None,
     cluster: str | None,
-    dialect: Dialect,
+    **smoothing_options: Any,
 ) -> None:
-    """Train a model that provably respects a metric: the best method, or the one asked for.
+    """Train a model that provably respects a metric: by the best method, or a given one.
 
     Columns of the table that the metric does not name are left out. Some people are held out, and the model is measured
-    on them, beside a constant and models without a promise.
+    on them, beside a constant and models without a guarantee.
 
-    With --method additive, a directory of Parquet files is read in partitions, so it need not fit this machine; with
-    --cluster, other machines take the sums. Nobody is held out then.
+    With --method additive, a directory of Parquet files is read in partitions, so it need not fit into memory; with
+    --cluster, other machines do the work. Nobody is held out then.
 
     Example: likewise enforce loans.csv --target approved --metric metric.toml --method additive --out model.skops
     """
     from likewise.auditing.coverage import measure_coverage
-    from likewise.cli.partitions import fit_additive, in_partitions
+    from likewise.cli.partitions import in_partitions
     from likewise.cli.table_io import hinted
-    from likewise.cli.workflows import (
-        build_estimator,
-        inner_model,
-        learn_and_measure,
-        load_dataset,
-        models_without_promise,
-    )
+    from likewise.cli.training import build_baselines, build_estimator, fit_and_measure, inner_model
     from likewise.io import check_free, free_name, save_model
 
-    check_free(out, table, metric_file, force=force)
-    given = {"noise": noise, "vote": vote, "epsilon": epsilon, "delta": delta, "draws": draws, "augment": augment}
-    smoothing: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    check_free(out, source.table, source.metric_file, force=force)
+    smoothing = {name: value for name, value in smoothing_options.items() if value is not None}
     if smoothing and method not in ("auto", "smoothing"):
         raise InvalidInputError(
             f"--{next(iter(smoothing))} is for --method smoothing or --method auto; got --method {method}."
         )
-    if in_partitions(table, cluster):
-        with say.busy("Fitting, block by block"):
-            model = fit_additive(
-                table,
-                target,
-                metric_file,
-                method=method,
-                task=task,
-                seed=seed,
-                cluster=cluster,
-                output_range=output_range,
-            )
-        save_model(model, out)
-        guarantee = model.guarantee_
-        say(guarantee.statement, statement=guarantee.statement, level=guarantee.level)
-        say(
-            "\nNobody was held out, so nothing was measured. likewise report measures it on a table of people that "
-            "fits this machine."
-        )
-        say(f"\nWrote {out}", model_file=str(out), epsilon=guarantee.epsilon, delta=guarantee.delta)
-        say.finish(then("audit", table, "--model", out))
+    if in_partitions(source.table, cluster):
+        _fit_partitions(say, source, out, method=method, seed=seed, cluster=cluster)
         return
-    data, chosen = load_dataset(
-        table,
-        target,
-        metric_file,
-        dialect=dialect,
-        task=task,
-        note=say.note,
-        output_range=output_range,
-        id_column=id_column,
-        natural=inner.endswith(".skops"),  # a model that was made elsewhere
-    )
-    plain = inner_model(data, inner)
-    if vote is not None and not data.classify:
-        raise InvalidInputError(f"--vote is for classes; {target!r} holds numbers, of which the mean is taken.")
+    data, metric = source.load(say.note, natural=inner.endswith(".skops"))  # a model that was trained elsewhere
+    model = inner_model(data, inner)
+    if "vote" in smoothing and not data.is_classification:
+        raise InvalidInputError(f"--vote is for a classification; {source.target!r} is a regression, by the mean.")
     if "draws" in smoothing:
         smoothing["n_draws"] = smoothing.pop("draws")
     if method == "auto":
-        estimator = _best_of_all(say, data, chosen, None if inner == "boosting" else plain, seed, smoothing)
+        estimator = _best_estimator(say, data, metric, None if inner == "boosting" else model, seed, smoothing)
     else:
         defaults = {"noise": "auto", "vote": "hard", "epsilon": 0.01, "delta": 1e-3, "n_draws": "auto", "augment": 0}
         smoothing = defaults | smoothing | {"verbose": not say.as_json}
-        estimator = build_estimator(method, data, chosen, plain, seed=seed, smoothing=smoothing)
-    free = models_without_promise(data, chosen, inner, plain)
-    done = learn_and_measure(estimator, free, data, share=holdout)
-    if "verbose" in done.model.get_params():
-        done.model.set_params(verbose=False)  # who loads it decides what to show
-    save_model(done.model, out)
-    guarantee = done.model.guarantee_
-    say(guarantee.statement, statement=guarantee.statement, level=guarantee.level, task=data.task)
-    _say_scores(say, done)
-    _say_noise(say, done.model, data.X)
-    say_coverage(say, measure_coverage(chosen, data.X))
-    say(f"\nWrote {out}", model_file=str(out), epsilon=guarantee.epsilon, delta=guarantee.delta)
-    people = hinted(table)
+        estimator = build_estimator(method, data, metric, model, seed=seed, smoothing=smoothing)
+    result = fit_and_measure(estimator, build_baselines(data, metric, inner, model), data, share=holdout)
+    fitted = result.model
+    if "verbose" in fitted.get_params():
+        fitted.set_params(verbose=False)  # whoever loads it decides what to show
+    save_model(fitted, out)
+    say(fitted.guarantee_.statement, task=data.task)
+    _say_scores(say, result)
+    _say_noise(say, fitted, data.X)
+    say_coverage(say, measure_coverage(metric, data.X))
+    _say_saved(say, fitted, out)
+    table = hinted(source.table)
     say.finish(
-        then("score", out, people, "--out", free_name("scores.csv")),
-        then("audit", people, "--model", out),
-        then("report", out, people, "--target", target, "--out", free_name("report.html")),
+        then("score", out, table, "--out", free_name("scores.csv")),
+        then("audit", table, "--model", out),
+        then("report", out, table, "--target", source.target, "--out", free_name("report.html")),
     )
 
 
-def _best_of_all(say: Output, data: Any, metric: TableMetric, inner: Any, seed: int | None, smoothing: Any) -> Any:
-    """The best method to enforce a metric, not yet fitted, with the seed that was asked for, or a secret one."""
+def _fit_partitions(
+    say: Output, source: DatasetSource, out: Path, *, method: str, seed: int | None, cluster: str | None
+) -> None:
+    """Train an additive model on a table in partitions."""
+    from likewise.cli.partitions import fit_additive
+    from likewise.io import save_model
+
+    with say.busy("Fitting, block by block"):
+        model = fit_additive(source, method=method, seed=seed, cluster=cluster)
+    save_model(model, out)
+    say(model.guarantee_.statement)
+    say(
+        "\nNobody was held out, so nothing was measured. likewise report measures the model on a table that fits into "
+        "memory."
+    )
+    _say_saved(say, model, out)
+    say.finish(then("audit", source.table, "--model", out))
+
+
+def _say_saved(say: Output, model: Any, out: Path) -> None:
+    guarantee = model.guarantee_
+    facts = {name: getattr(guarantee, name) for name in ("statement", "level", "epsilon", "delta")}
+    say(f"\nWrote {out}", model_file=str(out), **facts)
+
+
+def _best_estimator(
+    say: Output, data: Dataset, metric: TableMetric, inner: Any, seed: int | None, smoothing: dict[str, Any]
+) -> Any:
+    """The unfitted estimator that `compare` recommends, with the given seed, or a secret one."""
     from sklearn.frozen import FrozenEstimator
 
     from likewise import compare
@@ -196,14 +168,14 @@ def _best_of_all(say: Output, data: Any, metric: TableMetric, inner: Any, seed: 
         smoothing["n_draws"] = "auto"  # as many as the epsilon needs
     if isinstance(inner, FrozenEstimator):
         say.note(
-            "The model to project or smooth came ready-made. If it has learned from these people, it looks better in "
+            "The model to project or smooth was already fitted. If it was trained on these people, it looks better in "
             "this comparison than on new people."
         )
     result = compare(
         data.X,
         data.y,
         metric,
-        task=data.kind,
+        task=data.task,
         output_range=data.output_range,
         n_draws=100 if n_draws is None else n_draws,
         estimator=inner,
@@ -217,25 +189,28 @@ def _best_of_all(say: Output, data: Any, metric: TableMetric, inner: Any, seed: 
     return best.estimator.set_params(**seeds)
 
 
-def _say_scores(say: Output, done: Any) -> None:
-    from likewise.cli.evaluation import is_no_better_than_constant
+def _say_scores(say: Output, result: Any) -> None:
+    from likewise.cli.training import is_no_better_than_constant
 
-    say(f"\n{done.measured_on}", measured_on=done.measured_on)
-    if done.scores is not None:
-        say.table(done.scores.round(4), "scores")
-        if is_no_better_than_constant(done.scores):
-            say.note("On the people held out, the model with the promise is no better than a constant.")
+    say(f"\n{result.measured_on}", measured_on=result.measured_on)
+    if result.scores is not None:
+        say.table(result.scores.round(4), "scores")
+        if is_no_better_than_constant(result.scores):
+            say.note("On the held-out people, the model with the guarantee is no better than a constant.")
 
 
 def _say_noise(say: Output, model: Any, X: Any) -> None:
-    from likewise.cli.evaluation import noise_widths, shown_widths, wider_than_data
+    from likewise.cli.training import format_widths, noise_widths, wider_than_data
 
     widths = noise_widths(model, X)
     if widths is None or widths.empty:
         return
-    say("\nNoise on each number (19 of 20 draws), beside the people:", widths=widths.to_dict("records"))
+    say(
+        "\nNoise on each numeric column (19 of 20 draws), beside the range of the people:",
+        widths=widths.to_dict("records"),
+    )
     if not say.as_json:
-        say(shown_widths(widths).to_string(index=False))
+        say(format_widths(widths).to_string(index=False))
     wide = wider_than_data(widths)
     if wide:
-        say.note(f"The noise is wider than the data, and hides nearly all of: {', '.join(wide)}.")
+        say.note(f"The noise is wider than the range of the data in: {', '.join(wide)}.")

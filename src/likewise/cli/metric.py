@@ -13,8 +13,9 @@ from likewise.cli.console import Output, command, say_coverage, then
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
+    from likewise.cli.dataset import Task
     from likewise.cli.table_io import Dialect
-    from likewise.cli.workflows import Task
+    from likewise.cli.training import Revealed
     from likewise.metric_file import MetricComments, MetricFile
     from likewise.metrics.table import TableMetric
 
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 @click.option("--scale", type=float, default=1.0, help="Multiply every weight: below 1 is stricter.")
 @click.option("--normalize", is_flag=True, help="Scale the weights so that half of the pairs are closer than 0.5.")
 @click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
-@click.option("--categorical", multiple=True, help="Column of codes, whose numbers are no amounts; several times too.")
-@options.id_aside
+@click.option("--categorical", multiple=True, help="Numeric column that holds codes; may be given several times.")
+@options.id_column
 @click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
 @options.force
 @click.option("--seed", type=int, default=0, show_default=True)
@@ -58,33 +59,26 @@ def metric(
 ) -> None:
     """Train a model on a table and reveal the distance between people that it respects.
 
-    Exact for logistic and linear models; otherwise the smallest that fits the people in the table. For a regression,
-    weights are shares of the range of outcomes, which the file holds: --range, or the table's own, rounded outwards.
+    Exact for logistic and linear models; otherwise the smallest distance that fits the people in the table. For a
+    regression, weights are shares of the output range in the file: --range, or that of the table, rounded outwards.
 
-    With --force, the protected columns, units and comments of the file that is replaced are kept. A file with weights
-    that people have written is never replaced.
+    With --force, the protected columns, units and comments of the replaced file are kept. A file whose weights were
+    edited is never replaced.
 
     Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
     from likewise.auditing.coverage import measure_coverage
+    from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
     from likewise.cli.table_io import hinted, note_doubtful
-    from likewise.cli.workflows import (
-        constant_columns,
-        edit,
-        people_and_outcomes,
-        range_of_metric,
-        reveal,
-        without_empty,
-    )
+    from likewise.cli.training import reveal, set_to_zero
     from likewise.io import check_free, free_name
     from likewise.metric_edits import check_unedited, read_comments
-    from likewise.metric_file import MetricFile, without_claim, write_metric
+    from likewise.metric_file import without_claim, write_metric
 
     check_free(out, table, force=force)
     before = check_unedited(out)
-    if not 0 < scale < float("inf"):
-        raise InvalidInputError(f"--scale must be a positive number; got {scale:g}.")
-    data = people_and_outcomes(
+    _check_factor("--scale", scale)
+    data = read_dataset(
         table,
         target,
         drop,
@@ -94,29 +88,24 @@ def metric(
         id_column=id_column,
         note=say.note,
     )
-    limits = range_of_metric(data, output_range)
-    X = without_empty(data.X, say.note)
+    limits = range_for_metric(data, output_range)
+    X = drop_empty_columns(data.X, say.note)
     note_doubtful(X, say.note)
-    alike = constant_columns(X, say.note)
+    constant = _constant_columns(say, X)
     with say.busy("Training and revealing"):
         revealed = reveal(X, data.y, kind, seed, output_range=limits)
     for note in revealed.notes:
         say.note(note)
-    found = MetricFile(revealed.metric, limits, revealed.how, as_written=True)
-    if revealed.exact:
-        idle = [name for name in revealed.metric.hidden if name not in alike]
-        found = replace(found, not_used=tuple(idle), not_forced=tuple(alike))
-    else:
-        found = replace(found, not_forced=tuple(dict.fromkeys((*revealed.not_forced, *alike))))
-    gave = found.meanings()
+    found = _revealed_file(revealed, limits, constant)
+    meanings = found.meanings()
     kept = [] if before is None else [n for n in before.protected if n in found.metric.columns and n not in zero]
-    struck = (*zero, *kept)
-    edited = edit(found.metric, (*struck, *alike))
+    protected = (*zero, *kept)
+    edited = set_to_zero(found.metric, (*protected, *constant))
     if normalize:
         median = measure_coverage(edited, X).median
         if median == 0:
             raise InvalidInputError(
-                "--normalize needs a metric under which people differ; most pairs are at distance 0."
+                "--normalize needs a metric under which people differ; half of the pairs are at distance 0."
             )
         scale *= 0.5 / median
     words = None if before is None else read_comments(out)
@@ -124,34 +113,32 @@ def metric(
     file = replace(
         found,
         metric=edited.with_params(units=units),
-        how=without_claim(revealed.how) if struck else revealed.how,
-        protected=struck,
-        not_used=tuple(name for name in found.not_used if name not in struck),
-        not_forced=tuple(name for name in found.not_forced if name not in struck),
+        how=without_claim(revealed.how) if protected else revealed.how,
+        protected=protected,
+        not_used=tuple(name for name in found.not_used if name not in protected),
+        not_forced=tuple(name for name in found.not_forced if name not in protected),
     ).scaled(scale)
     write_metric(file, out, words=words)
     how = [file.how]
-    how += [f"Set to 0: {', '.join(struck)}."] if struck else []
+    how += [f"Set to 0: {', '.join(protected)}."] if protected else []
     how += [f"Scaled by {scale:.4g}."] if scale != 1 else []
     say(" ".join(how), how=" ".join(how), task=data.task, exact=revealed.exact)
     for name in zero:
-        say(f"{name}: set to 0. The model gave it {_given(found, name, gave)}.")
+        say(f"{name}: set to 0. In the model: {_weight_in_model(found, name, meanings)}.")
     say.facts |= {
-        "before": {name: gave[name] for name in zero},
+        "before": {name: meanings[name] for name in zero},
         "protected": list(file.protected),
         "not_used": list(file.not_used),
         "not_forced": list(file.not_forced),
         "output_range": limits,
     }
-    shown, meanings = file.metric.describe(), file.meanings()
-    shown["one point"] = [meanings[name] for name in shown["column"]]
-    say.table(shown, "metric")
+    _say_weights(say, file)
     blanks = [name for name in file.metric.numeric if X[name].isna().any() and name not in file.metric.hidden]
     if blanks:
-        said = ", ".join(f"{name} {100 * file.metric.missing[name]:.3g} points" for name in blanks)
-        say(f"\nBetween somebody who has the number and somebody who has not: {said}.")
+        weights = ", ".join(f"{name} {100 * file.metric.missing[name]:.3g} points" for name in blanks)
+        say(f"\nDistance between a person with the number and one without: {weights}.")
     if limits is not None:
-        say(f"\nA point is a hundredth of the range {limits[0]:g} to {limits[1]:g}, which the file holds.")
+        say(f"\nA point is a hundredth of the output range, {limits[0]:g} to {limits[1]:g}.")
     say_coverage(say, measure_coverage(file.metric, X))
     say(f"\nWrote {out}", metric_file=str(out))
     same = [hinted(table), "--target", target, "--metric", out]
@@ -165,11 +152,11 @@ def metric(
 @click.command()
 @click.argument("metric_file", metavar="METRIC", type=options.FILE)
 @click.option("--by", "factor", type=float, required=True, help="Factor on all distances: below 1 is stricter.")
-@click.option("--out", type=options.FILE, required=True, help="Another metric file.")
+@click.option("--out", type=options.FILE, required=True, help="Metric file to write.")
 @options.force
 @command
 def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool) -> None:
-    """Multiply all distances of a metric file, and keep everything else that is in it.
+    """Multiply all distances of a metric file, and keep everything else in it.
 
     Weights of 0 stay 0, and comments, units, the output range and the list of protected columns stay as they are.
 
@@ -181,42 +168,78 @@ def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool)
 
     check_free(out, metric_file, force=force)
     check_unedited(out)
-    if not 0 < factor < float("inf"):
-        raise InvalidInputError(f"--by must be a positive number; got {factor:g}.")
+    _check_factor("--by", factor)
     text, file = scale_text(metric_file, factor)
     with atomic_write(out) as temporary:
         temporary.write_text(text, encoding="utf-8")
     say(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
-    ended = [name for part in (file.metric.categorical, file.metric.missing) for name, w in part.items() if w == 1]
-    if factor > 1 and ended:
-        say.note(f"Weights of categories and blanks end at 1, which promises nothing: {', '.join(map(str, ended))}.")
-    shown, meanings = file.metric.describe(), file.meanings()
-    shown["one point"] = [meanings[name] for name in shown["column"]]
-    say.table(shown, "metric")
+    capped = [name for part in (file.metric.categorical, file.metric.missing) for name, w in part.items() if w == 1]
+    if factor > 1 and capped:
+        say.note(
+            f"Weights of categories and blanks are at most 1, which constrains nothing: {', '.join(map(str, capped))}."
+        )
+    _say_weights(say, file)
     say(f"\nWrote {out}", metric_file=str(out))
-    say.finish(f"give it to compare, tradeoff, enforce or audit as --metric {out}")
+    say.finish(f"pass it to compare, tradeoff, enforce or audit as --metric {out}")
 
 
-def _given(found: MetricFile, name: str, gave: dict[Any, str]) -> str:
-    """What a model gave to a column before it was set to 0."""
+def _check_factor(option: str, factor: float) -> None:
+    if not 0 < factor < float("inf"):
+        raise InvalidInputError(f"{option} must be a positive number; got {factor:g}.")
+
+
+def _constant_columns(say: Output, X: Any) -> list[str]:
+    found = [str(name) for name in X.columns if X[name].nunique(dropna=False) == 1]
+    for name in found:
+        say.note(f"Column {name!r} is the same for everyone: nothing can be learned about it, so its weight is 0.")
+    return found
+
+
+def _revealed_file(revealed: Revealed, limits: tuple[float, float] | None, constant: list[str]) -> MetricFile:
+    """The revealed metric before any edit, with the reason for each weight of 0."""
+    from likewise.metric_file import MetricFile
+
+    not_used: list[str] = []
+    not_forced = (*revealed.not_forced, *constant)
+    if revealed.exact:
+        not_used = [name for name in revealed.metric.hidden if name not in constant]
+        not_forced = tuple(constant)
+    return MetricFile(
+        revealed.metric,
+        limits,
+        revealed.how,
+        not_used=tuple(not_used),
+        not_forced=tuple(dict.fromkeys(not_forced)),
+        as_written=True,
+    )
+
+
+def _weight_in_model(found: MetricFile, name: str, meanings: dict[Any, str]) -> str:
+    """The weight of a column before it was set to 0."""
     if name in found.not_used:
-        return "nothing: it does not use it"
+        return "not used"
     if name in found.not_forced:
-        return f"no weight that these people force ({gave[name]})"
-    return gave[name] if name in found.metric.categorical else f"1 point per {gave[name]}"
+        return f"no weight needed for these people ({meanings[name]})"
+    return meanings[name] if name in found.metric.categorical else f"1 point per {meanings[name]}"
+
+
+def _say_weights(say: Output, file: MetricFile) -> None:
+    table, meanings = file.metric.describe(), file.meanings()
+    table["one point"] = [meanings[name] for name in table["column"]]
+    say.table(table, "metric")
 
 
 def _say_kept(
     say: Output, out: Path, metric: TableMetric, kept: list[str], words: MetricComments | None
 ) -> dict[str, str]:
-    """Say what is kept of the file that is replaced; return its units."""
+    """Print what is kept of the replaced file; return its units."""
     units = {} if words is None else {name: unit for name, unit in words.units.items() if name in metric.columns}
     n_comments = 0 if words is None else words.n_comments
     parts = [f"{', '.join(kept)} at 0"] if kept else []
     parts += [f"the units of {', '.join(units)}"] if units else []
     parts += [f"{n_comments} comment{'s' * (n_comments > 1)}"] if n_comments else []
     if parts:
-        said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+        listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
         facts = {"protected": kept, "units": units, "n_comments": n_comments}
-        say(f"Kept of the old {out}: {said}.", kept=facts)
+        say(f"Kept of the old {out}: {listed}.", kept=facts)
     return units

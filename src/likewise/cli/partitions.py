@@ -1,4 +1,4 @@
-"""The command line on tables in partitions, which need not fit this machine."""
+"""The command line on tables in partitions, which need not fit into memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
+from likewise.cli.dataset import DatasetSource, resolve_range
 from likewise.cli.table_io import kind_of
-from likewise.cli.workflows import Task, agreed_range
 from likewise.distributed.frames import DaskTable, connected
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import read_metric_file
@@ -24,23 +24,14 @@ def in_partitions(table: Path, cluster: str | None) -> bool:
     return cluster is not None
 
 
-def fit_additive(
-    table: Path,
-    target: str,
-    metric_file: Path,
-    *,
-    method: str,
-    task: Task | None,
-    seed: int | None,
-    cluster: str | None,
-    output_range: tuple[float, float] | None = None,
-) -> Any:
+def fit_additive(source: DatasetSource, *, method: str, seed: int | None, cluster: str | None) -> Any:
     """Fit an additive model to a table in partitions."""
     if method != "additive":
         raise InvalidInputError(
-            f"--method must be additive for a table in partitions: no other method learns from sums; got {method!r}."
+            f"--method must be additive for a table in partitions, as no other method works there; got {method!r}."
         )
-    people = DaskTable.of(table)
+    target, task = source.target, source.task
+    people = DaskTable.of(source.table)
     people.check_columns([target], "the --target")
     kind = people.frame.dtypes[target]
     plain = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
@@ -48,8 +39,8 @@ def fit_additive(
         raise InvalidInputError(
             f"--task must say what the target {target!r} is, classification or regression: its numbers could be either."
         )
-    file = read_metric_file(metric_file)
-    limits = agreed_range(file, output_range, metric_file)
+    file = read_metric_file(source.metric_file)
+    limits = resolve_range(file, source.output_range, source.metric_file)
     if task == "regression":
         model: Any = AdditiveRegressor(file.metric, random_state=seed, output_range=limits)
     elif limits is not None:
@@ -57,4 +48,4 @@ def fit_additive(
     else:
         model = AdditiveClassifier(file.metric, random_state=seed)
     with connected(cluster):
-        return model.fit(table, target)
+        return model.fit(source.table, target)

@@ -14,7 +14,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command, then
-from likewise.exceptions import InvalidInputError
+from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.cli.table_io import Dialect
@@ -24,20 +24,24 @@ if TYPE_CHECKING:
 @click.argument("model", type=options.FILE)
 @click.argument("table", type=options.FILE)
 @click.option(
-    "--out", type=options.FILE, default=Path("scores.parquet"), show_default=True, help="Parquet or CSV; - too."
+    "--out",
+    type=options.FILE,
+    default=Path("scores.parquet"),
+    show_default=True,
+    help="Parquet or CSV; - is standard output.",
 )
 @options.force
 @click.option("--id", "id_column", help="Column that names people, to repeat beside the scores.")
 @click.option("--keep", multiple=True, help="Another column of the table to repeat beside the scores.")
-@click.option("--intervals", is_flag=True, help="Add what is certain about each person.")
+@click.option("--intervals", is_flag=True, help="Add intervals of the exact scores and certified distances.")
 @click.option(
     "--decide",
     is_flag=True,
-    help="Add a decision, drawn from the probabilities by a key and the row; needs --key-file. Any edit of a row that "
-    "the model can see draws again: decide once per person.",
+    help="Add a decision, drawn from the probabilities by a secret key and the row; needs --key-file. An edited row is "
+    "a new draw: decide once per person.",
 )
 @click.option(
-    "--key-file", type=options.FILE, help="Secret for decisions, 16 bytes or more: who has it can foresee them."
+    "--key-file", type=options.FILE, help="Secret key for decisions, 16 bytes or more; whoever has it can predict them."
 )
 @click.option("--batch", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
@@ -60,7 +64,7 @@ def score(
     cluster: str | None,
     dialect: Dialect,
 ) -> None:
-    """Score the people in a table of any size. An interrupted run goes on where it stopped.
+    """Score the people in a table of any size. An interrupted run can be resumed by the same command.
 
     A single - reads CSV from standard input, or writes it to standard output.
 
@@ -68,22 +72,21 @@ def score(
     """
     from likewise.cli.batch_scoring import ScoringJob, score_file
     from likewise.cli.table_io import hinted, is_standard, named
-    from likewise.cli.workflows import read_key
     from likewise.io import check_free, load_model
 
-    say.aside = is_standard(out)
-    if say.aside and say.as_json:
-        raise InvalidInputError("--json and --out - both want standard output. Give a file as --out.")
+    say.to_stderr = is_standard(out)
+    if say.to_stderr and say.as_json:
+        raise InvalidInputError("--json and --out - cannot both write to standard output. Give a file as --out.")
     if decide != (key_file is not None):
         raise InvalidInputError("--decide and --key-file go together: decisions are drawn with a secret key.")
     key = read_key(key_file) if key_file else None
     load_model(model)  # refuse a bad file before any work
     if not is_standard(out):
         check_free(out, model, table, key_file, force=force)
-    order = ScoringJob(model.read_bytes(), intervals, key)
+    job = ScoringJob(model.read_bytes(), intervals, key)
     with _standard_streams(table, out) as (source, target):
         n = score_file(
-            order,
+            job,
             source,
             target,
             id_column=id_column,
@@ -95,14 +98,25 @@ def score(
             verbose=not say.as_json,
             note=say.note,
         )
-    written = "" if say.aside else f"\nWrote {out}"
+    written = "" if say.to_stderr else f"\nWrote {out}"
     say(f"Scored {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
     say.finish(then("audit", hinted(table), "--model", model))
 
 
+def read_key(path: Path) -> bytes:
+    """Read the secret key for decisions."""
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"Cannot read {path}: {error.strerror}.") from None
+    if len(key) < 16:
+        raise FileError(f"{path} must hold a secret of at least 16 bytes; it has {len(key)}. Try: openssl rand 32.")
+    return key
+
+
 @contextmanager
 def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
-    """Files in place of standard input and output, where one of them is meant. Such a run cannot go on later."""
+    """Temporary files in place of standard input and output. Such a run cannot be resumed."""
     from likewise._writing import atomic_write
     from likewise.cli.table_io import is_standard
 
@@ -118,9 +132,7 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
         try:
             yield source, target
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                "Nothing was kept, since it ran on standard input or output: the same command starts anew."
-            ) from None
+            raise KeyboardInterrupt("Nothing was kept: a run on standard input or output cannot be resumed.") from None
         if is_standard(out):
             with open(target, "rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)

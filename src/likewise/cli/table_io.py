@@ -1,4 +1,4 @@
-"""One plain line on each column that may not be what it seems, with a count and the cure."""
+"""Read tables from CSV and Parquet files, and note columns that may not be what they seem."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from likewise.exceptions import FileError, InvalidInputError
 from likewise.metrics.columns import UNSEEN, CategoricalColumn
 
 Note = Callable[[str], None]
-"""Takes one plain line for the person who runs a command."""
+"""Called with one line for the user of a command."""
 
 _ORDINALS = {2: "second", 3: "third"}
 _TABS = ("\\t", "tab")
-_SAMPLE = 1000  # rows that are looked at for leading zeros
+_SAMPLE = 1000  # rows searched for leading zeros
 _PADDED = r"-?0\d+"
 # Older versions of pandas read decimals to all but the last digit unless told otherwise.
 _EXACT: dict[str, Any] = (
@@ -34,12 +34,12 @@ _EXACT: dict[str, Any] = (
 
 
 def no_note(text: str) -> None:
-    """Say nothing."""
+    """Ignore the note."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written.
+    """Format of a CSV file.
 
     Attributes
     ----------
@@ -94,12 +94,12 @@ def is_standard(path: str | Path) -> bool:
 
 
 def named(path: str | Path) -> str:
-    """A path in words."""
+    """A path for a message."""
     return "standard input" if is_standard(path) else str(path)
 
 
 def hinted(path: str | Path) -> str:
-    """A path as it stands in a command to run next; standard input is not there a second time."""
+    """A path for a suggested command; standard input cannot be read twice."""
     return "TABLE.csv" if is_standard(path) else str(path)
 
 
@@ -123,7 +123,7 @@ def read_table(
 ) -> pd.DataFrame:
     """Read a CSV or Parquet file, or CSV from standard input for "-".
 
-    Of CSV, the columns `as_text` are read as text and, with `padded`, those in which numbers have leading zeros.
+    In a CSV file, the columns `as_text` are read as text and, with `padded`, those with leading zeros.
     """
     dialect = dialect or Dialect()
     if not is_standard(path) and not Path(path).is_file():
@@ -146,14 +146,14 @@ def read_table(
         raise FileError(f"{named(path)} has the column {repeated[0]!r} twice. Rename one of them.")
     if len(table.columns) == 1 and any(sign in table.columns[0] for sign in ";\t|"):
         raise FileError(
-            f"{named(path)} has one column only, {table.columns[0]!r}. Is it divided by another sign? Try --delimiter."
+            f"{named(path)} has one column only, {table.columns[0]!r}. Give the column separator as --delimiter."
         )
     return table
 
 
 @contextmanager
 def reading(path: str | Path, dialect: Dialect) -> Iterator[None]:
-    """Whatever cannot be read ends in one line."""
+    """Turn errors of readers into a `FileError` of one line."""
     try:
         yield
     except FileError:
@@ -162,22 +162,22 @@ def reading(path: str | Path, dialect: Dialect) -> Iterator[None]:
         raise FileError(
             f"Cannot read {named(path)} as {dialect.encoding} ({error.reason}). Give --encoding, such as latin-1."
         ) from None
-    except Exception as error:  # pandas and pyarrow raise many kinds
+    except Exception as error:  # pandas and pyarrow raise many types
         raise FileError(f"Cannot read {named(path)}: {' '.join(str(error).split())[:200]}.") from None
 
 
 def header_of(source: Any, dialect: Dialect) -> list[Any]:
-    """Names of the columns of a CSV file, as they are written."""
+    """Names of the columns of a CSV file, duplicates included."""
     first = pd.read_csv(source, header=None, nrows=1, dtype=str, **dialect.options)
     return list(first.iloc[0])
 
 
 def note_repeated(header: list[Any], note: Note) -> None:
-    """Say how columns are called whose names stand twice in a header."""
+    """Note how columns with duplicate names are renamed."""
     for name, count in Counter(header).items():
         for i in range(2, count + 1):
             which = _ORDINALS.get(i, f"{i}th")
-            note(f"The column {name!r} stands {count} times; the {which} is called '{name}.{i - 1}'.")
+            note(f"The column {name!r} occurs {count} times; the {which} is named '{name}.{i - 1}'.")
 
 
 def _source(path: str | Path, content: bytes | None) -> Any:
@@ -188,7 +188,7 @@ _FEW_VALUES, _FEW_PEOPLE, _MOST_KINDS, _MOST_SHOWN, _MOST_LEVELS = 10, 20, 30, 6
 
 
 def note_doubtful(X: pd.DataFrame, note: Note) -> None:
-    """One line on each column that looks like an id or has very many categories, and one on all that may be codes."""
+    """Note columns that look like an id, have very many categories, or may be codes."""
     n, codes = len(X), {}
     for name in map(str, X.columns):
         column = X[name]
@@ -220,7 +220,7 @@ def _is_numeric(column: pd.Series[Any]) -> bool:
 
 
 def _counts_rows(column: pd.Series[Any]) -> bool:
-    """Whether whole numbers, all different, stand in order or are called an id."""
+    """Whether distinct integers are sorted, or the column is named like an id."""
     if not bool((column % 1 == 0).all()):
         return False
     named = re.search(r"(?:^|[^a-z])(?:id|key|uuid|nr|no|number)$", str(column.name).lower()) is not None
@@ -228,14 +228,14 @@ def _counts_rows(column: pd.Series[Any]) -> bool:
 
 
 def _may_be_codes(values: npt.NDArray[Any], n: int) -> bool:
-    """Whether the distinct numbers of `n` people may be codes: few whole ones, and no counts from 0 on."""
+    """Whether the distinct values of `n` people may be codes: few integers, and not counts from 0 on."""
     few = 2 <= len(values) <= _FEW_VALUES and n >= 5 * len(values) and bool((values % 1 == 0).all())
     counts = len(values) > 2 and values[0] == 0 and values[-1] == len(values) - 1
     return few and not counts
 
 
 class Unseen:
-    """Counts people with categories that a model has not seen, over the batches of a table."""
+    """Counts people with categories that a model was not trained on, over the batches of a table."""
 
     def __init__(self, model: Any) -> None:
         encoder = model.encoder_
@@ -246,7 +246,7 @@ class Unseen:
         self._n_people = 0
 
     def look(self, people: pd.DataFrame) -> None:
-        """Look at the people of one batch."""
+        """Count those of one batch."""
         self._n_people += len(people)
         for column in self._columns:
             places = np.flatnonzero(column.encode(people[column.name]) == UNSEEN)
@@ -256,7 +256,7 @@ class Unseen:
                 self._found[column.name] = example, count + len(places)
 
     def tell(self, note: Note) -> None:
-        """One line for each column."""
+        """Note each column with such people."""
         levels = {column.name: [repr(str(level)) for level in column.levels] for column in self._columns}
         for name, (first, count) in self._found.items():
             known = levels[name][:_MOST_LEVELS] + ["..."] * (len(levels[name]) > _MOST_LEVELS)

@@ -66,14 +66,14 @@ class AuditDisplay:
         ax : matplotlib Axes, optional
         """
         if metric is None:
-            promise = getattr(model, "guarantee_", None)
-            if promise is None:
+            guarantee = getattr(model, "guarantee_", None)
+            if guarantee is None:
                 raise InvalidInputError(
-                    f"metric must be given for a model without a promise; got {type(model).__name__}."
+                    f"metric must be given for a model without a guarantee; got {type(model).__name__}."
                 )
-            metric = promise.metric
-            if tolerance is None and promise.epsilon:
-                tolerance = promise.epsilon
+            metric = guarantee.metric
+            if tolerance is None and guarantee.epsilon:
+                tolerance = guarantee.epsilon
         return cls.from_audit(audit(model, X, metric, tolerance=tolerance), ax=ax)
 
     @classmethod

@@ -88,14 +88,14 @@ class MetricDisplay:
     @classmethod
     def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None, most: int = 20) -> Self:
         """Plot the metric that a fitted model is within; parameters are those of `from_metric`."""
-        promise = getattr(model, "guarantee_", None)
-        if promise is None:
+        guarantee = getattr(model, "guarantee_", None)
+        if guarantee is None:
             raise InvalidTypeError(
-                f"model must be fitted and make a promise, as AdditiveClassifier does; got {type(model).__name__}."
+                f"model must be fitted and have a guarantee, as AdditiveClassifier does; got {type(model).__name__}."
             )
-        return cls.from_metric(promise.metric, X, ax=ax, most=most)
+        return cls.from_metric(guarantee.metric, X, ax=ax, most=most)
 
-    def _said(self, place: int) -> str:
+    def _label(self, place: int) -> str:
         if self.names[place] in self.not_forced:
             return f"0: {NOT_FORCED}"
         return f"{self.weights[place]:.3g}" if self.weights[place] else "0: must not matter"
@@ -111,7 +111,7 @@ class MetricDisplay:
         ax.set_xlim(0, max(1e-300, 1.16 * float(shown.max())) if shown.any() else 1.0)
         for place, weight in enumerate(shown):
             ax.annotate(
-                self._said(int(order[place])),
+                self._label(int(order[place])),
                 (weight, place),
                 xytext=(4, 0),
                 textcoords="offset points",

@@ -11,21 +11,21 @@ BLUE, ORANGE, RED, GREY, INK = "#2f6fa7", "#d98a2b", "#c0392b", "#8a8f98", "#2b2
 
 
 def axes(ax: Any, size: tuple[float, float]) -> Any:
-    """The given axes, or those of a new figure."""
+    """`ax`, or the axes of a new figure."""
     if ax is not None:
         return ax
     return need("matplotlib.pyplot", "A plot").subplots(figsize=size, layout="constrained")[1]
 
 
 def patch(colour: str, label: str) -> Any:
-    """A colour in a legend."""
+    """A legend entry of one colour."""
     from matplotlib.patches import Patch
 
     return Patch(color=colour, label=label)
 
 
 def tidy(ax: Any) -> None:
-    """Leave out what says nothing."""
+    """Hide the top and right spines, and mute the others."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):

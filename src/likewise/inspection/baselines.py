@@ -57,7 +57,12 @@ def categorical_columns(X: pd.DataFrame) -> list[Any]:
 
 
 def table_model(
-    X: pd.DataFrame, kind: str, task: Task = "classification", *, columns: Sequence[Any] | None = None
+    X: pd.DataFrame,
+    kind: str,
+    task: Task = "classification",
+    *,
+    columns: Sequence[Any] | None = None,
+    categorical: Sequence[Any] | None = None,
 ) -> Pipeline:
     """Return an unfitted pipeline for tables like `X`.
 
@@ -72,6 +77,8 @@ def table_model(
     task : {"classification", "regression"}, default="classification"
     columns : sequence of names, optional
         Columns the model may read; None for all.
+    categorical : sequence of names, optional
+        Categorical columns; None decides by dtype.
 
     Examples
     --------
@@ -84,8 +91,9 @@ def table_model(
         raise InvalidInputError(f"model must be one of {', '.join(models)}; got {in_a_line(kind)}.")
     X = as_frame(X)
     read = X if columns is None else X[list(columns)]
-    categorical = categorical_columns(read)
-    ordered = [name for name in read.columns if getattr(X[name].dtype, "ordered", False)]
+    known = categorical_columns(read) if categorical is None else categorical
+    categorical = [name for name in read.columns if name in known]
+    ordered = [n for n in read.columns if getattr(X[n].dtype, "ordered", False) and n not in categorical]
     numeric = [name for name in read.columns if name not in [*categorical, *ordered]]
     options = {"handle_unknown": "use_encoded_value", "dtype": np.float64}
     if kind == "boosting":

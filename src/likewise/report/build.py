@@ -1,4 +1,4 @@
-"""From a fitted model and a table of people to what the report shows."""
+"""Measure a fitted model on a table of people, for its report."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _LEAST = 0.002  # of a distance, and of a difference: below a fifth of a point t
 
 
 def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: float, n: int) -> pd.DataFrame:
-    """The `n` pairs with the largest ``difference / min(1, D + epsilon)``; nobody is in two of them.
+    """The `n` pairs with the largest ``difference / min(1, D + epsilon)`` and D < 1; nobody is in two of them.
 
-    Among up to 1,200 people, spread evenly, and pairs that may not differ freely (D < 1).
+    Among an even sample of up to 1,200 people.
 
     Parameters
     ----------
@@ -89,10 +89,10 @@ def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: 
 
 
 def first_pair(data: ReportData) -> dict[str, Any]:
-    """The two people with whom the page opens, as positions in its sample, and the rule by which they were chosen.
+    """The pair that the page shows first, as positions in its sample, and the rule by which it was chosen.
 
-    Of the pairs at a distance D < 1 that the model keeps within ``D + epsilon``, the one whose distance the baseline
-    exceeds most. If there is none, the pair with the smallest distance.
+    Of the pairs with D < 1 that the model keeps within ``D + epsilon``, the one that the baseline exceeds most. If
+    there is none, the closest pair.
     """
     sample, shares = data.sample, data.shares
     if len(sample) < 2:
@@ -134,9 +134,9 @@ def cost_of(
     cv: int = 3,
     verbose: bool = False,
 ) -> Cost | None:
-    """Compare the kind of model that `model` is, unless both are given; None if there are too few people.
+    """Cross-validate models of the same kind as `model`, and baselines; None if there are too few people.
 
-    The penalty of a scorecard, once found, is not searched for again; draws and steps of training are bounded.
+    The penalty of a scorecard is not tuned again; draws and training steps are limited.
     """
     metric, classes = model.guarantee_.metric, getattr(model, "classes_", None)
     fewest = len(y) if classes is None else min(int((y == label).sum()) for label in classes)
@@ -153,54 +153,49 @@ def cost_of(
     if comparison is None:
         beside = [] if inner is None or _is_boosting(inner) else [(INNER, inner)]
         comparison = compare(X, y, metric, methods=[method, *beside, "linear"], **shared)
-    if tradeoff is None:
-        tradeoff = measure_tradeoff(X, y, metric, _SCALES, method=method, **shared)
     own = next((name for name, one in comparison.estimators.items() if type(one) is type(model)), None)
-    if own is None or len(comparison.showings[own].losses) != len(y):
+    if own is None or len(comparison.results[own].losses) != len(y):
         raise InvalidInputError(
             f"comparison must be of these {len(y):,} people, with a {type(model).__name__} among the methods. Leave it "
-            "out to have it made."
+            "out to have it computed here."
         )
+    if tradeoff is None:
+        method = (own, comparison.estimators[own])
+        tradeoff = measure_tradeoff(X, y, metric, _SCALES, method=method, comparison=comparison, **shared)
     is_given = isinstance(inner, FrozenEstimator)
     plain = baseline_of(comparison, INNER if is_given else None)
     # One baseline in the whole report.
-    tradeoff = replace(tradeoff, without_promise={plain: comparison.showings[plain]})
+    tradeoff = replace(tradeoff, baselines={plain: comparison.results[plain]})
     if classes is None:
         return Cost(comparison, own, plain, is_given, tradeoff)
     some = spread(len(X), _CEILING.get(len(classes), _CEILING_OF_SEVERAL))
     ceilings = {}
-    with progress_bar("Ceiling", len(tradeoff.showings), show=verbose) as advance:
-        for scale in tradeoff.showings:
+    with progress_bar("Ceiling", len(tradeoff.results), show=verbose) as advance:
+        for scale in tradeoff.results:
             ceilings[scale] = float(ceiling(X.iloc[some], y[some], metric.scaled(scale)))
             advance(1)
     return Cost(comparison, own, plain, is_given, tradeoff, ceilings, len(some))
 
 
 def baseline_of(comparison: Comparison, but: str | None = None) -> str:
-    """The best model without a promise, by the proper score on people held out; not one that may know them."""
+    """The best model without a guarantee, by the proper score on held-out people; never the one named `but`."""
     measure = SCORES[comparison.task][0].name
     scores = {
-        name: float(showing.row[measure])
-        for name, showing in comparison.showings.items()
-        if name != but and name in comparison.estimators and not showing.row["promise"] and measure in showing.row
+        name: float(result.row[measure])
+        for name, result in comparison.results.items()
+        if name != but and name in comparison.estimators and not result.row["guarantee"] and measure in result.row
     }
     return min(scores, key=lambda name: scores[name])
 
 
-def fit_baseline(comparison: Comparison, name: str, X: pd.DataFrame, y: npt.NDArray[Any]) -> Any:
-    """Fit a model of a comparison to those of its people whom the first fold does not hold out."""
-    trained = comparison.folds[0].trained
-    return clone(comparison.estimators[name]).fit(X.iloc[trained], y[trained])
-
-
 def _is_boosting(model: Any) -> bool:
-    """Whether it is what is compared anyway."""
+    """Whether it is the baseline that `compare` always includes."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     return type(last).__name__.startswith("HistGradientBoosting")
 
 
 def _quick(model: Any) -> Any:
-    """The same kind of model, unfitted, with no search for its penalty and few draws."""
+    """An unfitted clone with the penalty found, and few draws and training steps."""
     parameters, changes = model.get_params(deep=False), dict[str, Any]()
     if hasattr(model, "penalty_"):
         changes["penalty"] = model.penalty_
@@ -234,14 +229,13 @@ def build_report(
 ) -> ReportData:
     """Measure a model on people with known outcomes.
 
-    Pairs are searched with the model as it is. How good it is, and what groups get, is measured on people held out, by
-    models of its kind that are trained anew on folds of these people: so it does not matter whether the model has
-    learned from them. Beside it stands one baseline, the best of the models without a promise on people held out; its
-    pairs are of people whom it has not learned from either. Large tables are sampled evenly; the report says how many
-    people each part is about.
+    Pairs are searched with the model itself. Scores and groups are cross-validated by models of its kind, so the
+    people may be those that the model was trained on. It is compared with one baseline, the best of the models without
+    a guarantee; pairs of the baseline are of people that it was not trained on. Large tables are sampled evenly, and
+    the report says how many people each part is about.
 
     Columns of weight 0 may be absent. If the model wraps another one that was trained on them, it cannot be trained
-    anew without them: then nothing is measured, and the report says so.
+    again without them: then nothing is measured, and the report says so.
 
     Parameters
     ----------
@@ -250,11 +244,11 @@ def build_report(
     X, y : table and outcomes
         People, named by the index of the table if it holds text, and otherwise by the row, counted from 0.
     outcome : label, optional
-        Whose probability is shown; by default the last class. Of numbers: what is predicted, in words.
+        Class whose probability is shown; by default the last. For a regression, a name for what is predicted.
     revealed : Metric, optional
         The metric before it was edited.
     comparison, tradeoff : Comparison and Tradeoff, optional
-        Of the same people, if they are there already; by default made here.
+        Of the same people; by default computed here.
     cv : int, default=3
         Folds.
     verbose : bool, default=False
@@ -271,26 +265,26 @@ def build_report(
     if classes is not None and not np.isin(labels, classes).all():
         unknown = labels[~np.isin(labels, classes)].tolist()[0]
         raise InvalidInputError(f"y must hold classes of the model, {_listed(classes)}; got {unknown!r}.")
-    given = without_sparse(as_frame(X))
-    absent = [column for column in model.feature_names_in_ if column not in given.columns]
+    frame = without_sparse(as_frame(X))
+    absent = [column for column in model.feature_names_in_ if column not in frame.columns]
     needed = [column for column in absent if column in model.required_features_]
     if needed:
-        raise InvalidInputError(f"X must have the column {needed[0]!r}, which the model needs; it has {list(given)}.")
-    table = given[[column for column in model.feature_names_in_ if column not in absent]]
+        raise InvalidInputError(f"X must have the column {needed[0]!r}, which the model needs; it has {list(frame)}.")
+    table = frame[[column for column in model.feature_names_in_ if column not in absent]]
     if not all(isinstance(label, str) for label in table.index):
         table = table.set_axis(range(len(table)))
     learned = np.arange(len(table)) if comparison is not None else spread(len(table), _LEARNED)
     missed = absent if _wraps_another(model) else []
     costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "cv": cv, "verbose": verbose}
-    with said_once():  # the loosest of these promises may well be empty
+    with said_once():  # under the loosest metric, guarantees may be vacuous
         cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], **costing)
     plain, unseen = None, np.arange(len(table))
     if cost is not None:
-        plain = fit_baseline(cost.comparison, cost.plain, table.iloc[learned], labels[learned])
-        unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].trained])
+        plain = cost.comparison.results[cost.plain].model
+        unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].train])
     people = metric.people(table.iloc[unseen[spread(len(unseen), _searchable(guarantee.n_draws))]])
-    before = None if plain is None else _ask(plain, people, classes, guarantee.output_range)
-    after = _ask(model, people, classes, guarantee.output_range)
+    before = None if plain is None else _predict(plain, people, classes, guarantee.output_range)
+    after = _predict(model, people, classes, guarantee.output_range)
     favourable = None if classes is None else classes[shown]
     data = ReportData(
         title=words.pop("title", "How alike people are treated"),
@@ -313,7 +307,7 @@ def build_report(
         reasons=_reasons(model, people),
         reach=measure_coverage(metric, table) if len(table) > 1 else None,
         kind=_kind(model),
-        plain="" if cost is None else cost.comparison.showings[cost.plain].row["title"],
+        plain="" if cost is None else cost.comparison.results[cost.plain].row["title"],
         classes=() if classes is None else tuple(map(str, classes)),
         n_population=len(table),
         **words,
@@ -321,12 +315,12 @@ def build_report(
     return replace(data, closest=closest_pairs(people, data.shares["after"], metric, data.epsilon, _WORST))
 
 
-def _outcome(classes: npt.NDArray[Any], asked: Any) -> tuple[int, str]:
+def _outcome(classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:
     """Position and name of the class whose probability is shown."""
     names = [str(label) for label in classes]
-    if asked is not None and str(asked) not in names:
-        raise InvalidInputError(f"outcome must be one of {_listed(classes)}; got {in_a_line(asked)}.")
-    shown = len(names) - 1 if asked is None else names.index(str(asked))
+    if outcome is not None and str(outcome) not in names:
+        raise InvalidInputError(f"outcome must be one of {_listed(classes)}; got {in_a_line(outcome)}.")
+    shown = len(names) - 1 if outcome is None else names.index(str(outcome))
     return shown, names[shown]
 
 
@@ -335,7 +329,7 @@ def _listed(classes: npt.NDArray[Any]) -> str:
 
 
 def _wraps_another(model: Any) -> bool:
-    """Whether there is a model inside that is not one of ours, and may read whatever it was trained on."""
+    """Whether it wraps a model of another library, which may read any column that it was trained on."""
     inner = getattr(model, "estimator", None)
     while isinstance(inner, FrozenEstimator):
         inner = inner.estimator
@@ -346,10 +340,10 @@ def _searchable(n_draws: int) -> int:
     return int(np.clip(_EVALUATIONS // max(1, n_draws), 100, _SEARCHED))
 
 
-def _ask(
+def _predict(
     model: Any, people: People, classes: npt.NDArray[Any] | None, output_range: tuple[float, float] | None
 ) -> FloatArray:
-    """Probabilities of the classes, or predictions cut to the range that a promise is about."""
+    """Probabilities of the classes, or predictions clipped to the output range."""
     if classes is None:
         assert output_range is not None
         return np.asarray(np.clip(model.predict(people.table), *output_range), dtype=np.float64)
@@ -381,20 +375,20 @@ def _groups(
     classes: npt.NDArray[Any] | None,
     shown: int,
 ) -> tuple[GroupScores, ...]:
-    """Groups among people held out; none where nobody was."""
+    """Groups of held-out people; none if nobody was held out."""
     if cost is None:
         return ()
-    showings = cost.comparison.showings
-    answers = {"before": showings[cost.plain].answers, "after": showings[cost.own].answers}
+    results = cost.comparison.results
+    answers = {"before": results[cost.plain].predictions, "after": results[cost.own].predictions}
     return groups_of(table, metric, labels, answers, classes, shown)
 
 
 def _n_measured(cost: Cost) -> int:
-    return int((~np.isnan(cost.comparison.showings[cost.own].losses)).sum())
+    return int((~np.isnan(cost.comparison.results[cost.own].losses)).sum())
 
 
 def _reasons(model: Any, people: People) -> tuple[tuple[str, ...], ...]:
-    """What speaks for the outcome that is more likely for each person than on average, where the model can say so."""
+    """Reasons for each person's score, if the model can give them."""
     if not isinstance(model, ScorecardMixin):
         return ()
     found = model.reasons(people.table, n=_REASONS).drop(columns="outcome")
@@ -405,5 +399,5 @@ def _reasons(model: Any, people: People) -> tuple[tuple[str, ...], ...]:
 
 
 def _kind(model: Any) -> str:
-    """How the promise is kept: a key of `KINDS`, by the name of the class."""
+    """Key of `KINDS`, by the name of the class."""
     return next((kind for kind in KINDS if type(model).__name__.lower().startswith(kind)), "")

@@ -1,4 +1,4 @@
-"""Geometry of the page's pictures: numbers in, coordinates out; the templates draw them as SVG."""
+"""Geometry of the charts: numbers in, coordinates out; the templates draw them as SVG."""
 
 from __future__ import annotations
 
@@ -65,28 +65,28 @@ def _shaded(counts: Any) -> tuple[str, ...]:
     )
 
 
-# -- what strictness costs ------------------------------------------------------------------------------------------
+# -- the trade-off ------------------------------------------------------------------------------------------------
 
 WIDTH, HEIGHT = 460, 250
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 52
 
 
-def price_charts(cost: Cost) -> list[dict[str, Any]]:
-    """Charts over the scale of the metric: the error; and for classes mean confidence, with the ceiling."""
+def tradeoff_charts(cost: Cost) -> list[dict[str, Any]]:
+    """Charts over the scale of the metric: the error and, for classes, mean confidence with the ceiling."""
     if cost.tradeoff is None:
         return []
     measures = {measure.name: measure for measure in SCORES[cost.tradeoff.task]}
     if cost.tradeoff.task == "regression":
-        return [_price_chart(cost, measures["rmse"], {})]
-    return [_price_chart(cost, measures["brier"], {}), _price_chart(cost, measures["confidence"], cost.ceilings)]
+        return [_tradeoff_chart(cost, measures["rmse"], {})]
+    return [_tradeoff_chart(cost, measures["brier"], {}), _tradeoff_chart(cost, measures["confidence"], cost.ceilings)]
 
 
-def _price_chart(cost: Cost, measure: Score, ceilings: Any) -> dict[str, Any]:
+def _tradeoff_chart(cost: Cost, measure: Score, ceilings: Any) -> dict[str, Any]:
     tradeoff: Any = cost.tradeoff
     table, name = tradeoff.table, measure.name
-    scales = [float(scale) for scale in tradeoff.showings]
+    scales = [float(scale) for scale in tradeoff.results]
     own = [(s, float(v), float(e)) for s, v, e in zip(scales, table[name], table[f"{name}_se"], strict=True)]
-    lines = {"constant": float(tradeoff.constant.row[name]), "before": float(tradeoff.reference.row[name])}
+    lines = {"constant": float(tradeoff.constant.row[name]), "before": float(tradeoff.best_baseline.row[name])}
     values = [v for _, v, _ in own] + [v - e for _, v, e in own] + [v + e for _, v, e in own]
     bottom, top, ticks = round_ticks([*values, *lines.values(), *ceilings.values()])
     low, high = math.log(min(scales)), math.log(max(scales))
@@ -217,7 +217,7 @@ def _drawn_numbers(panel: Panel, y: Callable[[float], float], unit: str) -> dict
         "line": "M" + "L".join(line),
         "held": held,
         "ends": names,
-        "missing": None if panel.missing is None else (y(panel.missing), panel.missing),
+        "missing": None if panel.missing is None else (y(panel.missing), round(panel.missing, 4) + 0.0),  # not -0
         "levels": (),
         "unit": unit if unit.startswith("%") and len(unit) > 1 else "",
     }

@@ -29,16 +29,16 @@ _SHOWN = 200  # the page looks at all pairs among them while a slider moves
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What the promise costs, on people held out.
+    """What the guarantee costs, on held-out people.
 
     Attributes
     ----------
     comparison : Comparison
         Of this model and others, on the people of the report.
     own, plain : str
-        The methods of the comparison that are this model, and the baseline, which makes no promise.
+        The methods of the comparison that are this model, and the baseline, which has no guarantee.
     is_given : bool
-        Whether the model inside came ready-made: it may have learned from the people on whom it is measured.
+        Whether the wrapped model was already fitted: it may have been trained on the people it is measured on.
     tradeoff : Tradeoff, optional
         The same under stricter and looser metrics.
     ceilings : mapping from scale to float
@@ -55,13 +55,13 @@ class Cost:
 
     def __post_init__(self) -> None:
         for name in (self.own, self.plain):
-            if name not in self.comparison.showings:
+            if name not in self.comparison.results:
                 raise InvalidInputError(f"own and plain must be methods of the comparison; got {name!r}.")
 
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """What a model gives to a group.
+    """Scores of a model for one group.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class GroupScores:
     actual : float
         Share of them with the outcome, or its mean.
     before, after : GroupFigures, optional
-        Of the model without a promise, and of the one with it.
+        Of the baseline, and of the model of the report.
     """
 
     column: str
@@ -104,7 +104,7 @@ class GroupScores:
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """A whole report. "After" is the model that it is about, "before" the baseline, which promises nothing.
+    """A whole report. "After" is the model that it is about, "before" the baseline without a guarantee.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class ReportData:
         Who was searched, as ``metric.people(table)`` codes them. The index of their table names them; a number is
         "row 7". The page shows a sample of at most 200, spread evenly.
     guarantee : Guarantee, optional
-        None for a model about which nothing is promised; the page says so.
+        None for a model without one; the page says so.
     revealed : Metric, optional
         The metric before people edited it.
     before, after : ndarray of shape (n_people,) or (n_people, n_classes), optional
@@ -133,24 +133,24 @@ class ReportData:
         Pairs of `people` that use most of what they may: ``row_a``, ``row_b``, ``difference``, ``distance``.
     cost : Cost, optional
     missed : tuple of str
-        Columns for want of which nothing was measured.
+        Absent columns, without which nothing could be measured.
     groups : tuple of GroupScores
     groups_of : str
         On whom they were measured.
     panels : tuple of Panel
         The shapes of a scorecard.
     reasons : tuple of tuples of str
-        For each of the `people`, what speaks most for the outcome that is more likely for them than on average.
-    reach : Reach, optional
-        How many pairs the metric says something about.
+        For each of the `people`, the main reasons for their score.
+    reach : Coverage, optional
+        How many pairs the metric constrains.
     kind : str
-        How the promise is kept, a key of `words.KINDS`; empty where that is not known.
+        Key of `text.KINDS`; empty where the method is not known.
     plain : str
         What the model before is, the baseline, as in "logistic without race".
     classes : tuple of str
         Names of the classes, in the order of the columns of `before` and `after`.
     model_name, source, date : str
-        The model's file, the table, and the date of the data, shown as given; a rendering never asks the clock.
+        The model's file, the table, and the date of the data, shown as they are.
     n_population : int, optional
         How many people `people` were drawn from.
     """
@@ -215,11 +215,11 @@ class ReportData:
         """
         low, high = self.output_range or (0.0, 1.0)
         found = {}
-        for name, given in (("before", self.before), ("after", self.after)):
-            if given is None:
+        for name, outputs in (("before", self.before), ("after", self.after)):
+            if outputs is None:
                 continue
-            outputs = np.asarray(given, dtype=np.float64)
-            shares = ((outputs if outputs.ndim == 2 else outputs[:, None]) - low) / (high - low)
+            columns = np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
+            shares = (columns - low) / (high - low)
             found[name] = shares[:, [self.shown]] if shares.shape[1] == 2 else shares
         return found
 
@@ -235,7 +235,7 @@ class ReportData:
 
     @property
     def epsilon(self) -> float:
-        """What scores may differ by beyond the distance, as promised."""
+        """Epsilon of the guarantee: the allowed excess over the distance."""
         return 0.0 if self.guarantee is None else self.guarantee.epsilon
 
     @property
@@ -244,7 +244,7 @@ class ReportData:
         return spread(len(self.people), _SHOWN)
 
     def name(self, position: int) -> str:
-        """Who a person is, if the table says so."""
+        """The index label of a person, or the row."""
         label = self.people.table.index[position]
         return label if isinstance(label, str) else f"row {label}"
 

@@ -1,4 +1,4 @@
-"""Models beside each other, what the promise cost in words, and groups with their ratios."""
+"""Tables of the report: the compared models with a verdict, and groups with their ratios."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray
 from likewise.metrics.base import Metric
 from likewise.metrics.units import Unit
-from likewise.report import charts as pictures
+from likewise.report import charts
 from likewise.report import text as words
 from likewise.report.data import Cost, GroupFigures, GroupScores
 from likewise.selection.compare import difference
@@ -31,13 +31,13 @@ def groups_of(
     classes: npt.NDArray[Any] | None,
     shown: int,
 ) -> tuple[GroupScores, ...]:
-    """Figures of groups, for columns that must not matter; if the table has none, for all columns of categories.
+    """Scores of groups, by the columns that must not matter; if the table has none, by all categorical columns.
 
     Parameters
     ----------
     table, y : people and their outcomes
     answers : dict with ``before`` and ``after``
-        Of people held out: probabilities of shape (n_samples, n_classes), or predictions; NaN for who was not.
+        Cross-validated: probabilities of shape (n_samples, n_classes), or predictions; NaN for people not measured.
     classes : ndarray, or None for numbers
     shown : int
         Position of the outcome among the classes.
@@ -58,9 +58,9 @@ def groups_of(
             outcomes = y[chosen]
             actual = outcomes.mean() if classes is None else (outcomes == classes[shown]).mean()
             figures = {
-                key: _figures(given[chosen], outcomes, classes, shown)
-                for key, given in answers.items()
-                if given is not None and _measured(given, len(table))[chosen].all()
+                key: _figures(outputs[chosen], outcomes, classes, shown)
+                for key, outputs in answers.items()
+                if outputs is not None and _measured(outputs, len(table))[chosen].all()
             }
             groups.append(GroupScores(str(column), name, int(chosen.sum()), float(actual), **figures))
     return tuple(groups)
@@ -82,7 +82,7 @@ def _figures(
 
 
 def _split(values: pd.Series[Any], unit: str) -> Iterator[tuple[str, BoolArray]]:
-    """Names of groups and who is in them; none if a column has too many values to be one of groups."""
+    """Names and members of groups; none if a categorical column has too many values."""
     absent = values.isna().to_numpy()
     distinct = values.dropna().unique()
     numbers = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)
@@ -99,7 +99,7 @@ def _split(values: pd.Series[Any], unit: str) -> Iterator[tuple[str, BoolArray]]
 
 
 def _bands(values: FloatArray, unit: str) -> Iterator[tuple[str, BoolArray]]:
-    """Bands with about as many people each, between values that occur."""
+    """Bands of about equal size, between values that occur."""
     known = values[~np.isnan(values)]
     cuts = np.unique(np.quantile(known, np.arange(1, _BANDS) / _BANDS, method="lower"))
     cuts = cuts[cuts < known.max()]
@@ -120,26 +120,26 @@ _SHOWN = {"classification": ("brier", "auc", "accuracy"), "regression": ("rmse",
 
 
 def costs(cost: Cost) -> dict[str, Any]:
-    """The models that were compared, the best first, and what the promise cost in words."""
+    """The compared models, the best first, and the verdict."""
     comparison = cost.comparison
     measures = [_measure(comparison.task, name) for name in _SHOWN[comparison.task]]
     table = comparison.table
-    gone = table[table["evaluations"].notna()].sort_values(measures[0].name, kind="stable")
-    places = pictures.dots(gone[measures[0].name].tolist(), gone[f"{measures[0].name}_se"].tolist())
+    measured = table[table["evaluations"].notna()].sort_values(measures[0].name, kind="stable")
+    places = charts.dots(measured[measures[0].name].tolist(), measured[f"{measures[0].name}_se"].tolist())
     rows = [
         {
             "name": _title(str(name), str(row["title"]), cost),
             "is_own": name == cost.own,
             "is_constant": name == CONSTANT,
             "is_baseline": name == cost.plain,
-            "promise": bool(row["promise"]),
+            "guarantee": bool(row["guarantee"]),
             "figures": [words.measured(measure, float(row[measure.name])) for measure in measures],
             "error": words.measured(measures[0], float(row[f"{measures[0].name}_se"])),
             "place": place,
             "violations": int(row["violations"]),
             "pairs": int(row["pairs"]),
         }
-        for (name, row), place in zip(gone.iterrows(), places, strict=True)
+        for (name, row), place in zip(measured.iterrows(), places, strict=True)
     ]
     own = next(row for row in rows if row["is_own"])
     return {
@@ -168,11 +168,11 @@ def _baseline(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Score) -> str:
-    """What the promise cost, against the baseline and against a constant."""
-    showings, folds = cost.comparison.showings, cost.comparison.folds
+    """What the guarantee cost, against the baseline and a constant; for a lay reader."""
+    results, folds = cost.comparison.results, cost.comparison.folds
     own, free = next(row for row in rows if row["is_own"]), _baseline(rows)
-    gap, error = difference(showings[cost.own], showings[cost.plain], folds)
-    beyond, noise = difference(showings[cost.own], showings[CONSTANT], folds)
+    gap, error = difference(results[cost.own], results[cost.plain], folds)
+    beyond, noise = difference(results[cost.own], results[CONSTANT], folds)
     constant = next(row for row in rows if row["is_constant"])["figures"][0]
     if beyond >= -noise:
         found = "This model is not measurably better than giving everybody the same score"

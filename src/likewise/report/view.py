@@ -1,4 +1,4 @@
-"""What the templates and the page's script need beyond the data itself: texts, bars, pictures."""
+"""What the templates and the script need beyond the data itself: texts, bars, charts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.metrics.units import Unit, number
-from likewise.report import charts as pictures
+from likewise.report import charts
 from likewise.report import text as words
 from likewise.report.build import first_pair
 from likewise.report.data import ReportData
@@ -47,15 +47,15 @@ def prepare(data: ReportData) -> dict[str, Any]:
             for column in sorted(columns, key=lambda column: -column.counts)
             if column.is_number and column.weight
         ][:3],
-        "pairs": _pair_pictures(data),
+        "pairs": _pair_charts(data),
         "worst": [] if data.audit_before is None else _cards(data, columns, data.audit_before.violations, "before"),
         "over": [] if data.audit_after is None else _cards(data, columns, data.audit_after.violations, "after"),
         "broken": _is_broken(data),
         "closest": [] if data.closest is None else _cards(data, columns, data.closest, "after"),
         "first": first_pair(data),
         "cost": cost,
-        "charts": [] if data.cost is None else pictures.price_charts(data.cost),
-        "shapes": pictures.shapes(data.panels, getattr(data.metric, "units", {}), _SHAPES) if data.panels else None,
+        "charts": [] if data.cost is None else charts.tradeoff_charts(data.cost),
+        "shapes": charts.shapes(data.panels, getattr(data.metric, "units", {}), _SHAPES) if data.panels else None,
         "groups": [(column, groups(list(rows))) for column, rows in groupby(data.groups, lambda group: group.column)],
         "n_groups": _GROUPS,
         "has_before": any(group.before for group in data.groups),
@@ -66,16 +66,16 @@ def prepare(data: ReportData) -> dict[str, Any]:
 
 
 def _is_broken(data: ReportData) -> bool:
-    """Whether the search found more than is promised; the page must then say so first."""
+    """Whether the search found a violation of the guarantee; the page must then say so first."""
     return (
         data.guarantee is not None
         and data.audit_after is not None
-        and data.audit_after.max_excess > data.epsilon + pictures.TOLERANCE
+        and data.audit_after.max_excess > data.epsilon + charts.TOLERANCE
     )
 
 
 def _statement(data: ReportData) -> str:
-    """The promise in technical words. The distance itself is on the page."""
+    """The statement of the guarantee; the page shows the distance elsewhere."""
     return "" if data.guarantee is None else data.guarantee.statement
 
 
@@ -101,7 +101,7 @@ class ColumnView:
 
     @property
     def short_unit(self) -> str:
-        """Without what a percentage is of: the column's name says that."""
+        """Without what a percentage is of, which the name of the column says."""
         return "%" if self.unit.startswith("%") else self.unit
 
     @property
@@ -204,18 +204,18 @@ def _share(x: float, longest: float) -> float:
     return round(min(100.0, 100 * x / longest), 2)
 
 
-def _pair_pictures(data: ReportData) -> dict[str, Any] | None:
+def _pair_charts(data: ReportData) -> dict[str, Any] | None:
     """The sampled pairs before and after; None without two people with scores."""
     if len(data.sample) < 2 or not data.shares:
         return None
     a, b = (data.sample[side] for side in np.triu_indices(len(data.sample), 1))
     distances = data.metric.weights_of(data.people.encoder).distances(data.people.rows[a], data.people.rows[b])
     gaps = {name: data.differences(name, a, b) for name in data.shares}
-    limit = pictures.axis_limit(max(float(gap.max()) for gap in gaps.values()))
+    limit = charts.axis_limit(max(float(gap.max()) for gap in gaps.values()))
     return {
         "limit": limit,
         "n_pairs": len(distances),
-        "models": [(name, pictures.density(distances, gap, limit, data.epsilon)) for name, gap in gaps.items()],
+        "models": [(name, charts.density(distances, gap, limit, data.epsilon)) for name, gap in gaps.items()],
     }
 
 

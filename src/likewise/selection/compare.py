@@ -1,4 +1,4 @@
-"""Every method to a model on the same folds, beside a constant."""
+"""Fit all methods on the same folds, and recommend one."""
 
 from __future__ import annotations
 
@@ -17,56 +17,46 @@ from likewise._progress import progress_bar
 from likewise._validation import TRUTH
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
-from likewise.selection.cross_validation import SCORES, CVResult, Fold, Score, make_folds, show
-from likewise.selection.methods import CONSTANT, methods_for, read_learning_task
+from likewise.selection.cross_validation import SCORES, CVResult, Fold, Score, cross_validate_method, make_folds
+from likewise.selection.methods import CONSTANT, build_methods, check_problem
 
-_AFTER = [
-    "people",
-    "violations",
-    "pairs",
-    "promise",
-    "level",
-    "epsilon",
-    "evaluations",
-    "microseconds",
-    "fit_seconds",
-    "note",
-]
-_WHOLE = ["people", "violations", "pairs", "evaluations"]
+_COUNTS = ["people", "violations", "pairs", "evaluations"]
+_COLUMNS = ["people", "violations", "pairs", "guarantee", "level", "epsilon", "evaluations", "microseconds"]
+_COLUMNS += ["fit_seconds", "note"]  # after the scores
 _WIDTH = 120
 
 
 def as_table(rows: dict[Any, dict[str, Any]], task: Task, index: str = "method") -> pd.DataFrame:
-    """One row per entry of `rows`, the same columns for all."""
-    figures = [column for one in SCORES[task] for column in (one.name, f"{one.name}_se")]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=None).reindex(columns=["title", *figures, *_AFTER])
-    table = table.astype({**dict.fromkeys(_WHOLE, "Int64"), "promise": bool})
+    """One row per entry of `rows`, with the same columns for every table."""
+    scores = [column for score in SCORES[task] for column in (score.name, f"{score.name}_se")]
+    table = pd.DataFrame.from_dict(rows, orient="index").reindex(columns=["title", *scores, *_COLUMNS])
+    table = table.astype({**dict.fromkeys(_COUNTS, "Int64"), "guarantee": bool})
     table[["level", "note"]] = table[["level", "note"]].fillna("")
     return table.rename_axis(index)
 
 
 def as_text(table: pd.DataFrame, task: Task, measured_on: str, conclusion: str) -> str:
-    """For a terminal: how good each way is, what it promises and costs, notes, on whom, and what follows."""
-    gone = table["evaluations"].notna()
-    blocks = [_aligned(cells[gone]) for cells in (_figures(table, task), _costs(table))]
+    """For a terminal: scores, guarantees with costs, notes, and the conclusion."""
+    measured = table["evaluations"].notna()
+    blocks = [_aligned(cells[measured]) for cells in (_score_cells(table, task), _cost_cells(table))]
     notes = [
         fill(f"{row.title}: {str(row.note).rstrip('.')}.", _WIDTH, subsequent_indent="  ")
         for row in table[table["note"] != ""].itertuples()
     ]
-    words = [fill(measured_on, _WIDTH), fill(conclusion, _WIDTH)]
-    return "\n\n".join([*blocks, *(["\n".join(notes)] if notes else []), *words])
+    blocks += ["\n".join(notes)] if notes else []
+    return "\n\n".join([*blocks, fill(measured_on, _WIDTH), fill(conclusion, _WIDTH)])
 
 
 def as_html(table: pd.DataFrame, task: Task, title: str, measured_on: str, conclusion: str, best: str = "") -> str:
-    """For a notebook: the same as one table, in which the row of the title `best` stands out."""
-    cells = pd.concat([_figures(table, task), _costs(table).iloc[:, 1:], table[["note"]]], axis=1)
+    """For a notebook: one table, in which the row titled `best` is bold."""
+    cells = pd.concat([_score_cells(table, task), _cost_cells(table).iloc[:, 1:], table[["note"]]], axis=1)
     last = cells.shape[1] - 1
     body = grid([str(name) for name in cells.columns], cells.to_numpy().tolist(), left=[0, last], strong=best)
     return panel(title, words(conclusion), body, words(measured_on, quiet=True))
 
 
 def _aligned(cells: pd.DataFrame) -> str:
-    """Columns of text, the first to the left and the others to the right."""
+    """Columns of text, the first aligned left and the others right."""
     widths = [max(len(name), *cells[name].str.len()) for name in cells.columns]
 
     def line(entries: Any) -> str:
@@ -76,26 +66,26 @@ def _aligned(cells: pd.DataFrame) -> str:
     return "\n".join([line(cells.columns), line("-" * width for width in widths), *map(line, cells.to_numpy())])
 
 
-def _figures(table: pd.DataFrame, task: Task) -> pd.DataFrame:
-    """Figures with their standard errors, as text; empty where nothing was measured."""
+def _score_cells(table: pd.DataFrame, task: Task) -> pd.DataFrame:
+    """Scores with their standard errors, as text; empty where nothing was measured."""
     cells = {str(table.index.name): table["title"].tolist()}
-    for one in SCORES[task]:
-        pairs = zip(table[one.name], table[f"{one.name}_se"], strict=True)
-        cells[one.title] = [_figure(one, *pair) for pair in pairs]
+    for score in SCORES[task]:
+        values = zip(table[score.name], table[f"{score.name}_se"], strict=True)
+        cells[score.title] = [_score_cell(score, *pair) for pair in values]
     return pd.DataFrame(cells, index=table.index)
 
 
-def _costs(table: pd.DataFrame) -> pd.DataFrame:
-    """Promise, violations and costs, as text; empty where nothing was measured."""
+def _cost_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """Guarantee, violations and costs, as text; empty where nothing was measured."""
     cells = {
         str(table.index.name): table["title"],
-        "promise": table["level"],
+        "guarantee": table["level"],
         "epsilon": table["epsilon"].map(lambda epsilon: "" if np.isnan(epsilon) else f"{epsilon:.2g}"),
         "violations": table["violations"].map("{:,}".format),
-        "of pairs": table["pairs"].map("{:,}".format),
+        "pairs": table["pairs"].map("{:,}".format),
         "evaluations": table["evaluations"].map("{:,}".format),
-        "µs a person": table["microseconds"].map(_amount),
-        "seconds to fit": table["fit_seconds"].map(_amount),
+        "µs per person": table["microseconds"].map(_amount),
+        "fit seconds": table["fit_seconds"].map(_amount),
     }
     return pd.DataFrame(cells).where(table["evaluations"].notna(), "").assign(**{str(table.index.name): table["title"]})
 
@@ -104,32 +94,30 @@ def _amount(size: float) -> str:
     return f"{size:,.0f}" if size >= 100 else f"{size:.2g}"
 
 
-def _figure(one: Score, value: float, error: float) -> str:
-    """A figure and its standard error, to the same digits."""
+def _score_cell(score: Score, value: float, error: float) -> str:
+    """A score and its standard error, with the same decimals."""
     if np.isnan(value):
         return ""
-    if one.percent:
+    if score.percent:
         return f"{100 * value:.1f}% ± {100 * error:.1f}"
-    digits = one.digits
-    if digits is None:  # in units of the outcome: two digits of the error say enough
+    digits = score.digits
+    if digits is None:  # in units of the outcome: two digits of the error
         digits = int(np.clip(1 - np.floor(np.log10(error or 1.0)), 0, 6))
     return f"{value:,.{digits}f} ± {error:,.{digits}f}"
 
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """A method that keeps the promise.
+    """The method that `Comparison.best` recommends.
 
     Attributes
     ----------
     name : str
-        Of the method.
-    estimator : estimator
-        Not yet fitted.
+    estimator : unfitted estimator
     reason : str
-        Why this one, in words.
+        Why this method.
     constant_is_as_good : bool
-        Whether nothing that keeps the promise is better than a constant; the constant is then what is recommended.
+        Whether no method with a guarantee is better than a constant, which is then recommended.
     """
 
     name: str
@@ -138,7 +126,7 @@ class Recommendation:
     constant_is_as_good: bool
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Fit a copy of the estimator on all of these people, and return it."""
+        """Fit a clone of the estimator, and return it."""
         return clone(self.estimator).fit(X, y)
 
     def __str__(self) -> str:
@@ -146,24 +134,21 @@ class Recommendation:
 
 
 def recommend(
-    showings: dict[str, CVResult], estimators: dict[str, Any], folds: tuple[Fold, ...], task: Task
+    results: dict[str, CVResult], estimators: dict[str, Any], folds: tuple[Fold, ...], task: Task
 ) -> Recommendation:
-    """Choose among methods in the order of simplicity.
-
-    The best mean loss decides, and of those within one standard error of it the simplest is taken.
-    """
-    kept = [name for name, showing in showings.items() if showing.keeps_promise]
-    measure = SCORES[task][0]
-    title, score = measure.title, measure.name
-    best = min(kept, key=lambda name: showings[name].row[score])
+    """The first (simplest) method whose mean loss is within one standard error of the best."""
+    kept = [name for name, result in results.items() if result.keeps_guarantee]
+    score = SCORES[task][0]
+    title = score.title
+    best = min(kept, key=lambda name: results[name].row[score.name])
     for chosen in kept:
-        gap, error = difference(showings[chosen], showings[best], folds)
+        gap, error = difference(results[chosen], results[best], folds)
         if gap <= error or chosen == best:
             break
 
-    score_of = {name: measure.in_words(showings[name].row[score]) for name in kept}
-    title_of = {name: showings[name].row["title"] for name in kept}
-    beside = f"A constant has {score_of[CONSTANT]}."
+    score_of = {name: score.format(results[name].row[score.name]) for name in kept}
+    title_of = {name: results[name].row["title"] for name in kept}
+    constant = f"A constant has {score_of[CONSTANT]}."
     if best == CONSTANT:
         reason = f"A constant is as good: no method with a guarantee beats its {title}, {score_of[CONSTANT]}."
     elif chosen == CONSTANT:
@@ -174,44 +159,44 @@ def recommend(
     elif chosen == best:
         reason = (
             f"Best: {title_of[best]}. Its {title}, {score_of[best]}, is the lowest of the methods with a guarantee. "
-            f"{beside}"
+            f"{constant}"
         )
     else:
         reason = (
             f"Best: {title_of[chosen]}. Its {title}, {score_of[chosen]}, is within one standard error ({error:.2g}) of "
             f"the lowest of the methods with a guarantee, {score_of[best]} ({title_of[best]}), which is less simple. "
-            f"{beside}"
+            f"{constant}"
         )
     return Recommendation(chosen, estimators[chosen], reason, chosen == CONSTANT)
 
 
 def difference(first: CVResult, second: CVResult, folds: tuple[Fold, ...]) -> tuple[float, float]:
-    """By how much the losses of `first` are larger, on people on whom both were measured, with its standard error.
+    """Mean difference of losses over people on whom both were measured, and its standard error.
 
-    Folds are compared one by one: what makes a fold hard for both does not blur the difference.
+    The difference is taken within each fold, so that folds that are hard for both do not widen the error.
     """
     gap = first.losses - second.losses
-    means = np.array([np.nanmean(gap[fold.held_out]) for fold in folds])
+    means = np.array([np.nanmean(gap[fold.test]) for fold in folds])
     return float(means.mean()), float(means.std(ddof=1) / np.sqrt(len(means)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Frozen):
-    """What each way keeps, promises and costs.
+    """Result of `compare`.
 
     Attributes
     ----------
-    showings : dict from method to Showing
-        What was measured, in the order of simplicity.
+    results : dict from method to CVResult
+        In the order of simplicity.
     estimators : dict from method to unfitted estimator
-        Of the methods that can be gone.
+        Of the methods that apply.
     folds : tuple of Fold
         The same for every method.
     task : {"classification", "regression"}
     metric : Metric
     """
 
-    showings: dict[str, CVResult]
+    results: dict[str, CVResult]
     estimators: dict[str, Any]
     folds: tuple[Fold, ...]
     task: Task
@@ -221,27 +206,28 @@ class Comparison(Frozen):
     def table(self) -> pd.DataFrame:
         """One row per method.
 
-        For classes ``brier``, ``auc``, ``accuracy``, ``log_loss`` and ``confidence`` (mean probability of the true
-        class), for numbers ``squared_error``, ``r2`` and ``rmse``: means over the folds, of people held out, each
-        with its standard error in a column that ends in ``_se``. Then ``people`` (measured), ``violations`` (pairs of
-        people that differ by more than ``D + epsilon``) among ``pairs`` searched, ``promise``, ``level`` and
-        ``epsilon``, ``evaluations`` and ``microseconds`` per person, ``fit_seconds`` per fold, and a ``note``.
+        Scores are means over the folds, on held-out people, each with its standard error in a column that ends in
+        ``_se``. For a classification ``brier``, ``auc``, ``accuracy``, ``log_loss`` and ``confidence`` (mean
+        probability of the true class); for a regression ``squared_error``, ``r2`` and ``rmse``.
+        Then ``people`` (measured), ``violations`` (pairs whose outputs differ by more than ``D + epsilon``) among
+        ``pairs`` searched, ``guarantee`` (whether there is one), ``level`` and ``epsilon``, ``evaluations`` and
+        ``microseconds`` per person, ``fit_seconds`` per fold, and a ``note``.
         """
-        return as_table({name: showing.row for name, showing in self.showings.items()}, self.task)
+        return as_table({name: result.row for name, result in self.results.items()}, self.task)
 
     def best(self) -> Recommendation:
-        """The method to take: the best proper score among those that keep the promise.
+        """The method with the best proper score among those that keep their guarantee.
 
-        That is the Brier score for classes, and squared error for numbers. Of methods within one standard error of the
-        best, the simplest is taken: a constant, then an additive model, a network, projection, smoothing, and your own.
-        So nothing is recommended that is not better than a constant. The standard error is that of the difference
-        between the two, fold by fold.
+        The score is the Brier score for a classification, and squared error for a regression. Of methods within one
+        standard error of the best, the simplest is taken: a constant, then an additive model, a network, projection,
+        smoothing, and your own. So nothing is recommended that is not better than a constant. The standard error is
+        that of the difference between the two, fold by fold.
         """
-        return recommend(self.showings, self.estimators, self.folds, self.task)
+        return recommend(self.results, self.estimators, self.folds, self.task)
 
     @property
     def measured_on(self) -> str:
-        """On whom, in words."""
+        """How many people were measured."""
         return measured_on(self.folds)
 
     def __str__(self) -> str:
@@ -249,11 +235,11 @@ class Comparison(Frozen):
 
     def _repr_html_(self) -> str:
         best, table = self.best(), self.table
-        title = f"{len(table)} methods, on people held out"
+        title = f"{len(table)} methods on held-out people"
         return as_html(table, self.task, title, self.measured_on, best.reason, str(table["title"][best.name]))
 
     def __repr__(self) -> str:
-        return f"<Comparison of {', '.join(self.showings)}; best: {self.best().name}>"
+        return f"<Comparison of {', '.join(self.results)}; best: {self.best().name}>"
 
 
 def compare(
@@ -272,13 +258,13 @@ def compare(
     random_state: int = 0,
     verbose: bool = False,
 ) -> Comparison:
-    """Fit every method to a model on the same folds, and measure each on people held out.
+    """Fit all methods on the same folds, and measure each on held-out people.
 
-    The methods, the simplest first: ``"constant"`` (the base rate or the mean: any promise allows it), ``"additive"``,
-    ``"network"`` (1-Lipschitz, if PyTorch is there), ``"projection"``, ``"smoothing"`` and ``"augmented"`` (smoothing
-    of a model that was trained on noisy copies), all within `metric`; and without a promise ``"linear"`` (logistic or
-    linear regression without the columns of weight 0) and ``"boosting"``, which reads all columns, those of weight 0
-    too, and is what is projected and smoothed unless an `estimator` is given.
+    The methods, the simplest first: ``"constant"`` (the base rate or the mean, which every metric allows),
+    ``"additive"``, ``"network"`` (1-Lipschitz, if PyTorch is installed), ``"projection"``, ``"smoothing"`` and
+    ``"augmented"`` (smoothing of a model trained on noisy copies), all within `metric`. Without a guarantee:
+    ``"linear"`` (logistic or linear regression without the columns of weight 0) and ``"boosting"``, which reads all
+    columns, and is what is projected and smoothed unless an `estimator` is given.
 
     Parameters
     ----------
@@ -287,23 +273,23 @@ def compare(
     y : array-like of shape (n_samples,)
     metric : Metric
     methods : "auto" or list, default="auto"
-        Names of methods, and pairs ``(name, estimator)`` for your own; one that enforces a metric gets this metric.
-        The constant and boosting are always included.
+        Names of methods, and pairs ``(name, estimator)`` for your own; an estimator that enforces a metric gets this
+        one. The constant and boosting are always included.
     cv : int, cross-validation generator or iterable, default=5
-        Folds; a number of them is shuffled, and stratified by class.
+        Folds; an integer is shuffled, and stratified by class.
     task : {"auto", "classification", "regression"}, default="auto"
-        What `y` holds. "auto" takes numbers that are not whole, or have more than 20 values, as numbers.
+        "auto" is a regression if `y` has fractional values, or more than 20 distinct numbers.
     output_range : tuple of float, optional
-        Of numbers: the limits that are the unit of the promise. None takes the range of `y`.
+        For a regression: the range in units of which the guarantee is stated. None takes the range of `y`.
     n_people : int, default=1000
-        Held-out people per fold among whom all pairs are searched, and on whom smoothing is measured: an even sample.
+        Held-out people per fold whose pairs are searched, and on whom smoothing is measured: an even sample.
     n_draws : int, default=200
         Evaluations per person of a smoothed model; the more, the smaller its epsilon.
     estimator : classifier or regressor, optional
-        What is projected and smoothed, not yet fitted, or fitted and in a `FrozenEstimator`. None is gradient boosting.
+        What is projected and smoothed: unfitted, or fitted in a `FrozenEstimator`. None is gradient boosting.
     smoothing : dict, optional
         Parameters of the smoothed models: ``noise``, ``vote``, ``epsilon``, ``delta``, ``n_draws`` and, for
-        ``"augmented"``, ``augment``. If smoothing cannot do what they ask, that is an error.
+        ``"augmented"``, ``augment``. Parameters that cannot be satisfied raise an error.
     random_state : int, default=0
         Seeds folds and models.
     verbose : bool, default=False
@@ -315,9 +301,8 @@ def compare(
 
     Notes
     -----
-    Figures are of people held out, and hold for people like them. That no pair was found to break a promise is no
-    proof: that is in the promise itself. Standard errors over folds are somewhat too small, since folds share the
-    people they train on.
+    Scores describe people like those held out. Finding no violation does not prove a guarantee; the proof is that of
+    the method. Standard errors over folds are somewhat too small, since training sets overlap.
 
     Examples
     --------
@@ -333,26 +318,26 @@ def compare(
     'constant'
     """
     TRUTH.check("verbose", verbose)
-    given = read_learning_task(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
-    chosen = methods_for(given, methods)
-    folds = make_folds(given, cv, n_people)
-    showings = {}
+    problem = check_problem(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
+    chosen = build_methods(problem, methods)
+    folds = make_folds(problem, cv, n_people)
+    results = {}
     with progress_bar("Comparing", len(chosen) * len(folds), show=verbose) as advance:
         for method in chosen:
-            showings[method.name] = show(method, given, folds, advance)
+            results[method.name] = cross_validate_method(method, problem, folds, advance)
     estimators = {method.name: method.estimator for method in chosen if method.estimator is not None}
-    return Comparison(showings, estimators, folds, given.task, given.metric)
+    return Comparison(results, estimators, folds, problem.task, problem.metric)
 
 
 def measured_on(folds: tuple[Fold, ...]) -> str:
-    """Of whom the figures are, in words."""
-    sizes = [len(fold.held_out) for fold in folds]
+    """How many people were measured."""
+    sizes = [len(fold.test) for fold in folds]
     searched = [len(fold.sample) for fold in folds]
-    words = (
-        f"Each figure is of people held out, {_range(sizes)} in each of {len(folds)} folds: the mean over the folds, "
-        "with its standard error. All pairs were searched"
+    people = "these people" if searched == sizes else f"an even sample of {_range(searched)} of them"
+    return (
+        f"Scores are means over {len(folds)} folds with their standard errors, on {_range(sizes)} held-out people per "
+        f"fold. All pairs of {people} were searched."
     )
-    return words + (f" among {_range(searched)} of them, an even sample." if searched != sizes else " among them.")
 
 
 def _range(counts: list[int]) -> str:

@@ -1,4 +1,4 @@
-"""A method fitted and measured on the same folds as every other, one model at a time."""
+"""Cross-validation of one method: its scores, violations, guarantee and costs on held-out people."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, cross_validate
 
 from likewise._inner_estimator import positions_by
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count
 from likewise.auditing.audit import audit, tolerance_under
 from likewise.exceptions import InvalidInputError, LikewiseError
-from likewise.guarantees.guarantee import Guarantee, VacuousGuaranteeWarning
+from likewise.guarantees.guarantee import VacuousGuaranteeWarning
 from likewise.inspection.baselines import Task
-from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People, spread
-from likewise.selection.methods import METHODS, LearningTask, Method
+from likewise.metrics.encoders import spread
+from likewise.selection.methods import METHODS, LearningProblem, Method
 
-_LEAST = 1e-15  # log loss of a probability of 0 is that of this one, as in scikit-learn
+_LEAST_PROBABILITY = 1e-15  # in log loss, as in scikit-learn
+_LEVELS = ("exact", "deterministic", "sampled")  # of a guarantee, the strongest first
 
 
 @dataclass(frozen=True)
 class Score:
-    """A figure of a model.
+    """A score of a model.
 
     Attributes
     ----------
@@ -40,9 +39,9 @@ class Score:
     title : str
     higher_is_better : bool
     percent : bool
-        Whether it reads best as a percentage.
+        Whether it is shown as a percentage.
     digits : int or None
-        After the point; None for a figure in units of the outcome.
+        Decimals; None for a score in units of the outcome.
     """
 
     name: str
@@ -51,12 +50,12 @@ class Score:
     percent: bool = False
     digits: int | None = None
 
-    def in_words(self, value: float) -> str:
+    def format(self, value: float) -> str:
         """A value for a sentence."""
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-# The first of each is the proper score that chooses a method: its mean is smallest at the true probabilities or means.
+# The first score of each task is proper (its mean is smallest at the true probabilities or means); it selects a method.
 SCORES: dict[Task, tuple[Score, ...]] = {
     "classification": (
         Score("brier", "Brier score", False, digits=4),
@@ -73,254 +72,260 @@ SCORES: dict[Task, tuple[Score, ...]] = {
 }
 
 
-def losses_of(answers: FloatArray, outcomes: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> FloatArray:
-    """The proper score of each person: half the squared distance of probabilities from the outcome, or squared error.
+def proper_losses(predictions: FloatArray, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> FloatArray:
+    """Loss per person: ``sum_k (p_k - 1[y = k])^2 / 2`` for classes, ``(prediction - y)^2`` for a regression.
 
-    For two classes, the first is ``(p - y)^2``.
+    For two classes, the former is ``(p - y)^2``.
 
     Examples
     --------
-    >>> losses_of(np.array([[0.8, 0.2], [0.5, 0.5]]), np.array(["a", "b"]), np.array(["a", "b"])).round(2)
+    >>> proper_losses(np.array([[0.8, 0.2], [0.5, 0.5]]), np.array(["a", "b"]), np.array(["a", "b"])).round(2)
     array([0.04, 0.25])
     """
     if classes is None:
-        return np.asarray((answers - outcomes) ** 2)
-    return 0.5 * np.asarray(((answers - (outcomes[:, None] == classes)) ** 2).sum(axis=1))
+        return np.asarray((predictions - y) ** 2)
+    return 0.5 * np.asarray(((predictions - (y[:, None] == classes)) ** 2).sum(axis=1))
 
 
-def figures_of(answers: FloatArray, outcomes: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> dict[str, float]:
-    """Figures of people with known outcomes, by the names of `SCORES`."""
-    loss = float(losses_of(answers, outcomes, classes).mean())
+def compute_scores(predictions: FloatArray, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> dict[str, float]:
+    """All scores of `SCORES`, by name."""
+    loss = float(proper_losses(predictions, y, classes).mean())
     if classes is None:
-        spread = float(np.var(outcomes))
-        return {"squared_error": loss, "r2": 1 - loss / spread if spread else np.nan, "rmse": float(np.sqrt(loss))}
-    true = np.searchsorted(classes, outcomes)
-    given = answers[np.arange(len(answers)), true]
+        variance = float(np.var(y))
+        return {"squared_error": loss, "r2": 1 - loss / variance if variance else np.nan, "rmse": float(np.sqrt(loss))}
+    true = np.searchsorted(classes, y)
+    of_true = predictions[np.arange(len(predictions)), true]
     return {
         "brier": loss,
-        "auc": _area(answers, true),
-        "accuracy": float((answers.argmax(axis=1) == true).mean()),
-        "log_loss": float(-np.log(np.maximum(given, _LEAST)).mean()),
-        "confidence": float(given.mean()),
+        "auc": _roc_auc(predictions, true),
+        "accuracy": float((predictions.argmax(axis=1) == true).mean()),
+        "log_loss": float(-np.log(np.maximum(of_true, _LEAST_PROBABILITY)).mean()),
+        "confidence": float(of_true.mean()),
     }
 
 
-def _area(answers: FloatArray, true: npt.NDArray[Any]) -> float:
-    """Area under the ROC curve; of several classes the mean of each against the others. NaN where one is absent."""
+def _roc_auc(predictions: FloatArray, true: npt.NDArray[Any]) -> float:
+    """Area under the ROC curve, one class against the rest, averaged; NaN where a class is absent."""
     from sklearn.metrics import roc_auc_score
 
-    n_classes = answers.shape[1]
+    n_classes = predictions.shape[1]
     if len(np.unique(true)) < n_classes:
         return np.nan
-    of = [1] if n_classes == 2 else range(n_classes)
-    return float(np.mean([roc_auc_score(true == k, answers[:, k]) for k in of]))
-
-
-_LEVELS = ("exact", "deterministic", "sampled")
+    positive = [1] if n_classes == 2 else range(n_classes)
+    return float(np.mean([roc_auc_score(true == k, predictions[:, k]) for k in positive]))
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Who is trained on and who is held out, as positions.
+    """Positions of people.
 
     Attributes
     ----------
-    trained, held_out : ndarray of int
+    train, test : ndarray of int
     sample : ndarray of int
-        Positions within `held_out` of the people among whom pairs are searched, and on whom slow methods are measured.
+        Positions within `test` of the people whose pairs are searched, and on whom slow methods are measured.
     """
 
-    trained: IntArray
-    held_out: IntArray
+    train: IntArray
+    test: IntArray
     sample: IntArray
 
 
-def make_folds(given: LearningTask, cv: Any, n_people: Any) -> tuple[Fold, ...]:
-    """Folds for everything that is compared; a whole number of them is shuffled, and stratified by class."""
+def make_folds(problem: LearningProblem, cv: Any, n_people: Any) -> tuple[Fold, ...]:
+    """Folds shared by all methods. An integer `cv` is shuffled and, for classes, stratified."""
     n_people = check_count("n_people", n_people, least=2, cure="Pairs are searched among them.")
     if isinstance(cv, int) and not isinstance(cv, bool):
         check_count("cv", cv, least=2, cure="Someone must be held out.")
-        kind = KFold if given.classes is None else StratifiedKFold
-        _check_enough(given, cv)
-        cv = kind(cv, shuffle=True, random_state=given.seed)
-    folds = [
-        Fold(trained, held_out, _even_sample(given.outcomes[held_out], n_people))
-        for trained, held_out in positions_by(
-            cv, given.people.table, given.outcomes, classify=given.classes is not None
-        )
-    ]
-    if len(folds) < 2:
-        raise InvalidInputError(f"cv must give at least two folds, for standard errors; got {len(folds)}.")
-    return tuple(folds)
+        _check_enough(problem, cv)
+        splitter = KFold if problem.classes is None else StratifiedKFold
+        cv = splitter(cv, shuffle=True, random_state=problem.seed)
+    splits = positions_by(cv, problem.people.table, problem.y, classify=problem.classes is not None)
+    if len(splits) < 2:
+        raise InvalidInputError(f"cv must give at least two folds, for standard errors; got {len(splits)}.")
+    return tuple(Fold(train, test, _even_sample(problem.y[test], n_people)) for train, test in splits)
 
 
-def _check_enough(given: LearningTask, n_folds: int) -> None:
-    if given.classes is None:
-        fewest, who = len(given.outcomes), "people"
+def _check_enough(problem: LearningProblem, n_folds: int) -> None:
+    if problem.classes is None:
+        fewest, who = len(problem.y), "people"
     else:
-        labels, counts = np.unique(given.outcomes, return_counts=True)
+        labels, counts = np.unique(problem.y, return_counts=True)
         fewest, who = int(counts.min()), f"people of class {labels.tolist()[counts.argmin()]!r}"
     if fewest < n_folds:
         raise InvalidInputError(f"cv must not be above the number of {who} ({fewest}); got {n_folds}. Use fewer folds.")
 
 
-def _even_sample(outcomes: npt.NDArray[Any], most: int) -> IntArray:
-    """Positions of at most `most` people, spread evenly over the sorted outcomes, in the order of the table."""
-    order = np.argsort(outcomes, kind="stable")
+def _even_sample(y: npt.NDArray[Any], most: int) -> IntArray:
+    """Positions of at most `most` people, evenly over the sorted outcomes, in the order of the table."""
+    order = np.argsort(y, kind="stable")
     return np.sort(order[spread(len(order), most)])
 
 
 @dataclass(frozen=True, eq=False)
 class CVResult:
-    """What a method showed on people who were held out.
+    """A method as measured on held-out people.
 
     Attributes
     ----------
     row : dict
-        Of a table: figures with their standard errors, violations, promise and costs.
+        Of a table: scores with their standard errors, violations, guarantee and costs.
     losses : ndarray of shape (n_samples,)
-        The proper score of each person when held out; NaN for those who were not measured.
-    answers : ndarray of shape (n_samples, n_classes), or (n_samples,) for numbers
-        What it answered for each person when held out; NaN likewise.
-    keeps_promise : bool
-        Whether it promises this metric, and no pair of people was found to say otherwise.
+        `proper_losses` of each person when held out; NaN for people who were not measured.
+    predictions : ndarray of shape (n_samples, n_classes), or (n_samples,) for a regression
+        Outputs for each person when held out; NaN likewise.
+    keeps_guarantee : bool
+        Whether it guarantees this metric, and no violating pair was found.
+    model : fitted model, or None
+        Of the first fold.
     """
 
     row: dict[str, Any]
     losses: FloatArray
-    answers: FloatArray
-    keeps_promise: bool
+    predictions: FloatArray
+    keeps_guarantee: bool
+    model: Any = None
 
 
-def skipped(method: Method, given: LearningTask, reason: str) -> CVResult:
-    """What is shown of a method that does not apply."""
-    row = {"title": method.title, "promise": False, "note": f"skipped: {reason}"}
-    return CVResult(row, *_nothing(given), False)
-
-
-def _nothing(given: LearningTask) -> tuple[FloatArray, FloatArray]:
-    """Losses and answers before anyone is measured."""
-    shape = (len(given.outcomes),) if given.classes is None else (len(given.outcomes), len(given.classes))
-    return np.full(shape[:1], np.nan), np.full(shape, np.nan)
-
-
-def show(method: Method, given: LearningTask, folds: tuple[Fold, ...], advance: Callable[[int], None]) -> CVResult:
-    """Fit and measure a method on each fold; of each model, only figures are kept."""
+def cross_validate_method(
+    method: Method, problem: LearningProblem, folds: tuple[Fold, ...], advance: Callable[[int], None]
+) -> CVResult:
+    """Fit a method on each fold and measure it there; a method that does not apply is skipped, with the reason."""
     if method.estimator is None:
         advance(len(folds))
-        return skipped(method, given, method.why_not)
-    losses, everyone = _nothing(given)
-    parts: list[dict[str, Any]] = []
-    empty: list[str] = []
-    for i, fold in enumerate(folds):
-        try:
-            with _heard(empty):
-                parts.append(_measure(method, given, fold, losses, everyone))
-        except (TypeError, ValueError) as error:
-            if not method.may_fail:
-                if isinstance(error, LikewiseError) or method.name not in METHODS:  # of a user's own model, as it is
-                    raise
-                words = " ".join(str(error).split())
-                raise InvalidInputError(f"The model {method.title!r} cannot take these people ({words}).") from error
-            advance(len(folds) - i)
-            return skipped(method, given, str(error))
-        advance(1)
-    row = _summary(method, given, folds, pd.DataFrame(parts))
-    if empty:
-        row["note"] = "; ".join(filter(None, [row["note"], "promises next to nothing: " + empty[0]]))
-    return CVResult(row, losses, everyone, bool(row["promise"]) and row["violations"] == 0)
+        return _skipped(method, problem, method.why_not)
+    scorer = _FoldScorer(method, problem, folds, advance)
+    vacuous: list[str] = []
+    try:
+        with _collect_vacuous(vacuous):
+            measured = cross_validate(
+                method.estimator,
+                problem.people.table,
+                problem.y,
+                cv=[(fold.train, fold.test) for fold in folds],
+                scoring=scorer,
+                return_estimator=True,
+                error_score="raise",
+            )
+    except (TypeError, ValueError) as error:
+        if not method.may_fail:
+            if isinstance(error, LikewiseError) or method.name not in METHODS:  # a user's model raises its own error
+                raise
+            words = " ".join(str(error).split())
+            raise InvalidInputError(f"The model {method.title!r} cannot take these people ({words}).") from error
+        advance(len(folds) - scorer.n_done)
+        return _skipped(method, problem, str(error))
+    parts = pd.DataFrame({name.removeprefix("test_"): x for name, x in measured.items() if name != "estimator"})
+    row = _summary(method, problem, folds, parts)
+    if vacuous:
+        row["note"] = "; ".join(filter(None, [row["note"], "guarantees almost nothing: " + vacuous[0]]))
+    kept = bool(row["guarantee"]) and row["violations"] == 0
+    return CVResult(row, scorer.losses, scorer.predictions, kept, measured["estimator"][0])
+
+
+def _skipped(method: Method, problem: LearningProblem, reason: str) -> CVResult:
+    row = {"title": method.title, "guarantee": False, "note": f"skipped: {reason}"}
+    return CVResult(row, *_unmeasured(problem), False)
+
+
+def _unmeasured(problem: LearningProblem) -> tuple[FloatArray, FloatArray]:
+    """Losses and predictions before anyone is measured."""
+    n = len(problem.y)
+    return np.full(n, np.nan), np.full(n if problem.classes is None else (n, len(problem.classes)), np.nan)
 
 
 @contextmanager
-def _heard(empty: list[str]) -> Iterator[None]:
-    """Put what is said of empty promises into the list, for the note of the method; other warnings pass."""
+def _collect_vacuous(messages: list[str]) -> Iterator[None]:
+    """Collect warnings of vacuous guarantees, for a note; issue other warnings once, not once per fold."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", VacuousGuaranteeWarning)
         yield
-    for one in {(one.category, str(one.message)): one for one in caught}.values():  # each once, not once per fold
+    for one in {(one.category, str(one.message)): one for one in caught}.values():
         if issubclass(one.category, VacuousGuaranteeWarning):
-            empty.append(str(one.message))
+            messages.append(str(one.message))
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-def _measure(
-    method: Method, given: LearningTask, fold: Fold, losses: FloatArray, everyone: FloatArray
-) -> dict[str, Any]:
-    """Fit on one fold; return what was measured on its held-out people, and put losses and answers in their places."""
-    people = given.people
-    start = time.perf_counter()
-    model = clone(method.estimator).fit(people.take(fold.trained).table, given.outcomes[fold.trained])
-    fitted = time.perf_counter() - start
+class _FoldScorer:
+    """A scorer for `cross_validate`: all numbers of one fold. Losses and predictions are kept by person."""
 
-    measured = fold.held_out[fold.sample] if method.is_slow else fold.held_out
-    table = people.take(measured).table
-    ask = model.predict if given.classes is None else model.predict_proba
-    ask(table[:2])  # compiled, or read from the cache
-    start = time.perf_counter()
-    answers = np.asarray(ask(table), dtype=np.float64)
-    seconds = time.perf_counter() - start
+    def __init__(
+        self, method: Method, problem: LearningProblem, folds: tuple[Fold, ...], advance: Callable[[int], None]
+    ) -> None:
+        self.method, self.problem, self.folds, self.advance = method, problem, folds, advance
+        self.losses, self.predictions = _unmeasured(problem)
+        self.n_done = 0
 
-    if given.classes is not None:
-        answers = _in_order(answers, model.classes_, given.classes)
-    outcomes = given.outcomes[measured]
-    losses[measured], everyone[measured] = losses_of(answers, outcomes, given.classes), answers
-    promise = _promise_of(model, given.metric)
-    searched = answers if method.is_slow else answers[fold.sample]
-    n_violations = _violations(given, people.take(fold.held_out[fold.sample]), searched, tolerance_under(promise))
-    return {
-        **figures_of(answers, outcomes, given.classes),
-        "people": len(measured),
-        "violations": n_violations,
-        "pairs": len(searched) * (len(searched) - 1) // 2,
-        "level": promise.level if promise else "",
-        "epsilon": promise.epsilon if promise else np.nan,
-        "evaluations": (promise.n_draws or 1) if promise else 1,
-        "microseconds": 1e6 * seconds / len(measured),
-        "fit_seconds": fitted,
-    }
+    def __call__(self, model: Any, X_test: Any, y_test: Any) -> dict[str, float]:
+        fold = self.folds[self.n_done]  # `cross_validate` takes the folds in order
+        problem, is_slow = self.problem, self.method.is_slow
+        measured = fold.test[fold.sample] if is_slow else fold.test
+        table = problem.people.take(measured).table
+        predict = model.predict if problem.classes is None else model.predict_proba
+        predict(table[:2])  # compiled, or read from the cache, before the clock starts
+        start = time.perf_counter()
+        predictions = np.asarray(predict(table), dtype=np.float64)
+        seconds = time.perf_counter() - start
 
-
-def _violations(given: LearningTask, people: People, answers: FloatArray, tolerance: float) -> int:
-    """Pairs of these people whose answers differ by more than their distance and the tolerance."""
-    options: Any = {"output_range": given.output_range, "tolerance": tolerance, "n_worst": 1}
-    return audit(lambda rows: answers, people.table, given.metric, **options).n_violations
-
-
-def _in_order(answers: FloatArray, known: npt.NDArray[Any], classes: npt.NDArray[Any]) -> FloatArray:
-    """Probabilities in the order of all classes; 0 for one that a fold did not have."""
-    if len(known) == len(classes):
-        return answers
-    whole = np.zeros((len(answers), len(classes)))
-    whole[:, np.searchsorted(classes, known)] = answers
-    return whole
-
-
-def _promise_of(model: Any, metric: Metric) -> Guarantee | None:
-    """The model's promise, if it is about this metric."""
-    guarantee = getattr(model, "guarantee_", None)
-    return guarantee if guarantee is not None and guarantee.metric == metric else None
+        if problem.classes is not None:
+            predictions = align_classes(predictions, model.classes_, problem.classes)
+        y = problem.y[measured]
+        self.losses[measured] = proper_losses(predictions, y, problem.classes)
+        self.predictions[measured] = predictions
+        guarantee = getattr(model, "guarantee_", None)
+        if guarantee is not None and guarantee.metric != problem.metric:
+            guarantee = None
+        searched = predictions if is_slow else predictions[fold.sample]
+        found = audit(
+            lambda rows: searched,
+            problem.people.take(fold.test[fold.sample]).table,
+            problem.metric,
+            output_range=problem.output_range,
+            tolerance=tolerance_under(guarantee),
+            n_worst=1,
+        )
+        self.n_done += 1
+        self.advance(1)
+        return {
+            **compute_scores(predictions, y, problem.classes),
+            "people": len(measured),
+            "violations": found.n_violations,
+            "pairs": len(searched) * (len(searched) - 1) // 2,
+            "level": _LEVELS.index(guarantee.level) if guarantee else -1,
+            "epsilon": guarantee.epsilon if guarantee else np.nan,
+            "evaluations": (guarantee.n_draws or 1) if guarantee else 1,
+            "microseconds": 1e6 * seconds / len(measured),
+        }
 
 
-def _summary(method: Method, given: LearningTask, folds: tuple[Fold, ...], parts: pd.DataFrame) -> dict[str, Any]:
-    """One row of the table: means and standard errors over folds, sums of counts, and the weakest promise."""
+def align_classes(predictions: FloatArray, known: npt.NDArray[Any], classes: npt.NDArray[Any]) -> FloatArray:
+    """Probabilities of all `classes`, from those of the `known` ones; 0 for a class that the model has not seen."""
+    if np.array_equal(known, classes):
+        return predictions
+    aligned, shared = np.zeros((len(predictions), len(classes))), np.isin(known, classes)
+    aligned[:, np.searchsorted(classes, known[shared])] = predictions[:, shared]
+    return aligned
+
+
+def _summary(method: Method, problem: LearningProblem, folds: tuple[Fold, ...], parts: pd.DataFrame) -> dict[str, Any]:
+    """A row of the table: means and standard errors over folds, sums of counts, and the weakest guarantee."""
     row: dict[str, Any] = {"title": method.title}
-    for yardstick in SCORES[given.task]:
-        values = parts[yardstick.name]
-        row[yardstick.name] = float(values.mean())
-        row[f"{yardstick.name}_se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
-    promised = bool((parts["level"] != "").all())
+    for score in SCORES[problem.task]:
+        values = parts[score.name]
+        row[score.name] = float(values.mean())
+        row[f"{score.name}_se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
+    guaranteed = bool((parts["level"] >= 0).all())
     row |= {name: int(parts[name].sum()) for name in ("people", "violations", "pairs")}
-    row["promise"] = promised
-    row["level"] = max(parts["level"], key=_LEVELS.index) if promised else "none"
-    row["epsilon"] = float(parts["epsilon"].max()) if promised else np.nan
+    row["guarantee"] = guaranteed
+    row["level"] = _LEVELS[int(parts["level"].max())] if guaranteed else "none"
+    row["epsilon"] = float(parts["epsilon"].max()) if guaranteed else np.nan
     row["evaluations"] = int(parts["evaluations"].max())
-    row |= {name: float(parts[name].mean()) for name in ("microseconds", "fit_seconds")}
+    row["microseconds"], row["fit_seconds"] = float(parts["microseconds"].mean()), float(parts["fit_time"].mean())
     notes = []
-    total = sum(len(fold.held_out) for fold in folds)
+    total = sum(len(fold.test) for fold in folds)
     if row["people"] < total:
         notes.append(f"measured on an even sample of {row['people']:,} of {total:,} people held out")
-    if promised and row["violations"]:
-        notes.append("breaks its promise")
+    if guaranteed and row["violations"]:
+        notes.append("violates its guarantee")
     row["note"] = "; ".join(notes)
     return row

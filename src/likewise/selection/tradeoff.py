@@ -1,4 +1,4 @@
-"""What a stricter or looser metric costs."""
+"""What a stricter or looser metric costs: one method under scaled metrics."""
 
 from __future__ import annotations
 
@@ -16,44 +16,43 @@ from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
-from likewise.selection.compare import Recommendation, as_html, as_table, as_text, measured_on
-from likewise.selection.cross_validation import SCORES, CVResult, Fold, make_folds, show
+from likewise.selection.compare import Comparison, Recommendation, as_html, as_table, as_text, measured_on
+from likewise.selection.cross_validation import SCORES, CVResult, Fold, cross_validate_method, make_folds
 from likewise.selection.methods import (
     CONSTANT,
     REFERENCE,
-    LearningTask,
+    LearningProblem,
     Method,
     build_method,
-    own_method,
-    read_learning_task,
+    check_problem,
+    custom_method,
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tradeoff(Frozen):
-    """What one method keeps under stricter and looser metrics.
+    """Result of `tradeoff`.
 
     Attributes
     ----------
     title : str
         Of the method.
-    showings : dict from scale to Showing
+    results : dict from scale to CVResult
         Under ``metric.scaled(scale)``, the strictest first.
-    constant : Showing
-        The constant that every metric allows.
-    without_promise : dict from method to Showing
-        Models without a promise: a linear one without the columns of weight 0, and boosting with them.
+    constant : CVResult
+    baselines : dict from method to CVResult
+        Models without a guarantee: a linear one without the columns of weight 0, and boosting with them.
     folds : tuple of Fold
-        The same for everything.
+        The same for all models.
     task : {"classification", "regression"}
     metric : Metric
         At scale 1.
     """
 
     title: str
-    showings: dict[float, CVResult]
+    results: dict[float, CVResult]
     constant: CVResult
-    without_promise: dict[str, CVResult]
+    baselines: dict[str, CVResult]
     folds: tuple[Fold, ...]
     task: Task
     metric: Metric
@@ -61,62 +60,64 @@ class Tradeoff(Frozen):
     @property
     def table(self) -> pd.DataFrame:
         """One row per scale, with the columns of `Comparison.table`."""
-        return as_table({scale: showing.row for scale, showing in self.showings.items()}, self.task, "scale")
+        return as_table({scale: result.row for scale, result in self.results.items()}, self.task, "scale")
 
     @property
-    def reference(self) -> CVResult:
-        """The best of the models without a promise, by the proper score."""
+    def best_baseline(self) -> CVResult:
+        """The best of the models without a guarantee, by the proper score."""
         name = SCORES[self.task][0].name
-        return min(self.without_promise.values(), key=lambda showing: float(showing.row[name]))
+        return min(self.baselines.values(), key=lambda result: float(result.row[name]))
 
     @property
-    def beside(self) -> pd.DataFrame:
-        """The same of the constant and of the models without a promise."""
-        others = {name: showing.row for name, showing in self.without_promise.items()}
-        return as_table({CONSTANT: self.constant.row} | others, self.task)
+    def baseline_table(self) -> pd.DataFrame:
+        """The constant and the models without a guarantee, with the same columns."""
+        rows = {name: result.row for name, result in self.baselines.items()}
+        return as_table({CONSTANT: self.constant.row} | rows, self.task)
 
     @property
-    def meets(self) -> float | None:
-        """The strictest of the scales at which the method is as good as the best model without a promise.
+    def matching_scale(self) -> float | None:
+        """The strictest measured scale at which the method is as good as the best baseline; None if it never is.
 
-        By the proper score; None if it never is.
+        By the proper score.
         """
         name = SCORES[self.task][0].name
-        limit = self.reference.row[name]
-        return min((scale for scale, showing in self.showings.items() if showing.row[name] <= limit), default=None)
+        limit = self.best_baseline.row[name]
+        return min((scale for scale, result in self.results.items() if result.row[name] <= limit), default=None)
 
     @property
     def conclusion(self) -> str:
-        """How strict one can afford to be, in words."""
-        measure = SCORES[self.task][0]
-        title, name, best = measure.title, measure.name, self.reference.row
-        beside = (
-            f"of the best model without a promise, {best['title']} ({measure.in_words(best[name])}; a constant has "
-            f"{measure.in_words(self.constant.row[name])})."
+        """How strict a metric one can afford, in words."""
+        score, best, scale = SCORES[self.task][0], self.best_baseline.row, self.matching_scale
+        baseline = (
+            f"of the best model without a guarantee, {best['title']} ({score.format(best[score.name])}; a constant has "
+            f"{score.format(self.constant.row[score.name])})."
         )
-        if self.meets is None:
-            return f"Under none of these metrics is the {title} as good as that {beside}"
-        found = f"x {self.meets:g} is the strictest of these metrics"
-        if self.meets == min(self.showings):
-            found = f"Already under the strictest of these metrics, x {self.meets:g},"
-            return f"{found} the {title} is as good as that {beside}"
-        return f"{found} under which the {title} is as good as that {beside}"
+        if scale is None:
+            return f"Under none of these metrics is the {score.title} as good as that {baseline}"
+        if scale == min(self.results):
+            return (
+                f"Already under the strictest of these metrics, x {scale:g}, the {score.title} is as good as that "
+                f"{baseline}"
+            )
+        return (
+            f"x {scale:g} is the strictest of these metrics under which the {score.title} is as good as that {baseline}"
+        )
 
     def __str__(self) -> str:
-        return as_text(self._rows(), self.task, measured_on(self.folds), self.conclusion)
+        return as_text(self._all_rows(), self.task, measured_on(self.folds), self.conclusion)
 
     def _repr_html_(self) -> str:
         title = f"{self.title} under stricter and looser metrics"
-        return as_html(self._rows(), self.task, title, measured_on(self.folds), self.conclusion)
+        return as_html(self._all_rows(), self.task, title, measured_on(self.folds), self.conclusion)
 
     def __repr__(self) -> str:
-        return f"<Tradeoff of {self.title} at {', '.join(f'x {scale:g}' for scale in self.showings)}>"
+        return f"<Tradeoff of {self.title} at {', '.join(f'x {scale:g}' for scale in self.results)}>"
 
-    def _rows(self) -> pd.DataFrame:
-        """The constant, the scales and the models without a promise, under one another."""
-        table, beside = self.table, self.beside
+    def _all_rows(self) -> pd.DataFrame:
+        """The constant, the scales, and the models without a guarantee."""
+        table, baselines = self.table, self.baseline_table
         table["title"] = [f"{self.title}, x {scale:g}" for scale in table.index]
-        return pd.concat([beside[:1], table, beside[1:]]).rename_axis("model")
+        return pd.concat([baselines[:1], table, baselines[1:]]).rename_axis("model")
 
 
 def tradeoff(
@@ -131,13 +132,14 @@ def tradeoff(
     output_range: tuple[float, float] | None = None,
     n_people: int = 1000,
     n_draws: int = 200,
+    comparison: Comparison | None = None,
     random_state: int = 0,
     verbose: bool = False,
 ) -> Tradeoff:
-    """Measure one method under stricter and looser metrics, beside models without a promise and a constant.
+    """Measure one method under stricter and looser metrics, beside a constant and models without a guarantee.
 
-    At scale s all distances are s times as large (up to 1 between categories): below 1 the promise is stricter, above 1
-    looser. All models are fitted on the same folds and measured on the people held out.
+    At scale s all distances are s times as large (up to 1 between categories): below 1 the metric is stricter, above 1
+    looser. All models are fitted on the same folds and measured on held-out people.
 
     Parameters
     ----------
@@ -147,6 +149,9 @@ def tradeoff(
         Multiples of the metric.
     method : str, Recommendation or (name, estimator), default="additive"
         A method of `compare`; what `Comparison.best` returned; or an estimator of your own that enforces a metric.
+    comparison : Comparison, optional
+        What `compare` returned for the same people and metric. Its folds are used instead of `cv`, and the models that
+        it has measured are not fitted again.
 
     Returns
     -------
@@ -160,51 +165,86 @@ def tradeoff(
     >>> result = tradeoff(X, np.arange(60) // 30, WeightedLp([0.8]), method=("same", ConstantClassifier()), cv=3)
     >>> result.table["brier"].round(2).to_dict()
     {0.25: 0.25, 0.5: 0.25, 1.0: 0.25, 2.0: 0.25, 4.0: 0.25}
-    >>> result.meets is None
+    >>> result.matching_scale is None
     True
     """
     TRUTH.check("verbose", verbose)
-    given = read_learning_task(X, y, metric, task, output_range, n_draws, random_state)
+    problem = check_problem(X, y, metric, task, output_range, n_draws, random_state)
     factors = _check_scales(scales)
-    methods = {factor: _method_under(given.under(metric.scaled(factor)), method) for factor in factors}
-    folds = make_folds(given, cv, n_people)
-    free = [
-        method
-        for method in (build_method(given, name) for name in ("linear", REFERENCE))
-        if method.estimator is not None
-    ]
-    with progress_bar("Pricing", (len(factors) + 1 + len(free)) * len(folds), show=verbose) as advance:
-        showings = {
-            factor: show(one, given.under(metric.scaled(factor)), folds, advance) for factor, one in methods.items()
+    known: dict[str, CVResult] = {}
+    measured_at_1 = None  # the result of the comparison for the very same estimator
+    if comparison is not None:
+        _check_comparison(comparison, problem)
+        known = comparison.results
+        name, estimator = _named_estimator(method)
+        if estimator is not None and comparison.estimators.get(name) is estimator:
+            measured_at_1 = known[name]
+    problems = {factor: problem.with_metric(metric.scaled(factor)) for factor in factors}
+    methods = {factor: _build_method(problems[factor], method) for factor in factors}
+    folds = make_folds(problem, cv, n_people) if comparison is None else comparison.folds
+    others = [build_method(problem, name) for name in (CONSTANT, "linear", REFERENCE)]
+    others = [other for other in others if other.estimator is not None]
+
+    with progress_bar("Measuring", (len(factors) + len(others)) * len(folds), show=verbose) as advance:
+
+        def measure(method: Method, problem: LearningProblem, result: CVResult | None) -> CVResult:
+            if result is None:
+                return cross_validate_method(method, problem, folds, advance)
+            advance(len(folds))
+            return result
+
+        results = {
+            factor: measure(methods[factor], problems[factor], measured_at_1 if factor == 1 else None)
+            for factor in factors
         }
-        constant = show(build_method(given, CONSTANT), given, folds, advance)
-        without_promise = {method.name: show(method, given, folds, advance) for method in free}
-    return Tradeoff(methods[factors[0]].title, showings, constant, without_promise, folds, given.task, given.metric)
+        constant, *baselines = (measure(other, problem, known.get(other.name)) for other in others)
+    names = [other.name for other in others[1:]]
+    title = methods[factors[0]].title
+    return Tradeoff(
+        title, results, constant, dict(zip(names, baselines, strict=True)), folds, problem.task, problem.metric
+    )
 
 
 def _check_scales(scales: Any) -> list[float]:
-    listed = isinstance(scales, (Sequence, np.ndarray)) and not isinstance(scales, str) and np.iterable(scales)
-    if not listed or not len(scales):
+    is_list = isinstance(scales, (Sequence, np.ndarray)) and not isinstance(scales, str) and np.iterable(scales)
+    if not is_list or not len(scales):
         raise InvalidInputError(f"scales must be a list of positive numbers; got {in_a_line(scales)}.")
     return sorted({check_positive("scales", scale, cure="1 is the metric itself.") for scale in scales})
 
 
-def _method_under(given: LearningTask, asked: Any) -> Method:
-    """The method for this metric; one that does not apply is an error here."""
-    if isinstance(asked, Recommendation):
-        method = own_method(given, asked.name, asked.estimator)
-    elif isinstance(asked, str):
-        method = build_method(given, asked)
-    elif isinstance(asked, tuple) and len(asked) == 2:
-        method = own_method(given, *asked)
-    else:
+def _check_comparison(comparison: Any, problem: LearningProblem) -> None:
+    if (
+        not isinstance(comparison, Comparison)
+        or (comparison.metric, comparison.task) != (problem.metric, problem.task)
+        or len(comparison.results[CONSTANT].losses) != len(problem.y)
+    ):
         raise InvalidInputError(
-            f"method must be a name, what best() returned, or a pair (name, estimator); got {in_a_line(asked)}."
+            f"comparison must be what compare returned for these {len(problem.y):,} people and this metric; got "
+            f"{in_a_line(comparison)}. Leave it out to measure everything."
         )
-    if method.name == CONSTANT:
-        raise InvalidInputError("method must not be the constant: it costs the same under every metric.")
-    if method.estimator is None:
-        raise InvalidInputError(f"method cannot be {method.name!r}: {method.why_not}.")
-    if not isinstance(method.estimator, ConstrainedEstimator):
-        raise InvalidInputError(f"method must be one that enforces a metric; {method.name!r} promises nothing.")
-    return replace(method, may_fail=False)
+
+
+def _named_estimator(method: Any) -> tuple[str, Any]:
+    """Name and estimator of a method; None for one that is given by name only."""
+    if isinstance(method, Recommendation):
+        return method.name, method.estimator
+    if isinstance(method, str):
+        return method, None
+    if isinstance(method, tuple) and len(method) == 2:
+        return method
+    raise InvalidInputError(
+        f"method must be a name, what Comparison.best returned, or a pair (name, estimator); got {in_a_line(method)}."
+    )
+
+
+def _build_method(problem: LearningProblem, method: Any) -> Method:
+    """The method for this metric; one that does not apply is an error here."""
+    name, estimator = _named_estimator(method)
+    built = build_method(problem, name) if estimator is None else custom_method(problem, name, estimator)
+    if built.name == CONSTANT:
+        raise InvalidInputError("method must not be the constant, which costs the same under every metric.")
+    if built.estimator is None:
+        raise InvalidInputError(f"method cannot be {built.name!r}: {built.why_not}.")
+    if not isinstance(built.estimator, ConstrainedEstimator):
+        raise InvalidInputError(f"method must be one that enforces a metric; {built.name!r} has no guarantee.")
+    return replace(built, may_fail=False)

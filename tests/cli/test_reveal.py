@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise.cli import workflows as commands
+from likewise.cli import training as commands
 from likewise.exceptions import UnprovableError
 
 RNG = np.random.default_rng(0)
@@ -29,7 +29,7 @@ def test_only_what_cannot_be_proven_is_estimated(monkeypatch):
         raise UnprovableError("no constant")
 
     monkeypatch.setattr(commands, "minimal_metric", unproven)
-    assert "For others it is an estimate" in commands.reveal(X, Y, "logistic", 0).how
+    assert "For other people it is an estimate" in commands.reveal(X, Y, "logistic", 0).how
 
 
 def test_a_few_blanks_do_not_change_the_method_nor_the_weights():

@@ -6,14 +6,14 @@ import pytest
 from scipy.stats import norm
 
 from likewise import SmoothedClassifier, WeightedLp
-from likewise.cli.evaluation import (
+from likewise.cli.training import (
     CONSTANT,
-    PROMISED,
+    GUARANTEED,
+    format_widths,
     hold_out,
     is_no_better_than_constant,
-    measure_models,
     noise_widths,
-    shown_widths,
+    score_models,
     wider_than_data,
 )
 
@@ -34,16 +34,16 @@ def test_scores_of_classes_are_accuracy_and_half_the_squared_distance():
     """The constant is the share of those learned from: 3/4 and 1/4."""
     y, learned = np.array(["a", "b", "b", "a"]), np.array(["a", "a", "a", "b"])
     model = Says([[0, 0.75, 0.25], [0, 0, 1], [0, 0.5, 0.5], [0, 0.75, 0.25]], np.array(["0", "a", "b"]))  # and a third
-    found = measure_models({PROMISED: model}, X, y, learned, classify=True).set_index("model")
-    assert found.loc[PROMISED].tolist() == pytest.approx([0.75, (0.0625 + 0 + 0.25 + 0.0625) / 4])
+    found = score_models({GUARANTEED: model}, X, y, learned, classify=True).set_index("model")
+    assert found.loc[GUARANTEED].tolist() == pytest.approx([0.75, (0.0625 + 0 + 0.25 + 0.0625) / 4])
     assert found.loc[CONSTANT].tolist() == pytest.approx([0.5, (0.0625 + 0.5625 + 0.5625 + 0.0625) / 4])
 
 
 def test_scores_of_numbers_are_r2_and_the_root_of_the_mean_squared_error():
     y = np.array([0.0, 0.0, 4.0, 4.0])  # variance 4
-    found = measure_models({PROMISED: Says([1.0, 1.0, 3.0, 3.0])}, X, y, np.array([3.0, 5.0]), classify=False)
+    found = score_models({GUARANTEED: Says([1.0, 1.0, 3.0, 3.0])}, X, y, np.array([3.0, 5.0]), classify=False)
     found = found.set_index("model")
-    assert found.loc[PROMISED].tolist() == pytest.approx([0.75, 1.0])
+    assert found.loc[GUARANTEED].tolist() == pytest.approx([0.75, 1.0])
     assert found.loc[CONSTANT].tolist() == pytest.approx([1 - 8 / 4, np.sqrt(8)])
 
 
@@ -51,7 +51,7 @@ def test_scores_of_numbers_are_r2_and_the_root_of_the_mean_squared_error():
 def test_a_model_must_beat_the_constant(score):
     for ours, expected in ((0.2, False), (0.25, True), (0.3, True)):
         assert (
-            is_no_better_than_constant(pd.DataFrame({"model": [PROMISED, CONSTANT], score: [ours, 0.25]})) is expected
+            is_no_better_than_constant(pd.DataFrame({"model": [GUARANTEED, CONSTANT], score: [ours, 0.25]})) is expected
         )
 
 
@@ -87,5 +87,5 @@ def test_noise_is_wider_than_the_data_if_both_sides_together_are():
         {"column": ["a", "b"], "lowest": [0.0, 2000.0], "highest": [10.0, 2010.0], "noise": [4.9, 5.1]}
     )
     assert wider_than_data(widths) == ["b"]
-    assert shown_widths(widths)["noise"].tolist() == ["± 4.9", "± 5.1"]
-    assert shown_widths(widths)["people"].tolist() == ["0 to 10", "2000 to 2010"]
+    assert format_widths(widths)["noise"].tolist() == ["± 4.9", "± 5.1"]
+    assert format_widths(widths)["people"].tolist() == ["0 to 10", "2000 to 2010"]

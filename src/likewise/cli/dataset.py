@@ -1,0 +1,290 @@
+"""People, outcomes and the output range of a command, from a table and a metric file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
+from likewise.cli.table_io import Dialect, Note, named, no_note, read_table
+from likewise.exceptions import FileError, InvalidInputError
+from likewise.metric_file import MetricFile, read_metric_file
+from likewise.metrics.columns import UNSEEN, CategoricalColumn
+from likewise.metrics.table import TableMetric
+
+_FEW_CLASSES, _MOST_CLASSES = 10, 50
+_RARE = 0.05  # share of people; classes beyond two that are rarer may be mistakes
+
+Task = Literal["classification", "regression"]
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """People and outcomes to learn from. `units` are of columns that were dates; `output_range` of a regression."""
+
+    X: pd.DataFrame
+    y: npt.NDArray[Any]
+    task: Task
+    units: dict[str, str]
+    output_range: Range | None = None
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether outcomes are classes."""
+        return self.task == "classification"
+
+
+@dataclass(frozen=True)
+class DatasetSource:
+    """The options of a command that learns from a table within a metric."""
+
+    table: Path
+    target: str
+    metric_file: Path
+    task: Task | None = None
+    output_range: Range | None = None
+    id_column: str | None = None
+    dialect: Dialect | None = None
+
+    def load(self, note: Note, *, natural: bool = False) -> tuple[Dataset, TableMetric]:
+        """Read the columns that the metric names, and the metric restricted to those that are not empty."""
+        file = read_metric_file(self.metric_file)
+        data = read_dataset(
+            self.table,
+            self.target,
+            dialect=self.dialect,
+            task=self.task,
+            metric=file.metric,
+            id_column=self.id_column,
+            natural=natural,
+            note=note,
+        )
+        X = drop_empty_columns(data.X, note)
+        limits = resolve_range(file, self.output_range, self.metric_file)
+        limits = _range_for_dataset(data, limits, self.metric_file, note)
+        return replace(data, X=X, output_range=limits), _restrict(file.metric, list(X.columns))
+
+
+def read_dataset(
+    path: str | Path,
+    target: str,
+    drop: Sequence[str] = (),
+    *,
+    dialect: Dialect | None = None,
+    task: Task | None = None,
+    metric: TableMetric | None = None,
+    classes: Sequence[Any] | None = None,
+    categorical: Sequence[str] = (),
+    id_column: str | None = None,
+    name_rows: bool = False,
+    natural: bool = False,
+    note: Note = no_note,
+) -> Dataset:
+    """Read a table and split off its target; with a metric, only the columns that it names.
+
+    Whether a column is categorical, the metric says; without one, `categorical` and the values. `id_column` is left
+    out; with `name_rows` it becomes the index, as "id 17". Outcomes become members of `classes`, if given. With
+    `natural`, categories that are all integers or booleans stay so, for a model trained on these.
+    """
+    dialect, where = dialect or Dialect(), named(path)
+    ids = [] if id_column is None else [id_column]
+    kinds = None if metric is None else Kinds.of_metric(metric)
+    as_text = [*(categorical if kinds is None else kinds.as_text), *ids]
+    table = read_table(path, dialect, note, as_text=as_text, padded=kinds is None)
+    for name in (target, *drop, *categorical, *ids):
+        if name not in table.columns:
+            raise FileError(f"{where} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
+    table = table.drop(columns=[name for name in drop if name != target])
+    if not len(table):
+        raise FileError(f"{where} has no rows.")
+    if table[target].isna().any():
+        rows = np.flatnonzero(table[target].isna())
+        raise FileError(
+            f"{where}: the target {target!r} is missing in {len(rows):,} of {len(table):,} rows, the first of them row "
+            f"{rows[0] + 1}. Drop these first."
+        )
+    dates: list[str] = []
+    people = table.drop(columns=[target, *([] if name_rows else ids)])
+    if kinds is None:
+        X, dates = infer_kinds(people, dialect, note, categorical=categorical)
+    else:
+        assert metric is not None
+        faults = Faults(None if id_column is None else table[id_column])
+        X = as_kinds(
+            select_columns(people, metric, path, note, ignore=ids), kinds, dialect, faults, note, natural=natural
+        )
+        faults.stop(where)
+    if name_rows and id_column is not None:
+        X = X.set_axis([f"{id_column} {name}" for name in table[id_column]])
+    if not X.shape[1]:
+        raise FileError(f"{where} has no column but the target, so there is nothing to predict it from.")
+    outcomes = infer_kinds(table[[target]], dialect, note)[0][target]
+    if classes is not None:
+        outcomes = _as_classes(outcomes, classes)
+    elif outcomes.nunique() < 2 and not name_rows:
+        raise FileError(
+            f"{where}: the target {target!r} is {str(outcomes.iloc[0])!r} for everyone, so there is nothing to learn."
+        )
+    task = infer_task(outcomes, where, task)
+    y = outcomes.to_numpy()
+    if task == "classification":
+        _note_rare_classes(outcomes, note)
+    return Dataset(X, y if task == "classification" else y.astype(np.float64), task, dict.fromkeys(dates, "days"))
+
+
+def _as_classes(outcomes: pd.Series[Any], classes: Sequence[Any]) -> pd.Series[Any]:
+    """Outcomes as the classes with the same text; unchanged if there are others."""
+    known = CategoricalColumn.learn(pd.Series(classes, name=outcomes.name))
+    codes = known.encode(outcomes)
+    if (codes == UNSEEN).any():
+        return outcomes
+    return pd.Series(known.decode(codes), index=outcomes.index, name=outcomes.name)
+
+
+def _note_rare_classes(outcomes: pd.Series[Any], note: Note) -> None:
+    counts = outcomes.value_counts()
+    rare = counts.iloc[2:]
+    if len(rare) and rare.sum() < _RARE * len(outcomes):
+        shown = ", ".join(f"{str(value)!r} ({count:,})" for value, count in counts.iloc[:5].items())
+        note(
+            f"The target {str(outcomes.name)!r} has {len(counts)} different values: {shown}. If it should have two, "
+            "correct the others, or leave these rows out."
+        )
+
+
+def infer_task(target: pd.Series[Any], where: str, task: Task | None = None) -> Task:
+    """The task of a target: as given, or by its values where these leave no doubt."""
+    n_values, name = target.nunique(), target.name
+    numbers = pd.api.types.is_numeric_dtype(target.dtype) and not pd.api.types.is_bool_dtype(target.dtype)
+    if task == "regression" and not numbers:
+        raise FileError(f"{where}: the target {name!r} must hold numbers for --task regression; it holds text.")
+    if task == "classification" or not numbers:
+        if n_values > _MOST_CLASSES:
+            raise FileError(
+                f"{where}: the target {name!r} has {n_values} different values, too many for classes (at most "
+                f"{_MOST_CLASSES}). Is it the right column?"
+            )
+        return "classification"
+    if task == "regression":
+        return "regression"
+    whole = bool((target % 1 == 0).all())
+    if n_values <= _FEW_CLASSES and (whole or n_values <= 2):
+        return "classification"
+    if n_values > _MOST_CLASSES or not whole:
+        return "regression"
+    raise FileError(
+        f"{where}: the target {name!r} has {n_values} different whole numbers, which could be class labels or "
+        "numeric. Say --task classification or --task regression."
+    )
+
+
+def select_columns(
+    table: pd.DataFrame, metric: TableMetric, path: str | Path, note: Note = no_note, *, ignore: Collection[str] = ()
+) -> pd.DataFrame:
+    """The columns that the metric names, in the order of the table."""
+    absent = [n for n in metric.columns if n not in table.columns and n not in metric.hidden and n not in ignore]
+    if absent:
+        raise FileError(
+            f"{named(path)} has no column {absent[0]!r}, which the metric names; it has {list(table.columns)}."
+        )
+    others = [str(name) for name in table.columns if name not in metric.columns and name not in ignore]
+    if others:
+        note(f"Left out, since the metric does not name {'it' if len(others) == 1 else 'them'}: {', '.join(others)}.")
+    return table[[name for name in table.columns if name in metric.columns]]
+
+
+def drop_empty_columns(X: pd.DataFrame, note: Note) -> pd.DataFrame:
+    """Drop columns without a single value, from which nothing can be learned."""
+    empty = [str(name) for name in X.columns if X[name].isna().all()]
+    for name in empty:
+        note(f"Column {name!r} is entirely empty and left out.")
+    if len(empty) == X.shape[1]:
+        raise FileError("Every column but the target is entirely empty, so there is nothing to predict it from.")
+    return X.drop(columns=empty)
+
+
+def _restrict(metric: TableMetric, columns: Collection[str]) -> TableMetric:
+    """The metric of some of its columns. It is nowhere larger, so its guarantee also holds for the whole metric."""
+    numeric, categorical, missing, units = (
+        cast(Any, {name: value for name, value in part.items() if name in columns})
+        for part in (metric.numeric, metric.categorical, metric.missing, metric.units)
+    )
+    return TableMetric(numeric, categorical, metric.p, missing=missing or "refuse", units=units)
+
+
+# -- the range of which the weights of a regression are shares --------------------------------------------------------
+
+
+def resolve_range(file: MetricFile, option: Range | None, metric_file: str | Path) -> Range | None:
+    """The output range of a metric file, or --range, which must not contradict the file."""
+    _check_order(option)
+    if None not in (option, file.output_range) and option != file.output_range:
+        raise InvalidInputError(
+            f"--range {_between(option)} contradicts {metric_file}, whose weights are shares of the range "
+            f"{_between(file.output_range)}. Leave --range out, or change [output] range in the file."
+        )
+    return file.output_range if option is None else option
+
+
+def _range_for_dataset(data: Dataset, limits: Range | None, metric_file: str | Path, note: Note) -> Range | None:
+    if data.is_classification:
+        if limits is not None:
+            raise InvalidInputError(
+                f"The range {_between(limits)} is for a regression; this target has classes. Leave --range out, take "
+                f"[output] out of {metric_file}, or say --task regression."
+            )
+        return None
+    if limits is None:
+        low, high = float(data.y.min()), float(data.y.max())
+        note(
+            f"{metric_file} has no output range, so its weights are taken as shares of the range in this table, "
+            f"{_between((low, high))}. Say --range {low:g} {high:g}, or write it into the file: [output] range."
+        )
+        return low, high
+    outside = int(((data.y < limits[0]) | (data.y > limits[1])).sum())
+    if outside:
+        note(f"{outside:,} outcomes lie outside the range {_between(limits)}: predictions are clipped to it.")
+    return limits
+
+
+def range_for_metric(data: Dataset, option: Range | None) -> Range | None:
+    """The output range of a new metric: --range, or that of the outcomes, rounded outwards."""
+    if option is None:
+        return None if data.is_classification else rounded_range(data.y)
+    if data.is_classification:
+        raise InvalidInputError("--range is for a regression; this target has classes. Leave it out.")
+    _check_order(option)
+    return option
+
+
+def _check_order(option: Range | None) -> None:
+    if option is not None and not option[0] < option[1]:
+        raise InvalidInputError(f"--range must be two numbers, the lowest first; got {option[0]:g} {option[1]:g}.")
+
+
+def rounded_range(y: npt.NDArray[Any]) -> Range:
+    """The range of some numbers, rounded outwards to two digits of its width.
+
+    Examples
+    --------
+    >>> rounded_range(np.array([12.34, 297.8])), rounded_range(np.array([0.113, 0.87]))
+    ((10.0, 300.0), (0.11, 0.87))
+    """
+    low, high = float(y.min()), float(y.max())
+    if low == high:
+        raise InvalidInputError(f"The target is {low:g} for everyone, so there is nothing to predict. Say --range.")
+    digits = 1 - int(np.floor(np.log10(high - low)))
+    step = 10.0**-digits
+    return round(float(np.floor(low / step)) * step, digits), round(float(np.ceil(high / step)) * step, digits)
+
+
+def _between(limits: Range | None) -> str:
+    low, high = limits or (0.0, 1.0)
+    return f"{low:g} to {high:g}"

@@ -1,0 +1,251 @@
+"""Models of a command: reveal a metric from one, train one within a metric, and measure it on held-out people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
+
+from likewise._typing import FloatArray, IntArray
+from likewise.cli.dataset import Dataset, Range
+from likewise.exceptions import InvalidInputError, UnprovableError
+from likewise.guarantees.guarantee import said_once
+from likewise.inspection.baselines import MODELS, categorical_columns, table_model
+from likewise.io import load_inner
+from likewise.metrics.table import TableMetric
+from likewise.metrics.units import number
+from likewise.reveal.empirical import estimate_minimal_metric
+from likewise.reveal.linear import minimal_metric
+from likewise.selection.cross_validation import align_classes, compute_scores
+
+_MOST_PEOPLE = 6000  # distinct people whose pairs are searched for the minimal metric of any model
+_LEAST_PEOPLE, _MOST_MEASURED = 20, 2000
+_NOISE_DRAWS, _NOISE_SHARE = 20_000, 0.95
+GUARANTEED, CONSTANT = "with the guarantee", "a constant"
+
+
+@dataclass(frozen=True)
+class Revealed:
+    """A metric revealed from a model.
+
+    If it is `exact`, a weight of 0 means that the model does not use the column; otherwise the columns `not_forced`
+    have no weight because no pair of these people needs one.
+    """
+
+    metric: TableMetric
+    how: str
+    model: Any
+    exact: bool
+    not_forced: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def reveal(
+    X: pd.DataFrame,
+    y: npt.NDArray[Any],
+    kind: str,
+    seed: int,
+    units: dict[str, str] | None = None,
+    *,
+    output_range: Range | None = None,
+) -> Revealed:
+    """Train a model of a kind and read off its minimal metric: exactly, or on the people in `X`.
+
+    An `output_range` makes it a regression, whose weights are shares of the range.
+    """
+    kind = _kind_for(kind, regression=output_range is not None)
+    model = table_model(X, kind, "classification" if output_range is None else "regression")
+    seeds = {name: seed for name in model.get_params() if name.endswith("random_state")}
+    model.set_params(**seeds).fit(X, y)
+    try:
+        exact: Any = minimal_metric(model, X, output_range=output_range)
+        how = f"Revealed exactly from a {kind} model: no smaller distance fits it."
+        return Revealed(exact.with_params(units=units), how, model, exact=True)
+    except UnprovableError:
+        distinct = X.drop_duplicates()
+        some = distinct.iloc[np.unique(np.linspace(0, len(distinct) - 1, _MOST_PEOPLE).astype(int))]
+        found = estimate_minimal_metric(model, some, categorical=categorical_columns(X), output_range=output_range)
+        of = f" of {len(distinct):,}" if len(some) < len(distinct) else ""
+        how = (
+            f"Revealed from a {kind} model: no smaller distance fits all pairs of {len(some):,}{of} distinct people of "
+            "the table. For other people it is an estimate."
+        )
+    metric: Any = found.metric
+    if X[list(metric.numeric)].isna().any(axis=None):  # other columns may have blanks too: the most cautious weight
+        metric = metric.with_params(missing=dict.fromkeys(metric.numeric, 1.0) | dict(metric.missing))
+    return Revealed(metric.with_params(units=units), how, model, False, found.not_forced, found.notes)
+
+
+def _kind_for(kind: str, *, regression: bool) -> str:
+    return "linear" if regression and kind == "logistic" else kind
+
+
+def set_to_zero(metric: TableMetric, columns: Sequence[str]) -> TableMetric:
+    """Set the weights of columns that must not matter to 0."""
+    for name in columns:
+        if name not in metric.columns:
+            raise InvalidInputError(
+                f"--zero must name columns of the table; there is no {name!r} among {metric.columns}."
+            )
+    numeric, categorical = (
+        {name: 0.0 if name in columns else weight for name, weight in part.items()}
+        for part in (metric.numeric, metric.categorical)
+    )
+    return TableMetric(numeric, categorical, metric.p, missing=dict(metric.missing) or "refuse", units=metric.units)
+
+
+def inner_model(data: Dataset, name: str) -> Any:
+    """The model to project or smooth: an unfitted one of a kind, or a fitted one from a file, frozen."""
+    if name in MODELS:
+        return table_model(data.X, _kind_for(name, regression=not data.is_classification), data.task)
+    if not name.endswith(".skops"):
+        raise InvalidInputError(f"--model must be one of {', '.join(MODELS)}, or a .skops file; got {name!r}.")
+    return FrozenEstimator(load_inner(name))
+
+
+def build_estimator(
+    method: str, data: Dataset, metric: TableMetric, inner: Any, *, seed: int | None, smoothing: dict[str, Any]
+) -> Any:
+    """An unfitted estimator within the metric; `smoothing` are parameters of a smoothed one."""
+    import likewise
+
+    shared: dict[str, Any] = {"metric": metric, "random_state": seed}
+    if not data.is_classification:
+        shared["output_range"] = data.output_range
+        smoothing = {name: value for name, value in smoothing.items() if name != "vote"}
+    name = {"additive": "Additive", "network": "Lipschitz", "projection": "Projected", "smoothing": "Smoothed"}[method]
+    make = getattr(likewise, f"{name}{'Classifier' if data.is_classification else 'Regressor'}")
+    if method in ("additive", "network"):
+        return make(**shared)
+    return make(inner, **shared, **(smoothing if method == "smoothing" else {}))
+
+
+def build_baselines(data: Dataset, metric: TableMetric, name: str, inner: Any) -> dict[str, Any]:
+    """Unfitted models without a guarantee, by title: linear, boosting, and what is projected or smoothed."""
+    from likewise.selection.methods import REFERENCE, build_method, check_problem, list_columns
+
+    problem = check_problem(data.X, data.y, metric, data.task, None, 1, 0)
+    methods = [build_method(problem, each) for each in ("linear", REFERENCE)]
+    found = {method.title: method.estimator for method in methods if method.estimator is not None}
+    if name not in MODELS:
+        found[f"{Path(name).name} as it came"] = inner
+    elif name != REFERENCE:
+        kind, columns = _kind_for(name, regression=not data.is_classification), problem.zero_weight_columns
+        found[f"{kind} with {list_columns(columns)}" if columns else kind] = inner
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """A fitted model and its scores on held-out people (None if there were too few)."""
+
+    model: Any
+    scores: pd.DataFrame | None
+    measured_on: str
+
+
+def fit_and_measure(estimator: Any, baselines: dict[str, Any], data: Dataset, *, share: float) -> FitResult:
+    """Fit an estimator to all people; measure a clone and the baselines, fitted to some people, on the `share` left."""
+    X, y = data.X, data.y
+    parts = hold_out(y, share, classify=data.is_classification)
+    scores, measured_on = None, f"Nobody was held out of the {len(y):,} people, so nothing was measured."
+    if parts is not None:
+        train, test = parts
+        models = {GUARANTEED: clone(estimator)}
+        models |= {f"{name}, no guarantee": clone(model) for name, model in baselines.items()}
+        with said_once():
+            for model in models.values():
+                model.fit(X.iloc[train], y[train])
+        scores = score_models(models, X.iloc[test], y[test], y[train], classify=data.is_classification)
+        measured_on = (
+            f"Measured on {len(test):,} held-out people, by a model trained on the other {len(train):,}. The saved "
+            f"model is trained on all {len(y):,}."
+        )
+    return FitResult(estimator.fit(X, y), scores, measured_on)
+
+
+def hold_out(y: npt.NDArray[Any], share: float, *, classify: bool) -> tuple[IntArray, IntArray] | None:
+    """Positions to train and to measure on, stratified by class; None if there are too few people."""
+    if not 0 <= share < 1:
+        raise InvalidInputError(f"--holdout must be a share of the people, at least 0 and below 1; got {share:g}.")
+    n_test = min(int(share * len(y)), _MOST_MEASURED)
+    counts = np.unique(y, return_counts=True)[1] if classify else np.array([len(y)])
+    if len(y) < _LEAST_PEOPLE or not n_test or counts.min() < 2:
+        return None
+    strata = y if classify and n_test >= len(counts) else None
+    train, test = train_test_split(np.arange(len(y)), test_size=n_test, random_state=0, stratify=strata)
+    return train, test
+
+
+def score_models(
+    models: dict[str, Any], X: pd.DataFrame, y: npt.NDArray[Any], y_train: npt.NDArray[Any], *, classify: bool
+) -> pd.DataFrame:
+    """Scores of fitted models on the people in `X`, and of the best constant for those trained on.
+
+    For classes accuracy and Brier score, otherwise R2 and RMSE; as in `compare`.
+    """
+    predictions: dict[str, FloatArray] = {}
+    classes = None
+    if classify:
+        classes = np.unique(np.concatenate([y_train, y]))  # a rare class may be among the people left only
+        for name, model in models.items():
+            predictions[name] = align_classes(np.asarray(model.predict_proba(X)), model.classes_, classes)
+        shares = (y_train[:, None] == classes).mean(axis=0)
+        predictions[CONSTANT] = np.broadcast_to(shares, (len(y), len(classes)))
+    else:
+        predictions = {name: np.asarray(model.predict(X), dtype=np.float64) for name, model in models.items()}
+        predictions[CONSTANT] = np.full(len(y), y_train.mean())
+    columns = {"accuracy": "accuracy", "brier": "Brier score"} if classify else {"r2": "R2", "rmse": "RMSE"}
+    scores = {name: compute_scores(predicted, y, classes) for name, predicted in predictions.items()}
+    table = pd.DataFrame.from_dict(scores, orient="index")[list(columns)].rename(columns=columns)
+    return table.rename_axis("model").reset_index()
+
+
+def is_no_better_than_constant(scores: pd.DataFrame) -> bool:
+    """Whether the constant has as good a proper score as the model with the guarantee."""
+    error = scores.set_index("model")["Brier score" if "Brier score" in scores else "RMSE"]
+    return bool(error[GUARANTEED] >= error[CONSTANT])
+
+
+def noise_widths(model: Any, X: pd.DataFrame) -> pd.DataFrame | None:
+    """Per numeric column with a weight: its range, and ``noise``, within which 19 of 20 draws lie.
+
+    None for a model without noise.
+    """
+    noise = getattr(model, "noise_", None)
+    if noise is None:
+        return None
+    draws = noise.sample(_NOISE_DRAWS, np.random.default_rng(0))
+    widths = np.quantile(np.abs(draws), _NOISE_SHARE, axis=0)
+    names = noise.metric.feature_names or model.encoder_.names
+    rows = [
+        (name, float(X[name].min()), float(X[name].max()), float(width))
+        for name, width in zip(names, widths, strict=True)
+        if width > 0 and pd.api.types.is_numeric_dtype(X[name].dtype)
+    ]
+    return pd.DataFrame(rows, columns=["column", "lowest", "highest", "noise"])
+
+
+def wider_than_data(widths: pd.DataFrame) -> list[str]:
+    """Columns in which the noise is wider than the range of the data."""
+    return widths["column"][2 * widths["noise"] > widths["highest"] - widths["lowest"]].tolist()
+
+
+def format_widths(widths: pd.DataFrame) -> pd.DataFrame:
+    """The same as text: years read 2004, and large amounts 120,000."""
+    ranges = zip(widths["lowest"], widths["highest"], strict=True)
+    return pd.DataFrame(
+        {
+            "column": widths["column"],
+            "people": [f"{number(low, 4)} to {number(high, 4)}" for low, high in ranges],
+            "noise": [f"± {number(float(f'{width:.3g}'))}" for width in widths["noise"]],
+        }
+    )

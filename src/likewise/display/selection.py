@@ -1,0 +1,205 @@
+"""Plots of `compare` and `tradeoff`: the proper score on held-out people."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from likewise.display.style import BLUE, GREY, INK, ORANGE, RED, axes, tidy
+from likewise.exceptions import InvalidTypeError
+from likewise.inspection.baselines import Task
+from likewise.selection.compare import Comparison
+from likewise.selection.cross_validation import SCORES
+from likewise.selection.methods import CONSTANT
+from likewise.selection.tradeoff import Tradeoff
+
+_DASHED = (0, (4, 3))
+
+
+class ComparisonDisplay:
+    """Proper scores of all methods with their standard errors, the simplest method on top.
+
+    Filled points keep their guarantee; hollow ones have none, or violate it. The shaded region is worse than a
+    constant. A ring marks the recommended method.
+
+    Parameters
+    ----------
+    result : Comparison
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure, after `plot`
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> import numpy as np
+    >>> from likewise import WeightedLp, compare
+    >>> matplotlib.use("Agg")
+    >>> result = compare(np.linspace(0, 1, 60)[:, None], np.arange(60) // 30, WeightedLp([0.8]), ["linear"], cv=3)
+    >>> ComparisonDisplay.from_comparison(result).ax_.get_xlabel()
+    'Brier score on held-out people (lower is better)'
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, result: Comparison) -> None:
+        self.result = result
+
+    @classmethod
+    def from_comparison(cls, result: Comparison, *, ax: Any = None) -> Self:
+        """Plot the result of `compare`."""
+        if not isinstance(result, Comparison):
+            raise InvalidTypeError(f"result must be what compare returned; got {type(result).__name__}.")
+        return cls(result).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the points on `ax`, or on a new figure."""
+        score = SCORES[self.result.task][0].name
+        table, best = self.result.table, self.result.best()
+        table = table[table["evaluations"].notna()]
+        values, errors = table[score], table[f"{score}_se"]
+        ax = axes(ax, (7.6, 1.3 + 0.42 * len(table)))
+        constant = float(values[CONSTANT])
+        low, high = float((values - errors).min()), float((values + errors).max())
+        margin = 0.06 * (high - low or 1.0)
+        ax.set_xlim(low - margin, high + margin)
+        ax.set_ylim(len(table) - 0.4, -0.6)
+        ax.axvspan(constant, high + margin, color=GREY, alpha=0.13, lw=0)
+        ax.axvline(constant, color=GREY, lw=1.2, ls=_DASHED)
+        for place, (name, row) in enumerate(table.iterrows()):
+            kept = self.result.results[str(name)].keeps_guarantee
+            colour = BLUE if kept else INK
+            point = {"fmt": "o", "ms": 7, "mew": 1.5, "elinewidth": 1.6, "color": colour, "zorder": 3}
+            ax.errorbar(row[score], place, xerr=row[f"{score}_se"], mfc=colour if kept else "white", **point)
+            if name == best.name:
+                ax.plot(row[score], place, "o", ms=15, mfc="none", mec=BLUE, mew=1.4, zorder=4)
+            ax.annotate(
+                _count_violations(row["violations"]),
+                (1.015, place),
+                xycoords=("axes fraction", "data"),
+                va="center",
+                fontsize=9,
+                color=RED if row["violations"] else INK,
+            )
+        ax.set_yticks(range(len(table)), table["title"].tolist())
+        for label, name in zip(ax.get_yticklabels(), table.index, strict=True):
+            label.set_fontweight("bold" if name == best.name else "normal")
+        _label(
+            ax,
+            "a constant; worse to the right",
+            (constant, 1.0),
+            (0, 3),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            color=GREY,
+            annotation_clip=False,
+        )
+        ax.set_xlabel(_axis_title(self.result.task))
+        _add_legend(ax)
+        tidy(ax)
+        ax.tick_params(axis="y", length=0)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class TradeoffDisplay:
+    """Proper score against the scale of the metric, between a constant and the best model without a guarantee.
+
+    Bands and bars are one standard error.
+
+    Parameters
+    ----------
+    result : Tradeoff
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure, after `plot`
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> import numpy as np
+    >>> from likewise import SmoothedClassifier, WeightedLp, tradeoff
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> matplotlib.use("Agg")
+    >>> X, y = np.linspace(0, 1, 60)[:, None], np.arange(60) // 30
+    >>> method = ("smoothed tree", SmoothedClassifier(DecisionTreeClassifier(max_depth=1), random_state=0))
+    >>> result = tradeoff(X, y, WeightedLp([0.8]), [0.5, 1], method=method, cv=3)
+    >>> TradeoffDisplay.from_tradeoff(result).ax_.get_ylabel()
+    'Brier score on held-out people (lower is better)'
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, result: Tradeoff) -> None:
+        self.result = result
+
+    @classmethod
+    def from_tradeoff(cls, result: Tradeoff, *, ax: Any = None) -> Self:
+        """Plot the result of `tradeoff`."""
+        if not isinstance(result, Tradeoff):
+            raise InvalidTypeError(f"result must be what tradeoff returned; got {type(result).__name__}.")
+        return cls(result).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the curve on `ax`, or on a new figure."""
+        result, ax = self.result, axes(ax, (6.8, 4.2))
+        score, table = SCORES[result.task][0].name, result.table
+        scales = np.array(table.index, dtype=np.float64)
+        baseline = result.best_baseline
+        for line, colour, text, above in (
+            (result.constant, GREY, "a constant", True),
+            (baseline, ORANGE, f"{baseline.row['title']}, no guarantee", False),
+        ):
+            value, error = line.row[score], line.row[f"{score}_se"]
+            ax.axhspan(value - error, value + error, color=colour, alpha=0.14, lw=0)
+            ax.axhline(value, color=colour, lw=1.4, ls=_DASHED)
+            place: dict[str, Any] = {"ha": "right", "va": "bottom" if above else "top", "color": INK}
+            _label(ax, text, (0.99, value), (0, 4 if above else -4), xycoords=("axes fraction", "data"), **place)
+        ax.set_xscale("log", base=2)
+        curve = {"color": BLUE, "marker": "o", "ms": 6, "lw": 2, "elinewidth": 1.4, "capsize": 3, "zorder": 3}
+        ax.errorbar(scales, table[score], yerr=table[f"{score}_se"], **curve)
+        start = (scales[0], table[score].iloc[0])
+        _label(ax, f"{result.title}, within the metric", start, (9, 7), fontweight="bold", color=BLUE)
+        matching = result.matching_scale
+        if matching is not None and matching > scales[0]:
+            value = result.results[matching].row[score]
+            ax.plot(matching, value, "o", ms=12, mfc="none", mec=INK, mew=1.4, zorder=4)
+            _label(ax, f"as good at x {matching:g}", (matching, value), (10, 12), color=INK)
+        ax.set_xticks(scales, [f"x {scale:g}" for scale in scales])
+        ax.minorticks_off()
+        ax.set_xlabel("Scale of the metric: stricter to the left, looser to the right")
+        ax.set_ylabel(_axis_title(result.task))
+        ax.margins(y=0.12)
+        tidy(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _axis_title(task: Task) -> str:
+    return f"{SCORES[task][0].title} on held-out people (lower is better)"
+
+
+def _label(ax: Any, text: str, point: tuple[Any, Any], offset: tuple[float, float], **style: Any) -> None:
+    """Text at an offset from a point, in points."""
+    ax.annotate(text, point, xytext=offset, textcoords="offset points", fontsize=9, **style)
+
+
+def _add_legend(ax: Any) -> None:
+    from matplotlib.lines import Line2D
+
+    looks: dict[str, dict[str, Any]] = {
+        "keeps its guarantee": {"color": BLUE, "ms": 7},
+        "no guarantee": {"color": INK, "mfc": "white", "mew": 1.5, "ms": 7},
+        "recommended": {"color": BLUE, "mfc": "none", "mew": 1.4, "ms": 11},
+    }
+    handles = [Line2D([], [], ls="", marker="o", label=label, **look) for label, look in looks.items()]
+    ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize=9)
+
+
+def _count_violations(count: int) -> str:
+    return "no violation" if not count else f"{count:,} violation{'s' * (count > 1)}"
