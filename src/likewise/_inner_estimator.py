@@ -1,4 +1,4 @@
-"""What a model says of people it has not seen."""
+"""Estimators around another one: metadata routing, seeds, folds, and out-of-fold scores of the inner model."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from likewise._links import to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, in_a_line
@@ -24,37 +25,48 @@ from likewise.metrics.encoders import People
 
 
 class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):
-    """An estimator around another one, to which `fit` hands on `sample_weight`.
+    """An estimator around another one, to which `fit` passes `sample_weight`.
 
-    With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``) the inner estimator is given weights if
-    it asks for them (``set_fit_request(sample_weight=True)``), and must say so either way. Without, it is given them
-    whenever there are any.
+    With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``), weights are routed only if requested
+    (``set_fit_request(sample_weight=True)``); without, they are always passed on.
     """
 
     estimator: Any
 
     def get_metadata_routing(self) -> Any:
-        """Where metadata go: what this estimator asks for itself, and what the inner one does in `fit`."""
+        """Metadata requested by this estimator, and by the inner one in `fit`."""
         router = MetadataRouter(owner=self).add_self_request(self)
         if hasattr(self.estimator, "get_metadata_routing"):
             router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         return router
 
     def _inner_weights(self, weights: FloatArray | None) -> FloatArray | None:
-        """The weights, unless the inner estimator does not ask for them."""
+        """The weights, unless the inner estimator does not request them."""
         if weights is None or not get_config()["enable_metadata_routing"]:
             return weights
         routed = process_routing(self, "fit", sample_weight=weights)
         asked: FloatArray | None = routed["estimator"].fit.get("sample_weight") if "estimator" in routed else weights
         return asked
 
+    def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Classes of a frozen inner estimator, or those in `y`."""
+        known = getattr(self.estimator, "classes_", None) if isinstance(self.estimator, FrozenEstimator) else None
+        return np.asarray(np.unique(y) if known is None else known)
+
+
+def seed_inner(estimator: Any, state: np.random.RandomState) -> None:
+    """Set every `random_state` inside the estimator that is None."""
+    params = estimator.get_params(deep=True)
+    unset = sorted(name for name in params if name.split("__")[-1] == "random_state" and params[name] is None)
+    estimator.set_params(**{name: int(state.randint(2**31)) for name in unset})
+
 
 def fit_weighted(estimator: Any, table: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
-    """Fit a clone, with weights if there are any; a model that cannot weigh people is refused."""
+    """Fit a clone, with weights if given; raise if its `fit` does not take them."""
     model = clone(estimator)
     if weights is None:
         return model.fit(table, y)
-    if get_config()["enable_metadata_routing"]:  # who asks for weights is given them; a pipeline hands them on itself
+    if get_config()["enable_metadata_routing"]:  # a pipeline routes them itself
         return model.fit(table, y, sample_weight=weights)
     last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
     check_takes_weights(last[1])
@@ -63,7 +75,7 @@ def fit_weighted(estimator: Any, table: Any, y: npt.NDArray[Any], weights: Float
 
 
 def check_takes_weights(estimator: Any, method: str = "fit") -> None:
-    """Raise if an inner estimator cannot weigh people."""
+    """Raise if an inner estimator does not take sample weights."""
     if "sample_weight" not in signature(getattr(estimator, method)).parameters:
         raise InvalidTypeError(
             f"sample_weight needs an estimator whose {method} takes it; {type(estimator).__name__} does not. Leave it "
@@ -72,7 +84,7 @@ def check_takes_weights(estimator: Any, method: str = "fit") -> None:
 
 
 def positions_by(cv: Any, rows: Any, y: npt.NDArray[Any], *, classify: bool) -> list[tuple[IntArray, IntArray]]:
-    """Positions of those who train and of those held out, for each fold of `cv`."""
+    """Train and test indices for each fold of `cv`."""
     FOLDS.check("cv", cv)
     try:
         pairs = check_cv(cv, y, classifier=classify).split(rows, y)
@@ -90,14 +102,13 @@ _FOLDS = 5
 def scores_of(
     model: Any, people: People, classes: npt.NDArray[Any] | None, limits: tuple[float, float] = (0.0, 1.0)
 ) -> FloatArray:
-    """What a fitted model or a function says of people, between 0 and 1.
+    """Scores of a fitted model or a function, between 0 and 1.
 
-    The probability of the second of two classes (0 or 1 if the model has labels only), or a prediction as a share of
-    its limits.
+    The probability of the second of two classes (0 or 1 if the model has labels only), or a prediction scaled from its
+    limits to [0, 1].
     """
     if classes is None:
-        low, high = limits
-        return np.clip((clipped_predictions(model, limits)(people.table)[:, 0] - low) / (high - low), 0.0, 1.0)
+        return to_unit_range(clipped_predictions(model, limits)(people.table)[:, 0], limits)
     if hasattr(model, "predict_proba"):
         return soft_votes(model, classes)(people.table)[:, 1]
     if hasattr(model, "predict"):
@@ -121,7 +132,7 @@ def out_of_fold_scores(
     seed: int,
     verbose: bool = False,
 ) -> FloatArray:
-    """Scores of each person by a model that was fitted without that person; a frozen model or a function as it is."""
+    """Scores of each person by a model fitted without that person; a frozen model or a function is not refitted."""
     if not is_trained_here(estimator):
         return scores_of(estimator, people, classes, limits)
     scores = np.full(len(people), np.nan)
@@ -139,14 +150,14 @@ def out_of_fold_scores(
 
 
 def is_trained_here(estimator: Any) -> bool:
-    """Whether there is something to train: not for a frozen model, nor for a plain function."""
+    """Whether the estimator is to be fitted: not if it is frozen, nor a plain function."""
     return not is_plain_function("estimator", estimator) and not isinstance(estimator, FrozenEstimator)
 
 
 def folds_for(
     people: People, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None, cv: Any, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
-    """Who trains and who is held out, in turn; without `cv`, in five shuffled folds."""
+    """Train and test indices; without `cv`, of five shuffled folds."""
     if cv is None:
         least = len(y) if classes is None else int(np.unique(y, return_counts=True)[1].min())
         if least < 2:

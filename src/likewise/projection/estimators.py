@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 
-from likewise._inner_estimator import WrapsEstimator, is_trained_here, out_of_fold_scores
+from likewise._inner_estimator import WrapsEstimator, is_trained_here, out_of_fold_scores, seed_inner
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, SEED, TRUTH, Rule, check_random, one_of, whole
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor, seed_from
@@ -24,7 +24,6 @@ from likewise.metrics.encoders import People
 from likewise.projection.least_squares import closest_values
 from likewise.projection.mcshane_whitney import envelope_of
 from likewise.projection.scorer import Anchors, Extension, Shares, base_scores, default_base, fitted_base, judged_shares
-from likewise.smoothing.augmentation import seed_inner
 
 
 class Projecting(WrapsEstimator):
