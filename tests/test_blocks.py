@@ -20,7 +20,7 @@ from likewise import (
 )
 from likewise.additive import scorer as scorers
 from likewise.projection import mcshane_whitney as envelopes
-from likewise.projection import scorer as extension
+from likewise.projection import scorer as projected
 from likewise.smoothing import scorers as smoothed
 
 RNG = np.random.default_rng(0)
@@ -54,7 +54,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(smoothed, "BLOCK", BLOCK)
     for module in (scorers, envelopes):
         monkeypatch.setattr(module, "_BLOCK", BLOCK)
-    monkeypatch.setattr(extension, "_BLOCK", 2 * BLOCK + 1)  # these are cut into those of the envelopes
+    monkeypatch.setattr(projected, "BLOCK", 2 * BLOCK + 1)  # these are cut into those of the envelopes
 
 
 @pytest.mark.parametrize("name", MODELS)

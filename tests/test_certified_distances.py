@@ -20,8 +20,6 @@ from likewise import (
     RecalibratedClassifier,
     SmoothedClassifier,
     SmoothedRegressor,
-    Splitting,
-    Uniform,
     WeightedLp,
 )
 from likewise._links import LINKS, Erf, Tanh
