@@ -101,8 +101,8 @@ def _timing(projected, spent, others) -> str:
     return (
         f"Projection, in the first split: fitted in {spent:.1f} s of processor time ({projected.n_anchors_:,} anchors, "
         f"out-of-fold scores included); {len(crowd):,} people scored in {scoring:.1f} s, "
-        f"{found.n_distances / n / projected.n_anchors_:.0%} of the anchors compared; the additive model has a weight of "
-        f"{projected.scorer_.blend.base:.0%} in the score."
+        f"{found.n_distances / n / projected.n_anchors_:.0%} of the anchors compared; weight of the additive model: "
+        f"{projected.scorer_.blend.base:.0%}."
     )
 
 
