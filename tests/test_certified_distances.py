@@ -99,7 +99,7 @@ def test_a_range_at_a_distance_holds_everyone_there(curve, h, z, move, complemen
 def test_little_is_given_away_where_probabilities_have_digits(curve, h):
     z = np.linspace(-0.4, 0.4, 81)
     found = certificate_of(curve, h, z).distance
-    if isinstance(curve, Laplace):  # the curve knows less than the half-space: both classes move by bound(D)
+    if isinstance(curve, LaplaceBound):  # the curve knows less than the half-space: both classes move by bound(D)
         expected = -np.log1p(-(np.abs(2 * h(z) - 1)) / 2)
     else:
         expected = np.maximum(0, np.abs(z) - curve.excess / 2)  # a jump of the excess may be at the tie, or elsewhere
