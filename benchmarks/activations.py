@@ -57,10 +57,10 @@ def accuracy(problem, p, seed, sorts, divides) -> float:
             super().__init__(*args)
             made.append(self)
 
-        def scores(self, plain, gappy, codes):
+        def scores(self, plain, nullable, codes):
             torch = self.torch
             if sorts:
-                return super().scores(plain, gappy, codes)
+                return super().scores(plain, nullable, codes)
             h = torch.addmm(self.biases[0], plain, self._number_weights())
             for weights, bias in zip(self.weights, self.biases[1:], strict=True):
                 h = torch.addmm(bias, torch.relu(h), self._within(weights, 1.0))
@@ -74,8 +74,8 @@ def accuracy(problem, p, seed, sorts, divides) -> float:
             if divides:
                 return
             if not np.isinf(self.inputs.q):
-                within = _closest(self.torch, self.numbers.data / self.spread, self.inputs.q)
-                self.numbers.data.copy_(within * self.spread)
+                within = _closest(self.torch, self.numbers.data / self.deviations, self.inputs.q)
+                self.numbers.data.copy_(within * self.deviations)
             for weights in self.weights:
                 weights.data.copy_(_closest(self.torch, weights.data, 1.0))
 
@@ -87,7 +87,7 @@ def accuracy(problem, p, seed, sorts, divides) -> float:
         model.fit(problem.X_train, problem.y_train)
     (trained,) = made
     columns = trained.inputs.columns
-    z = trained.scores(*trained.read(problem.X_all[:, columns])).detach().numpy()[:, 0]
+    z = trained.scores(*trained.to_tensors(problem.X_all[:, columns])).detach().numpy()[:, 0]
     return float(((z > 0) == problem.y_all).mean())
 
 

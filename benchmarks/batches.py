@@ -70,12 +70,12 @@ def measured(name, model, X, y, metric):
         smoothed = SmoothedClassifier(model, metric=metric, noise="splitting", n_draws=DRAWS, random_state=0).fit(X, y)
         some, scorer = X[:PEOPLE], smoothed.scorer_
         seen, _, _ = scorer.perturbation.corners(scorer.perturbation.prepare(smoothed._people(some).rows))
-        parts = [draws for _, draws in scorer.perturbation.parts([DRAWS])]
+        parts = [draws for _, draws in scorer.perturbation.iter_draws([DRAWS])]
         rows = [np.concatenate([draws.apply(person) for draws in parts]) for person in seen]
         assert sum(map(len, rows)) == PEOPLE * DRAWS
 
         def ready(block):
-            return block if scorer.ballot.encoder is None else scorer.ballot.encoder.decode(block)
+            return block if scorer.votes.encoder is None else scorer.votes.encoder.decode(block)
 
         def ask(tables):
             with single_threaded_blas():  # as in the smoothing
@@ -89,7 +89,7 @@ def measured(name, model, X, y, metric):
             one.append(seconds(lambda: ask([whole])))
             ours.append(seconds(lambda: smoothed.predict_proba(some)))
         each.append(10 * seconds(lambda: ask(apart)))
-    found = {"any": "known", "tiles": "same bits", "person": "rounding"}[scorer.sharing.kind]
+    found = {"any": "known", "tiles": "same bits", "person": "rounding"}[scorer.batch_plan.kind]
     one, ours, each = min(one), min(ours), min(each)
     return [
         name,

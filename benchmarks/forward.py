@@ -20,9 +20,9 @@ def run() -> str:
     model = SmoothedClassifier(
         FrozenEstimator(net), metric=WeightedLp(np.ones(N_FEATURES)), noise="gaussian", n_draws=N_DRAWS, random_state=0
     ).fit(X, y)
-    voter = model.scorer_
-    people = voter.perturbation.prepare(X[:N_PEOPLE])
-    parts = [draws for _, draws in voter.perturbation.parts([N_DRAWS])]
+    scorer = model.scorer_
+    people = scorer.perturbation.prepare(X[:N_PEOPLE])
+    parts = [draws for _, draws in scorer.perturbation.iter_draws([N_DRAWS])]
 
     def forward(votes):
         with single_threaded_blas():
@@ -30,13 +30,13 @@ def run() -> str:
                 votes.sums(draws, people)
 
     matrix = np.random.default_rng(0).random((SIZE, SIZE), dtype=np.float32)
-    one_core = NetworkVotes(voter.sums.network, n_jobs=1)
+    one_core = NetworkVotes(scorer.sums.network, n_jobs=1)
     forward(one_core)
     product, whole, product_1, whole_1 = [], [], [], []
     for _ in range(5):  # in turns, so that both see the same machine; the best of each counts
         product.append(seconds(lambda: [matrix @ matrix for _ in range(4)]) / 4)
         time.sleep(0.5)  # until the product's threads stop waiting busily for more
-        whole.append(seconds(lambda: forward(voter.sums)))
+        whole.append(seconds(lambda: forward(scorer.sums)))
         with single_threaded_blas():
             product_1.append(cpu_seconds(lambda: matrix @ matrix))
         whole_1.append(cpu_seconds(lambda: forward(one_core)))

@@ -74,7 +74,7 @@ def the_work(scorer, people):
 
     def work():
         with single_threaded_blas():
-            for _, draws in perturbation.parts([scorer.guarantee.n_draws]):
+            for _, draws in perturbation.iter_draws([scorer.guarantee.n_draws]):
                 scorer.sums.sums(draws, person[None])
 
     return work

@@ -97,12 +97,12 @@ def _timing(projected, spent, others) -> str:
     scoring = min(seconds(lambda: projected.predict_proba(crowd)) for _ in range(2))
     people = projected._people(others[:JUDGED])
     n = len(people)
-    found = projected.scorer_.envelope.narrow(people, projected.scorer_.values, np.zeros(n), np.ones(n))
+    found = projected.scorer_.envelope.bounds(people, projected.scorer_.values, np.zeros(n), np.ones(n))
     return (
         f"Projection, in the first split: fitted in {spent:.1f} s of processor time ({projected.n_anchors_:,} anchors, "
         f"out-of-fold scores included); {len(crowd):,} people scored in {scoring:.1f} s, "
-        f"{found.n_looks / n / projected.n_anchors_:.0%} of the anchors looked at; the additive model has a share of "
-        f"{projected.scorer_.shares.base:.0%} in the score."
+        f"{found.n_distances / n / projected.n_anchors_:.0%} of the anchors compared; weight of the additive model: "
+        f"{projected.scorer_.blend.base:.0%}."
     )
 
 

@@ -38,7 +38,7 @@ from likewise.dummy import ConstantClassifier as ConstantOfAll
 from likewise.guarantees.bounds import Bound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
-from likewise.projection import scorer as extension
+from likewise.projection import scorer as projected
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -340,7 +340,7 @@ def test_a_scorer_around_another_answers_everything_itself():
     kinds = own_scorers()
     around = [kind for kind in kinds if any("Scorer" in str(each.type) for each in fields(kind))]
     assert {kind.__name__ for kind in around} == {"RecalibratedScorer"}
-    assert {"AdditiveScorer", "Extension", "LipschitzScorer", "ConstantScorer", "FormulaScorer"} <= {
+    assert {"AdditiveScorer", "ProjectedScorer", "LipschitzScorer", "ConstantScorer", "FormulaScorer"} <= {
         kind.__name__ for kind in kinds
     }
     for kind in around:
@@ -467,7 +467,7 @@ def test_everyone_is_scored_at_the_ends_of_blocks_too(monkeypatch, kind, n):
     people = RNG.normal(size=(n, 3))
     alone = np.concatenate([ask(row[None]) for row in people])
     monkeypatch.setattr(base, "BLOCK", 7)
-    monkeypatch.setattr(extension, "_BLOCK", 7)
+    monkeypatch.setattr(projected, "BLOCK", 7)
     np.testing.assert_array_equal(ask(people), alone)
 
 

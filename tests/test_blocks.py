@@ -20,8 +20,8 @@ from likewise import (
 )
 from likewise.additive import scorer as scorers
 from likewise.projection import mcshane_whitney as envelopes
-from likewise.projection import scorer as extension
-from likewise.smoothing import scorers as voters
+from likewise.projection import scorer as projected
+from likewise.smoothing import scorers as smoothed
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -51,10 +51,10 @@ MODELS = {
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(base, "BLOCK", BLOCK)
-    monkeypatch.setattr(voters, "BLOCK", BLOCK)
+    monkeypatch.setattr(smoothed, "BLOCK", BLOCK)
     for module in (scorers, envelopes):
         monkeypatch.setattr(module, "_BLOCK", BLOCK)
-    monkeypatch.setattr(extension, "_BLOCK", 2 * BLOCK + 1)  # these are cut into those of the envelopes
+    monkeypatch.setattr(projected, "BLOCK", 2 * BLOCK + 1)  # these are cut into those of the envelopes
 
 
 @pytest.mark.parametrize("name", MODELS)

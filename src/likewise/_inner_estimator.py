@@ -1,4 +1,4 @@
-"""Inner estimators: weights, folds and out-of-fold scores."""
+"""Estimators around another one: metadata routing, seeds, folds, and out-of-fold scores of the inner model."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
+from likewise._links import to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, in_a_line
@@ -48,9 +49,21 @@ class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):
             return weights
         return routed["estimator"].fit.get("sample_weight")  # type: ignore[no-any-return]
 
+    def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Classes of a frozen inner estimator, or those in `y`."""
+        known = getattr(self.estimator, "classes_", None) if isinstance(self.estimator, FrozenEstimator) else None
+        return np.asarray(np.unique(y) if known is None else known)
+
+
+def seed_inner(estimator: Any, state: np.random.RandomState) -> None:
+    """Set every `random_state` inside the estimator that is None."""
+    params = estimator.get_params(deep=True)
+    unset = sorted(name for name in params if name.split("__")[-1] == "random_state" and params[name] is None)
+    estimator.set_params(**{name: int(state.randint(2**31)) for name in unset})
+
 
 def fit_weighted(estimator: Any, table: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
-    """Fit a clone, with weights if there are any."""
+    """Fit a clone, with weights if given; raise if its `fit` does not take them."""
     model = clone(estimator)
     if weights is None:
         return model.fit(table, y)
@@ -72,7 +85,7 @@ def check_takes_weights(estimator: Any, method: str = "fit") -> None:
 
 
 def positions_by(cv: Any, rows: Any, y: npt.NDArray[Any], *, classify: bool) -> list[tuple[IntArray, IntArray]]:
-    """Positions of training and test rows for each fold of `cv`."""
+    """Train and test indices for each fold of `cv`."""
     FOLDS.check("cv", cv)
     try:
         pairs = check_cv(cv, y, classifier=classify).split(rows, y)
@@ -96,8 +109,7 @@ def scores_of(
     fraction of its limits.
     """
     if classes is None:
-        low, high = limits
-        return np.clip((clipped_predictions(model, limits)(people.table)[:, 0] - low) / (high - low), 0.0, 1.0)
+        return to_unit_range(clipped_predictions(model, limits)(people.table)[:, 0], limits)
     if hasattr(model, "predict_proba"):
         return soft_votes(model, classes)(people.table)[:, 1]
     if hasattr(model, "predict"):
@@ -121,7 +133,7 @@ def out_of_fold_scores(
     seed: int,
     verbose: bool = False,
 ) -> FloatArray:
-    """Out-of-fold scores; a frozen model or a function is used as it is."""
+    """Scores of each person by a model fitted without that person; a frozen model or a function is not refitted."""
     if not is_trained_here(estimator):
         return scores_of(estimator, people, classes, limits)
     scores = np.full(len(people), np.nan)
@@ -139,14 +151,14 @@ def out_of_fold_scores(
 
 
 def is_trained_here(estimator: Any) -> bool:
-    """Whether the estimator is to be fitted: neither frozen nor a plain function."""
+    """Whether the estimator is to be fitted: not if it is frozen, nor a plain function."""
     return not is_plain_function("estimator", estimator) and not isinstance(estimator, FrozenEstimator)
 
 
 def folds_for(
     people: People, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None, cv: Any, seed: int
 ) -> list[tuple[IntArray, IntArray]]:
-    """Training and test rows of each fold; five shuffled folds if `cv` is None."""
+    """Train and test indices; without `cv`, of five shuffled folds."""
     if cv is None:
         least = len(y) if classes is None else int(np.unique(y, return_counts=True)[1].min())
         if least < 2:

@@ -139,6 +139,30 @@ LINKS = {
 }
 
 
+def to_unit_range(values: npt.ArrayLike, output_range: tuple[float, float]) -> FloatArray:
+    """Scale values from `output_range` to [0, 1], clipped.
+
+    Examples
+    --------
+    >>> to_unit_range([-1, 5, 20], (0, 10)).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    low, high = output_range
+    return np.clip((np.asarray(values, dtype=np.float64) - low) / (high - low), 0.0, 1.0)
+
+
+def from_unit_range(shares: FloatArray, output_range: tuple[float, float]) -> FloatArray:
+    """Scale values from [0, 1] to `output_range`, clipped against rounding.
+
+    Examples
+    --------
+    >>> from_unit_range(np.array([0.0, 0.5]), (0, 10)).tolist()
+    [0.0, 5.0]
+    """
+    low, high = output_range
+    return np.clip(low + (high - low) * shares, low, high)
+
+
 def _inside(top: npt.ArrayLike, other: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Clip probabilities of 0 and 1, which no finite score has."""
     p, q = np.asarray(top, dtype=np.float64), np.asarray(other, dtype=np.float64)

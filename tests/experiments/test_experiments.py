@@ -328,7 +328,7 @@ def test_the_best_round_counts_and_long_ones_are_not_repeated(monkeypatch):
 
 def test_largest_excess_finds_the_pair_that_breaks_the_guarantee():
     metric = WeightedLp([1.0], p=1)
-    guarantee = Guarantee(metric, Gaussian.for_metric(metric), "exact", "")
+    guarantee = Guarantee(metric, Gaussian.for_metric(metric).curve, "exact", "")
     X = np.array([[0.0], [0.1], [0.9]])
     kept = np.array([0.5, 0.52, 0.6])
     broken = np.array([0.5, 0.8, 0.6])

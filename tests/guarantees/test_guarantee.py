@@ -106,7 +106,7 @@ METRIC = WeightedLp({"age": 0.1, "income": 0.002}, p=2)
 
 
 def test_the_bound_adds_epsilon_to_the_curve_and_stays_below_one():
-    guarantee = Guarantee(METRIC, Gaussian.for_metric(METRIC), "sampled", "", 0.01, 1e-3, 1000)
+    guarantee = Guarantee(METRIC, Gaussian.for_metric(METRIC).curve, "sampled", "", 0.01, 1e-3, 1000)
     np.testing.assert_allclose(guarantee.bound([0, 0.1]), guarantee.curve.bound([0, 0.1]) + 0.01)
     assert guarantee.epsilon == 0.01
     assert guarantee.bound(50) == 1
@@ -114,14 +114,14 @@ def test_the_bound_adds_epsilon_to_the_curve_and_stays_below_one():
 
 
 def test_for_regression_the_bound_is_in_units_of_the_output():
-    guarantee = Guarantee(METRIC, Uniform.for_metric(METRIC), "sampled", "", 0.01, 1e-3, 1000, (100.0, 300.0))
+    guarantee = Guarantee(METRIC, Uniform.for_metric(METRIC).curve, "sampled", "", 0.01, 1e-3, 1000, (100.0, 300.0))
     assert guarantee.bound(1e9) == pytest.approx(200)
     assert guarantee.bound(0) == pytest.approx(2)
 
 
 def test_the_statement_says_what_is_promised_to_whom_and_what_is_not():
     why = "This holds because of the noise."
-    statement = Guarantee(METRIC, Gaussian.for_metric(METRIC), "sampled", why, 0.01, 1e-3, 152_018).statement
+    statement = Guarantee(METRIC, Gaussian.for_metric(METRIC).curve, "sampled", why, 0.01, 1e-3, 152_018).statement
     for fact in (
         "D(x, x') + 0.01",
         why,
@@ -137,14 +137,14 @@ def test_the_statement_says_what_is_promised_to_whom_and_what_is_not():
 
 
 def test_a_promise_without_error_is_the_distance_itself():
-    guarantee = Guarantee(METRIC, Gaussian.for_metric(METRIC), "exact", "")
+    guarantee = Guarantee(METRIC, Gaussian.for_metric(METRIC).curve, "exact", "")
     assert "at most D(x, x') in total variation" in guarantee.statement
     assert (guarantee.epsilon, guarantee.delta, guarantee.n_draws) == (0, 0, 0)
 
 
 def test_what_a_grid_adds_is_part_of_the_curve():
     """`bound` is always a bound, and `decide`, which follows the curve alone, is told the right number."""
-    curve = replace(Splitting.for_metric(METRIC), excess=0.05)
+    curve = replace(Splitting.for_metric(METRIC), excess=0.05).curve
     guarantee = Guarantee(METRIC, curve, "deterministic", "", n_draws=100)
     assert guarantee.epsilon == 0.05
     np.testing.assert_allclose(curve.bound([0, 0.1, 0.97, 3]), [0, 0.15, 1, 1])

@@ -1,4 +1,4 @@
-"""The promise is read off weights: closed forms, a search for pairs that break it, and controls."""
+"""The guarantee is read off weights: closed forms, a search for pairs that break it, and controls."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -12,7 +12,7 @@ from likewise._links import LINKS
 from likewise.exceptions import UnsolvedError
 from likewise.guarantees.guarantee import Guarantee
 from likewise.lipschitz.estimators import LipschitzScorer
-from likewise.lipschitz.network import Entries, Layers, finish, read_columns
+from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
 from likewise.metrics.encoders import People
 
 TABLE = TableMetric(
@@ -41,12 +41,12 @@ def network(metric, people, widths=(8, 7, 1), seed=0, size=1.0):
     """A finished network with random weights, as steep as allowed where `size` is large."""
     columns = metric.weights_of(people.encoder)
     used = np.flatnonzero(columns.matters)
-    inputs = read_columns(Entries.collect(people.rows[:, used], np.zeros(len(people)), None), used, columns)
+    inputs = read_columns(WeightedSamples.from_data(people.rows[:, used], np.zeros(len(people)), None), used, columns)
     rng = np.random.default_rng(seed)
     shapes = pairwise(widths)
     first = size * rng.normal(size=(int(inputs.starts[-1]), widths[0]))
     weights = tuple(size * rng.normal(size=shape) for shape in shapes)
-    return finish(Layers(inputs, first, weights, tuple(0.1 * rng.normal(size=width) for width in widths)))
+    return enforce_slope(Layers(inputs, first, weights, tuple(0.1 * rng.normal(size=width) for width in widths)))
 
 
 def one_path(metric, people, tilt=1.0):
@@ -126,7 +126,7 @@ def test_what_is_too_steep_is_divided_by_its_slope():
     people = metric.people(np.linspace(-1, 1, 9)[:, None])
     # The first layer's units are cut to 1 one by one; the last, of 3, is divided by 3.
     steep = one_path(metric, people, tilt=1.25)
-    layers = finish(replace(steep, weights=(steep.weights[0], np.array([[1.5], [1.5]]))))
+    layers = enforce_slope(replace(steep, weights=(steep.weights[0], np.array([[1.5], [1.5]]))))
     assert layers.slope() <= 1
     assert np.ptp(layers.scores(people.rows)) == pytest.approx(2, abs=1e-9)
 
@@ -146,14 +146,14 @@ def test_the_slope_of_a_hand_made_network():
 def reference(layers, rows):
     """The same in plain NumPy, one person after the other."""
     inputs, out = layers.inputs, []
-    for units in inputs.in_units(rows[:, inputs.columns]):
+    for units in inputs.to_metric_units(rows[:, inputs.columns]):
         h = layers.biases[0].copy()
         for j, (x, kind) in enumerate(zip(units, inputs.kinds, strict=True)):
-            block = layers.first[inputs.slots(j)]
+            block = layers.first[inputs.rows_of(j)]
             if kind == 2:
                 h += block[int(x)]  # -1, the last row, for what was not seen
             elif kind == 1:
-                low, high = block[1] - inputs.reach[j], block[1] + inputs.reach[j]
+                low, high = block[1] - inputs.mismatch[j], block[1] + inputs.mismatch[j]
                 h += block[1] if np.isnan(x) else np.clip(x * block[0], low, high)
             else:
                 h += x * block[0]
@@ -241,9 +241,9 @@ def test_units_are_cut_one_by_one():
     people = metric.people(pd.DataFrame({"n": [0.0, 1.0, 2.0], "region": list("nes")}))
     layers = network(metric, people, widths=(2, 2))
     first = np.zeros_like(layers.first)
-    first[layers.inputs.slots(1)] = np.array([[0.0, 0.0], [0.6, 0.15], [0.0, 0.0], [0.0, 0.0]])
-    done = finish(replace(layers, first=first, weights=(np.eye(2),)))
-    assert np.ptp(done.first[layers.inputs.slots(1)], axis=0) == pytest.approx([0.3, 0.15], rel=1e-9)
+    first[layers.inputs.rows_of(1)] = np.array([[0.0, 0.0], [0.6, 0.15], [0.0, 0.0], [0.0, 0.0]])
+    done = enforce_slope(replace(layers, first=first, weights=(np.eye(2),)))
+    assert np.ptp(done.first[layers.inputs.rows_of(1)], axis=0) == pytest.approx([0.3, 0.15], rel=1e-9)
     assert done.weights[0] == pytest.approx(np.eye(2), rel=1e-9)
 
 
@@ -252,7 +252,7 @@ def test_an_unseen_category_reads_its_own_row():
     people = metric.people(pd.DataFrame({"n": [0.0, 1.0], "region": ["n", "s"], "job": ["a", "b"]}))
     layers = network(metric, people, widths=(2, 1))
     first = np.zeros_like(layers.first)
-    first[layers.inputs.slots(1)] = [[0.1, 0.1], [0.2, 0.2], [0.15, 0.15]]
+    first[layers.inputs.rows_of(1)] = [[0.1, 0.1], [0.2, 0.2], [0.15, 0.15]]
     layers = replace(layers, first=first, weights=(np.full((2, 1), 0.5),), biases=(np.zeros(2), np.zeros(1)))
     rows = np.array([[0.0, code, 0.0] for code in (0, 1, -1, 7)])
     assert layers.scores(rows)[:, 0] == pytest.approx([0.1, 0.2, 0.15, 0.15])
@@ -279,7 +279,7 @@ def test_what_is_steep_by_less_than_a_percent_is_divided_too():
     first = np.zeros_like(layers.first)
     steep = replace(layers, first=first, weights=(np.array([[0.5], [0.505]]),), biases=(np.zeros(2), np.zeros(1)))
     assert steep.slope() == pytest.approx(1.005, rel=1e-6)
-    assert finish(steep).slope() <= 1
+    assert enforce_slope(steep).slope() <= 1
 
 
 def test_a_number_is_at_most_the_weight_of_absence_from_a_missing_one():
@@ -297,4 +297,4 @@ def test_weights_that_are_not_finite_end_in_an_error():
     metric = WeightedLp([1.0, 1.0])
     layers = network(metric, people_of(metric))
     with pytest.raises(UnsolvedError, match="did not end in finite weights"):
-        finish(replace(layers, weights=(*layers.weights[:-1], np.full_like(layers.weights[-1], np.nan))))
+        enforce_slope(replace(layers, weights=(*layers.weights[:-1], np.full_like(layers.weights[-1], np.nan))))

@@ -6,9 +6,8 @@ import pytest
 from scipy.optimize import minimize
 
 from likewise import TableMetric, WeightedLp
-from likewise.projection.least_squares import closest_values
-from likewise.projection.mcshane_whitney import envelope_of
-from likewise.projection.scorer import Anchors
+from likewise.projection.least_squares import Anchors, closest_values
+from likewise.projection.mcshane_whitney import make_envelope
 
 METRIC = WeightedLp([1.0, 0.0])  # the second column must not matter
 ROWS = np.array([[2.0, 9.0], [0.0, 1.0], [2.0, 3.0], [1.0, 4.0], [0.0, 5.0], [3.0, 0.0]])
@@ -60,7 +59,7 @@ def test_the_closest_values_are_those_of_a_general_solver(seed):
     metric = WeightedLp([0.1])
     people = metric.people(rng.uniform(0, 4, (6, 1)))
     targets, weights = rng.random(6), 10.0 ** rng.uniform(-1, 1, 6)
-    found = closest_values(targets, weights, envelope_of(metric, people).among(people))
+    found = closest_values(targets, weights, make_envelope(metric, people).at_anchors(people))
     D = metric.pairwise(people.rows)
     limits = [
         {"type": "ineq", "fun": lambda v, i=i, j=j: D[i, j] - v[i] + v[j]} for i in range(6) for j in range(6) if i != j
@@ -72,7 +71,7 @@ def test_the_closest_values_are_those_of_a_general_solver(seed):
 def test_two_people_move_towards_each_other_in_proportion_to_the_others_weight():
     metric = WeightedLp([0.1])
     people = metric.people(np.array([[0.0], [2.0]]))
-    found = closest_values(np.array([0.0, 1.0]), np.array([3.0, 1.0]), envelope_of(metric, people).among(people))
+    found = closest_values(np.array([0.0, 1.0]), np.array([3.0, 1.0]), make_envelope(metric, people).at_anchors(people))
     assert found.tolist() == pytest.approx([0.2, 0.4], abs=1e-8)
 
 

@@ -33,7 +33,7 @@ from likewise import (
 )
 from likewise.dummy import ConstantClassifier, ConstantRegressor
 from likewise.io import load_model, save_model
-from likewise.projection.scorer import Shares
+from likewise.projection.scorer import BlendWeights
 
 ROUNDING = 1e-12
 EXPONENTS = (1, 2, 3.5, np.inf)
@@ -376,17 +376,17 @@ def test_an_additive_model_is_the_base_where_it_helps():
     model = ProjectedClassifier(DecisionTreeClassifier(max_depth=3), metric=metric, n_anchors=40, random_state=0).fit(
         X, y
     )
-    assert model.scorer_.shares.base > 0.2
+    assert model.scorer_.blend.base > 0.2
     assert most_excess(model, metric, X) <= ROUNDING
 
 
 @pytest.mark.parametrize(
     ("base", "error", "words"),
     [
-        (1.5, ValueError, "base must lie within the outputs, 0 to 1; got 1.5"),
+        (1.5, ValueError, "base must be within the outputs, 0 to 1; got 1.5"),
         (True, TypeError, "base must be None, a number, or an estimator"),
         (LogisticRegression(), TypeError, "base must be None, a number, or an estimator"),
-        (FrozenEstimator(DummyClassifier()), TypeError, "base must make a promise"),
+        (FrozenEstimator(DummyClassifier()), TypeError, "base must have a guarantee"),
         (ProjectedClassifier(LogisticRegression(), metric=WeightedLp([1, 1, 1, 1])), ValueError, "the same metric"),
         (
             SmoothedClassifier(KNeighborsClassifier(), noise="laplace", n_draws=50),
@@ -419,10 +419,10 @@ def test_a_fitted_base_with_another_promise_is_refused(people):
 
 def test_the_score_is_the_median_of_base_and_envelopes():
     lower, upper = np.array([0.1, 0.1, 0.1]), np.array([0.4, 0.4, 0.4])
-    found = Shares(1.0, 0.0, 0.0).blend(np.array([0.0, 0.3, 0.9]), lower, upper)
+    found = BlendWeights(1.0, 0.0, 0.0).blend(np.array([0.0, 0.3, 0.9]), lower, upper)
     assert found.tolist() == [0.1, 0.3, 0.4]
-    assert Shares(0.5, 0.25, 0.25).blend(np.array([0.9]), lower[:1], upper[:1]).tolist() == [pytest.approx(0.325)]
-    assert Shares(0.0, 0.5, 0.5).blend(None, lower[:1], upper[:1]).tolist() == [0.25]
+    assert BlendWeights(0.5, 0.25, 0.25).blend(np.array([0.9]), lower[:1], upper[:1]).tolist() == [pytest.approx(0.325)]
+    assert BlendWeights(0.0, 0.5, 0.5).blend(None, lower[:1], upper[:1]).tolist() == [0.25]
 
 
 # -- bad input --------------------------------------------------------------------------------------------------

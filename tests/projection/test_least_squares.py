@@ -6,15 +6,15 @@ from scipy.optimize import minimize
 
 from likewise import WeightedLp
 from likewise.projection.least_squares import closest_values
-from likewise.projection.mcshane_whitney import envelope_of
-from likewise.projection.scorer import best_shares
+from likewise.projection.mcshane_whitney import make_envelope
+from likewise.projection.scorer import simplex_least_squares
 
 
 def solve(rows, targets, weights=None, metric=None):
     metric = metric or WeightedLp(np.ones(np.shape(rows)[1]))
     people = metric.people(rows)
     weights = np.ones(len(people)) if weights is None else np.asarray(weights, dtype=float)
-    return closest_values(np.asarray(targets, dtype=float), weights, envelope_of(metric, people).among(people))
+    return closest_values(np.asarray(targets, dtype=float), weights, make_envelope(metric, people).at_anchors(people))
 
 
 def test_two_people_meet_in_the_middle():
@@ -82,7 +82,7 @@ def test_the_order_of_people_does_not_matter():
 def test_shares_are_the_least_squares_among_averages():
     rng = np.random.default_rng(7)
     parts, outcomes, weights = rng.random((60, 3)), rng.random(60), rng.random(60)
-    ours = best_shares(parts, outcomes, weights)
+    ours = simplex_least_squares(parts, outcomes, weights)
     tried = rng.dirichlet([0.5] * 3, 20_000)
     losses = (weights * (tried @ parts.T - outcomes) ** 2).sum(axis=1)
     assert ours.sum() == pytest.approx(1)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from likewise import FunctionMetric, TableMetric, WeightedLp
-from likewise.projection.mcshane_whitney import BoxEnvelope, caps, envelope_of
+from likewise.projection.mcshane_whitney import BoxEnvelope, caps, make_envelope
 
 EXPONENTS = (1, 2, 3.5, np.inf)
 
@@ -54,11 +54,11 @@ def test_envelopes_are_those_of_looking_at_every_anchor(p):
     anchors, people = everyone.take(slice(0, 170)), everyone.take(slice(150, 230))
     values = np.random.default_rng(1).random(len(anchors))
     distances = capped(metric, people, anchors)
-    found = BoxEnvelope.of(metric, anchors).narrow(people, values, np.zeros(80), np.ones(80))
+    found = BoxEnvelope.from_anchors(metric, anchors).bounds(people, values, np.zeros(80), np.ones(80))
     np.testing.assert_allclose(found.upper, np.minimum(1, (values + distances).min(axis=1)), rtol=0, atol=1e-15)
     np.testing.assert_allclose(found.lower, np.maximum(0, (values - distances).max(axis=1)), rtol=0, atol=1e-15)
-    decided = found.above >= 0
-    by = distances[decided, found.above[decided]] + values[found.above[decided]]
+    decided = found.upper_anchor >= 0
+    by = distances[decided, found.upper_anchor[decided]] + values[found.upper_anchor[decided]]
     np.testing.assert_allclose(found.upper[decided], by, rtol=0, atol=1e-15)
 
 
@@ -91,22 +91,22 @@ def test_most_anchors_are_not_looked_at():
     metric = WeightedLp([2, 2, 2])
     anchors, people = metric.people(rng.random((4000, 3))), metric.people(rng.random((500, 3)))
     values = anchors.rows @ [0.3, 0.3, 0.3]
-    found = envelope_of(metric, anchors).narrow(people, values, np.zeros(500), np.ones(500))
-    assert found.n_looks < 0.2 * 500 * 4000
+    found = make_envelope(metric, anchors).bounds(people, values, np.zeros(500), np.ones(500))
+    assert found.n_distances < 0.2 * 500 * 4000
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
 def test_compiled_distances_are_the_capped_ones(p):
-    from likewise.projection.kernels import LEAF, _fill
+    from likewise.projection.kernels import LEAF_SIZE, _distances
 
     metric = table_metric(p)
-    everyone = metric.people(table(LEAF, seed=4))
-    envelope, out = BoxEnvelope.of(metric, everyone), np.empty(LEAF)
+    everyone = metric.people(table(LEAF_SIZE, seed=4))
+    envelope, out = BoxEnvelope.from_anchors(metric, everyone), np.empty(LEAF_SIZE)
     rows = np.ascontiguousarray(everyone.rows[:, envelope.columns])
     expected = capped(metric, everyone, everyone)
-    for i in range(LEAF):
+    for i in range(LEAF_SIZE):
         given = envelope.scales, envelope.caps, envelope.n_numbers, float(p), np.inf
-        _fill(rows[i], np.ascontiguousarray(rows.T), 0, LEAF, *given, out)
+        _distances(rows[i], np.ascontiguousarray(rows.T), 0, LEAF_SIZE, *given, out)
         np.testing.assert_allclose(out, expected[i], rtol=0, atol=1e-14)
 
 
@@ -118,7 +118,7 @@ def test_a_box_is_no_further_than_the_nearest_in_it(p):
     metric, rng = table_metric(p), np.random.default_rng(0)
     everyone = metric.people(table(400, seed=5))
     weights = metric.weights_of(everyone.encoder)
-    envelope = BoxEnvelope.of(metric, everyone)
+    envelope = BoxEnvelope.from_anchors(metric, everyone)
     binding = 0
     for _ in range(150):
         few, person = everyone.take(rng.integers(400, size=3)), everyone.take(rng.integers(400, size=1))
@@ -142,11 +142,11 @@ def test_batches_and_order_do_not_change_a_bit(p):
     everyone = metric.people(table(900, seed=3))
     anchors, people = everyone.take(slice(0, 300)), everyone.take(slice(300, 900))
     values = np.random.default_rng(1).random(300)
-    envelope = BoxEnvelope.of(metric, anchors)
+    envelope = BoxEnvelope.from_anchors(metric, anchors)
 
     def upper(chosen):
         n = len(chosen)
-        found = envelope.narrow(people.take(chosen), values, np.zeros(n), np.ones(n))
+        found = envelope.bounds(people.take(chosen), values, np.zeros(n), np.ones(n))
         return np.stack([found.lower, found.upper])
 
     whole = upper(np.arange(600))
@@ -155,14 +155,16 @@ def test_batches_and_order_do_not_change_a_bit(p):
     assert all((upper(np.array([i])) == whole[:, [i]]).all() for i in range(0, 600, 37))
     # Nor does the order of the anchors.
     turned = np.random.default_rng(3).permutation(300)
-    again = BoxEnvelope.of(metric, anchors.take(turned)).narrow(people, values[turned], np.zeros(600), np.ones(600))
+    again = BoxEnvelope.from_anchors(metric, anchors.take(turned)).bounds(
+        people, values[turned], np.zeros(600), np.ones(600)
+    )
     assert (np.stack([again.lower, again.upper]) == whole).all()
 
 
 def test_a_metric_in_which_nothing_matters_makes_one_value_of_all():
     metric = WeightedLp([0.0, 0.0])
     people = metric.people([[0.0, 1.0], [5.0, 2.0]])
-    found = envelope_of(metric, people).among(people)(np.array([0.3, 0.6]))
+    found = make_envelope(metric, people).at_anchors(people)(np.array([0.3, 0.6]))
     assert found.upper.tolist() == [0.3, 0.3]
     assert found.lower.tolist() == [0.6, 0.6]
 
@@ -174,9 +176,9 @@ def test_a_function_has_the_envelopes_of_the_same_metric():
     anchors, people = rng.random((40, 2)), rng.random((15, 2))
     values = rng.random(40)
     ours, theirs = (
-        envelope_of(m, m.people(anchors)).narrow(m.people(people), values, np.zeros(15), np.ones(15))
+        make_envelope(m, m.people(anchors)).bounds(m.people(people), values, np.zeros(15), np.ones(15))
         for m in (metric, function)
     )
     np.testing.assert_allclose(theirs.lower, ours.lower, rtol=0, atol=1e-15)
     np.testing.assert_allclose(theirs.upper, ours.upper, rtol=0, atol=1e-15)
-    assert theirs.above.tolist() == ours.above.tolist()
+    assert theirs.upper_anchor.tolist() == ours.upper_anchor.tolist()

@@ -66,7 +66,7 @@ OTHERS_MODELS = {
 @pytest.mark.parametrize(("make", "people", "metric"), OTHERS_MODELS.values(), ids=OTHERS_MODELS)
 def test_models_that_no_list_knows_share_calls_and_answer_alike_in_any_batch(make, people, metric, vote):
     model = smoothed(make(), metric, vote=vote).fit(people, Y)
-    assert model.scorer_.sharing.kind == "tiles"
+    assert model.scorer_.batch_plan.kind == "tiles"
     assert "the same answers to the last bit" in model.guarantee_.statement
     assert "tested, not proven" in model.guarantee_.statement
     every = model.predict_proba(people)
@@ -189,7 +189,7 @@ def rounded_by_place(rows):
 
 def test_rounding_by_place_keeps_people_apart():
     model = smoothed(rounded_by_place, vote="soft").fit(X, Y)
-    assert model.scorer_.sharing.kind == "person"
+    assert model.scorer_.batch_plan.kind == "person"
     assert "a call holds the draws of one person" in model.guarantee_.statement
     np.testing.assert_array_equal(model.predict_proba(X)[7:8], model.predict_proba(X[7:8]))
 
@@ -209,15 +209,15 @@ class Rounds(ClassifierMixin, BaseEstimator):
 
 
 def test_labels_do_not_hide_that_scores_are_rounded_by_place():
-    assert smoothed(Rounds()).fit(X, Y).scorer_.sharing.kind == "person"
+    assert smoothed(Rounds()).fit(X, Y).scorer_.batch_plan.kind == "person"
 
 
 def test_a_forest_with_threads_is_not_tried_out_since_trials_may_miss_a_race():
     forest = RandomForestClassifier(5, n_jobs=2, random_state=0)
     model = smoothed(forest, vote="soft").fit(X, Y)
-    assert model.scorer_.sharing.kind == "person"
+    assert model.scorer_.batch_plan.kind == "person"
     assert "in any order" in model.guarantee_.statement
-    assert smoothed(forest, vote="trees").fit(X, Y).scorer_.sharing.kind == "any"  # whole numbers add up exactly
+    assert smoothed(forest, vote="trees").fit(X, Y).scorer_.batch_plan.kind == "any"  # whole numbers add up exactly
 
 
 def test_a_listed_model_says_so():
@@ -227,8 +227,8 @@ def test_a_listed_model_says_so():
 
 def test_a_regressor_is_tried_out_as_well():
     model = SmoothedRegressor(LinearRegression(), metric=METRIC, n_draws=40, random_state=0).fit(X, X[:, 0])
-    assert model.scorer_.sharing.kind in ("tiles", "person")
-    assert model.scorer_.sharing.words in model.guarantee_.statement
+    assert model.scorer_.batch_plan.kind in ("tiles", "person")
+    assert model.scorer_.batch_plan.basis in model.guarantee_.statement
     with pytest.raises(InvalidInputError, match="must answer for each row by itself"):
         SmoothedRegressor(lambda rows: rows[:, 0] - rows[:, 0].mean(), metric=METRIC, n_draws=40).fit(X, X[:, 0])
 

@@ -12,16 +12,16 @@ from likewise.smoothing.sampling import CHUNK, SharedDraws
 ROWS = np.random.default_rng(0).normal(size=(9, 2))
 
 
-def bank(seed=0):
+def shared_draws(seed=0):
     return SharedDraws.from_training_data(Gaussian.for_metric(WeightedLp([1.0, 0.0])), ROWS, seed)
 
 
 def test_no_draw_comes_twice():
-    draws = np.concatenate([part.t for _, part in bank().parts([3 * CHUNK])])
+    draws = np.concatenate([part.t for _, part in shared_draws().iter_draws([3 * CHUNK])])
     assert len(np.unique(draws[:, 0])) == 3 * CHUNK
-    again = np.concatenate([part.t for _, part in bank().parts([3 * CHUNK])])
+    again = np.concatenate([part.t for _, part in shared_draws().iter_draws([3 * CHUNK])])
     np.testing.assert_array_equal(draws, again)
-    assert (np.concatenate([part.t for _, part in bank(1).parts([CHUNK])])[:, 0] != draws[:CHUNK, 0]).all()
+    assert (np.concatenate([part.t for _, part in shared_draws(1).iter_draws([CHUNK])])[:, 0] != draws[:CHUNK, 0]).all()
 
 
 def implausible_rows(drawn):
@@ -35,9 +35,9 @@ def implausible_rows(drawn):
 @pytest.mark.parametrize("how", ["shared", "own"])
 def test_what_replaces_a_hidden_column_is_drawn_from_all_training_rows_alike(how):
     if how == "shared":
-        drawn = np.concatenate([part.t for _, part in bank().parts([2 * CHUNK])])
+        drawn = np.concatenate([part.t for _, part in shared_draws().iter_draws([2 * CHUNK])])
     else:
-        drawn = bank().perturb(np.full((2 * CHUNK, 2), 7.0), np.random.default_rng(0))
+        drawn = shared_draws().perturb(np.full((2 * CHUNK, 2), 7.0), np.random.default_rng(0))
     assert implausible_rows(drawn) == []
     # The control: a quarter of the draws of the first row go to the second.
     first = np.flatnonzero(drawn[:, 1] == ROWS[0, 1])
@@ -51,7 +51,7 @@ def test_what_is_kept_of_categories_is_drawn_anew_in_every_chunk(numbers):
     metric = TableMetric({"age": 0.1} if numbers else {}, {"job": 0.5})
     coded = metric.people(people)
     mixed = MixedTypeNoise.from_training_data(Gaussian, coded.rows, coded.encoder, metric.weights_of(coded.encoder), 0)
-    parts = [part for _, part in mixed.parts([2 * CHUNK])]
+    parts = [part for _, part in mixed.iter_draws([2 * CHUNK])]
     assert [len(part) for part in parts] == [CHUNK, CHUNK]
     for name in ("keep", "background"):
         first, second = (getattr(part, name) for part in parts)

@@ -483,7 +483,7 @@ class NoPredict(BaseEstimator):
         ({"noise": "cauchy"}, "noise must be 'auto', 'gaussian', .*; got 'cauchy'"),
         (
             {"noise": Gaussian.for_metric(WeightedLp(np.ones(4))), "metric": WeightedLp(np.ones(4), 2)},
-            "noise and metric must fit",
+            "noise and metric must match",
         ),
         ({"noise": Gaussian.for_metric(WeightedLp([1.0]))}, "one weight per feature"),
         ({"vote": "loud"}, "vote must be 'hard', 'soft' or 'trees'; got 'loud'"),

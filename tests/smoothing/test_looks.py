@@ -4,18 +4,19 @@ import numpy as np
 import pytest
 
 from likewise import WeightedLp
-from likewise.smoothing.estimators import counted_people
+from likewise._links import from_unit_range
+from likewise.smoothing.estimators import repeat_by_weight
 from likewise.smoothing.sampling import Schedule, adaptive_votes, mean_votes
 from likewise.smoothing.scorers import VoteSpec
 
 
 class Draws:
-    """Parts of draws that say nothing but how many they are, cut at every edge and in between."""
+    """Parts of draws that say nothing but how many they are, cut at every look and in between."""
 
-    def parts(self, edges):
+    def iter_draws(self, looks):
         start = 0
-        for edge in edges:
-            for stop in sorted({start + (edge - start) // 2, edge}):
+        for look in looks:
+            for stop in sorted({start + (look - start) // 2, look}):
                 if stop > start:
                     yield stop, range(start, stop)
                     start = stop
@@ -41,17 +42,17 @@ def test_everyone_stops_at_the_first_look_that_suffices_and_nobody_before(epsilo
     people = np.arange(9.0)[:, None]
     found = adaptive_votes(Votes(), people, Draws(), schedule, advance=nobody)
     np.testing.assert_allclose(found.mean[:, 1], people[:, 0] / 8, atol=1e-9)
-    edges = schedule.edges
+    looks = schedule.looks
     for person, stopped in zip(people[:, 0], found.n_draws, strict=True):
         mean = np.array([[1 - person / 8, person / 8]])
         enough = [
             n
-            for n in edges
-            if n == edges[-1] or schedule.suffices(mean, *schedule.interval(mean, mean, n, last=False))[0]
+            for n in looks
+            if n == looks[-1] or schedule.suffices(mean, *schedule.interval(mean, mean, n, last=False))[0]
         ]
         assert stopped == enough[0]
-    assert found.n_draws[4] == edges[-1]  # votes that are split in half need all of them
-    assert found.n_draws[0] == found.n_draws[8] < edges[len(edges) // 2]
+    assert found.n_draws[4] == looks[-1]  # votes that are split in half need all of them
+    assert found.n_draws[0] == found.n_draws[8] < looks[len(looks) // 2]
     margin = np.maximum(found.upper - found.mean, found.mean - found.lower).max(axis=1)
     assert (margin <= epsilon / 2 + 1e-12).all()
 
@@ -63,16 +64,16 @@ def test_a_fixed_number_of_draws_is_averaged_whole():
 
 def test_people_are_there_as_often_as_they_count():
     people = WeightedLp([1.0]).people([[0.0], [1.0], [2.0], [3.0]])
-    assert counted_people(people, None) is people
-    assert counted_people(people, np.array([1.0, 0.0, 2.0, 1.0])).rows[:, 0].tolist() == [0.0, 2.0, 2.0, 3.0]
+    assert repeat_by_weight(people, None) is people
+    assert repeat_by_weight(people, np.array([1.0, 0.0, 2.0, 1.0])).rows[:, 0].tolist() == [0.0, 2.0, 2.0, 3.0]
     # Weights that are no whole numbers: as many people as there are, a quarter of the weight each.
-    shares = counted_people(people, np.array([0.125, 0.0, 0.25, 0.125])).rows[:, 0].tolist()
+    shares = repeat_by_weight(people, np.array([0.125, 0.0, 0.25, 0.125])).rows[:, 0].tolist()
     assert shares == [0.0, 2.0, 2.0, 3.0]
-    assert counted_people(people, np.array([0.7, 0.1, 0.1, 0.1])).rows[:, 0].tolist() == [0.0, 0.0, 0.0, 2.0]
+    assert repeat_by_weight(people, np.array([0.7, 0.1, 0.1, 0.1])).rows[:, 0].tolist() == [0.0, 0.0, 0.0, 2.0]
 
 
 def test_votes_of_numbers_are_shares_of_their_range_and_go_back():
-    ballot = VoteSpec("value", None, (100.0, 300.0))
-    votes = ballot.unit_votes(lambda rows: rows[:, 0])(np.array([[50.0], [150.0], [999.0]]))
+    votes_of = VoteSpec("value", None, (100.0, 300.0))
+    votes = votes_of.unit_function(lambda rows: rows[:, 0])(np.array([[50.0], [150.0], [999.0]]))
     assert votes[:, 0].tolist() == [0.0, 0.25, 1.0]
-    assert ballot.in_range(np.array([0.0, 0.25, 1.0])).tolist() == [100.0, 150.0, 300.0]
+    assert from_unit_range(np.array([0.0, 0.25, 1.0]), votes_of.limits).tolist() == [100.0, 150.0, 300.0]

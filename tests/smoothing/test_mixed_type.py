@@ -140,7 +140,7 @@ def test_missing_and_unseen_values_reach_the_model_as_what_they_are(noise):
     in_decisions = pd.concat(asked, ignore_index=True)["a"]
     for seen in (in_scores, in_decisions):
         assert set(seen) == {"u", "v"}
-        # Those who were not there are like the training people: a fifth of them are v. A bank is shared: 200 draws.
+        # Those who were not there are like the training people: a fifth of them are v. Draws are shared: there are 200.
         assert not too_few((seen == "v").mean() * 200, 200, 0.2)
         assert not too_many((seen == "v").mean() * 200, 200, 0.2)
 

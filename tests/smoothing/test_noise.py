@@ -43,9 +43,9 @@ def test_half_spaces_never_exceed_the_metric_and_reach_it_where_the_noise_is_tig
         for distance in (0.05, 0.3):
             votes = half_space_votes(sample, i, distance / scale / 2)
             assert not too_many(votes, N, distance)  # the slope is at most s_i
-            assert not too_many(votes, N, float(noise.bound(distance)))
+            assert not too_many(votes, N, float(noise.curve.bound(distance)))
             if is_tight(kind, p):
-                assert not too_few(votes, N, float(noise.bound(distance)))
+                assert not too_few(votes, N, float(noise.curve.bound(distance)))
 
 
 @every_p
@@ -110,7 +110,7 @@ def test_no_model_exceeds_the_curve(kind, p):
             step = rng.normal(size=4) * (rng.random(4) < 0.5) + np.eye(4)[rng.integers(4)]
             y = x + step / metric(step, np.zeros(4)) * rng.choice([0.05, 0.3, 0.8])
             shares = [model(z + noise.sample(n, rng)).mean() for z in (x, y)]
-            excess.append(abs(shares[0] - shares[1]) - noise.bound(metric(x, y)))
+            excess.append(abs(shares[0] - shares[1]) - noise.curve.bound(metric(x, y)))
     # Hoeffding for 2n independent terms of range 1/n: P(excess >= e) <= 2 exp(-n e^2).
     assert max(excess) <= np.sqrt(np.log(2 / PER_CHECK) / n)
 
@@ -203,16 +203,16 @@ def test_the_width_of_noise_is_right_to_one_percent(kind, p):
 @given(distance=st.floats(0, 1e6))
 def test_the_curve_is_a_map_from_distance_to_variation(kind, p, distance):
     noise = kind.for_metric(WeightedLp(WEIGHTS, p))
-    bound = float(noise.bound(distance))
+    bound = float(noise.curve.bound(distance))
     assert 0 <= bound <= min(1, distance)
-    assert bound <= noise.bound(distance * 1.001 + 1e-9)
-    assert noise.bound(0) == 0
+    assert bound <= noise.curve.bound(distance * 1.001 + 1e-9)
+    assert noise.curve.bound(0) == 0
 
 
 @every_noise
 def test_negative_distances_are_refused(kind):
     with pytest.raises(ValueError, match="non-negative"):
-        kind.for_metric(WeightedLp([1.0])).bound([0.1, -0.1])
+        kind.for_metric(WeightedLp([1.0])).curve.bound([0.1, -0.1])
 
 
 @pytest.mark.parametrize("shift", [0.01, 0.4, 1.0, 2.5])
@@ -228,7 +228,7 @@ def test_curves_are_the_exact_variation_on_one_axis(shift):
             integrate.quad(lambda t, law=law: abs(law.pdf(t) - law.pdf(t - shift)) / 2, a, b)[0]
             for a, b in pairwise(grid)
         )
-        assert float(kind.for_metric(WeightedLp([1.0], 1)).bound(shift)) == pytest.approx(variation, abs=1e-6)
+        assert float(kind.for_metric(WeightedLp([1.0], 1)).curve.bound(shift)) == pytest.approx(variation, abs=1e-6)
 
 
 def laplace_variation(step, p, n, rng):
@@ -248,8 +248,10 @@ def test_laplace_translates_stay_below_the_curve_in_every_norm(p):
         metric = WeightedLp(np.ones(d), p)
         for step in (np.eye(d)[0], np.ones(d), np.r_[0.5, 0.5, np.zeros(d - 2)], rng.normal(size=d)):
             step = step / metric(step, np.zeros(d))
-            assert laplace_variation(step, p, n, rng) <= Laplace.for_metric(metric).bound(1) + margin
-    assert laplace_variation(np.ones(1), p, n, rng) >= Laplace.for_metric(metric).bound(1) - margin  # d = 1: exact
+            assert laplace_variation(step, p, n, rng) <= Laplace.for_metric(metric).curve.bound(1) + margin
+    assert (
+        laplace_variation(np.ones(1), p, n, rng) >= Laplace.for_metric(metric).curve.bound(1) - margin
+    )  # d = 1: exact
 
 
 # -- certificates -----------------------------------------------------------------------------------------------
@@ -259,8 +261,8 @@ def test_gaussian_range_is_that_of_a_half_space():
     noise = Gaussian.for_metric(WeightedLp([1.0], 2))
     position = np.linspace(-1, 1, 9)
     share = ndtr(position * np.sqrt(2 * np.pi))
-    np.testing.assert_allclose(noise.highest(share, 0.3), ndtr((position + 0.3) * np.sqrt(2 * np.pi)))
-    np.testing.assert_allclose(noise.distance_to_tie(share, 1 - share), np.maximum(position, 0), atol=1e-12)
+    np.testing.assert_allclose(noise.curve.highest(share, 0.3), ndtr((position + 0.3) * np.sqrt(2 * np.pi)))
+    np.testing.assert_allclose(noise.curve.distance_to_tie(share, 1 - share), np.maximum(position, 0), atol=1e-12)
 
 
 @every_noise
@@ -268,12 +270,12 @@ def test_gaussian_range_is_that_of_a_half_space():
 @given(top=st.floats(0, 1), other=st.floats(0, 1))
 def test_below_the_distance_to_a_tie_the_order_holds(kind, p, top, other):
     noise = kind.for_metric(WeightedLp(WEIGHTS, p))
-    distance = float(noise.distance_to_tie(top, min(other, 1 - top)))
+    distance = float(noise.curve.distance_to_tie(top, min(other, 1 - top)))
     assert 0 <= distance < np.inf
     if distance > 0:
         inside = 0.999 * distance
-        lowest_top = 1 - noise.highest(1 - top, inside)
-        assert lowest_top >= noise.highest(min(other, 1 - top), inside) - 1e-9
+        lowest_top = 1 - noise.curve.highest(1 - top, inside)
+        assert lowest_top >= noise.curve.highest(min(other, 1 - top), inside) - 1e-9
 
 
 # -- zero weights and errors ------------------------------------------------------------------------------------

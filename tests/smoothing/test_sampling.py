@@ -74,19 +74,19 @@ def test_easy_people_cost_few_draws():
     assert (np.diff(found.n_draws) >= 0).all()
     assert found.n_draws[0] <= 3_500
     assert found.n_draws[2] <= 25_000
-    assert found.n_draws[4] <= schedule.edges[-1]
-    assert schedule.edges[-1] <= 225_000
+    assert found.n_draws[4] <= schedule.looks[-1]
+    assert schedule.looks[-1] <= 225_000
 
 
 @pytest.mark.parametrize("n_outputs", [1, 2, 3, 10])
 @pytest.mark.parametrize("hard", [True, False])
 def test_shares_of_delta_add_up_and_the_last_look_ends_it(n_outputs, hard):
     schedule = Schedule(epsilon=0.03, delta=1e-3, n_outputs=n_outputs, hard=hard)
-    last = schedule.edges[-1]
+    last = schedule.looks[-1]
     assert subset_margin(last, schedule.delta / 4, max(2, n_outputs)) <= schedule.epsilon / 2
-    spent = schedule._early_share * (len(schedule.edges) - 1) + schedule.delta / 4
+    spent = schedule._early_share * (len(schedule.looks) - 1) + schedule.delta / 4
     assert spent <= schedule.delta / 2 * (1 + 1e-12)
-    assert schedule.edges == sorted(set(schedule.edges))
+    assert schedule.looks == sorted(set(schedule.looks))
 
 
 @pytest.mark.parametrize("n_outputs", [1, 2, 3, 10])
@@ -101,7 +101,7 @@ def test_the_intervals_of_all_classes_of_all_looks_hold_at_once(n_outputs):
     np.testing.assert_array_equal(soft.interval(mean, squares, n, last=False), expected)
     margin = subset_margin(n, delta / 4, max(2, n_outputs))
     np.testing.assert_allclose(hard.interval(mean, mean, n, last=True), (mean - margin, mean + margin))
-    assert len(hard.edges) <= 16
+    assert len(hard.looks) <= 16
 
 
 def test_votes_suffice_at_half_of_epsilon_in_total_variation():

@@ -153,9 +153,9 @@ def test_kept_values_can_differ_between_draws():
 
 
 def test_a_prefix_of_the_draws_is_stable_however_they_are_cut():
-    bank = SharedDraws.from_training_data(Gaussian.for_metric(WeightedLp([1.0, 0.0, 2.0])), np.eye(3), seed=5)
-    whole = np.concatenate([draws.apply(np.zeros(3)) for _, draws in bank.parts([9000])])
-    ends, cut = zip(*bank.parts([100, 4096, 5000, 9000]), strict=True)
+    shared = SharedDraws.from_training_data(Gaussian.for_metric(WeightedLp([1.0, 0.0, 2.0])), np.eye(3), seed=5)
+    whole = np.concatenate([draws.apply(np.zeros(3)) for _, draws in shared.iter_draws([9000])])
+    ends, cut = zip(*shared.iter_draws([100, 4096, 5000, 9000]), strict=True)
     assert ends == (100, 4096, 5000, 8192, 9000)
     np.testing.assert_array_equal(whole, np.concatenate([draws.apply(np.zeros(3)) for draws in cut]))
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import SmoothedClassifier, Splitting, TableMetric, WeightedLp
-from likewise.smoothing.splitting import LEAST_DRAWS, ShiftedGrids, find_step
+from likewise.smoothing.splitting import MIN_DRAWS, ShiftedGrids, find_step
 
 
 def cells_for(X, weights, *, p=1, n_draws=100, steps="auto", epsilon=0.01):
@@ -28,16 +28,16 @@ def cells_for(X, weights, *, p=1, n_draws=100, steps="auto", epsilon=0.01):
     return ShiftedGrids.from_training_data(noise, np.asarray(X, dtype=float), n_draws=n_draws, epsilon=epsilon)
 
 
-def all_rows(cells, X):
+def all_rows(grids, X):
     """Perturbed rows of each person, shape (n_people, n_draws, n_features)."""
-    people, owner, _ = cells.corners(cells.prepare(np.asarray(X, dtype=float)))
+    people, owner, _ = grids.corners(grids.prepare(np.asarray(X, dtype=float)))
     assert len(owner) == len(X)  # nobody is between two points of a grid
-    return np.array([np.concatenate([d.apply(x) for _, d in cells.parts([cells.n_draws])]) for x in people])
+    return np.array([np.concatenate([d.apply(x) for _, d in grids.iter_draws([grids.n_draws])]) for x in people])
 
 
-def share_differing(cells, X):
+def share_differing(grids, X):
     """Share of draws in which two people's rows differ in any bit, for all pairs."""
-    rows = all_rows(cells, X)
+    rows = all_rows(grids, X)
     return np.array([[(a != b).any(axis=1).mean() for b in rows] for a in rows])
 
 
@@ -45,12 +45,12 @@ def exact_distance(a, b, scales):
     return sum(Fraction(s) * abs(Fraction(float(x)) - Fraction(float(y))) for x, y, s in zip(a, b, scales, strict=True))
 
 
-def assert_no_pair_above(cells, X, scales):
+def assert_no_pair_above(grids, X, scales):
     """The promise in rational arithmetic: no rounding in the check itself."""
     X = np.asarray(X, dtype=float)
-    K, rows = cells.n_draws, all_rows(cells, X)
-    loose = cells.steps == 0
-    visible = cells.noise.visible
+    K, rows = grids.n_draws, all_rows(grids, X)
+    loose = grids.steps == 0
+    visible = grids.noise.visible
     for i in range(len(X)):
         for j in range(i):
             n_differing = int((rows[i] != rows[j]).any(axis=1).sum())
@@ -61,33 +61,33 @@ def assert_no_pair_above(cells, X, scales):
 
 def test_on_a_grid_the_share_of_differing_draws_is_the_distance():
     X = np.arange(12.0)[:, None]
-    cells = cells_for(X, [0.125], n_draws=16)  # two positions per step: 16 * 0.125
+    grids = cells_for(X, [0.125], n_draws=16)  # two positions per step: 16 * 0.125
     expected = np.minimum(1, 0.125 * np.abs(X - X.T))
-    np.testing.assert_array_equal(share_differing(cells, X), expected)
-    assert cells.curve.excess == 0
+    np.testing.assert_array_equal(share_differing(grids, X), expected)
+    assert grids.curve.excess == 0
 
 
 def test_off_a_grid_each_differing_feature_adds_at_most_one_draw():
     X = np.random.default_rng(0).normal(size=(25, 3))
-    cells = cells_for(X, [0.3, 1.0, 2.0], n_draws=50)
-    assert cells.curve.excess == 3 / 50
-    assert_no_pair_above(cells, X, [0.3, 1.0, 2.0])
+    grids = cells_for(X, [0.3, 1.0, 2.0], n_draws=50)
+    assert grids.curve.excess == 3 / 50
+    assert_no_pair_above(grids, X, [0.3, 1.0, 2.0])
 
 
 def test_cells_are_as_wide_as_the_metric_says():
-    """One feature and 1,000 shifts: people 0.9 apart are in different cells in 900 of them, or one more."""
+    """One feature and 1,000 shifts: people 0.9 apart are in different grids in 900 of them, or one more."""
     X = np.array([[0.0], [0.9], [0.45], [0.1234], [-0.00077]])
-    cells = cells_for(X, [1.0], n_draws=1000, steps=None)
-    assert_no_pair_above(cells, X, [1.0])
-    assert abs(share_differing(cells, X) - np.abs(X - X.T)).max() <= 2 / 1000
+    grids = cells_for(X, [1.0], n_draws=1000, steps=None)
+    assert_no_pair_above(grids, X, [1.0])
+    assert abs(share_differing(grids, X) - np.abs(X - X.T)).max() <= 2 / 1000
 
 
 def test_narrower_cells_break_the_promise():
-    """Negative control: with cells for half the weights, some pair exceeds its bound."""
+    """Negative control: with grids for half the weights, some pair exceeds its bound."""
     X = np.arange(12.0)[:, None]
-    cells = cells_for(X, [0.25], n_draws=16)
+    grids = cells_for(X, [0.25], n_draws=16)
     with pytest.raises(AssertionError):
-        assert_no_pair_above(cells, X, [0.125])
+        assert_no_pair_above(grids, X, [0.125])
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
@@ -95,7 +95,7 @@ def test_narrower_cells_break_the_promise():
 def test_tiny_and_huge_scales(scale, origin):
     rng = np.random.default_rng(1)
     X = origin + rng.normal(size=(24, 2)) / scale
-    # Neighbouring floating-point numbers, and values exactly on the borders of cells.
+    # Neighbouring floating-point numbers, and values exactly on the borders of grids.
     X[1] = np.nextafter(X[0], np.inf)
     X[2] = np.nextafter(X[1], np.inf)
     X[3:8] = np.median(X, axis=0) + np.arange(5)[:, None] / scale / 64
@@ -125,8 +125,8 @@ def test_any_numbers_at_all(values, weight, n_draws):
 @settings(max_examples=200, deadline=None)
 def test_any_grid_at_all(whole, weight, step, n_draws):
     X = np.array([n % 2**20 * step for n in whole])[:, None]
-    cells = cells_for(X, [weight], n_draws=n_draws, steps=[step])
-    assert_no_pair_above(cells, X, [weight])
+    grids = cells_for(X, [weight], n_draws=n_draws, steps=[step])
+    assert_no_pair_above(grids, X, [weight])
 
 
 def test_float32_input_is_the_same_person():
@@ -143,12 +143,12 @@ def test_float32_input_is_the_same_person():
 def test_duplicates_get_the_same_bits_and_hidden_columns_never_matter():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(20, 3))
-    cells = cells_for(X, [1.0, 0.0, 1.0])
+    grids = cells_for(X, [1.0, 0.0, 1.0])
     other = X.copy()
     other[:, 1] = rng.normal(1e6, 1e6, size=20)
-    np.testing.assert_array_equal(all_rows(cells, X), all_rows(cells, other))
+    np.testing.assert_array_equal(all_rows(grids, X), all_rows(grids, other))
     # What replaces them are training values.
-    assert np.isin(all_rows(cells, X)[0, :, 1], X[:, 1]).all()
+    assert np.isin(all_rows(grids, X)[0, :, 1], X[:, 1]).all()
 
 
 @pytest.mark.parametrize("n_cells_per_period", [1, 2, 3])
@@ -163,18 +163,18 @@ def test_checkerboards_in_step_with_the_grid(n_cells_per_period, steps):
         ]
     )
     for period in (1 / scale / n_cells_per_period, 1 / scale / K, 2 / scale / K):
-        cells = cells_for(X, [scale, scale], n_draws=K, steps=steps)
-        votes = (np.floor(all_rows(cells, X) / period).sum(axis=2) % 2).mean(axis=1)
+        grids = cells_for(X, [scale, scale], n_draws=K, steps=steps)
+        votes = (np.floor(all_rows(grids, X) / period).sum(axis=2) % 2).mean(axis=1)
         variation = np.abs(votes[:, None] - votes)
-        n_diff = ((X[:, None] != X)[..., cells.steps == 0]).sum(axis=2)
+        n_diff = ((X[:, None] != X)[..., grids.steps == 0]).sum(axis=2)
         D = WeightedLp([scale, scale]).pairwise(X)
         assert (variation <= np.minimum(1, D) + n_diff / K + 1e-12).all()
 
 
 def test_a_model_that_sees_one_border_meets_the_bound_exactly():
     X = np.arange(-8.0, 9.0)[:, None]
-    cells = cells_for(X, [0.125], n_draws=400)
-    votes = (all_rows(cells, X)[..., 0] >= 0).mean(axis=1)
+    grids = cells_for(X, [0.125], n_draws=400)
+    votes = (all_rows(grids, X)[..., 0] >= 0).mean(axis=1)
     assert abs(votes[9] - votes[8]) == pytest.approx(0.125, abs=1e-12)
 
 
@@ -182,47 +182,47 @@ def test_a_model_that_sees_one_border_meets_the_bound_exactly():
 def test_other_exponents(p):
     X = np.random.default_rng(5).normal(size=(25, 3))
     metric = WeightedLp([0.5, 1.0, 0.2], p=p)
-    cells = cells_for(X, [0.5, 1.0, 0.2], p=p, n_draws=200)
-    assert (share_differing(cells, X) <= metric.pairwise(X) + 3 / 200 + 1e-12).all()
+    grids = cells_for(X, [0.5, 1.0, 0.2], p=p, n_draws=200)
+    assert (share_differing(grids, X) <= metric.pairwise(X) + 3 / 200 + 1e-12).all()
 
 
 @pytest.mark.parametrize("p", [1.5, 2, np.inf])
 def test_other_exponents_on_a_grid(p):
     X = np.random.default_rng(5).integers(0, 9, size=(25, 3)).astype(float)
     metric = WeightedLp([0.05, 0.1, 0.02], p=p)
-    cells = cells_for(X, [0.05, 0.1, 0.02], p=p, n_draws=200)
-    assert cells.curve.excess == 0
-    assert (share_differing(cells, X) <= metric.pairwise(X) + 1e-12).all()
+    grids = cells_for(X, [0.05, 0.1, 0.02], p=p, n_draws=200)
+    assert grids.curve.excess == 0
+    assert (share_differing(grids, X) <= metric.pairwise(X) + 1e-12).all()
 
 
 def test_positions_per_step_are_counted_exactly():
     """0.3 is a little less than three tenths, so that a step counts 2 of 10 positions, and not 3."""
     X = np.arange(6.0)[:, None]
-    cells = cells_for(X, [0.3], n_draws=10)
-    assert cells.per_step.tolist() == [2]
-    assert_no_pair_above(cells, X, [0.3])
+    grids = cells_for(X, [0.3], n_draws=10)
+    assert grids.per_step.tolist() == [2]
+    assert_no_pair_above(grids, X, [0.3])
 
 
 def test_values_off_a_fractional_grid_by_the_tolerance_are_paid_for():
     """Two values, off their points towards each other, are closer than the step, and told apart by less."""
-    cells = cells_for(np.tile([[0.5], [1.0], [2.5]], (4, 1)), [0.1], n_draws=40)
-    assert cells.steps.tolist() == [0.5]  # 2 of 40 positions, were it not for the tolerance
+    grids = cells_for(np.tile([[0.5], [1.0], [2.5]], (4, 1)), [0.1], n_draws=40)
+    assert grids.steps.tolist() == [0.5]  # 2 of 40 positions, were it not for the tolerance
     off = 0.45 * 2.0**-20
     X = np.array([[1.0 + off], [1.5 - off], [2.0], [2.5]])
-    assert largest_excess(cells, X, np.array([0.1])) <= 1e-12
+    assert largest_excess(grids, X, np.array([0.1])) <= 1e-12
 
 
 def test_far_from_the_origin_rounding_is_within_the_slack_of_cells():
     """One person just before a border near the origin, one just behind a border 10^10 positions away: as many borders
     are between them as D allows, and not one more, though the width of a cell is rounded."""
     K, s = 1000, 0.3
-    cells = cells_for(np.array([[0.0], [0.1], [-0.1]]), [s], n_draws=K, steps=None)
+    grids = cells_for(np.array([[0.0], [0.1], [-0.1]]), [s], n_draws=K, steps=None)
     steps, rng = np.arange(-3, 4), np.random.default_rng(0)
     near, far = np.arange(1, 9) / (K * s), rng.integers(2**33, 2**35, size=2000) / (K * s)
     x, y = ((z[:, None] + steps * np.spacing(z)[:, None]).ravel() for z in (near, far))
     gap = y[:, None].astype(np.longdouble) - x[None]
     limit = gap * (K * np.longdouble(s)) + 1
-    a, b = (cells.prepare(z[:, None])[:, 0] for z in (x, y))
+    a, b = (grids.prepare(z[:, None])[:, 0] for z in (x, y))
     assert (b[:, None] - a[None] <= limit).all()
     # The control: without slack there are people with one border too many between them.
     bare = [np.floor(z * (K / (1 / s))) for z in (x, y)]
@@ -232,19 +232,19 @@ def test_far_from_the_origin_rounding_is_within_the_slack_of_cells():
 def test_the_displacement_of_one_person_is_uniform():
     """Each feature: K equally spaced displacements, as many as there are positions. Kolmogorov distance <= 1/K."""
     X = np.random.default_rng(6).normal(size=(50, 2))
-    cells = cells_for(X, [0.5, 2.0], n_draws=1000)
-    moved = all_rows(cells, X[:1])[0] - X[0]
+    grids = cells_for(X, [0.5, 2.0], n_draws=1000)
+    moved = all_rows(grids, X[:1])[0] - X[0]
     for i, width in enumerate([2.0, 0.5]):
         wide = width * (1 + 2**-12)
         assert stats.kstest(moved[:, i], stats.uniform(-wide / 2, wide).cdf).statistic <= 2 / 1000
 
 
 def test_displacements_are_those_of_k_different_shifts():
-    """The centres of K cells, one position apart: each within half a cell of the person, and in the mean at them."""
+    """The centres of K grids, one position apart: each within half a cell of the person, and in the mean at them."""
     K = 16
     X = np.arange(12.0)[:, None]
-    cells = cells_for(X, [0.125], n_draws=K)  # a position is half a step
-    for moved in all_rows(cells, X)[..., 0] - X:
+    grids = cells_for(X, [0.125], n_draws=K)  # a position is half a step
+    for moved in all_rows(grids, X)[..., 0] - X:
         np.testing.assert_allclose(np.sort(moved), (np.arange(K) - (K - 1) / 2) / 2, rtol=0, atol=1e-12)
     X = np.random.default_rng(0).normal(size=(20, 1))
     unit = 2.0 / K * (1 + 2**-12)
@@ -264,7 +264,7 @@ def test_features_are_displaced_independently():
 def test_draws_follow_from_epsilon():
     X = np.random.default_rng(8).normal(size=(50, 30))
     assert cells_for(X, np.ones(30), n_draws=None, epsilon=0.001).n_draws == 30_000
-    assert cells_for(X, np.ones(30), n_draws=None, epsilon=0.5).n_draws == LEAST_DRAWS
+    assert cells_for(X, np.ones(30), n_draws=None, epsilon=0.5).n_draws == MIN_DRAWS
     assert cells_for(np.rint(X), np.ones(30), n_draws=None, epsilon=1e-9).curve.excess == 0
 
 
@@ -293,9 +293,9 @@ def test_standardised_whole_numbers_are_a_grid():
     ages = np.random.default_rng(9).integers(17, 90, size=2000).astype(float)
     scaled = (ages - ages.mean()) / ages.std()
     assert find_step(scaled) == pytest.approx(1 / ages.std())
-    cells = cells_for(scaled[:, None], [0.9], n_draws=1000)
-    assert cells.curve.excess == 0
-    assert_no_pair_above(cells, np.unique(scaled)[::3, None], [0.9])
+    grids = cells_for(scaled[:, None], [0.9], n_draws=1000)
+    assert grids.curve.excess == 0
+    assert_no_pair_above(grids, np.unique(scaled)[::3, None], [0.9])
 
 
 def test_values_off_a_declared_grid_are_refused_with_a_cure():
@@ -318,25 +318,25 @@ def test_values_off_a_declared_grid_are_refused_with_a_cure():
 # -- between two points of a grid that was found ------------------------------------------------------------------
 
 
-def law(cells, x):
+def law(grids, x):
     """Probability of each perturbed row of a person, by the bytes of the row."""
-    rows, _, shares = cells.corners(cells.prepare(np.asarray(x, dtype=float)[None]))
+    rows, _, shares = grids.corners(grids.prepare(np.asarray(x, dtype=float)[None]))
     probability = defaultdict(float)
     for row, share in zip(rows, shares, strict=True):
-        for _, draws in cells.parts([cells.n_draws]):
+        for _, draws in grids.iter_draws([grids.n_draws]):
             for perturbed in draws.apply(row):
-                probability[perturbed.tobytes()] += share / cells.n_draws
+                probability[perturbed.tobytes()] += share / grids.n_draws
     return probability
 
 
-def largest_excess(cells, X, weights):
+def largest_excess(grids, X, weights):
     """Over all pairs: total variation between the laws of the perturbed rows, minus distance and promised excess."""
-    laws, most = [law(cells, x) for x in X], -np.inf
+    laws, most = [law(grids, x) for x in X], -np.inf
     for i, j in itertools.combinations(range(len(X)), 2):
         keys = {*laws[i], *laws[j]}
         variation = sum(abs(laws[i].get(key, 0.0) - laws[j].get(key, 0.0)) for key in keys) / 2
         distance = float(np.abs(X[i] - X[j]) @ weights)
-        most = max(most, variation - min(1.0, distance + cells.curve.excess))
+        most = max(most, variation - min(1.0, distance + grids.curve.excess))
     return most
 
 
@@ -348,22 +348,22 @@ def test_values_between_points_of_a_found_grid_keep_the_promise(scale, loose):
     if loose:
         grid[:, 2] = rng.normal(size=60)
     weights = np.array([0.11, 0.05, 0.2]) / scale
-    cells = cells_for(grid, weights, n_draws=40)
-    assert cells.curve.excess == (1 / 40 if loose else 0)
+    grids = cells_for(grid, weights, n_draws=40)
+    assert grids.curve.excess == (1 / 40 if loose else 0)
     X = grid[:14].copy()
     X[3:12] += rng.choice([0, 0.5, 0.25, 1e-3, 0.999], size=(9, 3)) * scale
     X[12], X[13] = np.nextafter(X[3], np.inf), X[3] + 2.0**-21 * scale
-    assert largest_excess(cells, X, weights) <= 1e-9
+    assert largest_excess(grids, X, weights) <= 1e-9
 
 
 @pytest.mark.parametrize("scale", [1.0, 1 / 3], ids=["whole", "fractional"])
 def test_on_both_sides_of_the_middle_between_two_points_people_differ_by_their_distance(scale):
-    cells = cells_for(np.tile(np.arange(12.0), 3)[:, None] * scale, [0.125 / scale], n_draws=16)
+    grids = cells_for(np.tile(np.arange(12.0), 3)[:, None] * scale, [0.125 / scale], n_draws=16)
     for a, b in ((3.4, 3.6), (3.49, 3.51), (2.5, 3.5)):
-        excess = largest_excess(cells, np.array([[a], [b]]) * scale, [0.125 / scale])
+        excess = largest_excess(grids, np.array([[a], [b]]) * scale, [0.125 / scale])
         if scale == 1:
             assert excess == pytest.approx(0, abs=1e-12)
-        else:  # cells are wider by what the tolerance of a fractional grid may cost
+        else:  # grids are wider by what the tolerance of a fractional grid may cost
             assert -0.125 * (b - a) < excess <= 0
 
 
@@ -371,17 +371,17 @@ def test_far_from_the_origin_fractions_keep_their_digits():
     """10 million steps from the origin, people 5e-9 apart may differ by that, and not by what rounding leaves."""
     grid = 1e7 + np.arange(40.0)[:, None]
     grid[0] = 0.0
-    cells = cells_for(grid, [1.0], n_draws=8)
+    grids = cells_for(grid, [1.0], n_draws=8)
     X = np.array([[0.3], [0.3 + 5e-9], [0.3 + 5e-11]])
-    assert largest_excess(cells, X, [1.0]) <= 1e-15
+    assert largest_excess(grids, X, [1.0]) <= 1e-15
 
 
 def test_control_rounding_to_the_nearest_point_breaks_the_promise(monkeypatch):
     monkeypatch.setattr(ShiftedGrids, "corners", lambda self, seen: (
         (np.rint(seen[:, :1] + seen[:, 1:]) * self.per_step).astype(np.int64), np.arange(len(seen)), np.ones(len(seen))
     ))  # fmt: skip
-    cells = cells_for(np.arange(12.0)[:, None], [0.125], n_draws=16)
-    assert largest_excess(cells, np.array([[3.4], [3.6]]), [0.125]) > 0.09
+    grids = cells_for(np.arange(12.0)[:, None], [0.125], n_draws=16)
+    assert largest_excess(grids, np.array([[3.4], [3.6]]), [0.125]) > 0.09
 
 
 def test_one_value_off_a_found_grid_does_not_reject_a_batch():
@@ -502,13 +502,13 @@ def test_no_pair_of_real_people_exceeds_its_bound(name, standardise):
     with pytest.warns(match="Maximum iterations"):
         model = SmoothedClassifier(net, random_state=0, n_draws=1000, noise="splitting").fit(X[n:], y[n:])
     people = X[:n] if name != "seizure" else X[:250]
-    cells = model.scorer_.perturbation
+    grids = model.scorer_.perturbation
     h = model.predict_proba(people)
     variation = np.abs(h[:, None, 1] - h[None, :, 1])
-    differs = (people[:, None] != people)[..., cells.noise.visible]
-    n_diff = differs[..., cells.steps == 0].sum(axis=2)
+    differs = (people[:, None] != people)[..., grids.noise.visible]
+    n_diff = differs[..., grids.steps == 0].sum(axis=2)
     D = model.guarantee_.metric.pairwise(people)
     assert (variation <= np.minimum(1, D) + n_diff / 1000 + 1e-12).all()
     assert variation.max() > 0.1  # the check has something to find
     if not standardise:
-        assert cells.curve.excess < len(cells.steps) / 1000  # whole numbers are found
+        assert grids.curve.excess < len(grids.steps) / 1000  # whole numbers are found

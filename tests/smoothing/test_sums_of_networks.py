@@ -5,6 +5,7 @@ import pytest
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from likewise import SmoothedClassifier, SmoothedRegressor, WeightedLp
+from likewise._links import from_unit_range
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -30,12 +31,14 @@ def test_sums_of_votes_and_of_their_squares(kind, n_classes, layers):
     else:
         inner = MLPClassifier(hidden_layer_sizes=layers, max_iter=30, random_state=0)
         model = SmoothedClassifier(inner, vote=kind, **options).fit(X, np.minimum(LABELS, n_classes - 1))
-    voter = model.scorer_
-    people = voter.perturbation.prepare(X[:3])
-    _, draws = next(iter(voter.perturbation.parts([200])))
-    total, squares = voter.sums.sums(draws, people)
+    scorer = model.scorer_
+    people = scorer.perturbation.prepare(X[:3])
+    _, draws = next(iter(scorer.perturbation.iter_draws([200])))
+    total, squares = scorer.sums.sums(draws, people)
     for k, person in enumerate(people):
         votes = votes_of(model.estimator_, kind, draws.apply(person))
         np.testing.assert_allclose(total[k], votes.sum(axis=0), rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(squares[k], (votes**2).sum(axis=0), rtol=1e-4, atol=1e-3)
-        np.testing.assert_allclose(voter.estimate(model._people(X[:3])).mean[k], voter.ballot.in_range(total[k] / 200))
+        np.testing.assert_allclose(
+            scorer.estimate(model._people(X[:3])).mean[k], from_unit_range(total[k] / 200, scorer.votes.limits)
+        )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from likewise._inner_estimator import WrapsEstimator, fit_weighted, folds_for
+from likewise._inner_estimator import WrapsEstimator, fit_weighted, folds_for, seed_inner
 from likewise._typing import FloatArray
 from likewise._validation import FOLDS, SEED, Rule, check_random, one_of
 from likewise.base import METRIC, ConstrainedClassifier, Scorer
@@ -21,7 +21,6 @@ from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee, said_once
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import Encoder, People
-from likewise.smoothing.augmentation import seed_inner
 
 
 @dataclass(frozen=True, eq=False, repr=False)

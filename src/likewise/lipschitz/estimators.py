@@ -1,4 +1,4 @@
-"""The estimators: networks within a metric."""
+"""`LipschitzClassifier` and `LipschitzRegressor`: networks whose weights keep them within a metric."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._fit_validation import seed_from
-from likewise._links import LINKS
+from likewise._links import LINKS, from_unit_range, to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import SEED, TRUTH, Rule, one_of, whole
@@ -23,15 +23,15 @@ from likewise.base import (
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
-from likewise.lipschitz.network import Entries, Layers, finish, read_columns
-from likewise.lipschitz.training import Objective, classification, squared, train
+from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
+from likewise.lipschitz.training import LossFunction, classification_loss, squared_loss, train
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LipschitzScorer(PlainScorer):
-    """A finished network behind a link.
+    """A network followed by a link.
 
     Attributes
     ----------
@@ -46,31 +46,29 @@ class LipschitzScorer(PlainScorer):
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Outputs; nothing is drawn, so the intervals have width 0."""
-        from likewise.additive import kernels as evaluation
+        from likewise.additive import kernels
 
         scores = LINKS[self.link].unit * self.layers.scores(people.rows)
         limits = self.guarantee.output_range
         mean = np.empty((len(people), 1 if limits else max(2, scores.shape[1])))
-        getattr(evaluation, self.link)(scores, mean)
-        if limits:
-            mean = np.clip(limits[0] + (limits[1] - limits[0]) * mean, *limits)
-        return Estimate.certain(mean)
+        getattr(kernels, self.link)(scores, mean)
+        return Estimate.certain(from_unit_range(mean, limits) if limits else mean)
 
     def visible(self, people: People) -> FloatArray:
-        """Numbers in units of the metric, cut to the range of the training data, and known categories."""
+        """Numbers in units of the metric, clipped to the training range, and codes of known categories."""
         inputs = self.layers.inputs
-        return inputs.in_units(people.rows[:, inputs.columns])
+        return inputs.to_metric_units(people.rows[:, inputs.columns])
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """The ends of the ranges outside which it is constant."""
-        inputs, found = self.layers.inputs, super().landmarks(n_columns)
+        """Ends of the training ranges, outside which the network is constant."""
+        inputs, landmarks = self.layers.inputs, super().landmarks(n_columns)
         for i in np.flatnonzero(inputs.is_number):
-            found[inputs.columns[i]] = np.array([inputs.low[i], inputs.high[i]])
-        return found
+            landmarks[inputs.columns[i]] = np.array([inputs.low[i], inputs.high[i]])
+        return landmarks
 
 
-class Lipschitz(ConstrainedEstimator):
-    """What the two estimators share: training, and reading the promise off the finished weights."""
+class _Lipschitz(ConstrainedEstimator):
+    """Shared by the classifier and the regressor: training, and the guarantee computed from the weights."""
 
     rules: ClassVar[dict[str, Rule]] = {
         "metric": METRIC,
@@ -79,14 +77,13 @@ class Lipschitz(ConstrainedEstimator):
             lambda value: (
                 isinstance(value, (tuple, list)) and len(value) > 0 and all(whole(1).holds(width) for width in value)
             ),
-            "Use (128, 128), say.",
+            "Use (128, 128), for example.",
         ),
         "n_steps": whole(1),
         "random_state": SEED,
         "verbose": TRUTH,
     }
 
-    metric: Metric | None
     hidden_layer_sizes: tuple[int, ...]
     n_steps: int
     random_state: Any
@@ -94,50 +91,42 @@ class Lipschitz(ConstrainedEstimator):
 
     scorer_: LipschitzScorer
 
-    def _network(
+    def _fit_network(
         self,
         people: People,
-        outcomes: FloatArray,
+        targets: FloatArray,
         weights: FloatArray | None,
         metric: Metric,
         *,
-        objective: Objective,
+        loss: LossFunction,
         link: str,
         n_outputs: int = 1,
         output_range: tuple[float, float] | None = None,
     ) -> LipschitzScorer:
         columns = metric.weights_of(people.encoder)
         used = np.flatnonzero(columns.matters)
-        entries = Entries.collect(people.rows[:, used], outcomes, weights)
-        n_steps = int(self.n_steps)
+        samples = WeightedSamples.from_data(people.rows[:, used], targets, weights)
+        inputs, widths = read_columns(samples, used, columns), (*self.hidden_layer_sizes, n_outputs)
+        rng, n_steps = np.random.default_rng(seed_from(self.random_state)), int(self.n_steps)
         with progress_bar("Training", n_steps, show=bool(self.verbose)) as advance:
-            trained = train(
-                entries,
-                read_columns(entries, used, columns),
-                (*self.hidden_layer_sizes, n_outputs),
-                objective,
-                n_steps=n_steps,
-                rng=np.random.default_rng(seed_from(self.random_state)),
-                advance=advance,
-            )
-        layers = finish(trained)
+            layers = enforce_slope(train(samples, inputs, widths, loss, n_steps=n_steps, rng=rng, advance=advance))
         basis = (
             "It holds by construction, for all people, seen or not: the weights of the network let its score move by "
             f"at most {layers.slope():.4g} times the distance (at most 1; read off the finished weights and rounded "
             f"upwards, however they were found); {LINKS[link].why}."
         )
-        promise = Guarantee(metric, LINKS[link].curve, "exact", basis, output_range=output_range)
-        return LipschitzScorer(promise, layers, link)
+        guarantee = Guarantee(metric, LINKS[link].curve, "exact", basis, output_range=output_range)
+        return LipschitzScorer(guarantee, layers, link)
 
 
-class LipschitzClassifier(Lipschitz, ConstrainedClassifier):
+class LipschitzClassifier(_Lipschitz, ConstrainedClassifier):
     """A network whose probabilities are close for people who are close, by its weights.
 
-    ``h(x) = g(z(x))`` with a network z of layers ``z -> W sort(z) + b``, where sort puts pairs of units in order
-    (MaxMin). The weights of each unit have a norm of at most 1: the first layer's the one dual to the metric's, later
-    ones' the sum of absolute values. So ``|z(x) - z(x')| <= D(x, x')``, and with the logistic link
-    ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. It takes signals, interactions and every p; for a
-    table under p = 1, try an additive model first.
+    ``h(x) = g(z(x))`` with a network z of layers ``z -> W sort(z) + b``, where sort orders pairs of units (MaxMin). The
+    weights of each unit have a norm of at most 1: in the first layer the dual of the metric's, in later ones L1. So
+    ``|z(x) - z(x')| <= D(x, x')``, and with the logistic link ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all
+    x and x' (`docs/theory.md` §12). It is for signals, interactions and every p; for a table under p = 1, try an
+    additive model first.
 
     Parameters
     ----------
@@ -147,15 +136,14 @@ class LipschitzClassifier(Lipschitz, ConstrainedClassifier):
     hidden_layer_sizes : tuple of int, default=(128, 128)
         Units of each hidden layer.
     link : {"logistic", "probit", "clip"}, default="logistic"
-        From the score to a probability. With "probit" the promise is ``erf(sqrt(pi) D / 2)``, with "clip", the
-        sharpest, ``min(1, D)``. Several classes need "logistic".
+        From the score to a probability. The bound is ``tanh(D)`` with "logistic", ``erf(sqrt(pi) D / 2)`` with
+        "probit" and ``min(1, D)`` with "clip". Several classes need "logistic".
     loss : {"log", "hinge"}, default="log"
-        "log" gives calibrated probabilities, "hinge" confident ones. "clip" needs "hinge": it reaches 0, of which there
-        is no logarithm.
+        "log" gives calibrated probabilities, "hinge" confident ones. "clip" needs "hinge", as it reaches 0.
     n_steps : int, default=4000
-        Steps of training, at most, with 256 people each; it stops earlier when people held out do not gain.
+        Training steps, at most, with 256 rows each; training stops early when the validation loss does not improve.
     random_state : int, RandomState instance or None, default=None
-        Seeds the start, the batches and the choice of the people held out. The same seed gives the same model.
+        Seeds the initial weights, the batches and the validation split. The same seed gives the same model.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -168,9 +156,8 @@ class LipschitzClassifier(Lipschitz, ConstrainedClassifier):
 
     Notes
     -----
-    The promise is about `predict_proba` and `decide`, for all people, with nothing left to chance. It is not about
-    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
-    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+    The guarantee covers `predict_proba` and `decide`, for all people, with certainty. It does not cover `predict`,
+    which jumps where classes tie, and says nothing about omitted features, groups or accuracy (`docs/limitations.md`).
 
     Training needs PyTorch (``pip install 'likewise[torch]'``); scoring does not.
 
@@ -186,7 +173,7 @@ class LipschitzClassifier(Lipschitz, ConstrainedClassifier):
     ('exact', 0.0)
     """
 
-    rules = Lipschitz.rules | {"link": one_of("logistic", "probit", "clip"), "loss": one_of("log", "hinge")}
+    rules = _Lipschitz.rules | {"link": one_of("logistic", "probit", "clip"), "loss": one_of("log", "hinge")}
 
     def __init__(
         self,
@@ -208,7 +195,7 @@ class LipschitzClassifier(Lipschitz, ConstrainedClassifier):
         self.verbose = verbose
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> LipschitzScorer:
-        """Train the network, bring it within the metric, and read the promise off its weights."""
+        """Train the network, scale it into the metric, and compute the guarantee from its weights."""
         if self.link == "clip" and self.loss == "log":
             raise InvalidInputError("loss must be 'hinge' for link='clip', which reaches 0; got 'log'.")
         n_classes = len(self.classes_)
@@ -216,18 +203,11 @@ class LipschitzClassifier(Lipschitz, ConstrainedClassifier):
             raise InvalidInputError(f"link must be 'logistic' for more than two classes; got {self.link!r}.")
         link = self.link if n_classes == 2 else "softmax"
         codes = np.searchsorted(self.classes_, y).astype(np.float64)
-        return self._network(
-            people,
-            codes,
-            weights,
-            metric,
-            objective=classification(self.loss, link),
-            link=link,
-            n_outputs=1 if n_classes == 2 else n_classes,
-        )
+        loss, n_outputs = classification_loss(self.loss, link), 1 if n_classes == 2 else n_classes
+        return self._fit_network(people, codes, weights, metric, loss=loss, link=link, n_outputs=n_outputs)
 
 
-class LipschitzRegressor(Lipschitz, ConstrainedRegressor):
+class LipschitzRegressor(_Lipschitz, ConstrainedRegressor):
     """A network whose predictions are close for people who are close, by its weights.
 
     ``h(x) = a + (b - a) clip(1/2 + z(x))``, with `output_range` ``(a, b)`` and a network z as in `LipschitzClassifier`,
@@ -247,8 +227,8 @@ class LipschitzRegressor(Lipschitz, ConstrainedRegressor):
 
     Notes
     -----
-    The promise is about `predict`, for all people, with nothing left to chance. It says nothing about what the columns
-    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+    The guarantee covers `predict`, for all people, with certainty. It says nothing about omitted features, groups or
+    accuracy (`docs/limitations.md`).
 
     Examples
     --------
@@ -259,7 +239,7 @@ class LipschitzRegressor(Lipschitz, ConstrainedRegressor):
     array([0.25, 0.75])
     """
 
-    rules = Lipschitz.rules | ConstrainedRegressor.rules
+    rules = _Lipschitz.rules | ConstrainedRegressor.rules
 
     def __init__(
         self,
@@ -279,9 +259,7 @@ class LipschitzRegressor(Lipschitz, ConstrainedRegressor):
         self.verbose = verbose
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> LipschitzScorer:
-        """Train the network, bring it within the metric, and read the promise off its weights."""
-        low, high = self.output_range_
-        shares = (np.clip(np.asarray(y, dtype=np.float64), low, high) - low) / (high - low)
-        return self._network(
-            people, shares, weights, metric, objective=squared, link="clip", output_range=self.output_range_
-        )
+        """Train the network, scale it into the metric, and compute the guarantee from its weights."""
+        limits = self.output_range_
+        targets = to_unit_range(y, limits)
+        return self._fit_network(people, targets, weights, metric, loss=squared_loss, link="clip", output_range=limits)

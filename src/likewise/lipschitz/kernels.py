@@ -1,4 +1,4 @@
-"""The compiled forward pass, person by person. Imported inside functions, as it imports numba."""
+"""The compiled forward pass, row by row. Imported inside functions, as it imports numba."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from likewise._numba import njit
-from likewise.lipschitz.network import CATEGORY, GAPPY
+from likewise.lipschitz.network import CATEGORY, NULLABLE
 
-# No shortcut for sums is allowed here: each is made in the order that is written, so that a score has the same bits in
-# any batch, with any number of threads, and with or without vector instructions.
+# No fastmath: each sum is computed in the order written, so that a score has the same bits in any batch, with any
+# number of threads, and with or without vector instructions.
 _compiled: Any = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @_compiled
 def _add_layer(h, weights, start, n_in, n_out, out):  # type: ignore[no-untyped-def]
-    """``out += h @ weights``, four rows of weights at a time, which spares loading and storing `out`."""
+    """``out += h @ weights``, four rows of weights at a time, which saves loads and stores of `out`."""
     i = 0
     while i + 4 <= n_in:
         a, b, c, d = h[i], h[i + 1], h[i + 2], h[i + 3]
@@ -42,11 +42,10 @@ def _sort_pairs(h, n):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def scores(rows, kinds, starts, reach, first, sizes, weights, biases, out):  # type: ignore[no-untyped-def]
-    """Scores of people.
+def scores(rows, kinds, starts, mismatch, first, sizes, weights, biases, out):  # type: ignore[no-untyped-def]
+    """Scores of rows from `InputColumns.to_metric_units`.
 
-    `rows` are numbers in units of the metric and codes (`Inputs.in_units`), `sizes` the widths of all layers, `weights`
-    those after the first layer one after the other, `biases` all of them.
+    `sizes` are the widths of all layers; `weights` those of the layers after the first, concatenated; `biases` of all.
     """
     widest = sizes.max()
     h, other = np.empty(widest), np.empty(widest)
@@ -59,14 +58,14 @@ def scores(rows, kinds, starts, reach, first, sizes, weights, biases, out):  # t
                 s = starts[j + 1] - 1 if x < 0.0 else s + int(x)
                 for k in range(n_units):
                     h[k] += first[s, k]
-            elif kinds[j] == GAPPY:
+            elif kinds[j] == NULLABLE:
                 if x != x:
                     for k in range(n_units):
                         h[k] += first[s + 1, k]
                 else:
                     for k in range(n_units):
                         absent = first[s + 1, k]
-                        h[k] += min(max(x * first[s, k], absent - reach[j]), absent + reach[j])
+                        h[k] += min(max(x * first[s, k], absent - mismatch[j]), absent + mismatch[j])
             else:
                 for k in range(n_units):
                     h[k] += x * first[s, k]

@@ -1,4 +1,4 @@
-"""Finished weights, and the slope that follows from them."""
+"""1-Lipschitz networks as arrays: their inputs, their scores, and the slope that is the guarantee."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from likewise._frozen import Frozen
 from likewise._parallel import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
-from likewise.metrics.base import ColumnWeights, lp_norm
+from likewise.metrics.base import ColumnWeights, dual, lp_norm
 from likewise.metrics.columns import UNSEEN
 
-NUMBER, GAPPY, CATEGORY = 0, 1, 2
-_FARTHEST = 1e100  # numbers beyond it would have squares that overflow
-_LONGEST = 2.0**20  # columns that reach further, in units of the metric, would cost digits of every sum
+NUMBER, NULLABLE, CATEGORY = 0, 1, 2
+_MAX_NUMBER = 1e100  # squares of larger numbers may overflow
+_MAX_RANGE = 2.0**20  # wider columns, in units of the metric, would cost digits of every sum
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs(Frozen):
-    """Columns that matter, and the rows of the first layer that belong to each.
+class InputColumns(Frozen):
+    """Columns of positive weight, and their rows in the first layer.
 
-    A number x enters as ``u = scale * (clip(x, low, high) - centre)``, so that a change of u by 1 is a distance of 1;
-    it has one row of weights, and, where it may be missing, one of values in its place. A category has a row of values
-    for each level, the last one for levels that were not seen. Columns of weight 0 are not among them.
+    A number x becomes ``u = scale * (clip(x, low, high) - centre)``, so that a change of u by 1 is a distance of 1. It
+    has one row of weights and, where it may be missing, a second one of values for that. A category has a row of values
+    for each level, and a last one for unseen levels.
 
     Attributes
     ----------
     columns : ndarray of int, shape (n_columns,)
-        Positions among the people's columns.
+        Positions among all columns.
     kinds : ndarray of int, shape (n_columns,)
-        `NUMBER`, `GAPPY` (a number that may be missing) or `CATEGORY`.
+        `NUMBER`, `NULLABLE` (a number that may be missing) or `CATEGORY`.
     starts : ndarray of int, shape (n_columns + 1,)
         First row of each column in the first layer.
     low, high, centre, scale : ndarray of shape (n_columns,)
-        Of numbers; 0 for categories. Outside the range of the training data the network is constant.
-    reach : ndarray of shape (n_columns,)
+        For numbers; 0 for categories. The network is constant outside the training range.
+    mismatch : ndarray of shape (n_columns,)
         Distance between a number and a missing one, or between two categories.
     p : float
         Exponent over the numbers.
@@ -50,7 +50,7 @@ class Inputs(Frozen):
     high: FloatArray
     centre: FloatArray
     scale: FloatArray
-    reach: FloatArray
+    mismatch: FloatArray
     p: float
 
     @property
@@ -60,97 +60,79 @@ class Inputs(Frozen):
 
     @property
     def q(self) -> float:
-        """Exponent of the norm for weights of numbers, ``1/p + 1/q = 1``."""
-        return 1.0 if np.isinf(self.p) else np.inf if self.p == 1 else self.p / (self.p - 1)
+        """Exponent of the norm of the weights of numbers, ``1/p + 1/q = 1``."""
+        return dual(self.p)
 
-    def slots(self, column: int) -> slice:
+    def rows_of(self, column: int) -> slice:
         """Rows of a column in the first layer."""
         return slice(int(self.starts[column]), int(self.starts[column + 1]))
 
-    def in_units(self, seen: FloatArray) -> FloatArray:
-        """Numbers in units of the metric, NaN where missing, and codes of categories, `UNSEEN` where not known.
+    def to_metric_units(self, rows: FloatArray) -> FloatArray:
+        """Numbers in units of the metric, NaN where missing, and codes of categories, `UNSEEN` where unknown.
 
-        Parameters
-        ----------
-        seen : ndarray of shape (n_samples, n_columns)
-            Coded people, of whom only the columns that matter.
+        Takes and returns rows of these columns only, shape (n_samples, n_columns).
         """
-        numbers, out = self.is_number, np.empty_like(seen)
-        cut = np.clip(seen[:, numbers], self.low[numbers], self.high[numbers])
-        # A missing number is one NaN, whatever its bits were, and no zero is negative: equal people have equal bytes.
-        out[:, numbers] = np.where(np.isnan(cut), np.nan, (cut - self.centre[numbers]) * self.scale[numbers] + 0.0)
-        codes = seen[:, ~numbers]
+        numbers, out = self.is_number, np.empty_like(rows)
+        clipped = np.clip(rows[:, numbers], self.low[numbers], self.high[numbers])
+        # One NaN and no negative zero, so that equal rows have equal bytes.
+        scaled = (clipped - self.centre[numbers]) * self.scale[numbers] + 0.0
+        out[:, numbers] = np.where(np.isnan(clipped), np.nan, scaled)
+        codes = rows[:, ~numbers]
         known = (codes >= 0) & (codes < np.diff(self.starts)[~numbers] - 1)
         out[:, ~numbers] = np.where(known, codes, UNSEEN)
         return out
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
-    """Distinct people with distinct outcomes, in a fixed order, and how much each counts.
+class WeightedSamples:
+    """Distinct rows with distinct targets, in a fixed order, and their weights, which add up to 1.
 
-    So what is learned depends neither on the order of people nor on whether someone is there twice or has a weight
-    of 2; people of weight 0 are not there.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_entries, n_columns)
-    outcomes : ndarray of shape (n_entries,)
-    weights : ndarray of shape (n_entries,)
-        They add up to 1.
+    So training depends neither on the order of rows nor on whether a row is duplicated or has a weight of 2.
     """
 
     rows: FloatArray
-    outcomes: FloatArray
+    targets: FloatArray
     weights: FloatArray
 
     @classmethod
-    def collect(cls, rows: FloatArray, outcomes: FloatArray, weights: FloatArray | None) -> Entries:
-        """Collect people as coded rows of the columns that matter, with outcomes as numbers."""
+    def from_data(cls, rows: FloatArray, targets: FloatArray, weights: FloatArray | None) -> WeightedSamples:
+        """Merge duplicates, and drop rows of weight 0."""
         counts = np.ones(len(rows)) if weights is None else weights
-        kept = counts > 0
-        table = np.column_stack([rows, outcomes])[kept] + 0.0
+        used = counts > 0
+        table = np.column_stack([rows, targets])[used] + 0.0
         table[np.isnan(table)] = np.nan
         keys: npt.NDArray[np.void] = table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
-        _, first, where = np.unique(keys, return_index=True, return_inverse=True)
-        total = np.bincount(where, counts[kept])
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        total = np.bincount(inverse, counts[used])
         return cls(table[first, :-1], table[first, -1], total / total.sum())
 
 
-def read_columns(entries: Entries, used: IntArray, metric: ColumnWeights) -> Inputs:
-    """Find ranges and levels of columns.
-
-    Parameters
-    ----------
-    entries : Entries
-    used : ndarray of int
-        Which columns of the people these are; all have a positive weight.
-    metric : ColumnWeights
-    """
+def read_columns(samples: WeightedSamples, used: IntArray, metric: ColumnWeights) -> InputColumns:
+    """Find the ranges and levels of the columns `used`, all of positive weight."""
     may_miss = ~np.isnan(metric.missing[used])
-    kinds = np.where(~metric.is_number[used], CATEGORY, np.where(may_miss, GAPPY, NUMBER))
+    kinds = np.where(~metric.is_number[used], CATEGORY, np.where(may_miss, NULLABLE, NUMBER))
     low, high, centre, scale = np.zeros((4, len(used)))
-    sizes = np.where(kinds == GAPPY, 2, 1)
+    sizes = np.where(kinds == NULLABLE, 2, 1)
     for i, kind in enumerate(kinds):
-        known = ~np.isnan(entries.rows[:, i])
-        values = entries.rows[known, i]
+        known = ~np.isnan(samples.rows[:, i])
+        values = samples.rows[known, i]
         if kind == CATEGORY:
             sizes[i] = int(values.max(initial=UNSEEN)) + 2
             continue
         scale[i] = metric.scales[used[i]]
         if len(values):
-            values = np.clip(values, -_FARTHEST, _FARTHEST)
-            centre[i] = np.average(values, weights=entries.weights[known])
+            values = np.clip(values, -_MAX_NUMBER, _MAX_NUMBER)
+            centre[i] = np.average(values, weights=samples.weights[known])
             with np.errstate(over="ignore"):
-                room = _LONGEST / scale[i]
+                room = _MAX_RANGE / scale[i]
             low[i], high[i] = max(values.min(), centre[i] - room), min(values.max(), centre[i] + room)
-    reach = np.where(kinds == CATEGORY, metric.scales[used], np.where(kinds == GAPPY, metric.missing[used], 0.0))
+    mismatch = np.where(kinds == CATEGORY, metric.scales[used], np.where(kinds == NULLABLE, metric.missing[used], 0.0))
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Inputs(used, kinds.astype(np.int64), starts, low, high, centre, scale, reach, metric.p)
+    return InputColumns(used, kinds.astype(np.int64), starts, low, high, centre, scale, mismatch, metric.p)
 
 
 _UP = 1 + 2.0**-40  # more than the rounding errors of a sum over some thousand weights
-_BLOCK = 1024  # people at a time
+_BLOCK = 1024  # rows at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,22 +141,22 @@ class Layers(Frozen):
 
     Attributes
     ----------
-    inputs : Inputs
-    first : ndarray of shape (n_slots, n_units)
-        The first layer; its rows are described in `Inputs`.
+    inputs : InputColumns
+    first : ndarray of shape (n_input_rows, n_units)
+        Weights of the first layer; `InputColumns` describes its rows.
     weights : tuple of ndarray, each of shape (n_units, n_units of the next layer)
-        The layers after it.
+        Weights of the later layers.
     biases : tuple of ndarray
-        Of all layers.
+        Biases of all layers.
     """
 
-    inputs: Inputs
+    inputs: InputColumns
     first: FloatArray
     weights: tuple[FloatArray, ...]
     biases: tuple[FloatArray, ...]
 
     def scores(self, rows: FloatArray) -> FloatArray:
-        """Scores of coded people, shape (n_samples, n_outputs): the same bits in any batch."""
+        """Scores of encoded rows, shape (n_samples, n_outputs): the same bits in any batch."""
         from likewise.lipschitz.kernels import scores
 
         inputs, (sizes, weights, biases) = self.inputs, self._packed()
@@ -182,50 +164,50 @@ class Layers(Frozen):
 
         def work(start: int) -> None:
             block = slice(start, start + _BLOCK)
-            seen = inputs.in_units(rows[block, inputs.columns])
-            scores(seen, inputs.kinds, inputs.starts, inputs.reach, self.first, sizes, weights, biases, out[block])
+            units = inputs.to_metric_units(rows[block, inputs.columns])
+            scores(units, inputs.kinds, inputs.starts, inputs.mismatch, self.first, sizes, weights, biases, out[block])
 
         run_in_threads(work, range(0, len(rows), _BLOCK), None)
         return out
 
     def slope(self) -> float:
-        """Most that a score can move per unit of distance, rounded upwards; `docs/theory.md` §12 has the proof.
+        """Upper bound of the Lipschitz constant of the scores, rounded upwards (`docs/theory.md` §12).
 
-        Unit by unit: the first layer moves by at most the q-norm of its weights of numbers, the range of each category
-        in units of its weight, and 1 where a number may be missing; a sorted pair by no more than the larger of its
-        two; later units by the sum of absolute weights, each times what its input may move.
+        Unit by unit. First layer: the largest of the q-norm of the weights of numbers, the range of each category
+        divided by its weight, and 1 if a number may be missing. A sorted pair: the larger of both. Later layers:
+        ``slopes @ |W|``.
         """
-        moves = self._first_slopes()
+        slopes = self._first_slopes()
         for W in self.weights:
-            half = len(moves) // 2
-            pairs = np.maximum(moves[:half], moves[half : 2 * half])
-            moves = np.concatenate([pairs, pairs, moves[2 * half :]]) @ np.abs(W) * _UP
-        return float(moves.max())
+            half = len(slopes) // 2
+            pairs = np.maximum(slopes[:half], slopes[half : 2 * half])
+            slopes = np.concatenate([pairs, pairs, slopes[2 * half :]]) @ np.abs(W) * _UP
+        return float(slopes.max())
 
     def _first_slopes(self) -> FloatArray:
         inputs = self.inputs
         slopes = lp_norm(self.first[inputs.starts[:-1][inputs.is_number]].T, inputs.q) * _UP
         for i in np.flatnonzero(inputs.kinds == CATEGORY).tolist():
-            slopes = np.maximum(slopes, np.ptp(self.first[inputs.slots(i)], axis=0) / inputs.reach[i] * _UP)
-        # What a number adds is cut, wherever it is used, to what the metric allows from a missing one.
-        return np.maximum(slopes, 1.0) if (inputs.kinds == GAPPY).any() else slopes
+            slopes = np.maximum(slopes, np.ptp(self.first[inputs.rows_of(i)], axis=0) / inputs.mismatch[i] * _UP)
+        # The kernel clips the term of a number that may be missing to its weight.
+        return np.maximum(slopes, 1.0) if (inputs.kinds == NULLABLE).any() else slopes
 
     def _packed(self) -> tuple[IntArray, FloatArray, FloatArray]:
         sizes = np.array([len(bias) for bias in self.biases], dtype=np.int64)
         return sizes, np.concatenate([W.ravel() for W in self.weights]), np.concatenate(self.biases)
 
 
-def finish(layers: Layers) -> Layers:
-    """Bring every unit, and then the whole, within the metric, whatever training made of them."""
+def enforce_slope(layers: Layers) -> Layers:
+    """Scale every unit, and then the whole network, to a slope of at most 1."""
     inputs, first = layers.inputs, layers.first.copy()
     numbers = inputs.starts[:-1][inputs.is_number]
     first[numbers] /= np.maximum(1.0, lp_norm(first[numbers].T, inputs.q) * _UP)
     for i in np.flatnonzero(inputs.kinds == CATEGORY).tolist():
-        first[inputs.slots(i)] /= np.maximum(1.0, np.ptp(first[inputs.slots(i)], axis=0) / inputs.reach[i] * _UP)
+        first[inputs.rows_of(i)] /= np.maximum(1.0, np.ptp(first[inputs.rows_of(i)], axis=0) / inputs.mismatch[i] * _UP)
     weights = tuple(W / np.maximum(1.0, np.abs(W).sum(axis=0) * _UP) for W in layers.weights)
     found = replace(layers, first=first, weights=weights)
     if (slope := found.slope()) > 1:
-        # The slope is proportional to the last weights: one division by a little more than it is enough.
+        # The slope is proportional to the last weights, so one division is enough.
         divided = [part[-1] / (slope * _UP) for part in (found.weights, found.biases)]
         found = replace(found, weights=(*found.weights[:-1], divided[0]), biases=(*found.biases[:-1], divided[1]))
     if not found.slope() <= 1:

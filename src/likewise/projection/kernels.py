@@ -1,8 +1,8 @@
-"""Compiled: the least ``value + distance`` and the greatest ``value - distance`` over anchors, not all looked at.
+"""Compiled: Hildreth's method, and the envelopes of anchors by a search in a box tree.
 
 Anchors are columns here (`anchors[feature, anchor]`), in the order of a box tree (`likewise.pairs.box_tree`), so that
 one person is compared with a run of them in vector instructions. The first `n_numbers` features are numbers, NaN where
-missing; the others are codes. Importing this module imports numba; callers do so inside functions.
+missing; the others are category codes. Importing this module imports numba; callers do so inside functions.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from likewise.pairs.box_tree import MARGIN
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def settle(values, weights, first, second, distances, forces, tolerance, most):
-    """Move `values` to the weighted least squares under ``values[first] - values[second] <= distances``, in place.
+def hildreth(values, weights, first, second, distances, duals, tolerance, max_sweeps):
+    """Solve weighted least squares under ``values[first] - values[second] <= distances``, in place.
 
-    Hildreth's method: limit by limit, the two values are moved onto it, or as far back as its force (the dual variable)
-    allows. `values` and `forces` must fit together, as they do at the start (the targets, and 0) and afterwards.
+    Constraint by constraint, the two values are moved onto it, or as far back as its dual variable allows. `values` and
+    `duals` must match: the targets and 0 at the start, and the results of the previous call afterwards.
     """
-    shares = 1.0 / weights
-    for _ in range(most):
+    inverse = 1.0 / weights
+    for _ in range(max_sweeps):
         largest = 0.0
         for k in range(len(first)):
             i, j = first[k], second[k]
-            beyond = values[i] - values[j] - distances[k]
-            if beyond <= 0.0 and forces[k] == 0.0:
+            violation = values[i] - values[j] - distances[k]
+            if violation <= 0.0 and duals[k] == 0.0:
                 continue
-            step = max(beyond / (shares[i] + shares[j]), -forces[k])
-            forces[k] += step
-            values[i] -= step * shares[i]
-            values[j] += step * shares[j]
-            largest = max(largest, abs(step) * max(shares[i], shares[j]))
+            step = max(violation / (inverse[i] + inverse[j]), -duals[k])
+            duals[k] += step
+            values[i] -= step * inverse[i]
+            values[j] += step * inverse[j]
+            largest = max(largest, abs(step) * max(inverse[i], inverse[j]))
         if largest <= tolerance:
             return
 
 
-LEAF = 64
-_DEEPEST = 128  # boxes waiting for their turn: at most one per level of the tree
+LEAF_SIZE = 64
+_STACK_SIZE = 128  # at most one pending box per level of the tree
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def narrow(people, anchors, values, tree, boxes, scales, caps, p, lower, upper, below, above):
-    """Raise `lower` to the greatest ``values - D``, and lower `upper` to the least ``values + D``, over all anchors.
+def tighten(people, anchors, values, tree, boxes, scales, caps, p, lower, upper, lower_anchor, upper_anchor):
+    """Raise `lower` to the greatest ``values - D`` over all anchors, and lower `upper` to the least ``values + D``.
 
-    The result is that of looking at every anchor, to the last bit: a minimum does not depend on the order, and a box
-    is left out only where its bounds, rounded outwards, can change neither.
+    The result is that of a scan of all anchors, to the last bit: a minimum does not depend on the order, and a box is
+    skipped only where its bounds, rounded outwards, can change neither.
 
     Parameters
     ----------
@@ -54,74 +54,64 @@ def narrow(people, anchors, values, tree, boxes, scales, caps, p, lower, upper, 
     anchors : ndarray of shape (n_features, n_anchors)
     values : ndarray of shape (n_anchors,)
     tree : start, stop, child of the boxes
-    boxes : least and greatest number of those that have it; 0 where nobody in the box misses it, 1 some, 2 all; least
-        and greatest value; and n_numbers
+    boxes : least and greatest number per box and feature; 0 if none of the box misses it, 1 some, 2 all; least and
+        greatest value per box; n_numbers
     scales, caps : ndarray of shape (n_features,)
-        Distance per unit, and the most that a number can count; half of it where exactly one is missing.
+        Distance per unit, and the largest term of a number; half of it where exactly one is missing.
     lower, upper : ndarray of shape (n_people,)
-        Where to start, changed in place.
-    below, above : ndarray of shape (n_people,)
-        The anchors that decided; changed where there are such.
+        Initial bounds, changed in place.
+    lower_anchor, upper_anchor : ndarray of shape (n_people,)
+        The anchors that attain the bounds, changed where the bounds are.
 
     Returns
     -------
     int
-        How many distances were computed.
+        Number of distances computed.
     """
     start, stop, child = tree
     low, high, gaps, least, greatest, n_numbers = boxes
-    waiting, bounds = np.empty(_DEEPEST, np.int64), np.empty(_DEEPEST)
-    out = np.empty(LEAF)
-    looks = 0
+    stack, bounds = np.empty(_STACK_SIZE, np.int64), np.empty(_STACK_SIZE)
+    out = np.empty(LEAF_SIZE)
+    n_distances = 0
     for i in range(len(people)):
-        person, floor, roof = people[i], lower[i], upper[i]
-        waiting[0], bounds[0], n_waiting = 0, 0.0, 1
-        while n_waiting:
-            n_waiting -= 1
-            node, bound = waiting[n_waiting], bounds[n_waiting]
-            if least[node] + bound >= roof and greatest[node] - bound <= floor:
+        person, below, above = people[i], lower[i], upper[i]
+        stack[0], bounds[0], n_stack = 0, 0.0, 1
+        while n_stack:
+            n_stack -= 1
+            node, bound = stack[n_stack], bounds[n_stack]
+            if least[node] + bound >= above and greatest[node] - bound <= below:
                 continue
             if child[node] < 0:
                 a, b = start[node], stop[node]
-                # A sum that is not below the roof, and a difference that is not above the floor, are of no interest.
-                _fill(
-                    person,
-                    anchors,
-                    a,
-                    b,
-                    scales,
-                    caps,
-                    n_numbers,
-                    p,
-                    max(roof - least[node], greatest[node] - floor),
-                    out,
-                )
-                looks += b - a
+                # Anchors further away than this can change neither bound.
+                limit = max(above - least[node], greatest[node] - below)
+                _distances(person, anchors, a, b, scales, caps, n_numbers, p, limit, out)
+                n_distances += b - a
                 for j in range(b - a):
-                    if values[a + j] + out[j] < roof:
-                        roof, above[i] = values[a + j] + out[j], a + j
-                    if values[a + j] - out[j] > floor:
-                        floor, below[i] = values[a + j] - out[j], a + j
+                    if values[a + j] + out[j] < above:
+                        above, upper_anchor[i] = values[a + j] + out[j], a + j
+                    if values[a + j] - out[j] > below:
+                        below, lower_anchor[i] = values[a + j] - out[j], a + j
                 continue
             near, far = child[node], child[node] + 1
             to_near = _least_distance(person, low[near], high[near], gaps[near], scales, caps, n_numbers, p)
             to_far = _least_distance(person, low[far], high[far], gaps[far], scales, caps, n_numbers, p)
             if to_far < to_near:
                 near, far, to_near, to_far = far, near, to_far, to_near
-            # The nearer one on top: it is looked at first, and often spares the other.
-            waiting[n_waiting], bounds[n_waiting] = far, to_far
-            waiting[n_waiting + 1], bounds[n_waiting + 1] = near, to_near
-            n_waiting += 2
-        lower[i], upper[i] = floor, roof
-    return looks
+            # The nearer box on top: it is searched first, and often makes the other one unnecessary.
+            stack[n_stack], bounds[n_stack] = far, to_far
+            stack[n_stack + 1], bounds[n_stack + 1] = near, to_near
+            n_stack += 2
+        lower[i], upper[i] = below, above
+    return n_distances
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _fill(person, anchors, a, b, scales, caps, n_numbers, p, most, out):
+def _distances(person, anchors, a, b, scales, caps, n_numbers, p, limit, out):
     """Distances between a person and the anchors from a to b, by the same operations in the same order for all.
 
     Powers other than 1, 2 and infinity are slow: they are taken only where the largest coordinate, a lower bound of the
-    distance, is below `most`; elsewhere the bound is put.
+    distance, is below `limit`; elsewhere the result is that bound.
     """
     n = b - a
     for j in range(n):
@@ -135,25 +125,25 @@ def _fill(person, anchors, a, b, scales, caps, n_numbers, p, most, out):
                 out[j] += scale * abs(own - others[j])
         elif p == 1.0:
             for j in range(len(others)):
-                out[j] += _part(own, others[j], scale, cap)
+                out[j] += _term(own, others[j], scale, cap)
         elif p == 2.0:
             for j in range(len(others)):
-                z = _part(own, others[j], scale, cap)
+                z = _term(own, others[j], scale, cap)
                 out[j] += z * z
         else:
             for j in range(len(others)):
-                z = _part(own, others[j], scale, cap)
+                z = _term(own, others[j], scale, cap)
                 out[j] = z if z > out[j] else out[j]
     if p == 2.0:
         for j in range(n):
             out[j] = np.sqrt(out[j])
     elif p != 1.0 and p != np.inf:
         for j in range(n):
-            if 0.0 < out[j] <= most + MARGIN:
+            if 0.0 < out[j] <= limit + MARGIN:
                 total = 0.0
                 for f in range(n_numbers):
                     if person[f] == person[f]:
-                        total += (_part(person[f], anchors[f, a + j], scales[f], caps[f]) / out[j]) ** p
+                        total += (_term(person[f], anchors[f, a + j], scales[f], caps[f]) / out[j]) ** p
                 out[j] *= total ** (1.0 / p)
     for f in range(n_numbers):
         own, half, others = person[f], 0.5 * caps[f], anchors[f, a:b]
@@ -171,8 +161,8 @@ def _fill(person, anchors, a, b, scales, caps, n_numbers, p, most, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _part(own, other, scale, cap):
-    """What one number adds; nothing where it is missing (NaN fails every comparison)."""
+def _term(own, other, scale, cap):
+    """Term of one number; 0 where it is missing (NaN fails every comparison)."""
     z = scale * abs(own - other)
     z = cap if z > cap else z
     return z if z == z else 0.0
@@ -181,7 +171,7 @@ def _part(own, other, scale, cap):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _least_distance(person, low, high, gaps, scales, caps, n_numbers, p):
     """Lower bound of the distance between a person and the anchors in a box."""
-    # Half a cap inside the norm, for an anchor that may miss the number, is at most half a cap beside it.
+    # An anchor that may miss the number has half a cap outside the norm, which is at least half a cap inside it.
     total, largest, beside = 0.0, 0.0, 0.0
     for f in range(n_numbers):
         own, half = person[f], 0.5 * caps[f]

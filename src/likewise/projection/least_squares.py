@@ -1,74 +1,147 @@
-"""The values within a metric that are closest to what a model says."""
+"""Anchors, and the values within a metric that are closest to the model's scores of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from likewise._progress import progress_bar
-from likewise._typing import FloatArray
-from likewise.projection.mcshane_whitney import Narrowed
+from likewise._typing import FloatArray, IntArray
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric
+from likewise.metrics.encoders import People
+from likewise.pairs.points import groups_of
+from likewise.projection.mcshane_whitney import EnvelopeBounds
+
+_MAX_ANCHORS = 5_000
+_MAX_ANCHORS_OF_FUNCTION = 2_000  # each person is compared with every anchor
 
 _TOLERANCE = 1e-9
-_MOST_ROUNDS = 200
-_MOST_SWEEPS = 20_000
+_MAX_ROUNDS = 200
+_MAX_SWEEPS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """Distinct people, each representing all who are equal in the columns of positive weight.
+
+    Attributes
+    ----------
+    first : ndarray of int, shape (n_anchors,)
+        Row of each anchor.
+    of_row : ndarray of int, shape (n_people,)
+        Anchor of each row; -1 for none.
+    weights : ndarray of shape (n_anchors,)
+        Total sample weight of the rows of each anchor.
+    """
+
+    first: IntArray
+    of_row: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def choose(
+        cls, people: People, weights: FloatArray | None, metric: Metric, n_anchors: Any, rng: np.random.Generator
+    ) -> Anchors:
+        """Take all distinct people of positive weight, or `n_anchors` of them at random, whatever the order of rows."""
+        rows, columns = people.rows, metric.known_weights(people.encoder)
+        if columns is not None:
+            rows = rows[:, columns.matters]
+        rows = np.where(np.isnan(rows), np.inf, rows)
+        used = np.arange(len(rows)) if weights is None else np.flatnonzero(weights > 0)
+        groups = groups_of(rows[used])
+        n = len(groups.first)
+        chosen = np.lexsort(rows[used[groups.first]].T[::-1]) if rows.shape[1] else np.arange(n)
+        n_chosen = min(n, _MAX_ANCHORS_OF_FUNCTION if columns is None else _MAX_ANCHORS)
+        if n_anchors != "auto":
+            n_chosen = int(n_anchors)
+            if n_chosen > n:
+                raise InvalidInputError(
+                    f"n_anchors must be at most the number of distinct people in X, {n}; got {n_anchors}. "
+                    "'auto' takes all of them, up to 5,000."
+                )
+        chosen = chosen[np.sort(rng.permutation(n)[:n_chosen])]
+        anchor = np.full(n, -1)
+        anchor[chosen] = np.arange(n_chosen)
+        of_row = np.full(len(rows), -1)
+        of_row[used] = anchor[groups.of_row]
+        weight = np.ones(len(rows)) if weights is None else weights
+        return cls(used[groups.first[chosen]], of_row, _sums(of_row, weight, n_chosen))
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def rows(self) -> IntArray:
+        """Rows that have an anchor."""
+        return np.flatnonzero(self.of_row >= 0)
+
+    def mean(self, values: FloatArray, weights: FloatArray | None) -> FloatArray:
+        """Weighted mean per anchor of the values of `rows`."""
+        weight = np.ones(len(self.of_row)) if weights is None else weights
+        rows = self.rows
+        return _sums(self.of_row[rows], weight[rows] * values, len(self)) / self.weights
+
+
+def _sums(of_row: IntArray, amounts: FloatArray, n: int) -> FloatArray:
+    there = of_row >= 0
+    return np.bincount(of_row[there], weights=amounts[there], minlength=n).astype(np.float64)
 
 
 def closest_values(
-    targets: FloatArray, weights: FloatArray, narrow: Callable[[FloatArray], Narrowed], *, verbose: bool = False
+    targets: FloatArray, weights: FloatArray, bounds: Callable[[FloatArray], EnvelopeBounds], *, verbose: bool = False
 ) -> FloatArray:
-    """Values v of some people, ``|v_i - v_j| <= D_ij`` for all pairs, closest to the targets.
+    """Minimise ``sum_i weights_i (v_i - targets_i)^2`` under ``|v_i - v_j| <= D_ij`` for all pairs.
 
-    Minimises ``sum_i weights_i (v_i - targets_i)^2``. Limits are added as they are needed: those that each person's
-    value exceeds the most, until none does (`docs/theory.md` §13). The solution is unique, whatever the
-    order of people.
+    Constraints are added as they are needed: those that each value violates the most, until none does
+    (`docs/theory.md` §13). The solution is unique.
 
     Parameters
     ----------
-    targets : ndarray of shape (n_people,)
-    weights : ndarray of shape (n_people,)
+    targets : ndarray of shape (n_anchors,)
+    weights : ndarray of shape (n_anchors,)
         Positive.
-    narrow : callable
-        From values to the envelopes that they make at the same people, and the people who decide.
+    bounds : callable
+        From values to their envelopes at the same anchors (`Envelope.at_anchors`).
     verbose : bool, default=False
-        Show that work goes on.
+        Show progress.
 
     Examples
     --------
-    Two people at distance 0.2 of whom a model says 0.1 and 0.9:
+    Two people at distance 0.2, with scores of 0.1 and 0.9:
 
-    >>> from likewise.projection.mcshane_whitney import envelope_of
+    >>> from likewise.projection.mcshane_whitney import make_envelope
     >>> from likewise.metrics.weighted_lp import WeightedLp
     >>> metric = WeightedLp([0.1])
     >>> people = metric.people([[0.0], [2.0]])
-    >>> narrow = envelope_of(metric, people).among(people)
-    >>> closest_values(np.array([0.1, 0.9]), np.ones(2), narrow).round(6)
+    >>> bounds = make_envelope(metric, people).at_anchors(people)
+    >>> closest_values(np.array([0.1, 0.9]), np.ones(2), bounds).round(6)
     array([0.4, 0.6])
     """
-    from likewise.projection.kernels import settle
+    from likewise.projection.kernels import hildreth
 
     n = len(targets)
     weights = weights / weights.max()
-    values, forces = targets.copy(), np.empty(0)
-    limits = np.empty(0, dtype=np.int64)
-    distances = np.empty(0)
+    values, duals, distances = targets.copy(), np.empty(0), np.empty(0)
+    pairs = np.empty(0, dtype=np.int64)  # i * n + j for the constraint v_i - v_j <= D_ij
     with progress_bar("Projecting", None, show=verbose) as advance:
-        for _ in range(_MOST_ROUNDS):
-            found = narrow(values)
+        for _ in range(_MAX_ROUNDS):
+            found = bounds(values)
             if max((values - found.upper).max(), (found.lower - values).max()) <= _TOLERANCE:
                 break
-            high, low = np.flatnonzero(found.above >= 0), np.flatnonzero(found.below >= 0)
-            pairs = np.concatenate([high * n + found.above[high], found.below[low] * n + low])
-            gaps = np.concatenate(
-                [found.upper[high] - values[found.above[high]], values[found.below[low]] - found.lower[low]]
-            )
-            pairs, where = np.unique(pairs, return_index=True)
-            new = ~np.isin(pairs, limits)
-            limits, distances = np.append(limits, pairs[new]), np.append(distances, gaps[where][new])
-            forces = np.append(forces, np.zeros(int(new.sum())))
-            settle(values, weights, limits // n, limits % n, distances, forces, 0.1 * _TOLERANCE, _MOST_SWEEPS)
+            high, low = np.flatnonzero(found.upper_anchor >= 0), np.flatnonzero(found.lower_anchor >= 0)
+            above, below = found.upper_anchor[high], found.lower_anchor[low]
+            violated = np.concatenate([high * n + above, below * n + low])
+            gaps = np.concatenate([found.upper[high] - values[above], values[below] - found.lower[low]])
+            violated, first = np.unique(violated, return_index=True)
+            new = ~np.isin(violated, pairs)
+            pairs, distances = np.append(pairs, violated[new]), np.append(distances, gaps[first][new])
+            duals = np.append(duals, np.zeros(int(new.sum())))
+            hildreth(values, weights, pairs // n, pairs % n, distances, duals, 0.1 * _TOLERANCE, _MAX_SWEEPS)
             advance(1)
-    # Whatever is left over: between the largest values within the metric below these, and the smallest above.
-    found = narrow(values)
+    # Remove violations within the tolerance: both envelopes of the values are within the metric, and so is their mean.
+    found = bounds(values)
     return np.asarray((found.lower + found.upper) / 2)

@@ -1,9 +1,9 @@
-"""The least and the greatest that a model within a metric can say, given what it says of some people."""
+"""McShane-Whitney extension: the lowest and highest score within a metric, given the scores of some people."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,17 +16,19 @@ from likewise._typing import FloatArray, IntArray
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import People
 
+_BLOCK = 512  # people at a time, per thread
+
 
 def caps(weights: ColumnWeights) -> FloatArray:
-    """The most that each column may count, so that missing numbers break no triangle.
+    """Largest term of each column for which missing numbers satisfy the triangle inequality.
 
-    Two people with numbers far apart are each at distance `m` from one who misses it, so the two can be no further
-    than ``2 m`` apart for any model that is within the metric. With
+    Two people with a number are each at distance ``m`` from one who misses it, so any model within the metric keeps
+    them within ``2 m``. With
 
     ``D'(x, x') = || min(s_i |x_i - x'_i|, 2 m_i) ||_p`` over the numbers that both have, the rest as in D,
 
-    D' <= D obeys the triangle inequality for every p, and for p = 1 a model is within D if and only if it is within D'
-    (`docs/theory.md` §13). There is no limit where the metric refuses missing numbers, nor for categories.
+    D' <= D satisfies the triangle inequality for every p, and for p = 1 a model is within D if and only if it is within
+    D' (`docs/theory.md` §13). Columns without missing numbers, and categories, have no cap.
 
     Examples
     --------
@@ -37,53 +39,47 @@ def caps(weights: ColumnWeights) -> FloatArray:
     return np.where(weights.is_number & ~np.isnan(weights.missing), 2 * weights.missing, np.inf)
 
 
-_BLOCK = 512  # people at a time, per thread
+@dataclass(frozen=True, eq=False)
+class EnvelopeBounds:
+    """Both envelopes, the anchors that attain them (-1: none), and the number of distances computed."""
+
+    lower: FloatArray
+    upper: FloatArray
+    lower_anchor: IntArray
+    upper_anchor: IntArray
+    n_distances: int
 
 
 class Envelope(Frozen, ABC):
-    """Anchors with values v, and the distance D from them.
-
-    ``L(x) = max_j (v_j - D(x, a_j))`` and ``U(x) = min_j (v_j + D(x, a_j))``.
-    """
+    """Anchors a, with ``L(x) = max_j (v_j - D(x, a_j))`` and ``U(x) = min_j (v_j + D(x, a_j))`` for any values v."""
 
     @abstractmethod
-    def narrow(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> Narrowed:
+    def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``; the same to the last bit in any batch."""
 
     @abstractmethod
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
-        """Columns of numbers, with those of the anchors, NaN where missing."""
+        """Numeric columns, with the numbers of the anchors, NaN where missing."""
 
-    def among(self, anchors: People) -> Callable[[FloatArray], Narrowed]:
-        """From values of the anchors to the envelopes at the anchors themselves."""
-        return lambda values: self.narrow(anchors, values, values, values)
+    def at_anchors(self, anchors: People) -> Callable[[FloatArray], EnvelopeBounds]:
+        """The envelopes at the anchors themselves, as a function of the values."""
+        return lambda values: self.bounds(anchors, values, values, values)
 
 
-def envelope_of(metric: Metric, anchors: People) -> Envelope:
+def make_envelope(metric: Metric, anchors: People) -> Envelope:
     """The fastest envelope for a metric."""
     weighted = metric.known_weights(anchors.encoder) is not None
-    return BoxEnvelope.of(metric, anchors) if weighted else FunctionEnvelope(metric, anchors)
-
-
-@dataclass(frozen=True, eq=False)
-class Narrowed:
-    """The two envelopes for people, the anchors that decided (-1 for none), and how many distances were computed."""
-
-    lower: FloatArray
-    upper: FloatArray
-    below: IntArray
-    above: IntArray
-    n_looks: int
+    return BoxEnvelope.from_anchors(metric, anchors) if weighted else FunctionEnvelope(metric, anchors)
 
 
 @dataclass(frozen=True, eq=False)
 class BoxEnvelope(Envelope):
-    """Under a metric of columns: compiled, and a tree of boxes spares most anchors.
+    """Envelope under a metric with weights: compiled, with a box tree that skips most anchors.
 
     Attributes
     ----------
     rows : ndarray of shape (n_anchors, n_columns)
-        The anchors, in the columns that matter.
+        The anchors, in the columns of positive weight.
     columns : ndarray of int
         Those columns; numbers first.
     scales, caps : ndarray of shape (n_columns,)
@@ -99,11 +95,11 @@ class BoxEnvelope(Envelope):
     p: float
 
     @classmethod
-    def of(cls, metric: Metric, anchors: People) -> BoxEnvelope:
-        """Lay out the anchors; columns that must not matter are left out."""
+    def from_anchors(cls, metric: Metric, anchors: People) -> BoxEnvelope:
+        """Arrange the anchors by column."""
         weights = metric.weights_of(anchors.encoder)
         used = np.flatnonzero(weights.matters)
-        if not used.size:  # one column that separates nobody keeps the kernels simple
+        if not used.size:  # one column of weight 0 keeps the kernels simple
             used = np.arange(1)
         used = used[np.argsort(~weights.is_number[used], kind="stable")]
         return cls(
@@ -115,42 +111,43 @@ class BoxEnvelope(Envelope):
             weights.p,
         )
 
-    def narrow(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> Narrowed:
+    def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``."""
         from likewise.pairs.box_tree import ranges
-        from likewise.projection.kernels import narrow
+        from likewise.projection.kernels import tighten
 
         rows = np.ascontiguousarray(people.rows[:, self.columns])
         lower, upper = lower.copy(), upper.copy()
-        below, above = np.full((2, len(rows)), -1)
-        order, anchors, tree, ranged = self._tree
-        in_order = values[order]
-        least, greatest = (np.ravel(end) for end in ranges(in_order[None, :], *tree))
-        given = anchors, in_order, tree, (*ranged, least, greatest, self.n_numbers), self.scales, self.caps, self.p
-        looks: list[int] = []
+        lower_anchor, upper_anchor = np.full((2, len(rows)), -1)
+        order, anchors, tree, boxes = self._tree
+        values = values[order]
+        least, greatest = (np.ravel(end) for end in ranges(values[None, :], *tree))
+        search = anchors, values, tree, (*boxes, least, greatest, self.n_numbers), self.scales, self.caps, self.p
+        counts: list[int] = []
 
         def work(start: int) -> None:
-            part = slice(start, start + _BLOCK)
-            looks.append(narrow(rows[part], *given, lower[part], upper[part], below[part], above[part]))
+            block = slice(start, start + _BLOCK)
+            out = (each[block] for each in (lower, upper, lower_anchor, upper_anchor))
+            counts.append(tighten(rows[block], *search, *out))
 
         run_in_threads(work, range(0, len(rows), _BLOCK), None)
-        below, above = (np.where(which < 0, -1, order[which]) for which in (below, above))
-        return Narrowed(lower, upper, below, above, sum(looks))
+        lower_anchor, upper_anchor = (np.where(k < 0, -1, order[k]) for k in (lower_anchor, upper_anchor))
+        return EnvelopeBounds(lower, upper, lower_anchor, upper_anchor, sum(counts))
 
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
-        """Those that matter."""
+        """Numeric columns of positive weight."""
         return zip(self.columns[: self.n_numbers].tolist(), self.rows.T, strict=False)
 
     @cached_property
     def _tree(self) -> Any:
-        """Order of the anchors, themselves in it, the boxes, and what they hold."""
+        """Order of the anchors, the anchors in that order, the tree, and the ranges of its boxes."""
         from likewise.pairs.box_tree import build, ranges
-        from likewise.projection.kernels import LEAF
+        from likewise.projection.kernels import LEAF_SIZE
 
         columns = np.ascontiguousarray(self.rows.T)
         missing = np.isnan(columns)
-        nobody = np.zeros((0, len(self.rows)))
-        order, *tree = build(np.where(missing, 0.0, columns), nobody, self.n_numbers, self.scales, LEAF)
+        no_outputs = np.zeros((0, len(self.rows)))
+        order, *tree = build(np.where(missing, 0.0, columns), no_outputs, self.n_numbers, self.scales, LEAF_SIZE)
         columns, missing = columns.take(order, axis=1), missing.take(order, axis=1)
         low = ranges(np.where(missing, np.inf, columns), *tree)[0]
         high = ranges(np.where(missing, -np.inf, columns), *tree)[1]
@@ -160,51 +157,38 @@ class BoxEnvelope(Envelope):
 
 @dataclass(frozen=True, eq=False)
 class FunctionEnvelope(Envelope):
-    """Under a function of people: every anchor is looked at, for one person after the other.
-
-    Attributes
-    ----------
-    metric : FunctionMetric
-    anchors : People
-    """
+    """Envelope under a `FunctionMetric`: a scan of all anchors."""
 
     metric: Any
     anchors: People
 
-    def narrow(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> Narrowed:
+    def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``."""
-        # Person by person: a function that adds up many rows at once may round differently with each number of them.
-        decided = [
-            _narrowed(self.metric.from_person(people.take([i]), self.anchors), values, lower[i], upper[i])
-            for i in range(len(people))
-        ]
-        low, high, below, above = (np.array(part) for part in zip(*decided, strict=True))
-        return Narrowed(low, high, below, above, len(people) * len(self.anchors))
+        return _scan(self._distances(people), values, lower, upper)
 
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
-        """All of them: the function does not say which matter."""
+        """All numeric columns: the weights of a function are not known."""
         return ((int(i), self.anchors.rows[:, i]) for i in np.flatnonzero(self.anchors.encoder.is_number))
 
-    def among(self, anchors: People) -> Callable[[FloatArray], Narrowed]:
-        """As in general, but asks the function only once."""
-        distances = [self.metric.from_person(anchors.take([i]), self.anchors) for i in range(len(anchors))]
+    def at_anchors(self, anchors: People) -> Callable[[FloatArray], EnvelopeBounds]:
+        """As in general, but calls the function only once per pair."""
+        distances = list(self._distances(anchors))
+        return lambda values: _scan(distances, values, values, values)
 
-        def narrow(values: FloatArray) -> Narrowed:
-            decided = [_narrowed(d, values, v, v) for d, v in zip(distances, values, strict=True)]
-            low, high, below, above = (np.array(part) for part in zip(*decided, strict=True))
-            return Narrowed(low, high, below, above, len(anchors) ** 2)
-
-        return narrow
+    def _distances(self, people: People) -> Iterator[FloatArray]:
+        # Person by person: a function of many rows at once may round differently by their number.
+        return (self.metric.from_person(people.take([i]), self.anchors) for i in range(len(people)))
 
 
-def _narrowed(distances: FloatArray, values: FloatArray, low: float, high: float) -> tuple[float, float, int, int]:
-    """The envelopes for one person, and the anchors that decided."""
-    floor, roof = values - distances, values + distances
-    below, above = int(floor.argmax()), int(roof.argmin())
-    raised, lowered = floor[below] > low, roof[above] < high
-    return (
-        float(floor[below]) if raised else low,
-        float(roof[above]) if lowered else high,
-        below if raised else -1,
-        above if lowered else -1,
-    )
+def _scan(distances: Iterable[FloatArray], values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
+    """Envelopes from the distances of each person to all anchors."""
+    lower, upper = lower.copy(), upper.copy()
+    lower_anchor, upper_anchor = np.full((2, len(lower)), -1)
+    for i, distance in enumerate(distances):
+        below, above = values - distance, values + distance
+        j, k = below.argmax(), above.argmin()
+        if below[j] > lower[i]:
+            lower[i], lower_anchor[i] = below[j], j
+        if above[k] < upper[i]:
+            upper[i], upper_anchor[i] = above[k], k
+    return EnvelopeBounds(lower, upper, lower_anchor, upper_anchor, len(lower) * len(values))

@@ -1,4 +1,4 @@
-"""How much of the room between the envelopes to use, judged at anchors that are left out."""
+"""Scores between the envelopes of the anchors: the base score, the blend, and the scorer."""
 
 from __future__ import annotations
 
@@ -12,105 +12,33 @@ import numpy.typing as npt
 from sklearn.frozen import FrozenEstimator
 
 from likewise._inner_estimator import scores_of
+from likewise._links import from_unit_range, to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import in_a_line
-from likewise.base import ConstrainedEstimator, PlainScorer
+from likewise.base import BLOCK, ConstrainedEstimator, PlainScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import said_once
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import Encoder, People
-from likewise.pairs.points import groups_of
-from likewise.projection.mcshane_whitney import Envelope, envelope_of
+from likewise.projection.mcshane_whitney import Envelope, make_envelope
 
-_MOST = 5_000
-_MOST_OF_A_FUNCTION = 2_000  # each person is compared with every anchor
-
-
-@dataclass(frozen=True, eq=False)
-class Anchors:
-    """Distinct people, each of whom stands for all that are equal in what matters.
-
-    Attributes
-    ----------
-    first : ndarray of int, shape (n_anchors,)
-        Where each one stands among all people.
-    of_row : ndarray of int, shape (n_people,)
-        The anchor that each person is; -1 for none.
-    weights : ndarray of shape (n_anchors,)
-        Total weight of those that each one stands for.
-    """
-
-    first: IntArray
-    of_row: IntArray
-    weights: FloatArray
-
-    @classmethod
-    def choose(
-        cls, people: People, weights: FloatArray | None, metric: Metric, n_anchors: Any, rng: np.random.Generator
-    ) -> Anchors:
-        """All distinct people who count, or as many as asked for, drawn by `rng`; the order of rows does not matter."""
-        rows, columns = people.rows, metric.known_weights(people.encoder)
-        if columns is not None:
-            rows = rows[:, columns.matters]
-        rows = np.where(np.isnan(rows), np.inf, rows)
-        counted = np.arange(len(rows)) if weights is None else np.flatnonzero(weights > 0)
-        groups = groups_of(rows[counted])
-        n = len(groups.first)
-        chosen = np.lexsort(rows[counted[groups.first]].T[::-1]) if rows.shape[1] else np.arange(n)
-        wanted = min(n, _MOST_OF_A_FUNCTION if columns is None else _MOST)
-        if n_anchors != "auto":
-            wanted = int(n_anchors)
-            if wanted > n:
-                raise InvalidInputError(
-                    f"n_anchors must be at most the number of distinct people in X, {n}; got {n_anchors}. "
-                    "'auto' takes all of them, up to 5,000."
-                )
-        chosen = chosen[np.sort(rng.permutation(n)[:wanted])]
-        anchor = np.full(n, -1)
-        anchor[chosen] = np.arange(wanted)
-        of_row = np.full(len(rows), -1)
-        of_row[counted] = anchor[groups.of_row]
-        weight = np.ones(len(rows)) if weights is None else weights
-        return cls(counted[groups.first[chosen]], of_row, _sums(of_row, weight, wanted))
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    @property
-    def rows(self) -> IntArray:
-        """All people for whom the anchors stand."""
-        return np.flatnonzero(self.of_row >= 0)
-
-    def mean(self, values: FloatArray, weights: FloatArray | None) -> FloatArray:
-        """Per anchor, the weighted mean over `rows` of `values`, which belong to those."""
-        weight = np.ones(len(self.of_row)) if weights is None else weights
-        rows = self.rows
-        return _sums(self.of_row[rows], weight[rows] * values, len(self)) / self.weights
-
-
-def _sums(of_row: IntArray, amounts: FloatArray, n: int) -> FloatArray:
-    there = of_row >= 0
-    return np.bincount(of_row[there], weights=amounts[there], minlength=n).astype(np.float64)
-
-
-_MOST_VARIABLES = 900
+_MAX_PARAMETERS = 900
 
 
 def default_base(metric: Metric, encoder: Encoder, *, classify: bool) -> Any:
-    """An additive model; None for a metric without weights, for which there is none."""
+    """An unfitted additive model; None for a metric without weights."""
     if metric.known_weights(encoder) is None:
         return None
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 
-    knots = max(
-        2, min(32, _MOST_VARIABLES // len(encoder.names))
-    )  # it is fitted several times: wide tables get coarser shapes
+    # It is fitted several times, so wide tables get fewer knots.
+    knots = max(2, min(32, _MAX_PARAMETERS // len(encoder.names)))
     return (AdditiveClassifier if classify else AdditiveRegressor)(metric, max_knots=knots)
 
 
-def fitted_base(
+def fit_base(
     base: Any,
     people: People,
     y: npt.NDArray[Any],
@@ -118,17 +46,14 @@ def fitted_base(
     metric: Metric,
     limits: tuple[float, float],
 ) -> Any:
-    """A number as a share of the limits, or an estimator that is within the metric, fitted; others are refused.
-
-    A `FrozenEstimator` is taken as it is. Another estimator is fitted for the metric, and for the limits if it predicts
-    numbers.
-    """
+    """Scale a number to [0, 1], or fit an estimator that is within the metric; a `FrozenEstimator` is not refitted."""
     if isinstance(base, Real) and not isinstance(base, bool):
         number: Any = base
-        low, high = limits
-        if not low <= number <= high:
-            raise InvalidInputError(f"base must lie within the outputs, {low:g} to {high:g}; got {in_a_line(base)}.")
-        return (float(number) - low) / (high - low)
+        if not limits[0] <= number <= limits[1]:
+            raise InvalidInputError(
+                f"base must be within the outputs, {limits[0]:g} to {limits[1]:g}; got {in_a_line(base)}."
+            )
+        return float(to_unit_range(number, limits))
     if isinstance(base, FrozenEstimator):
         model: Any = base.estimator
     elif isinstance(base, ConstrainedEstimator):
@@ -146,43 +71,40 @@ def fitted_base(
             "base must be None, a number, or an estimator that is within the metric, such as AdditiveClassifier; got "
             f"{type(base).__name__}. Wrap a fitted one in FrozenEstimator."
         )
-    _check_promise(model, metric, limits)
+    _check_guarantee(model, metric, limits)
     return model
 
 
-def _check_promise(model: Any, metric: Metric, limits: tuple[float, float]) -> None:
-    """Raise unless the outputs move by at most D, in units of the limits, with certainty."""
+def _check_guarantee(model: Any, metric: Metric, limits: tuple[float, float]) -> None:
+    """Raise unless ``|h(x) - h(x')| <= D(x, x')``, in units of the limits, with certainty."""
     guarantee = getattr(model, "guarantee_", None)
     if guarantee is None:
         raise InvalidTypeError(
-            f"base must make a promise (guarantee_), as AdditiveClassifier does; {type(model).__name__} does not."
+            f"base must have a guarantee (guarantee_), as AdditiveClassifier does; {type(model).__name__} has none."
         )
     if guarantee.metric != metric:
         raise InvalidInputError(f"base must have the same metric, {metric!r}; it has {guarantee.metric!r}.")
     if guarantee.epsilon > 0 or guarantee.delta > 0:
         raise InvalidInputError(
-            f"base must be within the metric exactly; its outputs may differ by D + {guarantee.epsilon:.3g}. Use one "
-            "that is so by construction, such as AdditiveClassifier."
+            f"base must be within the metric exactly; its outputs may differ by D + {guarantee.epsilon:.3g}. Use an "
+            "AdditiveClassifier, for example."
         )
     if (guarantee.output_range or (0.0, 1.0)) != limits:
         raise InvalidInputError(f"base must have the same output_range, {limits}; it has {guarantee.output_range}.")
 
 
-_BLOCK = 16_384  # people at a time: memory does not grow with their number
-
-
 @dataclass(frozen=True)
-class Shares:
-    """What the base, the lower and the upper envelope count in the scores; non-negative, with sum 1."""
+class BlendWeights:
+    """Weights of the base score and of both envelopes; non-negative, with sum 1."""
 
     base: float
     lower: float
     upper: float
 
     def blend(self, base: FloatArray | None, lower: FloatArray, upper: FloatArray) -> FloatArray:
-        """``base_share * min(max(base, L), U) + lower_share * L + upper_share * U``.
+        """``w_base min(max(base, L), U) + w_lower L + w_upper U``.
 
-        If base, L and U move by at most D between two people, so do minima, maxima and averages of them.
+        If base, L and U move by at most D between two people, so do their minima, maxima and averages.
         """
         scores = self.lower * lower + self.upper * upper
         if base is not None:
@@ -191,17 +113,16 @@ class Shares:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Extension(PlainScorer):
-    """Scores between the envelopes of values on anchors.
+class ProjectedScorer(PlainScorer):
+    """Scores between the envelopes of values at anchors.
 
     Attributes
     ----------
     guarantee : Guarantee
     envelope : Envelope
-        The anchors.
     values : ndarray of shape (n_anchors,)
-        Between 0 and 1: probabilities of the second class, or shares of the output range. The promise holds for any.
-    shares : Shares
+        Probabilities of the second class, or predictions scaled to [0, 1]. The guarantee holds for any values.
+    blend : BlendWeights
     base : fitted estimator, float or None
         Itself within the metric, such as a constant (between 0 and 1).
     classes : ndarray, or None for regression
@@ -209,7 +130,7 @@ class Extension(PlainScorer):
 
     envelope: Envelope
     values: FloatArray
-    shares: Shares
+    blend: BlendWeights
     base: Any
     classes: npt.NDArray[Any] | None
 
@@ -217,18 +138,17 @@ class Extension(PlainScorer):
         """Exact scores; the intervals have width 0."""
         with progress_bar("Scoring", len(people), show=verbose) as advance:
             parts = []
-            for start in range(0, len(people), _BLOCK):
-                block = people.take(slice(start, start + _BLOCK))
+            for start in range(0, len(people), BLOCK):
+                block = people.take(slice(start, start + BLOCK))
                 parts.append(self._scores(block))
                 advance(len(block))
         scores = np.concatenate(parts)
         if self.guarantee.output_range is None:
             return Estimate.certain(np.column_stack([1 - scores, scores]))
-        low, high = self.guarantee.output_range
-        return Estimate.certain(np.clip(low + (high - low) * scores, low, high)[:, None])
+        return Estimate.certain(from_unit_range(scores, self.guarantee.output_range)[:, None])
 
     def visible(self, people: People) -> FloatArray:
-        """The columns that matter; what is missing is infinite."""
+        """Columns of positive weight, with infinity for missing numbers."""
         rows, columns = people.rows, self.guarantee.metric.known_weights(people.encoder)
         if columns is not None:
             rows = rows[:, columns.matters]
@@ -236,89 +156,88 @@ class Extension(PlainScorer):
 
     @property
     def reads_tables(self) -> bool:
-        """A base, and a function of people, do."""
+        """True: a base, and a `FunctionMetric`, take tables."""
         return True
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """The numbers of the anchors."""
-        found = super().landmarks(n_columns)
+        """Numbers of the anchors."""
+        landmarks = super().landmarks(n_columns)
         for column, values in self.envelope.numbers():
-            found[column] = np.unique(values[~np.isnan(values)])
-        return found
+            landmarks[column] = np.unique(values[~np.isnan(values)])
+        return landmarks
 
     def _scores(self, people: People) -> FloatArray:
-        n = len(people)
-        found = self.envelope.narrow(people, self.values, np.zeros(n), np.ones(n))
-        base = None
+        n, base = len(people), None
+        bounds = self.envelope.bounds(people, self.values, np.zeros(n), np.ones(n))
         if self.base is not None:
             base = base_scores(self.base, people, self.classes, self.guarantee.output_range or (0.0, 1.0))
-        return self.shares.blend(base, found.lower, found.upper)
+        return self.blend.blend(base, bounds.lower, bounds.upper)
 
 
 def base_scores(base: Any, people: People, classes: npt.NDArray[Any] | None, limits: tuple[float, float]) -> FloatArray:
-    """What a base says of people, between 0 and 1."""
+    """Scores of a base, between 0 and 1."""
     return np.full(len(people), base) if isinstance(base, float) else scores_of(base, people, classes, limits)
 
 
 _FOLDS = 5
 
 
-def judged_shares(
+def fit_blend(
     metric: Metric,
     anchors: People,
     values: FloatArray,
     outcomes: FloatArray,
     weights: FloatArray,
     base: Callable[[IntArray], FloatArray] | None = None,
-) -> Shares:
-    """Shares of base and envelopes that come closest to the outcomes at anchors that are left out in turn.
+) -> BlendWeights:
+    """Blend weights that minimise the squared error on held-out anchors, by cross-validation.
 
     Parameters
     ----------
     values, outcomes, weights : ndarray of shape (n_anchors,)
     base : callable, optional
-        From positions of anchors to what a base says of them that has not seen them.
+        From positions of held-out anchors to their scores by a base fitted without them.
     """
     n = len(anchors)
     if n < 2:
-        return Shares(0.0, 0.5, 0.5)
+        return BlendWeights(0.0, 0.5, 0.5)
     fold = np.empty(n, dtype=np.int64)
-    fold[np.random.default_rng(0).permutation(n)] = np.arange(n) % _FOLDS  # the same for the same people
+    fold[np.random.default_rng(0).permutation(n)] = np.arange(n) % _FOLDS  # a fixed seed: the same data, the same folds
     parts = np.zeros((n, 2 if base is None else 3))
     for k in range(min(n, _FOLDS)):
-        out, kept = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-        envelope = envelope_of(metric, anchors.take(kept))
-        found = envelope.narrow(anchors.take(out), values[kept], np.zeros(len(out)), np.ones(len(out)))
-        parts[out, 0], parts[out, 1] = found.lower, found.upper
+        test, train = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
+        envelope = make_envelope(metric, anchors.take(train))
+        bounds = envelope.bounds(anchors.take(test), values[train], np.zeros(len(test)), np.ones(len(test)))
+        parts[test, 0], parts[test, 1] = bounds.lower, bounds.upper
         if base is not None:
-            parts[out, 2] = np.minimum(np.maximum(base(out), found.lower), found.upper)
-    lower, upper, *rest = best_shares(parts, outcomes, weights).tolist()
-    return Shares(rest[0] if rest else 0.0, lower, upper)
+            parts[test, 2] = np.minimum(np.maximum(base(test), bounds.lower), bounds.upper)
+    lower, upper, *rest = simplex_least_squares(parts, outcomes, weights).tolist()
+    return BlendWeights(rest[0] if rest else 0.0, lower, upper)
 
 
-def best_shares(parts: FloatArray, outcomes: FloatArray, weights: FloatArray) -> FloatArray:
-    """Non-negative shares with sum 1 of the columns of `parts`, closest to the outcomes in weighted least squares.
+def simplex_least_squares(parts: FloatArray, outcomes: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weighted least squares over coefficients of the columns of `parts` that are non-negative with sum 1.
 
-    With few columns, each set of those that count is tried: without the others, the shares solve a linear system.
+    With few columns, every support is tried: on each, the coefficients solve a linear system.
 
     Examples
     --------
     >>> parts = np.array([[0.0, 1.0, 0.5], [0.2, 0.6, 0.9]])
-    >>> best_shares(parts, np.array([0.25, 0.3]), np.ones(2)).round(6).tolist()
+    >>> simplex_least_squares(parts, np.array([0.25, 0.3]), np.ones(2)).round(6).tolist()
     [0.75, 0.25, 0.0]
     """
     k = parts.shape[1]
     best: FloatArray = np.eye(k)[0]
     least = np.inf
-    for chosen in range(1, 2**k):
-        used = [i for i in range(k) if chosen >> i & 1]
+    for support in range(1, 2**k):
+        used = [i for i in range(k) if support >> i & 1]
         last = parts[:, used[-1]]
         differences = (parts[:, used[:-1]] - last[:, None]) * np.sqrt(weights)[:, None]
-        rest = (outcomes - last) * np.sqrt(weights)
-        first = np.linalg.lstsq(differences, rest, rcond=None)[0]
-        shares = np.zeros(k)
-        shares[used] = [*first, 1 - first.sum()]
-        loss = float(((differences @ first - rest) ** 2).sum())
-        if (shares >= 0).all() and loss < least:
-            best, least = shares, loss
+        target = (outcomes - last) * np.sqrt(weights)
+        first = np.linalg.lstsq(differences, target, rcond=None)[0]
+        coefficients = np.zeros(k)
+        coefficients[used] = [*first, 1 - first.sum()]
+        loss = float(((differences @ first - target) ** 2).sum())
+        if (coefficients >= 0).all() and loss < least:
+            best, least = coefficients, loss
     return best

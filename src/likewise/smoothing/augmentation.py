@@ -1,10 +1,10 @@
-"""Training the inner model: on the people as they are, or on noisy copies, so that it expects the noise."""
+"""Training the inner model: on the training rows, or on noisy copies of them, so that it is fitted to the noise."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,54 +14,45 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from likewise._fit_validation import seed_from
-from likewise._inner_estimator import check_takes_weights, fit_weighted
+from likewise._inner_estimator import check_takes_weights, fit_weighted, seed_inner
 from likewise._progress import progress_bar
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.encoders import People
 from likewise.smoothing.sampling import Perturbation
 
-# Noisy copies of each held-out person on which epochs are compared.
-_JUDGING_COPIES = 10
+_VALIDATION_COPIES = 10  # noisy copies of each held-out person on which epochs are compared
 
 
 def fit_inner(
-    given: Any,
+    estimator: Any,
     people: People,
     y: npt.NDArray[Any],
     weights: FloatArray | None,
     perturbation: Perturbation,
     *,
     n_copies: int,
-    state: Any,
+    state: np.random.RandomState | None,
     classes: npt.NDArray[Any] | None,
     verbose: bool,
 ) -> Any:
-    """Fit a copy of the inner estimator, or take a plain function as it is.
+    """Fit a clone of the inner estimator on `n_copies` noisy copies of each person; 0 takes the rows themselves.
 
-    Parameters
-    ----------
-    given : estimator or callable
-    people, y, weights : people, their outcomes, and what they count
-    perturbation : Perturbation
-        Makes noisy copies.
-    n_copies : int
-        Per person; 0 trains on the people as they are.
-    state : RandomState or None
-        Seeds every `random_state` inside the estimator that is None, unless it is None itself.
+    Plain functions and frozen models are not fitted. `state` seeds every `random_state` inside that is None.
     """
-    if is_plain_function("estimator", given):
-        if n_copies:
-            raise InvalidInputError(f"augment must be 0 for a plain function, which cannot be trained; got {n_copies}.")
-        return given
-    # A frozen model is copied: who fits the original again does not reach what is promised here.
-    estimator = copy.deepcopy(given) if isinstance(given, FrozenEstimator) else clone(given)
-    if n_copies and isinstance(estimator, FrozenEstimator):
-        raise InvalidInputError(f"augment must be 0 for a FrozenEstimator, which cannot be trained; got {n_copies}.")
+    frozen = isinstance(estimator, FrozenEstimator)
+    is_function = is_plain_function("estimator", estimator)
+    if n_copies and (is_function or frozen):
+        kind = "plain function" if is_function else "FrozenEstimator"
+        raise InvalidInputError(f"augment must be 0 for a {kind}, which cannot be trained; got {n_copies}.")
+    if is_function:
+        return estimator
+    # A copy: fitting the original again must not change this model.
+    estimator = copy.deepcopy(estimator) if frozen else clone(estimator)
     if state is not None:
         seed_inner(estimator, state)
-    if isinstance(estimator, FrozenEstimator):
+    if frozen:
         return estimator.fit(people.table, y)  # checks that it is fitted
     if not n_copies:
         return fit_weighted(estimator, people.table, y, weights)
@@ -69,13 +60,6 @@ def fit_inner(
     return fit_on_noisy_copies(
         estimator, people, y, perturbation, n_copies, rng, weights=weights, classes=classes, verbose=verbose
     )
-
-
-def seed_inner(estimator: Any, state: Any) -> None:
-    """Give every `random_state` inside the estimator that is None a fixed value."""
-    params = estimator.get_params(deep=True)
-    unset = sorted(name for name in params if name.split("__")[-1] == "random_state" and params[name] is None)
-    estimator.set_params(**{name: int(state.randint(2**31)) for name in unset})
 
 
 def fit_on_noisy_copies(
@@ -90,126 +74,96 @@ def fit_on_noisy_copies(
     classes: npt.NDArray[Any] | None = None,
     verbose: bool = False,
 ) -> Any:
-    """Fit `estimator` on `n_copies` noisy copies of each person; return the fitted estimator.
+    """Fit `estimator` in place on `n_copies` noisy copies of each person, and return it.
 
-    An estimator with `partial_fit` (such as scikit-learn's MLP, or a wrapper of a PyTorch module) sees fresh noise in
-    each epoch, and so does the last step of a `Pipeline`, whose other steps are fitted once, on noisy copies.
-    Its own parameters say how long: up to `max_iter` epochs (one, if it has no such parameter), of `n_copies` passes
-    over the data each; training ends when the score has not risen by `tol` for `n_iter_no_change` epochs, and the
-    model of the best epoch (the last of several) is returned. With `early_stopping`, the share
-    `validation_fraction` of the people is held out and the score is theirs, under the same noise in every epoch;
-    without, it is that of everybody under new noise. For a classifier, accuracy under noise is the mean confidence
-    in the correct class that smoothing with hard votes will have.
+    An estimator with `partial_fit`, and such a last step of a `Pipeline`, gets new noise in each epoch; the earlier
+    steps of a `Pipeline` are fitted once, on noisy copies. The estimator's own parameters control training: up to
+    `max_iter` epochs (one, without such a parameter) of `n_copies` passes over the data, until the score has not risen
+    by `tol` for `n_iter_no_change` epochs; the model of the best epoch (the last of several) is returned. With
+    `early_stopping`, the score is that of held-out people (`validation_fraction`) under the same noise in every epoch,
+    without, that of all people under new noise. Accuracy under noise is the mean probability of the correct class
+    after smoothing with hard votes.
 
-    Other estimators are fitted once, on all copies together. Equal people get equal noise, whatever their order: to
-    count twice is the same as to be there twice.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Unfitted; fitted in place.
-    people, y : people and their outcomes
-    perturbation : Perturbation
-        Makes the noisy copies.
-    n_copies : int
-    rng : Generator
-        Draws the noise and the people held out. The estimator's own randomness follows its `random_state`.
-    weights : ndarray of shape (n_samples,), optional
-        What each person counts.
-    classes : ndarray, optional
-        For a classifier.
-    verbose : bool, default=False
+    Other estimators are fitted once, on all copies together. Equal rows get equal noise, in any order, so a weight of
+    2 is the same as a duplicate.
     """
-
     counts = np.ones(len(y)) if weights is None else weights
-    everyone = np.flatnonzero(counts)
-    distinct, where = np.unique(people.rows[everyone], axis=0, return_inverse=True)
-    place = np.zeros(len(y), dtype=np.intp)
-    place[everyone] = where.ravel()
+    used = np.flatnonzero(counts)
+    distinct, inverse = np.unique(people.rows[used], axis=0, return_inverse=True)
+    distinct_of = np.zeros(len(y), dtype=np.intp)
+    distinct_of[used] = inverse.ravel()
 
-    def noisy(rows: npt.NDArray[np.intp], n_times: int = 1) -> Any:
-        copies = [perturbation.perturb(distinct, rng)[place[rows]] for _ in range(n_times)]
-        return people.encoder.decode(np.concatenate(copies))
+    def perturbed(rows: IntArray, n_times: int) -> Any:
+        noisy = [perturbation.perturb(distinct, rng)[distinct_of[rows]] for _ in range(n_times)]
+        return people.encoder.decode(np.concatenate(noisy))
 
-    def options(rows: npt.NDArray[np.intp], n_times: int = 1) -> dict[str, Any]:
-        return {} if weights is None else {"sample_weight": np.tile(weights[rows], n_times)}
-
-    copied = np.tile(y[everyone], n_copies), options(everyone, n_copies).get("sample_weight")
+    copies = _NoisyCopies(perturbed, y, weights, used)
     if isinstance(estimator, Pipeline) and hasattr(estimator.steps[-1][1], "partial_fit"):
         name, last = estimator.steps[-1]
-        before = estimator[:-1]
-        if len(before):
-            before.fit(noisy(everyone, n_copies), copied[0])
-        prepare: Callable[[Any], Any] = before.transform if len(before) else lambda rows: rows
-        copies = _Copies(lambda rows, n=1: prepare(noisy(rows, n)), options, y, everyone)
+        first_steps = estimator[:-1]
+        if len(first_steps):
+            first_steps.fit(*copies.take(used, n_copies)[:2])
+            copies = replace(copies, perturbed=lambda rows, n: first_steps.transform(perturbed(rows, n)))
         estimator.steps[-1] = (name, _fit_by_epochs(last, copies, n_copies, rng, classes, verbose))
         return estimator
     if hasattr(estimator, "partial_fit"):
-        return _fit_by_epochs(estimator, _Copies(noisy, options, y, everyone), n_copies, rng, classes, verbose)
-    return fit_weighted(estimator, noisy(everyone, n_copies), *copied)
+        return _fit_by_epochs(estimator, copies, n_copies, rng, classes, verbose)
+    X, labels, options = copies.take(used, n_copies)
+    return fit_weighted(estimator, X, labels, options.get("sample_weight"))
 
 
 @dataclass(frozen=True, eq=False)
-class _Copies:
-    """Noisy copies of people, made when they are asked for.
+class _NoisyCopies:
+    """Copies of rows under new noise, made by `perturbed` from positions and a number of copies."""
 
-    Attributes
-    ----------
-    noisy, options : callable
-        Of positions and a number of copies: people under fresh noise, and their weights by name, if there are any.
-    y : ndarray
-    everyone : ndarray
-        Positions of those who count.
-    """
-
-    noisy: Callable[..., Any]
-    options: Callable[..., dict[str, Any]]
+    perturbed: Callable[[IntArray, int], Any]
     y: npt.NDArray[Any]
-    everyone: npt.NDArray[np.intp]
+    weights: FloatArray | None
+    used: IntArray
 
-    def of(self, rows: npt.NDArray[np.intp], n_times: int = 1) -> tuple[Any, npt.NDArray[Any], dict[str, Any]]:
-        """Copies of some people, their labels, and their weights by name."""
-        return self.noisy(rows, n_times), np.tile(self.y[rows], n_times), self.options(rows, n_times)
+    def take(self, rows: IntArray, n_times: int = 1) -> tuple[Any, npt.NDArray[Any], dict[str, Any]]:
+        """Noisy copies of some rows, their labels, and their weights as keyword arguments."""
+        options = {} if self.weights is None else {"sample_weight": np.tile(self.weights[rows], n_times)}
+        return self.perturbed(rows, n_times), np.tile(self.y[rows], n_times), options
 
 
 def _fit_by_epochs(
     model: Any,
-    copies: _Copies,
+    copies: _NoisyCopies,
     n_copies: int,
     rng: np.random.Generator,
     classes: npt.NDArray[Any] | None,
     verbose: bool,
 ) -> Any:
-    """Train with `partial_fit` until the score stalls, under fresh noise each time."""
+    """Train with `partial_fit`, under new noise each time, until the score stalls."""
     n_epochs = getattr(model, "max_iter", 1)
     tolerance = getattr(model, "tol", None) or 0.0
     patience = getattr(model, "n_iter_no_change", n_epochs)
-    hold_out = bool(getattr(model, "early_stopping", False))
-    rows = copies.everyone
-    if copies.options(rows):
+    early_stopping = bool(getattr(model, "early_stopping", False))
+    rows, validation = copies.used, None
+    if copies.weights is not None:
         check_takes_weights(model, "partial_fit")
-    judged: tuple[Any, npt.NDArray[Any], dict[str, Any]] | None = None
-    if hold_out:
+    if early_stopping:
         shuffled = rows[rng.permutation(len(rows))]
-        n_held = min(len(rows) - 1, int(np.ceil(model.validation_fraction * len(rows))))
-        held, rows = shuffled[:n_held], np.sort(shuffled[n_held:])
-        judged = copies.of(held, _JUDGING_COPIES)
+        n_held_out = min(len(rows) - 1, int(np.ceil(model.validation_fraction * len(rows))))
+        rows = np.sort(shuffled[n_held_out:])
+        validation = copies.take(shuffled[:n_held_out], _VALIDATION_COPIES)
         model.set_params(early_stopping=False)  # scikit-learn's own refuses partial_fit
     known = {} if classes is None else {"classes": classes}
 
-    best_score, best, stale = -np.inf, model, 0
+    best_score, best, n_stale = -np.inf, model, 0
     with progress_bar("Training", n_epochs * n_copies, show=verbose) as advance:
         for _ in range(n_epochs):
             for _ in range(n_copies):
-                shown, labels, weighed = copies.of(rows)
-                model.partial_fit(shown, labels, **known, **weighed)
+                X, y, options = copies.take(rows)
+                model.partial_fit(X, y, **known, **options)
                 advance(1)
-            shown, labels, weighed = judged or copies.of(rows)
-            score = model.score(shown, labels, **weighed)
-            stale = 0 if score > best_score + tolerance else stale + 1
+            X, y, options = validation or copies.take(rows)
+            score = model.score(X, y, **options)
+            n_stale = 0 if score > best_score + tolerance else n_stale + 1
             if score >= best_score:
                 best_score = score
                 best = copy.deepcopy(model)
-            if stale >= patience:
+            if n_stale >= patience:
                 break
-    return best.set_params(early_stopping=True) if hold_out else best
+    return best.set_params(early_stopping=True) if early_stopping else best

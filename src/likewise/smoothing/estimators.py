@@ -1,4 +1,4 @@
-"""The estimators: any model, averaged over noise until it is within a metric."""
+"""`SmoothedClassifier` and `SmoothedRegressor`: any model, averaged over noise calibrated to a metric."""
 
 from __future__ import annotations
 
@@ -23,43 +23,45 @@ from likewise.metrics.encoders import Encoder, People
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.augmentation import fit_inner
 from likewise.smoothing.formulas import LINEAR_CLASSIFIERS
-from likewise.smoothing.mixed_type import MixedTypeNoise, numbers_under
+from likewise.smoothing.mixed_type import MixedTypeNoise, numeric_perturbation
 from likewise.smoothing.noise import NOISES, Gaussian, Noise, Splitting, Uniform
 from likewise.smoothing.sampling import Perturbation
 from likewise.smoothing.scorers import Batch, SmoothedScorer, VoteSpec, choose_scorer, find_formula
 
-_MOST_COPIES = 10  # of a person, on average
+_MAX_COPIES = 10  # per person, on average
+
+NoiseName = Literal["auto", "gaussian", "laplace", "uniform", "splitting"]
 
 
-def candidate_noise(model: Any, ballot: VoteSpec, p: float) -> type[Noise]:
-    """The kind of noise under which a model of this type (fitted or not) may have a formula; else that without one."""
+def noise_with_formula(model: Any, votes: VoteSpec, p: float) -> type[Noise]:
+    """Noise under which a model of this type (fitted or not) may have a formula; otherwise `noise_for_sampling`."""
     kind = type(last_step(model))
-    if kind in LINEAR_CLASSIFIERS and ballot.vote == "hard" and ballot.n_outputs == 2:
+    if kind in LINEAR_CLASSIFIERS and votes.vote == "hard" and votes.n_outputs == 2:
         return Gaussian
-    has_leaves = kind in SINGLE_TREES or kind in BOOSTED or (kind in FORESTS and ballot.vote != "hard")
-    return Uniform if has_leaves and p == 1 else without_formula(p)
+    has_leaves = kind in SINGLE_TREES or kind in BOOSTED or (kind in FORESTS and votes.vote != "hard")
+    return Uniform if has_leaves and p == 1 else noise_for_sampling(p)
 
 
-def without_formula(p: float) -> type[Noise]:
-    """The kind of noise for "auto" where the model has to be evaluated."""
+def noise_for_sampling(p: float) -> type[Noise]:
+    """Noise of "auto" where the model has to be evaluated: the one that needs the fewest evaluations."""
     return Splitting if p == 1 else Gaussian
 
 
-def is_array(people: People, weights: ColumnWeights) -> bool:
-    """Whether people are rows of numbers, all there where they matter: formulas and fast networks work for those."""
+def is_numeric(people: People, weights: ColumnWeights) -> bool:
+    """Whether rows are numbers without missing values, as formulas and the fast forward pass need them."""
     return people.encoder.is_plain and not weights.allows_missing
 
 
-def counted_people(people: People, weights: FloatArray | None) -> People:
-    """People as often as they count: what is read off a population (the middle, a background) is that of theirs.
+def repeat_by_weight(people: People, weights: FloatArray | None) -> People:
+    """Repeat rows by their sample weights, so that medians and backgrounds are weighted.
 
-    As many times as their weights say, if these are small whole numbers; else as many people as there are, spread
-    evenly over the weights.
+    Small integer weights are the numbers of copies; with others, as many rows as there are, spread evenly over the
+    cumulative weights.
     """
     if weights is None:
         return people
     n, total = len(people), float(weights.sum())
-    if (weights == np.rint(weights)).all() and total <= _MOST_COPIES * n:
+    if (weights == np.rint(weights)).all() and total <= _MAX_COPIES * n:
         return people.take(np.repeat(np.arange(n), weights.astype(np.int64)))
     return people.take(np.searchsorted(np.cumsum(weights), (np.arange(n) + 0.5) / n * total))
 
@@ -73,21 +75,19 @@ def perturbation_for(
     n_draws: int | None = None,
     epsilon: float = 0.01,
 ) -> Perturbation:
-    """Noise calibrated to a metric, ready for people like these; `n_draws` and `epsilon` are for splitting."""
-    if not is_array(people, weights):
+    """Fit noise for a metric to training data; `n_draws` and `epsilon` are for splitting."""
+    if not is_numeric(people, weights):
         kind = type(noise) if isinstance(noise, Noise) else noise
-        options = {"n_draws": n_draws, "epsilon": epsilon}
-        return MixedTypeNoise.from_training_data(kind, people.rows, people.encoder, weights, seed, **options)  # type: ignore[arg-type]
+        return MixedTypeNoise.from_training_data(
+            kind, people.rows, people.encoder, weights, seed, n_draws=n_draws, epsilon=epsilon
+        )
     if not isinstance(noise, Noise):
         noise = noise.for_metric(WeightedLp(weights.weights, weights.p, feature_names=people.encoder.labels))
-    return numbers_under(noise, people.rows, seed, n_draws=n_draws, epsilon=epsilon)
+    return numeric_perturbation(noise, people.rows, seed, n_draws=n_draws, epsilon=epsilon)
 
 
-NoiseName = Literal["auto", "gaussian", "laplace", "uniform", "splitting"]
-
-
-class Smoothing(WrapsEstimator):
-    """What the two estimators share: a noise for a metric, an inner model, and its votes."""
+class _Smoothed(WrapsEstimator):
+    """Shared by the classifier and the regressor: noise for the metric, the inner model, and its votes."""
 
     rules: ClassVar[dict[str, Rule]] = {
         "metric": METRIC,
@@ -102,8 +102,6 @@ class Smoothing(WrapsEstimator):
         "verbose": TRUTH,
     }
 
-    estimator: Any
-    metric: Metric | None
     noise: NoiseName | Noise
     epsilon: float
     delta: float
@@ -113,7 +111,6 @@ class Smoothing(WrapsEstimator):
     random_state: Any
     n_jobs: int | None
     verbose: bool
-
     scorer_: SmoothedScorer
 
     @property
@@ -124,7 +121,7 @@ class Smoothing(WrapsEstimator):
 
     @property
     def noise_(self) -> Noise | None:
-        """The noise on the numbers; None if no number matters."""
+        """Noise on the numeric columns; None if all of them have weight 0."""
         check_fitted(self)
         return self.scorer_.perturbation.noise
 
@@ -134,7 +131,7 @@ class Smoothing(WrapsEstimator):
         return self.guarantee_.n_draws
 
     def with_metric(self, metric: Metric) -> Self:
-        """Return an unfitted estimator like this one, for another metric; a fitted inner model is kept as it is."""
+        """Return an unfitted estimator like this one, for another metric; a fitted inner model is kept."""
         other = super().with_metric(metric)
         if isinstance(self.noise, Noise):
             other.set_params(noise=replace(self.noise, metric=metric))  # type: ignore[arg-type]
@@ -143,23 +140,22 @@ class Smoothing(WrapsEstimator):
         return other
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> SmoothedScorer:
-        """Choose the noise, draw the seed of the bank, and fit the inner model."""
+        """Choose the noise, fit the inner model, and choose how to average its votes."""
         n_draws = None if self.n_draws == "auto" else int(self.n_draws)
         epsilon, delta = float(self.epsilon), float(self.delta)
         state = check_random(self.random_state)
-        seed, columns, ballot = seed_from(state), metric.weights_of(people.encoder), self._ballot()
+        seed, columns, votes = seed_from(state), metric.weights_of(people.encoder), self._vote_spec()
+        weighted, numeric = repeat_by_weight(people, weights), is_numeric(people, columns)
 
-        counted = counted_people(people, weights)
+        def fit_noise(noise: Noise | type[Noise]) -> Perturbation:
+            return perturbation_for(noise, weighted, columns, seed, n_draws=n_draws, epsilon=epsilon)
 
-        def perturbed_by(noise: Noise | type[Noise]) -> Any:
-            return perturbation_for(noise, counted, columns, seed, n_draws=n_draws, epsilon=epsilon)
-
-        least = without_formula(metric.p)
         noise: Any = NOISES.get(self.noise, self.noise)  # type: ignore[arg-type]
+        sampling_noise = noise_for_sampling(metric.p)
         if self.noise == "auto":
-            formula = n_draws is None and is_array(people, columns)
-            noise = candidate_noise(self.estimator, ballot, metric.p) if formula else least
-        perturbation = perturbed_by(noise)
+            may_have_formula = n_draws is None and numeric
+            noise = noise_with_formula(self.estimator, votes, metric.p) if may_have_formula else sampling_noise
+        perturbation = fit_noise(noise)
         model = fit_inner(
             self.estimator,
             people,
@@ -168,20 +164,20 @@ class Smoothing(WrapsEstimator):
             perturbation,
             n_copies=self.augment,
             state=None if self.random_state is None else state,
-            classes=ballot.classes,
+            classes=votes.classes,
             verbose=bool(self.verbose),
         )
-        # A model that knows names is given them with its rows; a frozen one without has been fitted on arrays.
-        knows_rows = hasattr(model, "feature_names_in_") or isinstance(model, FrozenEstimator)
-        if not is_array(people, columns) or (not isinstance(people.table, np.ndarray) and not knows_rows):
-            ballot = self._ballot(people.encoder)
-        if self.noise == "auto" and noise is not least and find_formula(model, perturbation, ballot) is None:
-            # Whether there is a formula is only known now. Else: the noise that needs the fewest evaluations.
-            perturbation = perturbed_by(least)
-        voter = choose_scorer(
+        # A model fitted on a table is called with tables; a frozen model without feature names was fitted on arrays.
+        takes_arrays = hasattr(model, "feature_names_in_") or isinstance(model, FrozenEstimator)
+        if not numeric or (not isinstance(people.table, np.ndarray) and not takes_arrays):
+            votes = self._vote_spec(people.encoder)
+        # Only a fitted model shows whether it has a formula.
+        if self.noise == "auto" and noise is not sampling_noise and find_formula(model, perturbation, votes) is None:
+            perturbation = fit_noise(sampling_noise)
+        scorer = choose_scorer(
             model,
             perturbation,
-            ballot,
+            votes,
             metric,
             people.rows,
             epsilon=epsilon,
@@ -190,30 +186,30 @@ class Smoothing(WrapsEstimator):
             n_jobs=self.n_jobs,
             batch=self.batch,
         )
-        ballot.of(model)  # a model that cannot be asked for such votes is refused now
-        return voter
+        votes.function(model)  # raises for a model that cannot give such votes
+        return scorer
 
     @abstractmethod
-    def _ballot(self, encoder: Encoder | None = None) -> VoteSpec: ...
+    def _vote_spec(self, encoder: Encoder | None = None) -> VoteSpec: ...
 
     def _asked_metric(self) -> Metric | None:
         noise, metric = self.noise, super()._asked_metric()
         if isinstance(noise, Noise):
             if metric is not None and metric != noise.metric:
                 raise InvalidInputError(
-                    f"noise and metric must fit: noise was made for {noise.metric!r}, metric is {metric!r}. "
+                    f"noise and metric must match: noise was made for {noise.metric!r}, metric is {metric!r}. "
                     "Leave metric out, or give the noise by name."
                 )
             return noise.metric
         return metric
 
 
-class SmoothedClassifier(Smoothing, ConstrainedClassifier):
+class SmoothedClassifier(_Smoothed, ConstrainedClassifier):
     """A classifier whose probabilities are close for people who are close.
 
     ``h(x)[y] = E_t[1{f(x + t) = y}]``, the share of votes of the inner model f under noise t calibrated to a
-    metric D. For all people x and x', ``TV(h(x), h(x')) <= bound(D(x, x')) <= D(x, x')``; where h has no formula,
-    averaging over finitely many draws adds `epsilon`, except with probability `delta` per pair.
+    metric D. For all x and x', ``TV(h(x), h(x')) <= curve.bound(D(x, x')) <= D(x, x')`` (`docs/theory.md` §3); where h
+    has no formula, averaging over finitely many draws adds `epsilon`, except with probability `delta` per pair.
 
     Parameters
     ----------
@@ -222,9 +218,8 @@ class SmoothedClassifier(Smoothing, ConstrainedClassifier):
         `sklearn.frozen.FrozenEstimator`. A plain function of rows returns labels, or one column of scores per
         class in sorted order.
     metric : WeightedLp or TableMetric, optional
-        Distance between people. With a `TableMetric`, people are rows of a table (pandas, polars or pyarrow), noise
-        is added in natural units, and the estimator is one that takes such a table, such as a Pipeline. None
-        derives `linear_metric` from the training data.
+        Distance between people. With a `TableMetric`, `X` is a table (pandas, polars or pyarrow) and the estimator one
+        that takes tables, such as a Pipeline. None derives `linear_metric` from the training data.
     noise : {"auto", "gaussian", "laplace", "uniform", "splitting"} or Noise, default="auto"
         "auto" takes a noise under which f has a formula (two-class linear models with hard votes; trees, and
         forests with soft votes or votes of trees), else `Splitting` for p = 1 and Gaussian noise for other p.
@@ -232,24 +227,23 @@ class SmoothedClassifier(Smoothing, ConstrainedClassifier):
         Whether f votes with its predicted class, with its class probabilities, or, for forests, each tree with
         its predicted class.
     epsilon, delta : float, default=0.01 and 0.001
-        Error of drawing, and the probability per pair that it is larger. Formulas have neither, `Splitting` has no
+        Sampling error, and the probability per pair that it is larger. Formulas have neither, `Splitting` has no
         delta; see ``guarantee_``.
     n_draws : int or "auto", default="auto"
         Evaluations of f per person. "auto" takes none where there is a formula, and else what `epsilon` and `delta`
-        need (of random draws: as many as each person needs). A number overrides `epsilon`, and
-        ``guarantee_.epsilon`` says what it gives.
+        need (of random draws: as many as each person needs). A number overrides `epsilon`; ``guarantee_.epsilon``
+        has the resulting one.
     augment : int, default=0
-        Train f on that many noisy copies of each person, with fresh noise in each epoch if f has `partial_fit`.
+        Train f on that many noisy copies of each person, with new noise in each epoch if f has `partial_fit`.
         0 trains on the data as they are. Noisy copies usually keep more accuracy after smoothing.
     batch : {"auto", True, False}, default="auto"
-        Whether rows of several people may share a call of f, where f is called at all: the promise needs an f that
-        answers for each row by itself. "auto" tries an unknown f out in `fit`, in calls with some 45,000 rows in all,
-        and says in ``guarantee_`` what it found; an f that looks at other rows is refused. True takes your word for
-        it, as for a service that is paid by the call. False calls f with one row at a time, which is slow, and sound
-        for every f that gives the same answer each time.
+        Whether rows of several people may share a call of f. The guarantee needs an f whose output for a row does not
+        depend on the other rows. "auto" tests an unknown f in `fit`, in calls with about 45,000 rows in all, and
+        records the result in ``guarantee_``; an f that depends on other rows raises an error. True skips the test.
+        False calls f with one row at a time: slow, and sound for every deterministic f.
     random_state : int, RandomState instance or None, default=None
-        Seeds the draws, and f where it has a `random_state` of None. Keep it secret: who knows the draws can look
-        for people for whom they err.
+        Seeds the draws, and f where it has a `random_state` of None. Keep it secret: whoever knows the draws can
+        search for people for whom they err.
     n_jobs : int, optional
         Threads for formulas and networks; None and -1 use every core. Results do not depend on it.
     verbose : bool, default=False
@@ -266,9 +260,8 @@ class SmoothedClassifier(Smoothing, ConstrainedClassifier):
 
     Notes
     -----
-    The promise is about `predict_proba` and `decide`, for every inner model. It is not about `predict`: the most
-    likely class jumps somewhere. It says nothing about what the features leave out, about groups, or about
-    accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+    The guarantee covers `predict_proba` and `decide`, for every inner model. It does not cover `predict`, which jumps
+    where classes tie, and says nothing about omitted features, groups or accuracy (`docs/limitations.md`).
 
     Examples
     --------
@@ -311,30 +304,26 @@ class SmoothedClassifier(Smoothing, ConstrainedClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    rules = Smoothing.rules | {"vote": one_of("hard", "soft", "trees")}
-
-    def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        return np.asarray(getattr(self.estimator, "classes_", np.unique(y)) if frozen else np.unique(y))
+    rules = _Smoothed.rules | {"vote": one_of("hard", "soft", "trees")}
 
     def _asked_metric(self) -> Metric | None:
         if self.vote == "soft" and hasattr(self.estimator, "predict") and not hasattr(self.estimator, "predict_proba"):
             raise InvalidTypeError(
-                f"estimator must have predict_proba for vote='soft'; {type(self.estimator).__name__} has not. "
+                f"estimator must have predict_proba for vote='soft'; {type(self.estimator).__name__} has none. "
                 "Use vote='hard'."
             )
         return super()._asked_metric()
 
-    def _ballot(self, encoder: Encoder | None = None) -> VoteSpec:
+    def _vote_spec(self, encoder: Encoder | None = None) -> VoteSpec:
         return VoteSpec(self.vote, self.classes_, encoder=encoder)
 
 
-class SmoothedRegressor(Smoothing, ConstrainedRegressor):
+class SmoothedRegressor(_Smoothed, ConstrainedRegressor):
     """A regressor whose predictions are close for people who are close.
 
     ``h(x) = E_t[f(x + t)]`` with f clipped to `output_range` ``(a, b)`` and noise t calibrated to a metric D. For all
-    people x and x', ``|h(x) - h(x')| <= (b - a) bound(D(x, x')) <= (b - a) D(x, x')``; averaging over
-    finitely many draws adds ``(b - a) epsilon``, except with probability `delta` per pair.
+    x and x', ``|h(x) - h(x')| <= (b - a) curve.bound(D(x, x')) <= (b - a) D(x, x')``; averaging over finitely many
+    draws adds ``(b - a) epsilon``, except with probability `delta` per pair.
 
     Parameters
     ----------
@@ -352,8 +341,8 @@ class SmoothedRegressor(Smoothing, ConstrainedRegressor):
 
     Notes
     -----
-    The promise is about `predict` and `decide`, for every inner model. It says nothing about what the features
-    leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+    The guarantee covers `predict` and `decide`, for every inner model. It says nothing about omitted features, groups
+    or accuracy (`docs/limitations.md`).
 
     Examples
     --------
@@ -394,7 +383,7 @@ class SmoothedRegressor(Smoothing, ConstrainedRegressor):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    rules = Smoothing.rules | ConstrainedRegressor.rules
+    rules = _Smoothed.rules | ConstrainedRegressor.rules
 
-    def _ballot(self, encoder: Encoder | None = None) -> VoteSpec:
+    def _vote_spec(self, encoder: Encoder | None = None) -> VoteSpec:
         return VoteSpec("value", None, self.output_range_, encoder)

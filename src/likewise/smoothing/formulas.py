@@ -1,14 +1,14 @@
-"""Trees and sums of trees under noise with independent coordinates, leaf by leaf.
+"""Smoothed models in closed form: linear classifiers under Gaussian noise, trees under independent coordinates.
 
-A leaf is a box, and independent coordinates make the probability of a box a product. Going down the tree, the
-chance to turn left at a split ``x_i <= threshold``, given the box so far ``low < x_i <= high``, is
-``(F(threshold) - F(low)) / (F(high) - F(low))``; low and high are thresholds further up, so they are known in
-advance, and one pass over the nodes gives the probability of every leaf.
+A leaf is a box, so its probability under independent coordinates is a product. At a split ``x_i <= threshold``, given
+the box so far ``low < x_i <= high``, the probability of going left is ``(F(threshold) - F(low)) / (F(high) - F(low))``;
+low and high are thresholds further up the tree, so one pass over the nodes gives the probability of every leaf.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,16 +40,32 @@ _NAMES = (
 )
 LINEAR_CLASSIFIERS = {LinearDiscriminantAnalysis, LinearSVC, *(getattr(linear_model, name) for name in _NAMES)}
 
-_PRODUCTS_AT_ONCE = 2**22
+_MAX_PRODUCTS = 2**22
 _ROUNDING = 2.0**-40  # more than the errors of a norm, and of an average of probabilities
 _HALVINGS = 200
 
 
+class Formula(Frozen, ABC):
+    """Exact averages of a model's votes under noise."""
+
+    @abstractmethod
+    def mean_votes(self, X: FloatArray, n_jobs: int | None = None) -> FloatArray:
+        """Averages of the votes, shape (n_samples, n_outputs)."""
+
+    def distance_to_tie(self, X: FloatArray) -> FloatArray | None:
+        """Distance within which the most likely class stays the same, rounded down; None if probabilities tell it."""
+        return None
+
+    def landmarks(self) -> Iterator[tuple[int, FloatArray]]:
+        """Columns, with the values at which the averages have kinks."""
+        return iter(())
+
+
 @dataclass(frozen=True, eq=False)
-class LinearVotes(Frozen):
+class LinearVotes(Formula):
     """``h(x)[1] = E_b Phi((beta . x + intercept + b) / ||beta * sigma||)``.
 
-    The margin of ``x + t`` is Gaussian. b is what the columns of weight 0 add, over the training rows.
+    The margin of ``x + t`` is Gaussian; b is the contribution of the columns of weight 0, over the training rows.
 
     Attributes
     ----------
@@ -58,9 +74,9 @@ class LinearVotes(Frozen):
     sigma : float
         Standard deviation of the margin under the noise.
     slope : float
-        Most that ``beta . x`` moves per unit of distance, rounded upwards.
+        Largest change of ``beta . x`` per unit of distance, rounded upwards.
     offsets, weights : ndarray of shape (n_offsets,)
-        Different values of ``intercept + b``, and their shares.
+        Distinct values of ``intercept + b``, and their relative frequencies.
     """
 
     visible: BoolArray
@@ -71,9 +87,9 @@ class LinearVotes(Frozen):
     weights: FloatArray
 
     @classmethod
-    def from_model(cls, model: Any, bank: SharedDraws) -> LinearVotes | None:
-        """Read the model; None if it has not two classes, or its noise is not Gaussian."""
-        linear, noise = last_step(model), bank.noise
+    def from_model(cls, model: Any, draws: SharedDraws) -> LinearVotes | None:
+        """Read a fitted model; None unless it is linear with two classes, and the noise Gaussian."""
+        linear, noise = last_step(model), draws.noise
         if type(linear) not in LINEAR_CLASSIFIERS or type(noise) is not Gaussian or len(linear.classes_) != 2:
             return None
         factor, shift = affine_map(model, noise.metric.n_features)
@@ -83,31 +99,31 @@ class LinearVotes(Frozen):
         # sum |beta_i| |x_i - x'_i| <= ||beta / s||_q ||s (x - x')||_p, by Hölder's inequality.
         slope = float(lp_norm(beta[visible] / noise.metric.scales[visible], dual(noise.metric.p))) * (1 + _ROUNDING)
         offset = float(coef @ shift) + float(np.ravel(linear.intercept_)[0])
-        hidden = bank.background @ beta[~visible]
+        hidden = draws.background @ beta[~visible]
         offsets, counts = np.unique(hidden, return_counts=True)
         return cls(visible, beta[visible], sigma, slope, offset + offsets, counts / counts.sum())
 
     def mean_votes(self, X: FloatArray, n_jobs: int | None = None) -> FloatArray:
         """Probabilities of both classes, shape (n_samples, 2)."""
         upper = np.empty(len(X))
-        rows = max(1, _PRODUCTS_AT_ONCE // len(self.offsets))
+        rows = max(1, _MAX_PRODUCTS // len(self.offsets))
         for start in range(0, len(X), rows):
-            upper[start : start + rows] = self._share(self._parts(X[start : start + rows]).sum(axis=1))
+            upper[start : start + rows] = self._probability(self._products(X[start : start + rows]).sum(axis=1))
         upper = np.clip(upper, 0.0, 1.0)
         return np.stack([1 - upper, upper], axis=1)
 
     def distance_to_tie(self, X: FloatArray) -> FloatArray:
-        """Distance of each person from the nearest one for whom both classes are equally likely, rounded down.
+        """Distance to the nearest row for which both classes are equally likely, rounded down.
 
-        h rises with ``beta . x`` alone, so a tie is at one value of that. `docs/theory.md` §10.
+        h increases with ``beta . x`` alone, so the tie is at one value of it (`docs/theory.md` §10).
         """
         low, high = self._tie
-        parts = self._parts(X)
-        products, size = parts.sum(axis=1), np.abs(parts).sum(axis=1)
-        # A sum of d products is off by less than d + 1 units in the last place of their sizes; some more is left.
+        terms = self._products(X)
+        products, size = terms.sum(axis=1), np.abs(terms).sum(axis=1)
+        # The error of a sum of d products is below d + 1 units in the last place of their sizes; 4 is a safe margin.
         error = 4 * (self.beta.size + 1) * np.finfo(np.float64).eps * (size + max(abs(low), abs(high)))
         gap = np.maximum(0.0, np.maximum(products - high, low - products) - error)
-        if self.slope == 0:  # nobody is told from anybody
+        if self.slope == 0:  # a constant model
             return np.full(len(X), np.inf)
         return round_down(gap / self.slope)
 
@@ -117,23 +133,23 @@ class LinearVotes(Frozen):
         room = 1 + 40 * self.sigma + _ROUNDING * float(np.abs(self.offsets).max())
         ends = -float(self.offsets.max()) - room, -float(self.offsets.min()) + room
         return (
-            _last_below(lambda m: self._share(m) <= 0.5 - _ROUNDING, *ends),
-            -_last_below(lambda m: self._share(-m) >= 0.5 + _ROUNDING, -ends[1], -ends[0]),
+            _bisect(lambda m: self._probability(m) <= 0.5 - _ROUNDING, *ends),
+            -_bisect(lambda m: self._probability(-m) >= 0.5 + _ROUNDING, -ends[1], -ends[0]),
         )
 
-    def _parts(self, X: FloatArray) -> FloatArray:
-        # Added up by row: a matrix product may round differently by position.
+    def _products(self, X: FloatArray) -> FloatArray:
+        # Summed by row: a matrix product may round differently by position.
         return np.asarray(X[:, self.visible] * self.beta)
 
-    def _share(self, products: FloatArray) -> FloatArray:
+    def _probability(self, products: FloatArray) -> FloatArray:
         """Probability of the second class, for values of ``beta . x``."""
         margin = products[:, None] + self.offsets
         share = ndtr(margin / self.sigma) if self.sigma > 0 else (margin > 0).astype(np.float64)
         return np.asarray((share * self.weights).sum(axis=1))
 
 
-def _last_below(holds: Callable[[FloatArray], Any], low: float, high: float) -> float:
-    """About the largest number up to which a condition holds: it holds at `low`, where it is true to begin with."""
+def _bisect(holds: Callable[[FloatArray], Any], low: float, high: float) -> float:
+    """Approximate the largest number up to which a condition holds; it holds at the result if it does at `low`."""
     for _ in range(_HALVINGS):
         middle = low + (high - low) / 2
         if holds(np.array([middle]))[0]:
@@ -143,11 +159,11 @@ def _last_below(holds: Callable[[FloatArray], Any], low: float, high: float) -> 
     return low
 
 
-_PEOPLE_AT_ONCE = 1024
+_BLOCK = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class LeafVotes:
+class LeafVotes(Formula):
     """``h(x) = baseline + sum over trees and leaves of P(x + t in leaf) value(leaf)``.
 
     Attributes
@@ -156,12 +172,12 @@ class LeafVotes:
     features, thresholds : ndarray of shape (n_thresholds,)
         The distinct splits on visible features.
     split, low, high : ndarray of shape (n_nodes,)
-        Index into the splits; ``low`` and ``high`` bound the same feature further up (n_thresholds + 1 and
+        Indices into the splits; ``low`` and ``high`` bound the same feature further up (n_thresholds + 1 and
         n_thresholds: no bound). ``split = -1`` marks a leaf, ``-2`` a split on a hidden feature.
     left, right : ndarray of shape (n_nodes,)
         Children, always after their parent.
-    chance : ndarray of shape (n_nodes,)
-        For splits on hidden features: the share of the background that goes left.
+    goes_left : ndarray of shape (n_nodes,)
+        For splits on hidden features: the fraction of the background that goes left.
     values : ndarray of shape (n_nodes, n_outputs)
     roots : ndarray of shape (n_trees,)
     baseline : ndarray of shape (n_outputs,)
@@ -175,28 +191,21 @@ class LeafVotes:
     high: IntArray
     left: IntArray
     right: IntArray
-    chance: FloatArray
+    goes_left: FloatArray
     values: FloatArray
     roots: IntArray
     baseline: FloatArray
 
     @classmethod
     def from_model(
-        cls, model: Any, bank: SharedDraws, *, vote: str = "soft", limits: tuple[float, float] | None = None
+        cls, model: Any, draws: SharedDraws, *, vote: str = "soft", limits: tuple[float, float] | None = None
     ) -> LeafVotes | None:
-        """Read the model; None where leaves do not give its votes exactly.
+        """Read a fitted model; None where its votes are not a sum over leaves.
 
-        Parameters
-        ----------
-        vote : {"hard", "soft", "trees"}
-            For classifiers. A forest's hard vote is a majority, which is not a sum over trees.
-        limits : tuple of float, optional
-            For regressors, the range to which predictions are clipped. Clipping a sum is not a sum: unless the
-            model cannot leave the range, it must be a single tree.
+        A forest's hard vote is a majority, which is no sum over trees. Predictions of regressors are clipped to
+        `limits`; a clipped sum is no sum, so the model must be a single tree or unable to leave the range.
         """
-        if bank.noise.cumulative is None:
-            return None
-        trees = read_trees(last_step(model), vote)
+        trees = None if draws.noise.cumulative is None else read_trees(last_step(model), vote)
         if trees is None:
             return None
         nodes, baseline = trees
@@ -205,11 +214,11 @@ class LeafVotes:
                 nodes[0].values[:] = np.clip(nodes[0].values + baseline, *limits) - baseline
             else:
                 least, most = leaf_range(nodes, baseline)
-                # A forest averages values of y; the rounding of a mean does not count as leaving the range.
+                # A forest averages values of y; the rounding of a mean is not leaving the range.
                 margin = 1e-12 * max(abs(least), abs(most))
                 if least < limits[0] - margin or most > limits[1] + margin:
                     return None
-        return _assemble(cls, nodes, baseline, model, bank)
+        return _join_trees(nodes, baseline, model, draws)
 
     def mean_votes(self, X: FloatArray, n_jobs: int | None = None) -> FloatArray:
         """Exact averages of the votes, shape (n_samples, n_outputs)."""
@@ -221,7 +230,7 @@ class LeafVotes:
         out = np.empty((len(X), self.values.shape[1]))
 
         def block(start: int) -> None:
-            rows = X[start : start + _PEOPLE_AT_ONCE]
+            rows = X[start : start + _BLOCK]
             # Two more columns for "no bound": F = 1 at index -2, F = 0 at index -1.
             table = np.zeros((len(rows), len(self.features) + 2))
             table[:, -2] = 1.0
@@ -229,19 +238,23 @@ class LeafVotes:
                 table[:, :-2] = F((self.thresholds - rows[:, self.features]) / widths)
             out[start : start + len(rows)] = self.baseline
             leaf_average(
-                table, self.split, self.low, self.high, self.left, self.right, self.chance, self.values, self.roots,
+                table, self.split, self.low, self.high, self.left, self.right, self.goes_left, self.values, self.roots,
                 out[start : start + len(rows)],
             )  # fmt: skip
 
-        run_in_threads(block, range(0, len(X), _PEOPLE_AT_ONCE), n_jobs)
+        run_in_threads(block, range(0, len(X), _BLOCK), n_jobs)
         return out
 
+    def landmarks(self) -> Iterator[tuple[int, FloatArray]]:
+        """Columns with splits, and the values from which the noise reaches a threshold."""
+        for column in np.unique(self.features).tolist():
+            thresholds = self.thresholds[self.features == column]
+            yield column, np.unique(thresholds[:, None] + self.noise.widths[column] * np.array([-0.5, 0, 0.5]))
 
-def _assemble(
-    cls: type[LeafVotes], trees: list[TreeNodes], baseline: FloatArray, model: Any, bank: SharedDraws
-) -> LeafVotes:
-    """Join the trees: number the distinct splits, and find for each the bounds further up."""
-    noise = bank.noise
+
+def _join_trees(trees: list[TreeNodes], baseline: FloatArray, model: Any, draws: SharedDraws) -> LeafVotes:
+    """Number the distinct splits of all trees, and find for each the bounds further up."""
+    noise = draws.noise
     factor, shift = affine_map(model, noise.metric.n_features)
     column_of = np.cumsum(~noise.visible) - 1  # of a hidden feature, in the background
     starts = np.cumsum([0, *(len(tree.left) for tree in trees)])
@@ -256,11 +269,11 @@ def _assemble(
     split[seen] = index.ravel()
     n_nodes = len(split)
     low, high = np.full(n_nodes, len(splits[0]) + 1, np.int64), np.full(n_nodes, len(splits[0]), np.int64)
-    chance = np.zeros(n_nodes)
+    goes_left = np.zeros(n_nodes)
     left, right = np.full(n_nodes, -1, np.int64), np.full(n_nodes, -1, np.int64)
-    everyone = np.arange(len(bank.background))
+    background_rows = np.arange(len(draws.background))
     for tree, start in zip(trees, starts, strict=False):
-        stack: list[tuple[int, dict[int, tuple[int, int]], IntArray]] = [(0, {}, everyone)]
+        stack: list[tuple[int, dict[int, tuple[int, int]], IntArray]] = [(0, {}, background_rows)]
         while stack:
             node, box, rows = stack.pop()
             here = start + node
@@ -274,12 +287,12 @@ def _assemble(
                 stack.append((int(tree.left[node]), box | {i: (bounds[0], cut)}, rows))
                 stack.append((int(tree.right[node]), box | {i: (cut, bounds[1])}, rows))
             else:
-                seen_by_tree = (bank.background[rows, column_of[i]] * factor[i] + shift[i]).astype(tree.dtype)
-                goes_left = seen_by_tree <= tree.threshold[node]
-                chance[here] = goes_left.mean() if len(rows) else 0.0
-                stack.append((int(tree.left[node]), box, rows[goes_left]))
-                stack.append((int(tree.right[node]), box, rows[~goes_left]))
-    return cls(
-        noise, splits[0].astype(np.int64), splits[1], split, low, high, left, right, chance,
+                values = (draws.background[rows, column_of[i]] * factor[i] + shift[i]).astype(tree.dtype)
+                below = values <= tree.threshold[node]
+                goes_left[here] = below.mean() if len(rows) else 0.0
+                stack.append((int(tree.left[node]), box, rows[below]))
+                stack.append((int(tree.right[node]), box, rows[~below]))
+    return LeafVotes(
+        noise, splits[0].astype(np.int64), splits[1], split, low, high, left, right, goes_left,
         np.concatenate([tree.values for tree in trees]), starts[:-1], baseline,
     )  # fmt: skip

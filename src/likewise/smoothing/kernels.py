@@ -1,4 +1,4 @@
-"""Compiled inner loops. Imported where they are used, so that `import likewise` stays light."""
+"""Compiled inner loops. Imported inside functions, so that `import likewise` does not import numba."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _compiled: Any = njit(nogil=True, cache=True)
 
 @_compiled
 def cell_centres(shifts, position, n_positions, middle, unit, origins, columns, rows):  # type: ignore[no-untyped-def]
-    """Centres of the cells that a person falls into, for each draw (row of `shifts`), written to `rows`.
+    """Centres of the cells that a position falls into, for each draw (row of `shifts`), written to `rows`.
 
-    They are computed from the cell's whole number, so that equal cells give equal bits.
+    They are computed from the cell's integer number, so that equal cells give equal bits.
     """
     n_draws, n_visible = shifts.shape
     rest = np.empty(n_visible, np.int64)
@@ -31,10 +31,10 @@ def cell_centres(shifts, position, n_positions, middle, unit, origins, columns, 
 
 
 @_compiled
-def leaf_average(table, split, low, high, left, right, chance, values, roots, out):  # type: ignore[no-untyped-def]
-    """Add to `out` the leaves' values, weighted by the probability that the noise leads there.
+def leaf_average(table, split, low, high, left, right, goes_left, values, roots, out):  # type: ignore[no-untyped-def]
+    """Add to `out` the values of the leaves, weighted by their probabilities.
 
-    `table[k]` holds F at every split for person k; see `likewise.smoothing.formulas`.
+    `table[k]` holds F at every split for row k; see `likewise.smoothing.formulas`.
     """
     n_nodes, n_outputs = values.shape
     probability = np.empty(n_nodes)
@@ -55,7 +55,7 @@ def leaf_average(table, split, low, high, left, right, chance, values, roots, ou
                 probability[right[node]] = 0.0
                 continue
             if s == -2:
-                p = chance[node]
+                p = goes_left[node]
             else:
                 below = F[low[node]]
                 inside = F[high[node]] - below
@@ -81,7 +81,7 @@ def _activate(z, activation):  # type: ignore[no-untyped-def]
 
 @_compiled
 def shifted_layer(z, shift, activation, out):  # type: ignore[no-untyped-def]
-    """``out = activation(float32(z + shift))``: the sum is made in float64, the rest in float32."""
+    """``out = activation(float32(z + shift))``: the sum is in float64, the rest in float32."""
     n, width = z.shape
     if activation == RELU:
         for j in range(n):

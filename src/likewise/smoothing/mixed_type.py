@@ -1,4 +1,4 @@
-"""Perturbed rows of a table: noise on numbers, keep-or-resample on everything else."""
+"""Perturbed rows of a table: noise on numeric columns, keep-or-resample on all others."""
 
 from __future__ import annotations
 
@@ -18,33 +18,32 @@ from likewise.metrics.base import ColumnWeights
 from likewise.metrics.encoders import Encoder
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.smoothing.noise import Noise, Splitting
-from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, Seen, SharedDraws
-from likewise.smoothing.splitting import LEAST_DRAWS, ShiftedGrids, permutation
+from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, PreparedRow, SharedDraws
+from likewise.smoothing.splitting import MIN_DRAWS, ShiftedGrids, permutation
 
 
 @dataclass(frozen=True, eq=False)
 class MixedTypeNoise(Perturbation):
-    """Perturbations of a coded table (`likewise.metrics.encoders.TableEncoder`).
+    """Perturbations of an encoded table (`likewise.metrics.encoders.TableEncoder`).
 
     - A number of positive weight gets noise. A missing one stays missing.
-    - Any other value is kept with probability equal to its weight (never, for a column that must not matter), and
-      otherwise replaced by that of a training row, the same row for all columns of a draw, so that
-      combinations are real. An unseen category is always replaced: the model never meets it.
-    - A number whose absence has a weight below 1 gets noise and is then kept or replaced in the same way.
+    - Any other value is kept with probability equal to its weight (0 for a column that must not matter), and otherwise
+      replaced by that of a training row; one row serves all columns of a draw, so that combinations are real. Unseen
+      categories are always replaced: the model never meets them.
+    - A number whose missingness has a weight below 1 gets noise and is then kept or replaced in the same way.
 
-    Two people who share the draws get different rows only where the noise tells their numbers apart or a column in
-    which they mismatch is kept: ``TV <= noise.bound(D_numeric) + sum of mismatch weights`` (`docs/theory.md` §9).
+    ``TV <= noise.curve.bound(D_numeric) + sum of mismatch weights`` (`docs/theory.md` §9).
 
     Attributes
     ----------
     deterministic : bool
-        Whether nothing is random: all K draws of a splitting are used.
-    numbers : Bank, Cells or None
+        Whether all K draws of a splitting are used.
+    numbers : SharedDraws, ShiftedGrids or None
         Noise on the visible numeric columns, if there are any.
     visible, categorical, replaceable : ndarray of bool, shape (n_columns,)
-        Numbers of positive weight; categories; whatever is kept or replaced.
+        Numbers of positive weight; categories; columns that are kept or replaced.
     keep : ndarray of shape (n_replaceable,)
-        Probability that the person's own value stays.
+        Probability of keeping the person's own value.
     background : ndarray of shape (n_rows, n_replaceable)
         Training values of these columns.
     fill : ndarray of shape (n_visible,)
@@ -77,25 +76,25 @@ class MixedTypeNoise(Perturbation):
         n_draws: int | None = None,
         epsilon: float = 0.01,
     ) -> MixedTypeNoise:
-        """Learn from coded people; `n_draws` and `epsilon` are for splitting, as in `ShiftedGrids`."""
+        """Fit to encoded rows; `n_draws` and `epsilon` are for splitting, as in `ShiftedGrids`."""
         if not weights.matters.any():
             raise InvalidInputError(
-                "weights are all 0: under such a metric only a constant model qualifies. Give at least one column "
-                "a positive weight."
+                "weights are all 0: only a constant model satisfies this metric. Give at least one column a positive "
+                "weight."
             )
         visible = weights.is_number & weights.matters
         keep = np.where(
             visible, np.nan_to_num(weights.missing, nan=1.0), np.where(weights.is_number, 0.0, weights.scales)
         )
         replaceable = ~weights.is_number | (keep < 1)
-        fill = np.array([_middle(column) for column in rows[:, visible].T])
+        fill = np.array([_lower_median(column) for column in rows[:, visible].T])
         numbers: SharedDraws | ShiftedGrids | None = None
         if visible.any():
-            names = [name for name, shown in zip(encoder.names, visible, strict=True) if shown]
+            names = [name for name, used in zip(encoder.names, visible, strict=True) if used]
             noise = kind.for_metric(WeightedLp(weights.weights[visible], weights.p, feature_names=names))
-            shown = np.where(np.isnan(rows[:, visible]), fill, rows[:, visible])
-            numbers = numbers_under(noise, shown, seed, n_draws=n_draws, epsilon=epsilon)
-        K = numbers.n_draws if isinstance(numbers, ShiftedGrids) else n_draws or LEAST_DRAWS
+            filled = np.where(np.isnan(rows[:, visible]), fill, rows[:, visible])
+            numbers = numeric_perturbation(noise, filled, seed, n_draws=n_draws, epsilon=epsilon)
+        K = numbers.n_draws if isinstance(numbers, ShiftedGrids) else n_draws or MIN_DRAWS
         background = rows[:, replaceable].copy()
         return cls(
             issubclass(kind, Splitting), numbers, visible, ~weights.is_number, replaceable, keep[replaceable],
@@ -104,15 +103,15 @@ class MixedTypeNoise(Perturbation):
 
     @property
     def noise(self) -> Noise | None:  # type: ignore[override]
-        """On the numbers, if any of them matters."""
+        """Noise on the numeric columns; None if all of them have weight 0."""
         return None if self.numbers is None else self.numbers.noise
 
     @property
     def curve(self) -> Bound:
-        """That of the numbers where nothing else can differ; else the weakest: total variations add up.
+        """The bound of the numbers if nothing else is ever kept; otherwise ``min(1, D + excess)``.
 
-        A category of weight w is kept with probability w and otherwise drawn from a background that does not depend on
-        the person, so two different values are told apart with probability w at most.
+        A category of weight w is kept with probability w and otherwise drawn independently of the person, so two
+        different values give a total variation of at most w, and total variations add up.
         """
         if self.numbers is not None and not self.keep.any():
             return self.numbers.curve
@@ -120,46 +119,46 @@ class MixedTypeNoise(Perturbation):
 
     @property
     def n_fixed(self) -> int | None:
-        """All K draws of a splitting."""
+        """K of a splitting."""
         return self.n_draws if self.deterministic else None
 
     def prepare(self, rows: FloatArray) -> FloatArray:
-        """Where the numbers are, which of them are missing, and the codes of the categories that may be seen."""
+        """Prepared numbers, indicators of missing ones, and codes of the categories; 0 for those of weight 0."""
         numbers = rows[:, self.visible]
-        absent = np.isnan(numbers)
+        missing = np.isnan(numbers)
         hidden = self.keep[self.categorical[self.replaceable]] == 0
-        parts = [absent.astype(np.float64), np.where(hidden, 0.0, rows[:, self.categorical])]
+        parts = [missing.astype(np.float64), np.where(hidden, 0.0, rows[:, self.categorical])]
         if self.numbers is not None:
-            parts.insert(0, self.numbers.prepare(np.where(absent, self.fill, numbers)))
+            parts.insert(0, self.numbers.prepare(np.where(missing, self.fill, numbers)))
         return np.hstack(parts)
 
-    def corners(self, seen: FloatArray) -> tuple[Seen, IntArray, FloatArray]:
-        """Corners of the numbers, with the rest of each person beside them."""
+    def corners(self, prepared: FloatArray) -> tuple[PreparedRow, IntArray, FloatArray]:
+        """Corners of the numbers, beside the rest of each row."""
         if self.numbers is None:
-            return super().corners(seen)
-        n = seen.shape[1] - len(self.fill) - int(self.categorical.sum())
-        corners, owner, share = self.numbers.corners(seen[:, :n])
-        rest = seen[owner, n:].astype(corners.dtype)
+            return super().corners(prepared)
+        n = prepared.shape[1] - len(self.fill) - int(self.categorical.sum())
+        corners, owner, share = self.numbers.corners(prepared[:, :n])
+        rest = prepared[owner, n:].astype(corners.dtype)
         return np.hstack([corners, rest]), owner, share  # type: ignore[return-value]
 
-    def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
-        """Yield the draws up to ``edges[-1]`` in order, cut at every edge."""
-        for start, stop, draws in self._numbers_parts(edges):
+    def iter_draws(self, stops: list[int]) -> Iterator[tuple[int, Draws]]:
+        """Yield the draws up to ``stops[-1]`` in order, cut at every stop."""
+        for start, stop, draws in self._iter_numeric_draws(stops):
             keep, background = self._replacements(np.arange(start, stop))
             yield stop, MixedTypeDraws(self, draws, keep, background)
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """Those of the numbers that matter."""
-        found, columns = super().landmarks(n_columns), np.flatnonzero(self.visible)
+        """Landmarks of the visible numbers."""
+        landmarks, columns = super().landmarks(n_columns), np.flatnonzero(self.visible)
         if self.numbers is not None:
-            for column, places in zip(columns, self.numbers.landmarks(len(columns)), strict=True):
-                found[column] = places
-        return found
+            for column, values in zip(columns, self.numbers.landmarks(len(columns)), strict=True):
+                landmarks[column] = values
+        return landmarks
 
     def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by a draw of their own."""
         n, rows = len(rows), rows.copy()
-        absent = np.isnan(rows[:, self.visible])
+        missing = np.isnan(rows[:, self.visible])
         if self.deterministic:
             chosen = rng.integers(self.n_draws, size=n)
             keep, background = self._replacements(chosen)
@@ -167,42 +166,42 @@ class MixedTypeNoise(Perturbation):
             keep = rng.random((n, len(self.keep))) < self.keep
             background = self.background[rng.integers(len(self.background), size=n)]
         if self.numbers is not None:
-            filled = np.where(absent, self.fill, rows[:, self.visible])
+            filled = np.where(missing, self.fill, rows[:, self.visible])
             noisy = (
                 self.numbers.perturb_by(filled, chosen, rng)
                 if isinstance(self.numbers, ShiftedGrids)
                 else self.numbers.perturb(filled, rng)
             )
-            rows[:, self.visible] = np.where(absent, np.nan, noisy)
+            rows[:, self.visible] = np.where(missing, np.nan, noisy)
         own = rows[:, self.replaceable]
         unseen = self.categorical[self.replaceable] & (own < 0)
         rows[:, self.replaceable] = np.where(keep & ~unseen, own, background)
         return rows
 
-    def _numbers_parts(self, edges: list[int]) -> Iterator[tuple[int, int, Draws | None]]:
+    def _iter_numeric_draws(self, stops: list[int]) -> Iterator[tuple[int, int, Draws | None]]:
         if self.numbers is not None:
-            for stop, draws in self.numbers.parts(edges):
+            for stop, draws in self.numbers.iter_draws(stops):
                 yield stop - len(draws), stop, draws
         else:
-            cuts = sorted({0, *edges, *range(0, edges[-1], CHUNK)})
-            yield from ((a, b, None) for a, b in pairwise(cuts))
+            for start, stop in pairwise(sorted({0, *stops, *range(0, stops[-1], CHUNK)})):
+                yield start, stop, None
 
     @cached_property
-    def _fixed(self) -> tuple[BoolArray, IntArray]:
-        """What each of the K draws of a splitting keeps, and the training row that replaces the rest."""
+    def _fixed_replacements(self) -> tuple[BoolArray, IntArray]:
+        """Which values each of the K draws of a splitting keeps, and the training row that replaces the others."""
         K, n = self.n_draws, len(self.keep)
         keep = np.empty((K, n), dtype=bool)
         for c, weight in enumerate(self.keep):
-            # Kept in floor(K w) of the K draws, so two different values are told apart in at most a share w of them.
+            # Kept in floor(K w) of the K draws, so two different values differ in at most a share w of them.
             keep[:, c] = permutation(K, 10_000 + c) < int(Fraction(float(weight)) * K)
         return keep, permutation(K, -2) * len(self.background) // K
 
     def _replacements(self, draws: npt.NDArray[np.int64]) -> tuple[BoolArray, FloatArray]:
-        """What each of these draws keeps, and what it puts in place of the rest."""
+        """Which values each of these draws keeps, and what replaces the others."""
         if self.deterministic:
-            keep, rows = self._fixed
+            keep, rows = self._fixed_replacements
             return keep[draws], self.background[rows[draws]]
-        # Random draws come in chunks, each from its own seed; a part never crosses a chunk.
+        # Random draws come in chunks, each from its own seed; these draws never cross a chunk.
         chunk = int(draws[0]) // CHUNK
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(chunk, 1)))
         keep = rng.random((CHUNK, len(self.keep))) < self.keep
@@ -223,15 +222,15 @@ class MixedTypeDraws:
     def __len__(self) -> int:
         return len(self.keep)
 
-    def apply(self, person: Seen) -> FloatArray:
+    def apply(self, person: PreparedRow) -> FloatArray:
         """Perturb one person; shape (n_draws, n_columns)."""
         mixed = self.mixed
         n = int(mixed.visible.sum())
-        places, absent, codes = person[:n], person[n : 2 * n], person[2 * n :]
+        numbers, missing, codes = person[:n], person[n : 2 * n], person[2 * n :]
         rows = np.zeros((len(self), len(mixed.visible)))
         if self.numbers is not None:
-            noisy = self.numbers.apply(places)
-            noisy[:, absent > 0] = np.nan
+            noisy = self.numbers.apply(numbers)
+            noisy[:, missing > 0] = np.nan
             rows[:, mixed.visible] = noisy
         rows[:, mixed.categorical] = codes
         known = np.ones(len(mixed.visible), dtype=bool)
@@ -241,7 +240,7 @@ class MixedTypeDraws:
         return rows
 
 
-def numbers_under(
+def numeric_perturbation(
     noise: Noise, rows: FloatArray, seed: int, *, n_draws: int | None, epsilon: float
 ) -> SharedDraws | ShiftedGrids:
     """Perturbations of rows of numbers; `n_draws` and `epsilon` are for splitting, the seed for random draws."""
@@ -250,7 +249,7 @@ def numbers_under(
     return SharedDraws.from_training_data(noise, rows, seed)
 
 
-def _middle(column: FloatArray) -> float:
+def _lower_median(column: FloatArray) -> float:
     """A number that occurs in the column, near its median; 0 if it has none."""
     present = column[~np.isnan(column)]
     return float(np.quantile(present, 0.5, method="lower")) if len(present) else 0.0

@@ -1,10 +1,9 @@
-"""A fast forward pass for fully connected networks.
+"""A fast forward pass for fully connected networks under noise.
 
-For additive noise the first layer is linear in person and noise, ``W1 (x + t) = W1 x + W1 t``, so ``W1 t`` is computed
-once for everyone. The sum is made in float64 and only then rounded to float32, for the remaining layers: noise that
-is small next to the value is not lost, and what is rounded is a function of ``x + t`` up to the last digits of
-float64. Work is cut into tiles that stay in the cache, always at the same draws, so that results do not depend on
-the batch or on the number of threads.
+For additive noise the first layer is linear in row and noise, ``W1 (x + t) = W1 x + W1 t``, so ``W1 t`` is computed
+once for everyone. The sum is computed in float64 and rounded to float32 for the remaining layers, so that noise much
+smaller than the value is not lost. Work is divided into fixed tiles of draws that fit the cache, so results depend
+neither on the batch nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ from likewise.inspection.mlp import ACTIVATIONS, Network
 from likewise.smoothing.sampling import Draws, Shift
 
 TILE = 512
-_PEOPLE_PER_TILE = 32
+_PEOPLE_PER_BLOCK = 32
 
 _KINDS = {"hard": 0, "soft": 1, "value": 2}
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkVotes:
-    """Sums of a network's votes over draws, tile by tile; votes of regression are in units of the range.
+    """Sums of a network's votes over draws, tile by tile; votes of regression are scaled to [0, 1].
 
-    To be called where matrix products are limited to one thread (`likewise._parallel`): it has its own.
+    Call it where matrix products are limited to one thread (`likewise._parallel`): it has threads of its own.
     """
 
     network: Network
     n_jobs: int | None = None
 
     @cached_property
-    def _tail(self) -> _Tail:
-        return _Tail(self.network)
+    def _later_layers(self) -> _LaterLayers:
+        return _LaterLayers(self.network)
 
     def sums(self, draws: Draws, people: npt.NDArray[np.generic]) -> tuple[FloatArray, FloatArray]:
         """Sums of votes, and of squared votes, over `draws` per person."""
-        net, tail = self.network, self._tail
+        net, later_layers = self.network, self._later_layers
         tiles = [slice(a, min(a + TILE, len(draws))) for a in range(0, len(draws), TILE)]
         parts = np.zeros((2, len(tiles), len(people), net.n_outputs))
         if isinstance(draws, Shift) and draws.keep.ndim == 1:
@@ -54,35 +53,35 @@ class NetworkVotes:
                 shared[tile] += net.biases[0]
 
             run_in_threads(first_layer, tiles, self.n_jobs)
-            # One product each: a product for all people may round differently by their number.
+            # One product per person: a joint product may round differently by the number of people.
             shifts = np.stack([np.where(draws.keep, person, 0.0) @ net.weights[0] for person in people])
 
             def work(item: tuple[int, int]) -> None:
                 a, first = item
-                block = slice(first, first + _PEOPLE_PER_TILE)  # while the tile is in the cache
-                tail.votes(shared[tiles[a]], shifts[block], parts[0, a, block], parts[1, a, block])
+                block = slice(first, first + _PEOPLE_PER_BLOCK)  # while the tile is in the cache
+                later_layers.add_votes(shared[tiles[a]], shifts[block], parts[0, a, block], parts[1, a, block])
 
-            blocks = range(0, len(people), _PEOPLE_PER_TILE)
+            blocks = range(0, len(people), _PEOPLE_PER_BLOCK)
             run_in_threads(work, [(a, first) for a in range(len(tiles)) for first in blocks], self.n_jobs)
         else:
             bias = net.biases[0][None]
 
             def work_on_rows(first: int) -> None:
-                for k in range(first, min(first + _PEOPLE_PER_TILE, len(people))):
+                for k in range(first, min(first + _PEOPLE_PER_BLOCK, len(people))):
                     z = draws.apply(people[k]) @ net.weights[0]
                     for a, tile in enumerate(tiles):
-                        tail.votes(z[tile], bias, parts[0, a, k : k + 1], parts[1, a, k : k + 1])
+                        later_layers.add_votes(z[tile], bias, parts[0, a, k : k + 1], parts[1, a, k : k + 1])
 
-            run_in_threads(work_on_rows, range(0, len(people), _PEOPLE_PER_TILE), self.n_jobs)
+            run_in_threads(work_on_rows, range(0, len(people), _PEOPLE_PER_BLOCK), self.n_jobs)
         total, squares = parts[:, 0].copy()
-        for a in range(1, len(tiles)):  # in order, so that the sum does not depend on who was done first
+        for a in range(1, len(tiles)):  # in order, so that the sum does not depend on the threads
             total += parts[0, a]
             squares += parts[1, a]
         return total, squares
 
 
-class _Tail:
-    """The network after its first product, in float32, with each thread's own buffers."""
+class _LaterLayers:
+    """The network after its first product, in float32, with buffers per thread."""
 
     def __init__(self, net: Network) -> None:
         *between, last = (_single(W) for W in net.weights[1:])
@@ -92,16 +91,16 @@ class _Tail:
         self.activation, self.kind = ACTIVATIONS[net.activation], _KINDS[net.kind]
         self.limits = net.limits[0], net.limits[1] - net.limits[0]
         self.widths = [W.shape[1] for W in net.weights[:-1]]
-        self.own = threading.local()
+        self.buffers = threading.local()
 
-    def votes(self, z: FloatArray, shifts: FloatArray, total: FloatArray, squares: FloatArray) -> None:
-        """Add up the votes of one tile, given the first layer's product `z` and what each person adds to it."""
+    def add_votes(self, z: FloatArray, shifts: FloatArray, total: FloatArray, squares: FloatArray) -> None:
+        """Add the votes of one tile, given the first layer's product `z` and the shift of each person."""
         from likewise.smoothing.kernels import network_votes, output_votes, shifted_layer
 
-        if not hasattr(self.own, "raw"):
-            self.own.raw = tuple(np.empty((TILE, width), np.float32) for width in self.widths)
-            self.own.active = tuple(np.empty((TILE, width), np.float32) for width in self.widths)
-        raw, active, end = self.own.raw, self.own.active, (self.kind, *self.limits)
+        if not hasattr(self.buffers, "raw"):
+            self.buffers.raw = tuple(np.empty((TILE, width), np.float32) for width in self.widths)
+            self.buffers.active = tuple(np.empty((TILE, width), np.float32) for width in self.widths)
+        raw, active, end = self.buffers.raw, self.buffers.active, (self.kind, *self.limits)
         if self.weights:
             network_votes(
                 z, shifts, self.activation, self.weights, self.biases, self.last, *end, raw, active, total, squares
@@ -115,8 +114,8 @@ class _Tail:
 
 
 def _single(W: FloatArray) -> npt.NDArray[np.float32]:
-    """Weights in float32, without those too small to change any digit of the layer's sums.
+    """Weights in float32, with 0 for those too small to change any digit of the layer's sums.
 
-    Training shrinks the weights of idle units until they are subnormal numbers, which slow a product fourfold.
+    Training shrinks the weights of idle units to subnormal numbers, which slow a product fourfold.
     """
     return np.where(np.abs(W) < 2.0**-60 * np.abs(W).max(), 0.0, W).astype(np.float32)

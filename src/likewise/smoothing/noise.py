@@ -1,47 +1,64 @@
-"""Perturbations calibrated to a metric, each with its certified curve.
+"""Noises calibrated to a metric: each is a sampler with a bound on the total variation between its translates.
 
-Averaging a model over ``x + t`` cannot tell two people apart better than the noise itself does: by the
-data-processing inequality the total variation between the outputs is at most the total variation between
-the two translates of the noise, for every model (`docs/theory.md` §3). So a noise is all that a guarantee
-needs, and each class below is a sampler and a curve ``bound(D)`` that its translates never exceed.
-
-Every noise is sampled for a standard norm and divided by the metric's scales.
+By the data-processing inequality, the average of any model over ``x + t`` satisfies ``TV(h(x), h(x')) <= TV(x + t,
+x' + t)`` (`docs/theory.md` §3). Each noise therefore has a `curve` with ``TV(x + t, x' + t) <= curve.bound(D(x, x'))``.
+It is sampled for a standard norm and divided by the metric's scales.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
 from likewise._links import Erf
-from likewise._typing import FloatArray
+from likewise._typing import BoolArray, FloatArray
 from likewise._validation import NOT_NEGATIVE, in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.guarantees.bounds import Bound
+from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.metrics.base import lp_norm
 from likewise.metrics.weighted_lp import WeightedLp
 
 _SMALLEST_SCALE = 1e-290  # below it, noise of width 1/scale overflows
 
 
+@dataclass(frozen=True)
+class GaussianBound(Erf):
+    """``bound(D) = erf(sqrt(pi) D / 2)``: ``Phi^-1(h)`` moves by at most ``D / sigma`` (`docs/theory.md` §10)."""
+
+    # Averages over noise lack the last digits that Phi^-1 needs near 0 and 1, so scores stay on the scale of h.
+    has_log_odds = False
+    scores = Bound.scores
+
+
+@dataclass(frozen=True)
+class LaplaceBound(Bound):
+    """``bound(D) = 1 - exp(-D)``."""
+
+    def _curve(self, distance: FloatArray) -> FloatArray:
+        return np.asarray(-np.expm1(-distance))
+
+    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log1p(-variation))
+
+
 @dataclass(frozen=True, repr=False)
-class Noise(Bound):
-    """What the noises share: the one conversion between norms, and sound rounding.
+class Noise(ABC):
+    """A distribution of perturbations, with a bound on the total variation between its translates.
 
     A noise is made for its own ("native") norm ``q``. Under a metric with exponent ``p``, since
-    ``||z||_q <= d^max(0, 1/q - 1/p) ||z||_p``, widening it by ``d^max(0, 1/q - 1/p)`` keeps its curve valid;
+    ``||z||_q <= d^max(0, 1/q - 1/p) ||z||_p``, widening it by ``d^max(0, 1/q - 1/p)`` keeps its bound valid;
     ``d`` counts the features with a positive weight.
 
     Attributes
     ----------
     metric : WeightedLp
-        The metric under which ``TV(x + t, x' + t) <= bound(metric(x, x'))`` holds for all x and x'.
+        ``TV(x + t, x' + t) <= curve.bound(metric(x, x'))`` for all x and x'.
     """
 
     metric: WeightedLp
@@ -52,8 +69,8 @@ class Noise(Bound):
         positive = self.metric.scales[self.metric.scales > 0]
         if positive.size == 0:
             raise InvalidInputError(
-                "weights are all 0: under such a metric only a constant model qualifies, and no noise is wide "
-                "enough. Give at least one feature a positive weight."
+                "weights are all 0: only a constant model satisfies this metric, and no noise is wide enough. Give at "
+                "least one feature a positive weight."
             )
         if positive.min() < _SMALLEST_SCALE:
             raise InvalidInputError(
@@ -68,12 +85,17 @@ class Noise(Bound):
 
     @property
     @abstractmethod
+    def curve(self) -> Bound:
+        """Bound on the total variation between two translates, as a function of their distance."""
+
+    @property
+    @abstractmethod
     def native_p(self) -> float:
         """Exponent of the norm that this noise is made for."""
 
     @property
-    def visible(self) -> npt.NDArray[np.bool_]:
-        """Which features have a positive weight, so that the model may see them (perturbed)."""
+    def visible(self) -> BoolArray:
+        """Which features have a positive weight, so that the model sees them (perturbed)."""
         return np.asarray(self.metric.scales > 0)
 
     @property
@@ -94,8 +116,8 @@ class Noise(Bound):
         Returns
         -------
         ndarray of shape (n, n_features)
-            To be added to a person. 0 for features of weight 0: no finite noise hides those, so the
-            estimators replace their values instead (see `likewise.smoothing.sampling`).
+            To be added to a row. 0 for features of weight 0: no finite noise hides those, so the estimators replace
+            their values instead (`likewise.smoothing.sampling`).
         """
         out = np.zeros((n, self.metric.n_features))
         out[:, self.visible] = self._standard(n, int(self.visible.sum()), rng)
@@ -107,13 +129,13 @@ class Noise(Bound):
 
     @abstractmethod
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
-        """Draw from the law for the native norm with unit scales."""
+        """Sample the noise for the native norm with unit scales."""
 
 
 class Gaussian(Noise):
     """Gaussian noise, ``N(0, I / (2 pi))`` for the standard L2 norm (Theorem 5 of the paper).
 
-    ``bound(D) = erf(sqrt(pi) D / 2)``, the exact total variation between its translates. The paper proves it
+    ``curve.bound(D) = erf(sqrt(pi) D / 2)``, the exact total variation between its translates. The paper proves it
     for two classes; it holds for any number.
 
     Examples
@@ -121,12 +143,12 @@ class Gaussian(Noise):
     >>> noise = Gaussian.for_metric(WeightedLp([4.0, 1.0], p=2))
     >>> noise.sample(100_000, np.random.default_rng(0)).std(axis=0).round(2)  # 0.399 / sqrt(weights)
     array([0.2, 0.4])
-    >>> noise.bound([0, 0.1, 1]).round(3)
+    >>> noise.curve.bound([0, 0.1, 1]).round(3)
     array([0.  , 0.1 , 0.79])
     """
 
+    curve: ClassVar[Bound] = GaussianBound()
     native_p: ClassVar[float] = 2.0
-
     SIGMA: ClassVar[float] = 1 / np.sqrt(2 * np.pi)
 
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
@@ -137,34 +159,21 @@ class Gaussian(Noise):
         """``Phi(z / sigma)``."""
         return lambda z: np.asarray(ndtr(z / self.SIGMA))
 
-    # As under a probit link, Phi^-1(h(x)) moves by at most D / sigma (theory §10), so the curve is the same. Not its
-    # scores: smoothed probabilities come without the last digits that Phi^-1 would need near 0 and 1.
-    _ERF: ClassVar[Erf] = Erf()
-
-    def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
-        """Largest probability of an outcome at `distance` from a person for whom it is `probability`."""
-        return self._ERF.highest(probability, distance)
-
-    def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
-        """Smallest distance at which an outcome of probability `other` can catch up with one of `top`; rounded down."""
-        return self._ERF.distance_to_tie(top, other)
-
-    def _curve(self, distance: FloatArray) -> FloatArray:
-        return self._ERF._curve(distance)
-
 
 class Laplace(Noise):
     """Noise of density proportional to ``exp(-2 ||t||_p)``, for the metric's own p (Theorem 3 of the paper).
 
-    ``bound(D) = 1 - exp(-D)``, for every p; the exact total variation between translates along an axis for
+    ``curve.bound(D) = 1 - exp(-D)``, for every p; the exact total variation between translates along an axis for
     ``p = 1``.
 
     Examples
     --------
     >>> noise = Laplace.for_metric(WeightedLp([1.0, 1.0], p=3))
-    >>> noise.bound([0.1, 1]).round(3)
+    >>> noise.curve.bound([0.1, 1]).round(3)
     array([0.095, 0.632])
     """
+
+    curve: ClassVar[Bound] = LaplaceBound()
 
     @property
     def native_p(self) -> float:
@@ -190,18 +199,11 @@ class Laplace(Noise):
             return None
         return lambda z: np.where(z < 0, 0.5 * np.exp(-2 * np.abs(z)), 1 - 0.5 * np.exp(-2 * np.abs(z)))
 
-    def _curve(self, distance: FloatArray) -> FloatArray:
-        return np.asarray(-np.expm1(-distance))
-
-    def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            return np.asarray(-np.log1p(-variation))
-
 
 class Uniform(Noise):
     """Uniform noise on a box, ``U[-1/2, 1/2]^d`` for the standard L1 norm.
 
-    ``bound(D) = min(1, D)``. Its standard deviation, 0.289 per unit of scale, is the smallest of the noises
+    ``curve.bound(D) = min(1, D)``. Its standard deviation, 0.289 per unit of scale, is the smallest of the noises
     here for ``p = 1``, so it keeps the most of the model.
 
     Examples
@@ -211,6 +213,7 @@ class Uniform(Noise):
     True
     """
 
+    curve: ClassVar[Bound] = Bound()
     native_p: ClassVar[float] = 1.0
 
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
@@ -224,30 +227,30 @@ class Uniform(Noise):
 
 @dataclass(frozen=True, repr=False)
 class Splitting(Noise):
-    """Deterministic noise: the centre of the cell that a person falls into, over K shifts of a grid.
+    """Deterministic noise: a row becomes the centre of the grid cell it falls into, for K shifts of the grid.
 
-    Cells of width ``1 / s_i`` for the standard L1 norm. Two people get the same perturbed point unless a cell
-    border falls between them, which happens for at most ``s_i |x_i - x'_i| K + 1`` of the K shifts of feature i.
-    So ``TV <= D + n_diff / K``, where ``n_diff`` counts the features in which they differ, for every pair of
-    people and every model, with nothing left to chance. A feature whose values lie on a grid (whole numbers, say)
-    adds nothing to ``n_diff``: its cells hold whole steps. ``bound(D) = min(1, D + excess)``.
+    Cells have width ``1 / s_i`` for the standard L1 norm. A cell border falls between ``x_i`` and ``x'_i`` in at most
+    ``s_i |x_i - x'_i| K + 1`` of the K shifts, so ``TV <= D + n_diff / K``, where ``n_diff`` counts the features in
+    which the two rows differ: for all pairs and every model, with certainty (`docs/theory.md` §6). A feature whose
+    values lie on a grid (whole numbers, for example) adds nothing to ``n_diff``, as its cells hold whole steps.
+    ``curve.bound(D) = min(1, D + excess)``.
 
     Attributes
     ----------
     metric : WeightedLp
     steps : "auto", None, or tuple of float
-        Steps of the features' grids. "auto" finds them in the training data: whole numbers, and values that
-        repeat at multiples of a step; a value between two points of such a grid is one or the other, in shares. A
-        declared step promises multiples of it (0: no grid); other values are then refused. None uses no grid.
+        Steps of the features' grids. "auto" finds them in the training data: whole numbers, and values that repeat at
+        multiples of a step; a value between two grid points is rounded to either, in proportion. With declared steps
+        (0: no grid), values off the grid raise an error. None uses no grid.
     excess : float
-        ``n / K``, where n counts the features without a grid; known once training data and the number of draws are.
+        ``n / K``, where n counts the features without a grid; set in `fit`.
 
     Examples
     --------
     >>> noise = Splitting.for_metric(WeightedLp({"age": 0.1, "score": 0.5}), steps={"age": 1})
     >>> noise.steps
     (1.0, 0.0)
-    >>> noise.bound([0.1, 2])
+    >>> noise.curve.bound([0.1, 2])
     array([0.1, 1. ])
     """
 
@@ -255,6 +258,11 @@ class Splitting(Noise):
     excess: float = 0.0
 
     native_p: ClassVar[float] = 1.0
+
+    @property
+    def curve(self) -> Bound:
+        """``min(1, D + excess)``."""
+        return LoosenedBound(self.excess)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -268,7 +276,7 @@ class Splitting(Noise):
         return cls(metric, steps)
 
     def _standard(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
-        # The centre of the cell minus the person is uniform, for each single person.
+        # The centre of the cell minus the row is uniform, for each single row.
         return rng.random((n, d)) - 0.5
 
 

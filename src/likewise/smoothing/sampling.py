@@ -1,4 +1,4 @@
-"""Votes averaged over draws: a fixed number of them, or as many as each person needs."""
+"""Draws of a perturbation, and votes averaged over them: a fixed number, or as many as each person needs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from likewise.guarantees.sample_size import clopper_pearson, empirical_bernstein
 from likewise.inspection.prediction import Vote
 from likewise.smoothing.noise import Noise
 
-Seen = npt.NDArray[np.float64] | npt.NDArray[np.int64]
-"""What the draws see of people, one row each."""
+PreparedRow = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+"""A row, or rows, of `Perturbation.corners`."""
 
 
 class Draws(Protocol):
@@ -28,50 +28,44 @@ class Draws(Protocol):
 
     def __len__(self) -> int: ...
 
-    def apply(self, person: Seen) -> FloatArray:
-        """Perturb one person, a row of `Perturbation.corners`; shape (n_draws, n_features)."""
+    def apply(self, person: PreparedRow) -> FloatArray:
+        """Perturb one person; shape (n_draws, n_features)."""
         ...
 
 
 class Perturbation(Frozen, ABC):
-    """A kind of noise, ready for use: all its draws follow from what `fit` has stored."""
+    """Noise fitted to training data; all its draws follow from what `fit` has stored."""
 
     noise: Noise | None
-    """On the numbers, if any of them matters."""
+    """Noise on the numeric columns; None if all of them have weight 0."""
 
     @property
     @abstractmethod
     def curve(self) -> Bound:
-        """How far the laws of two perturbed people can be apart."""
+        """Bound on the total variation between two perturbed people."""
 
     @property
     def n_fixed(self) -> int | None:
-        """How many draws there are, if nothing is random; else None."""
+        """Number of draws of a deterministic perturbation; None if draws are random."""
         return None
 
     @abstractmethod
     def prepare(self, rows: FloatArray) -> FloatArray:
-        """Reduce people to what the draws may see of them: two people with equal rows here get equal votes."""
+        """Reduce people to what the draws depend on: equal rows here get equal votes."""
 
-    def corners(self, seen: FloatArray) -> tuple[Seen, IntArray, FloatArray]:
-        """Rows to score, whose they are, and in which shares; one each, unless someone is between points of a grid.
+    def corners(self, prepared: FloatArray) -> tuple[PreparedRow, IntArray, FloatArray]:
+        """Rows to score, the person each belongs to (ascending), and its share in that person's average.
 
-        Returns
-        -------
-        rows : ndarray of shape (n_rows, n_seen)
-        owner : ndarray of shape (n_rows,)
-            Positions among the people, ascending.
-        share : ndarray of shape (n_rows,)
-            Adding up to 1 for each person.
+        One row per person, except for values between two points of a grid.
         """
-        return seen, np.arange(len(seen)), np.ones(len(seen))
+        return prepared, np.arange(len(prepared)), np.ones(len(prepared))
 
     @abstractmethod
-    def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
-        """Yield the draws up to ``edges[-1]`` in order, cut at every edge; each with the number of its last draw."""
+    def iter_draws(self, stops: list[int]) -> Iterator[tuple[int, Draws]]:
+        """Yield the draws up to ``stops[-1]`` in order, cut at every stop; each with the number of its last draw."""
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """Numbers, per column of coded people, at which a cell ends, as far as there are any."""
+        """Cell borders per column of encoded people, where there are any."""
         return [np.empty(0)] * n_columns
 
     @abstractmethod
@@ -81,15 +75,7 @@ class Perturbation(Frozen, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """Draws of the form ``x * keep + t``: noise on what is kept, other people's values in place of what is not.
-
-    Attributes
-    ----------
-    keep : ndarray of bool, shape (n_features,) or (n_draws, n_features)
-        Whether the person's own value stays. Where it does not, it never reaches the model.
-    t : ndarray of shape (n_draws, n_features)
-        What is added.
-    """
+    """Draws ``x * keep + t``, with `keep` of shape (n_features,) and `t` of shape (n_draws, n_features)."""
 
     keep: BoolArray
     t: FloatArray
@@ -97,23 +83,23 @@ class Shift:
     def __len__(self) -> int:
         return len(self.t)
 
-    def apply(self, person: Seen) -> FloatArray:
+    def apply(self, person: PreparedRow) -> FloatArray:
         """Perturb one person."""
         return np.where(self.keep, person, 0.0) + self.t
 
 
-# Draws come in chunks of this size, each from its own seed. It bounds memory, and it is part of the definition
-# of the bank: a prediction must not depend on how the work was cut.
+# Draws come in chunks of this size, each from its own seed. It bounds memory, and it is part of the definition of the
+# draws: a prediction must not depend on how the work is divided.
 CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class SharedDraws(Perturbation):
-    """Perturbations of people: noise on the features that matter, other people's values on those that must not.
+    """Random draws shared by all people: noise on features of positive weight, training values for the others.
 
-    A person x becomes ``x * noise.visible + t`` for each row t of the bank. For a feature of weight 0, t holds
-    values of the training data's column, drawn independently of x, so the model cannot see the person's own.
-    Several such columns are drawn together, from one row, so that their combinations are real ones.
+    A row x becomes ``x * noise.visible + t`` for each draw t. For a feature of weight 0, t holds a training value drawn
+    independently of x, so the model cannot see the person's own; all such features of a draw come from one training
+    row, so that their combinations are real.
 
     Attributes
     ----------
@@ -121,7 +107,7 @@ class SharedDraws(Perturbation):
     background : ndarray of shape (n_rows, n_hidden)
         Training values of the columns with weight 0.
     seed : int
-        All draws follow from it; the bank itself is never stored.
+        Determines all draws, which are never stored.
     """
 
     noise: Noise
@@ -129,51 +115,46 @@ class SharedDraws(Perturbation):
     seed: int
 
     @property
-    def curve(self) -> Noise:
-        """That of the noise."""
-        return self.noise
+    def curve(self) -> Bound:
+        """The bound of the noise."""
+        return self.noise.curve
 
     @classmethod
     def from_training_data(cls, noise: Noise, X: FloatArray, seed: int) -> SharedDraws:
-        """Make a bank whose background are the columns of `X` that must not matter."""
+        """Take the background from the columns of `X` with weight 0."""
         return cls(noise, X[:, ~noise.visible].copy(), seed)
 
-    def fresh(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw `n` perturbations with `rng`; shape (n, n_features)."""
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw `n` perturbations; shape (n, n_features)."""
         t = self.noise.sample(n, rng)
         hidden = ~self.noise.visible
         if hidden.any():
             t[:, hidden] = self.background[rng.integers(len(self.background), size=n)]
         return t
 
-    def chunks(self, n_draws: int) -> Iterator[FloatArray]:
-        """Yield the first `n_draws` draws of the bank, a chunk at a time."""
-        for i, start in enumerate(range(0, n_draws, CHUNK)):
+    def iter_draws(self, stops: list[int]) -> Iterator[tuple[int, Draws]]:
+        """Yield the draws up to ``stops[-1]`` in order, cut at every stop and at every chunk."""
+        for i, start in enumerate(range(0, stops[-1], CHUNK)):
             rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(i,)))
-            yield self.fresh(CHUNK, rng)[: n_draws - start]
-
-    def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
-        """Yield the draws up to ``edges[-1]`` in order, cut at every edge and at every chunk."""
-        for i, chunk in enumerate(self.chunks(edges[-1])):
-            start, stop = i * CHUNK, i * CHUNK + len(chunk)
-            cuts = [start, *(edge for edge in edges if start < edge < stop), stop]
-            for a, b in pairwise(cuts):
+            chunk = self.sample(CHUNK, rng)
+            end = min(start + CHUNK, stops[-1])
+            for a, b in pairwise([start, *(stop for stop in stops if start < stop < end), end]):
                 yield b, Shift(self.noise.visible, chunk[a - start : b - start])
 
     def prepare(self, rows: FloatArray) -> FloatArray:
-        """People with 0 in the columns that must not matter, ready for adding perturbations."""
+        """Rows with 0 in the columns of weight 0."""
         return rows if self.noise.visible.all() else np.where(self.noise.visible, rows, 0.0)
 
     def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Perturb each person once, by a fresh draw of their own."""
-        return self.prepare(rows) + self.fresh(len(rows), rng)
+        """Perturb each person once, by a draw of their own."""
+        return self.prepare(rows) + self.sample(len(rows), rng)
 
 
-_ROWS_PER_CALL, _CELLS_PER_CALL = 65_536, 2**20
+_MAX_ROWS_PER_CALL, _MAX_VALUES_PER_CALL = 65_536, 2**20
 
 
 class VoteSums(Protocol):
-    """Sums votes over draws. What a person gets depends on the person and the draws, on nothing else."""
+    """Sums of votes over draws, which depend on the person and the draws alone."""
 
     def sums(self, draws: Draws, people: npt.NDArray[np.generic]) -> tuple[FloatArray, FloatArray]:
         """Sums of votes, and of squared votes, over `draws` per person; each (n_people, n_outputs)."""
@@ -182,15 +163,14 @@ class VoteSums(Protocol):
 
 @dataclass(frozen=True)
 class CalledVotes:
-    """Calls the model: works for every model.
+    """Votes of any model, by calling it.
 
     Attributes
     ----------
     vote : Vote
     shared : bool
-        Whether a row's votes have the same bits wherever the row stands (`likewise.smoothing.scorers`). Then
-        `vote` is asked about many people at once; otherwise about one person, so that nobody's votes depend on who
-        else is asked about.
+        Whether a call may hold rows of several people: only if a row's votes have the same bits at any position
+        (`likewise.smoothing.scorers.BatchPlan`).
     """
 
     vote: Vote
@@ -198,13 +178,13 @@ class CalledVotes:
 
     def sums(self, draws: Draws, people: npt.NDArray[np.generic]) -> tuple[FloatArray, FloatArray]:
         """Sums of votes, and of squared votes, over `draws` per person."""
-        most = min(_ROWS_PER_CALL, _CELLS_PER_CALL // max(1, people.shape[1]))
-        per_call = max(1, most // len(draws)) if self.shared else 1
+        max_rows = min(_MAX_ROWS_PER_CALL, _MAX_VALUES_PER_CALL // max(1, people.shape[1]))
+        per_call = max(1, max_rows // len(draws)) if self.shared else 1
         totals, squares = [], []
         for start in range(0, len(people), per_call):
             rows = [draws.apply(person) for person in people[start : start + per_call]]
-            # One person at a time, and row after row in memory: the order of a sum must not depend on how many people
-            # share the call, nor on how the model lays out its answer.
+            # One person at a time, in C order: the order of a sum must not depend on how many people share the call,
+            # nor on the memory layout of the model's output.
             votes = np.ascontiguousarray(self.vote(np.concatenate(rows) if len(rows) > 1 else rows[0]))
             for first in range(0, len(votes), len(draws)):
                 own = votes[first : first + len(draws)]
@@ -216,7 +196,7 @@ class CalledVotes:
 Advance = Callable[[int], None]
 
 _N_LOOKS = 16
-_ROUND_TO = 256  # looks come at multiples of it, which suits the tiles of `likewise.smoothing.mlp_forward`
+_ROUND_TO = 256  # looks are at multiples of it, which suits the tiles of `likewise.smoothing.mlp_forward`
 
 
 def mean_votes(
@@ -224,7 +204,7 @@ def mean_votes(
 ) -> FloatArray:
     """Average the votes for each (prepared) person over the first `n_draws` draws."""
     total: FloatArray | float = 0.0
-    for _, draws in perturbation.parts([n_draws]):
+    for _, draws in perturbation.iter_draws([n_draws]):
         total = total + votes.sums(draws, people)[0]
         advance(len(draws) * len(people))
     return np.asarray(total / n_draws)
@@ -232,17 +212,16 @@ def mean_votes(
 
 @dataclass(frozen=True)
 class Schedule:
-    """When to look whether a person's votes suffice, and how much of delta each look may spend.
+    """A group-sequential stopping rule: interim looks after ``looks[0] < looks[1] < ...`` draws.
 
-    Looks come at ``edges[0] < edges[1] < ...`` draws. At each, an interval is wrong with probability at most its
-    share of ``delta / 2``, so all intervals of all looks hold at once with probability ``1 - delta / 2``, whatever
-    makes a person stop (`docs/theory.md` §5). The last look spends half; there Hoeffding's inequality alone gives
-    an error of ``epsilon / 2``, so everyone stops.
+    At each look an interval fails with probability at most its share of ``delta / 2``, so all intervals of all looks
+    hold at once with probability ``1 - delta / 2``, whatever makes a person stop (`docs/theory.md` §5). The last look
+    spends half; there Hoeffding's inequality alone gives an error of ``epsilon / 2``, so everyone stops.
 
     Attributes
     ----------
     epsilon, delta : float
-        Promise per pair. Per person the error in total variation is ``epsilon / 2``, except with ``delta / 2``.
+        Guarantee per pair. Per person the error in total variation is ``epsilon / 2``, except with ``delta / 2``.
     n_outputs : int
         Classes, or 1 for regression.
     hard : bool
@@ -255,11 +234,11 @@ class Schedule:
     hard: bool
 
     @property
-    def edges(self) -> list[int]:
-        """Numbers of draws at which to look; the last is the most that anyone needs."""
+    def looks(self) -> list[int]:
+        """Numbers of draws at the looks; the last is the most that anyone needs."""
         log_sets = float(np.log(2.0**self.n_outputs - 2)) if self.n_outputs > 1 else float(np.log(2))
         last = (log_sets - np.log(self.delta / 4)) / (2 * (self.epsilon / 2) ** 2)
-        # The first look at which votes that all agree suffice.
+        # The first look at which unanimous votes suffice.
         share = self._early_share / max(1, self.n_outputs if self.n_outputs > 2 else 1)
         first = (np.log(2 / share) if self.hard else 7 / 3 * np.log(4 / share) + 1) / (self.epsilon / 2)
         steps = np.geomspace(min(first, last), last, _N_LOOKS)
@@ -270,11 +249,11 @@ class Schedule:
         return self.delta / 4 / (_N_LOOKS - 1)
 
     def interval(self, mean: FloatArray, squares: FloatArray, n: int, *, last: bool) -> tuple[FloatArray, FloatArray]:
-        """Interval for each person and output at a look after `n` draws; `mean` and `squares` are means in [0, 1]."""
+        """Interval per person and output after `n` draws, from the means of votes and of squared votes."""
         if last:
             margin = subset_margin(n, self.delta / 4, max(2, self.n_outputs))
             return np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
-        # Two classes have one free probability; otherwise the intervals share (union bound).
+        # Two classes have one free probability; otherwise a union bound over the classes.
         share = self._early_share / (self.n_outputs if self.n_outputs > 2 else 1)
         if self.hard:
             return clopper_pearson(mean, n, share)
@@ -295,30 +274,29 @@ def adaptive_votes(
     *,
     advance: Advance,
 ) -> Estimate:
-    """Average the votes for each (prepared) person over as many draws as the schedule asks for.
+    """Average votes in [0, 1] for each (prepared) person, over as many draws as the schedule asks for.
 
-    Votes must lie in [0, 1]. When a person stops depends on that person's votes alone, so the result is the same
-    in any batch.
+    When a person stops depends on that person's votes alone, so results do not depend on the batch.
     """
-    edges, m = schedule.edges, schedule.n_outputs
+    looks, m = schedule.looks, schedule.n_outputs
     total, squares = np.zeros((len(people), m)), np.zeros((len(people), m))
     empty = np.empty((3, len(people), m))
     out = Estimate(empty[0], empty[1], empty[2], np.zeros(len(people), dtype=np.int64))
     active = np.arange(len(people))
-    for n, draws in perturbation.parts(edges):
+    for n, draws in perturbation.iter_draws(looks):
         sums, sums_of_squares = votes.sums(draws, people[active])
         total[active] += sums
         squares[active] += sums_of_squares
         advance(len(draws) * len(active))
-        if n not in edges:
+        if n not in looks:
             continue
         mean = np.clip(total[active] / n, 0.0, 1.0)
-        lower, upper = schedule.interval(mean, squares[active] / n, n, last=n == edges[-1])
-        done = schedule.suffices(mean, lower, upper) | (n == edges[-1])
+        lower, upper = schedule.interval(mean, squares[active] / n, n, last=n == looks[-1])
+        done = schedule.suffices(mean, lower, upper) | (n == looks[-1])
         stopped = active[done]
         out.mean[stopped], out.lower[stopped], out.upper[stopped] = mean[done], lower[done], upper[done]
         out.n_draws[stopped] = n
-        advance((edges[-1] - n) * len(stopped))
+        advance((looks[-1] - n) * len(stopped))
         active = active[~done]
         if not len(active):
             break

@@ -1,10 +1,9 @@
-"""Splitting, made concrete: K shifted grids, in whole numbers.
+"""Splitting in integer arithmetic: K shifted grids.
 
-Feature i of a person becomes a whole number, the *position* ``N_i``, of which ``K`` make up one cell. Draw j shifts
-the borders of feature i by ``a_ij`` positions, where ``a_i0, ..., a_i(K-1)`` is a permutation of ``0, ..., K - 1``.
-So the cells of two people differ for exactly ``min(K, |N_i - N'_i|)`` of the K draws, and all that is left to show
-is ``|N_i - N'_i| <= K s_i |x_i - x'_i| + 1`` (or without the 1, on a grid): `docs/theory.md` §6 does, in floating
-point.
+Feature i of a row becomes an integer *position* ``N_i``; K consecutive positions form a cell. Draw j shifts the borders
+of feature i by ``a_ij`` positions, where ``a_i0, ..., a_i(K-1)`` is a permutation of ``0, ..., K - 1``. So the cells of
+two rows differ in exactly ``min(K, |N_i - N'_i|)`` of the K draws. `docs/theory.md` §6 shows, in floating point, that
+``|N_i - N'_i| <= K s_i |x_i - x'_i| + 1``, and without the 1 on a grid.
 """
 
 from __future__ import annotations
@@ -19,24 +18,25 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
-from likewise._typing import FloatArray, IntArray
+from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
+from likewise.guarantees.bounds import Bound
 from likewise.smoothing.noise import Splitting
-from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, Seen
+from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, PreparedRow
 
-# Values count as on a grid of a fractional step if they are within this share of it: standardised whole numbers
-# and decimals are rounded. `ShiftedGrids` pays for it, so the promise stays sound.
+# Values within this fraction of a fractional step count as on the grid: standardised whole numbers and decimals are
+# rounded. `_positions_per_step` accounts for it, so the guarantee stays sound.
 TOLERANCE = 2.0**-20
-_FARTHEST_STEP = 2.0**28  # beyond that many fractional steps, rounding uses up the tolerance
-FARTHEST_BETWEEN = 2.0**20  # steps; beyond them, the rounding of a place between two points might be felt
-_MOST_STEPS = 2**20  # a real grid is not finer than that over the range of the data
+_MAX_FRACTIONAL_STEPS = 2.0**28  # beyond that many fractional steps, rounding uses up the tolerance
+_MAX_STEPS_BETWEEN = 2.0**20  # beyond that many steps, values between two grid points lose digits
+_MAX_STEPS_IN_DATA = 2**20  # a finer step over the range of the data is not taken for a grid
 
 
 def find_step(values: FloatArray) -> float:
     """Step of the grid that a column lies on; 0 if there is none.
 
-    1 for whole numbers. Otherwise the values must repeat (at most half of them distinct, so that a few arbitrary
-    numbers are not taken for a grid), and the step is the greatest common divisor of the gaps between them.
+    1 for whole numbers. Otherwise at most half of the values may be distinct, so that a few arbitrary numbers are not
+    taken for a grid, and the step is the greatest common divisor of the gaps between them.
 
     Examples
     --------
@@ -55,28 +55,28 @@ def find_step(values: FloatArray) -> float:
     span = float(distinct[-1] - distinct[0])
     step = span
     for gap in np.diff(distinct).tolist():
-        step = _common_divisor(step, gap, span / _MOST_STEPS)
+        step = _common_divisor(step, gap, span / _MAX_STEPS_IN_DATA)
         if step == 0.0:
             return 0.0
-    # The divisor has the rounding of one gap; the whole span has as little, over many steps.
+    # The divisor has the rounding error of one gap; dividing the span spreads that error over many steps.
     step = span / np.rint(span / step)
     return float(step) if on_grid(distinct, float(distinct[0]), step).all() else 0.0
 
 
-def on_grid(values: FloatArray, origin: float, step: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def on_grid(values: FloatArray, origin: float, step: float) -> BoolArray:
     """Which values are at whole steps from `origin`: exactly for a whole step, within `TOLERANCE` otherwise."""
     if is_whole(origin, step):
         return np.asarray(np.fmod(values, step) == np.fmod(origin, step))
     with np.errstate(over="ignore", invalid="ignore"):
         offset = (values - origin) / step
-        return np.asarray((np.abs(offset - np.rint(offset)) <= TOLERANCE) & (np.abs(offset) <= _FARTHEST_STEP))
+        return np.asarray((np.abs(offset - np.rint(offset)) <= TOLERANCE) & (np.abs(offset) <= _MAX_FRACTIONAL_STEPS))
 
 
 def locate(values: FloatArray, origin: float, step: float) -> tuple[FloatArray, FloatArray]:
-    """Whole steps from `origin` down to each value, and the fraction of a step that is left; 0 on the grid.
+    """Whole steps from `origin` to each value, rounded down, and the remaining fraction of a step; 0 on the grid.
 
     On a fractional grid, values within `TOLERANCE` of a point are on it, and the fractions between are stretched to
-    meet them: a slope of ``1 / (1 - 2 TOLERANCE)``, which is paid for with the tolerance.
+    fill [0, 1], with slope ``1 / (1 - 2 TOLERANCE)``.
 
     Examples
     --------
@@ -109,10 +109,10 @@ def _common_divisor(a: float, b: float, least: float) -> float:
     return a
 
 
-LEAST_DRAWS = 1000  # keeps the utility of uniform noise where the promise alone would need fewer
-_FARTHEST = 2**38  # positions beyond it are moved there, which brings nobody further apart
-_NEXT = 20  # positions, and cells, in each direction whose borders are named
-_SLACK = 2.0**-12  # cells are wider by this share, which pays for the rounding of positions up to _FARTHEST
+MIN_DRAWS = 1000  # keeps the accuracy of uniform noise where the guarantee alone would need fewer
+_MAX_POSITION = 2**38  # positions are clipped here, which increases no distance
+_N_LANDMARKS = 20  # positions, and cells, on each side of the origin whose borders are landmarks
+_SLACK = 2.0**-12  # cells are wider by this fraction, which covers the rounding of positions up to _MAX_POSITION
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +126,11 @@ class ShiftedGrids(Perturbation):
     n_draws : int
         K, the number of shifts: evaluations of the model per person.
     origins, steps : ndarray of shape (n_visible,)
-        Where positions are counted from (near the training data's median), and the step of the feature's grid
-        (0: none).
+        Position 0 of each feature, near its median, and the step of its grid (0: none).
     background : ndarray of shape (n_draws, n_hidden)
-        What replaces the columns of weight 0 in each draw: training rows, whoever the person is.
+        Training values that replace the columns of weight 0 in each draw.
     declared : bool
-        Whether the grids were declared, so that other values are refused, or found in the training data.
+        Whether the grids were declared, so that values off them raise, or found in the training data.
     """
 
     noise: Splitting
@@ -148,84 +147,82 @@ class ShiftedGrids(Perturbation):
         """Find the features' grids in `X`; without `n_draws`, take what `epsilon` needs."""
         visible = X[:, noise.visible]
         steps, origins = _grids(noise, visible)
-        K = LEAST_DRAWS if n_draws is None else n_draws
-        loose = _positions_per_step(noise, K, origins, steps) == 0
+        K = MIN_DRAWS if n_draws is None else n_draws
+        ungridded = _positions_per_step(noise, K, origins, steps) == 0
         if n_draws is None:
-            K = max(LEAST_DRAWS, ceil(Fraction(int(loose.sum())) / Fraction(epsilon)))
-            loose = _positions_per_step(noise, K, origins, steps) == 0
-        steps = np.where(loose, 0.0, steps)
-        origins = np.where(loose, np.median(visible, axis=0), origins)
+            K = max(MIN_DRAWS, ceil(Fraction(int(ungridded.sum())) / Fraction(epsilon)))
+            ungridded = _positions_per_step(noise, K, origins, steps) == 0
+        steps = np.where(ungridded, 0.0, steps)
+        origins = np.where(ungridded, np.median(visible, axis=0), origins)
         # One training row per draw, spread evenly over all of them.
         rows = (permutation(K, -1) * len(X)) // K
-        noise = replace(noise, excess=float(loose.sum()) / K)
-        cells = cls(noise, K, origins, steps, X[:, ~noise.visible][rows], not isinstance(noise.steps, str))
-        cells.prepare(X)  # refuses what is not on a declared grid
-        return cells
+        noise = replace(noise, excess=float(ungridded.sum()) / K)
+        grids = cls(noise, K, origins, steps, X[:, ~noise.visible][rows], not isinstance(noise.steps, str))
+        grids.prepare(X)  # raises for values off a declared grid
+        return grids
 
     @property
-    def curve(self) -> Splitting:
-        """That of the noise, with what features without a grid add."""
-        return self.noise
+    def curve(self) -> Bound:
+        """The bound of the noise, with its excess."""
+        return self.noise.curve
 
     @property
     def n_fixed(self) -> int:
-        """All K draws are used."""
+        """K."""
         return self.n_draws
 
     @cached_property
     def per_step(self) -> FloatArray:
-        """Positions that one step of a feature's grid counts; 0 without a grid."""
+        """Positions per step of a feature's grid; 0 without a grid."""
         return _positions_per_step(self.noise, self.n_draws, self.origins, self.steps)
 
     @cached_property
     def shifts(self) -> npt.NDArray[np.int32]:
-        """Of the borders, per draw and feature."""
+        """Shift of the borders, in positions, per draw and feature."""
         return np.stack([permutation(self.n_draws, i) for i in range(len(self.steps))], axis=1).astype(np.int32)
 
     def prepare(self, rows: FloatArray) -> FloatArray:
-        """Where people are, shape (n_samples, 2 n_visible).
+        """Whole and fractional steps from the origins, shape (n_samples, 2 n_visible).
 
-        Whole steps of a grid from its origin, or positions without one; then fractions of a step beyond, 0 but for
-        values between two points of a grid that was found in the training data.
+        Without a grid, the whole steps are positions. Fractions are 0 except between two points of a found grid.
         """
-        X, gridded = rows[:, self.noise.visible], self.steps > 0
+        X = rows[:, self.noise.visible]
         per_unit = self.n_draws / self._widths * (1 - _SLACK)
         with np.errstate(over="ignore"):
-            whole = np.floor(np.clip((X - self.origins) * per_unit, -_FARTHEST, _FARTHEST))
+            whole = np.floor(np.clip((X - self.origins) * per_unit, -_MAX_POSITION, _MAX_POSITION))
         fraction = np.zeros_like(whole)
-        for i in np.flatnonzero(gridded).tolist():
+        for i in np.flatnonzero(self.steps > 0).tolist():
             whole[:, i], fraction[:, i] = locate(X[:, i], self.origins[i], self.steps[i])
             if self.declared and fraction[:, i].any():
-                self._refuse(i, X[fraction[:, i] > 0, i][0])
-            farthest = np.floor(_FARTHEST / self.per_step[i])
-            farthest = farthest if self.declared else min(farthest, FARTHEST_BETWEEN)
-            fraction[np.abs(whole[:, i]) >= farthest, i] = 0.0
-            whole[:, i] = np.clip(whole[:, i], -farthest, farthest)
+                self._raise_off_grid(i, X[fraction[:, i] > 0, i][0])
+            limit = np.floor(_MAX_POSITION / self.per_step[i])
+            limit = limit if self.declared else min(limit, _MAX_STEPS_BETWEEN)
+            fraction[np.abs(whole[:, i]) >= limit, i] = 0.0
+            whole[:, i] = np.clip(whole[:, i], -limit, limit)
         return np.hstack([whole, fraction]) + 0.0
 
-    def corners(self, seen: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Whole places; a person between points of grids is on their corners, as a common threshold rounds them.
+    def corners(self, prepared: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Positions, with rows between grid points split over the corners around them.
 
-        Rounding up where the fraction exceeds u, uniform in [0, 1) and the same for all features, keeps every mean
-        ``|N_i - N'_i|`` what it is, and leaves one corner for each interval of u between the fractions.
+        Rounding up where the fraction exceeds u, uniform in [0, 1) and common to all features, preserves the mean of
+        every ``|N_i - N'_i|``, and gives one corner for each interval of u between two fractions.
         """
-        fraction = seen[:, len(self.steps) :]
-        counts = np.ones(len(seen), dtype=np.int64)
-        cuts = {int(k): np.unique(np.append(fraction[k], 0.0)) for k in np.flatnonzero(fraction.any(axis=1))}
-        for k, own in cuts.items():
+        fraction = prepared[:, len(self.steps) :]
+        counts = np.ones(len(prepared), dtype=np.int64)
+        thresholds = {int(k): np.unique(np.append(fraction[k], 0.0)) for k in np.flatnonzero(fraction.any(axis=1))}
+        for k, own in thresholds.items():
             counts[k] = len(own)
-        owner = np.repeat(np.arange(len(seen)), counts)
+        owner = np.repeat(np.arange(len(prepared)), counts)
         threshold, share = np.zeros(len(owner)), np.ones(len(owner))
         starts = np.cumsum(counts) - counts
-        for k, own in cuts.items():
+        for k, own in thresholds.items():
             here = slice(starts[k], starts[k] + len(own))
             threshold[here], share[here] = own, np.diff(np.append(own, 1.0))
-        return self._rounded(seen[owner], threshold), owner, share
+        return self._positions(prepared[owner], threshold), owner, share
 
-    def parts(self, edges: list[int]) -> Iterator[tuple[int, Draws]]:
-        """Yield all K draws, cut at every edge and into chunks that bound memory."""
-        cuts = sorted({0, *edges, *range(0, edges[-1], CHUNK)})
-        for a, b in pairwise(cuts):
+    def iter_draws(self, stops: list[int]) -> Iterator[tuple[int, Draws]]:
+        """Yield all K draws, cut at every stop and into chunks that bound memory."""
+        for a, b in pairwise(sorted({0, *stops, *range(0, stops[-1], CHUNK)})):
             yield b, self._draws(self.shifts[a:b], self.background[a:b])
 
     def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -233,44 +230,45 @@ class ShiftedGrids(Perturbation):
         return self.perturb_by(rows, rng.integers(self.n_draws, size=len(rows)), rng)
 
     def perturb_by(self, rows: FloatArray, chosen: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Perturb each person once, by the draw of the given number."""
+        """Perturb each person once, by the draw with the given number."""
         draws = self._draws(self.shifts[chosen], self.background[chosen])
-        people = self._rounded(self.prepare(rows), rng.random(len(rows)))
-        return np.concatenate(
-            [draws.one(j, person) for j, person in enumerate(people)] or [np.empty((0, rows.shape[1]))]
-        )
+        positions = self._positions(self.prepare(rows), rng.random(len(rows)))
+        out = np.empty(rows.shape)
+        for j, position in enumerate(positions):
+            draws.write(slice(j, j + 1), position, out[j : j + 1])
+        return out
 
     def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """Borders between positions next to the origin, and between the cells further away."""
-        found, near = super().landmarks(n_columns), np.arange(-_NEXT, _NEXT + 1)
-        places = np.unique([near, near * self.n_draws])
+        """Borders between positions near the origin, and between cells further away."""
+        landmarks, near = super().landmarks(n_columns), np.arange(-_N_LANDMARKS, _N_LANDMARKS + 1)
+        positions = np.unique([near, near * self.n_draws])
         for i, column in enumerate(np.flatnonzero(self.noise.visible)):
-            found[column] = self.origins[i] + places * self._unit[i]
-        return found
+            landmarks[column] = self.origins[i] + positions * self._unit[i]
+        return landmarks
 
     @property
     def _widths(self) -> FloatArray:
         return self.noise.widths[self.noise.visible]
 
-    def _rounded(self, seen: FloatArray, threshold: FloatArray) -> IntArray:
-        """Positions in whole numbers."""
-        down, fraction = np.hsplit(seen, 2)
+    def _positions(self, prepared: FloatArray, threshold: FloatArray) -> IntArray:
+        """Integer positions, rounding up where the fraction exceeds the threshold."""
+        down, fraction = np.hsplit(prepared, 2)
         whole = down + (fraction > threshold[:, None])
         return (whole * np.where(self.steps > 0, self.per_step, 1.0)).astype(np.int64)
 
     def _draws(self, shifts: npt.NDArray[np.int32], background: FloatArray) -> GridDraws:
         K = self.n_draws
-        # The middle of K consecutive positions; a position without a grid stands for an interval of length 1.
+        # The middle of K consecutive positions; without a grid, a position is an interval of length 1.
         middle = np.where(self.steps > 0, (K - 1) / 2, K / 2)
         return GridDraws(K, shifts, middle, self._unit, self.origins, self.noise.visible, background)
 
     @property
     def _unit(self) -> FloatArray:
         """Length of a position."""
-        without = self._widths / (self.n_draws * (1 - _SLACK))
-        return np.where(self.steps > 0, self.steps / np.maximum(self.per_step, 1), without)
+        ungridded = self._widths / (self.n_draws * (1 - _SLACK))
+        return np.where(self.steps > 0, self.steps / np.maximum(self.per_step, 1), ungridded)
 
-    def _refuse(self, i: int, value: float) -> None:
+    def _raise_off_grid(self, i: int, value: float) -> None:
         column = int(np.flatnonzero(self.noise.visible)[i])
         names = self.noise.metric.feature_names
         raise InvalidInputError(
@@ -282,35 +280,32 @@ class ShiftedGrids(Perturbation):
 
 @dataclass(frozen=True, eq=False)
 class GridDraws:
-    """Some of the K shifts: a person, given by positions, becomes the centres of their cells."""
+    """Some of the K shifts: integer positions become the centres of their cells."""
 
     n_positions: int
     shifts: npt.NDArray[np.int32]
     middle: FloatArray
     unit: FloatArray
     origins: FloatArray
-    visible: npt.NDArray[np.bool_]
+    visible: BoolArray
     background: FloatArray
 
     def __len__(self) -> int:
         return len(self.shifts)
 
-    def apply(self, person: Seen) -> FloatArray:
+    def apply(self, person: PreparedRow) -> FloatArray:
         """Perturb one person."""
-        return self._rows(person, self.shifts, self.background)
+        rows = np.empty((len(self), len(self.visible)))
+        self.write(slice(None), person, rows)
+        return rows
 
-    def one(self, j: int, person: Seen) -> FloatArray:
-        """Perturb one person by the j-th of these draws; shape (1, n_features)."""
-        return self._rows(person, self.shifts[j : j + 1], self.background[j : j + 1])
-
-    def _rows(self, person: Seen, shifts: npt.NDArray[np.int32], background: FloatArray) -> FloatArray:
+    def write(self, chosen: slice, person: PreparedRow, rows: FloatArray) -> None:
+        """Write one person under the chosen draws to `rows`."""
         from likewise.smoothing.kernels import cell_centres
 
-        rows = np.empty((len(shifts), len(self.visible)))
-        rows[:, ~self.visible] = background
+        rows[:, ~self.visible] = self.background[chosen]
         columns = np.flatnonzero(self.visible)
-        cell_centres(shifts, person, self.n_positions, self.middle, self.unit, self.origins, columns, rows)
-        return rows
+        cell_centres(self.shifts[chosen], person, self.n_positions, self.middle, self.unit, self.origins, columns, rows)
 
 
 def _grids(noise: Splitting, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -319,7 +314,7 @@ def _grids(noise: Splitting, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.zeros(X.shape[1]), np.median(X, axis=0)
     found = isinstance(noise.steps, str)
     steps = np.array([find_step(column) for column in X.T]) if found else np.asarray(noise.steps)[noise.visible]
-    # A point of the grid near the median: a value that occurs, or a multiple of a declared step.
+    # A grid point near the median: a value that occurs, or a multiple of a declared step.
     origins = np.quantile(X, 0.5, axis=0, method="lower")
     if not found:
         steps_or_1 = np.where(steps > 0, steps, 1.0)
@@ -331,17 +326,16 @@ def _grids(noise: Splitting, X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _positions_per_step(noise: Splitting, K: int, origins: FloatArray, steps: FloatArray) -> FloatArray:
-    """Largest whole number g with ``g <= K s_i step``: what one step of a feature's grid may count; else 0."""
+    """Largest integer g with ``g <= K s_i step``: positions per step of a feature's grid, or 0."""
     conversion = 1.0 if noise.metric.p == 1 else 1 - 2.0**-40  # the conversion between norms is rounded
     counts = []
     for width, scale, origin, step in zip(
         noise.widths[noise.visible], noise.metric.scales[noise.visible], origins, steps, strict=True
     ):
-        exact = is_whole(origin, step)
-        # Values off a fractional grid by TOLERANCE are closer than their steps say by 2 TOLERANCE at most.
-        shrink = Fraction(1) if exact else Fraction(1 - 4 * TOLERANCE)
+        # Values off a fractional grid by TOLERANCE are closer than their whole steps by 2 TOLERANCE at most.
+        shrink = Fraction(1) if is_whole(origin, step) else Fraction(1 - 4 * TOLERANCE)
         per_unit = Fraction(float(scale)) if noise.metric.p == 1 else Fraction(conversion) / Fraction(float(width))
-        counts.append(float(min(int(K * per_unit * Fraction(float(step)) * shrink), _FARTHEST)))
+        counts.append(float(min(int(K * per_unit * Fraction(float(step)) * shrink), _MAX_POSITION)))
     return np.array(counts)
 
 

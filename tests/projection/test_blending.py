@@ -1,4 +1,4 @@
-"""Shares of base and envelopes, and scores of people left out, against brute force."""
+"""BlendWeights of base and envelopes, and scores of people left out, against brute force."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 from likewise import ProjectedClassifier, ProjectedRegressor, WeightedLp
 from likewise._inner_estimator import out_of_fold_scores, scores_of
 from likewise.projection import estimators as projected_models
-from likewise.projection.scorer import best_shares, judged_shares
+from likewise.projection.scorer import fit_blend, simplex_least_squares
 
 METRIC = WeightedLp([0.1])
 
@@ -21,7 +21,7 @@ METRIC = WeightedLp([0.1])
 def test_no_shares_on_a_fine_grid_are_better(seed, k):
     rng = np.random.default_rng(seed)
     parts, outcomes, weights = rng.random((9, k)), rng.random(9), 10.0 ** rng.uniform(-1, 1, 9)
-    found = best_shares(parts, outcomes, weights)
+    found = simplex_least_squares(parts, outcomes, weights)
     assert found.sum() == pytest.approx(1.0)
     assert (found >= 0).all()
 
@@ -35,17 +35,19 @@ def test_no_shares_on_a_fine_grid_are_better(seed, k):
 def test_weights_decide_between_outcomes_that_contradict_each_other():
     """Between 0 and 1, with the outcomes 0 and 1 of weights 1 and 3: the upper end has three quarters."""
     parts = np.array([[0.0, 1.0], [0.0, 1.0]])
-    assert best_shares(parts, np.array([0.0, 1.0]), np.array([1.0, 3.0])).tolist() == pytest.approx([0.25, 0.75])
+    assert simplex_least_squares(parts, np.array([0.0, 1.0]), np.array([1.0, 3.0])).tolist() == pytest.approx(
+        [0.25, 0.75]
+    )
 
 
 def test_envelopes_of_those_kept_decide_about_those_left_out():
     """Anchors 20 apart, with distances of 2: nobody else says anything, and the outcomes are 0.3."""
     people = METRIC.people(np.arange(0, 200, 20.0)[:, None])
-    found = judged_shares(METRIC, people, np.full(10, 0.5), np.full(10, 0.3), np.ones(10))
+    found = fit_blend(METRIC, people, np.full(10, 0.5), np.full(10, 0.3), np.ones(10))
     assert (found.base, found.lower, found.upper) == pytest.approx((0.0, 0.7, 0.3))
     # Anchors 1 apart, all with the value 0.5: who is left out lies within 0.1 of it.
     near = METRIC.people(np.arange(10.0)[:, None])
-    found = judged_shares(METRIC, near, np.full(10, 0.5), np.full(10, 0.2), np.ones(10))
+    found = fit_blend(METRIC, near, np.full(10, 0.5), np.full(10, 0.2), np.ones(10))
     assert (found.lower, found.upper) == pytest.approx((1.0, 0.0))
 
 
@@ -98,7 +100,7 @@ def test_a_base_that_judges_people_has_not_learned_from_those_who_are_equal_to_t
         judged.append(people.rows[:, 0])
         return np.full(len(people), 0.5)
 
-    monkeypatch.setattr(projected_models, "fitted_base", fitted)
+    monkeypatch.setattr(projected_models, "fit_base", fitted)
     monkeypatch.setattr(projected_models, "base_scores", asked)
     rows = np.tile(np.arange(12.0), 2)[:, None]
     ProjectedClassifier(LogisticRegression(), metric=METRIC, random_state=0).fit(rows, np.tile(np.arange(12) % 2, 2))
@@ -118,7 +120,7 @@ def test_numbers_come_back_in_their_range(limits):
     model.fit(people, said)
     np.testing.assert_allclose(model.predict(people), said)
     assert model.guarantee_.bound(0.5) == pytest.approx(0.5 * (high - low))
-    np.testing.assert_allclose(model._outcome_shares(said), [0.25, 0.5, 0.75])
+    np.testing.assert_allclose(model._unit_outcomes(said), [0.25, 0.5, 0.75])
     np.testing.assert_allclose(model.scores_, said)
     np.testing.assert_allclose(model.values_, said)
 
@@ -126,21 +128,21 @@ def test_numbers_come_back_in_their_range(limits):
 def test_weights_reach_the_base_the_judge_and_the_closest_values(monkeypatch):
     """Twelve people, each twice; the second of each pair counts three times as much as the first."""
     seen = {"base": [], "judge": [], "values": []}
-    original = {name: getattr(projected_models, name) for name in ("fitted_base", "judged_shares", "closest_values")}
+    original = {name: getattr(projected_models, name) for name in ("fit_base", "fit_blend", "closest_values")}
 
     def fitted(given, people, y, weights, metric, limits):
         seen["base"].append((len(people), weights))
-        return original["fitted_base"](given, people, y, weights, metric, limits)
+        return original["fit_base"](given, people, y, weights, metric, limits)
 
     def judged(metric, anchors, values, outcomes, weights, base):
         seen["judge"].append((outcomes, weights))
-        return original["judged_shares"](metric, anchors, values, outcomes, weights, base)
+        return original["fit_blend"](metric, anchors, values, outcomes, weights, base)
 
-    def closest(targets, weights, narrow, **options):
+    def closest(targets, weights, bounds, **options):
         seen["values"].append((targets, weights))
-        return original["closest_values"](targets, weights, narrow, **options)
+        return original["closest_values"](targets, weights, bounds, **options)
 
-    for name, spy in (("fitted_base", fitted), ("judged_shares", judged), ("closest_values", closest)):
+    for name, spy in (("fit_base", fitted), ("fit_blend", judged), ("closest_values", closest)):
         monkeypatch.setattr(projected_models, name, spy)
     rows = np.tile(np.arange(12.0), 2)[:, None]
     y, weights = np.append(np.arange(12) % 2, np.ones(12, dtype=int)), np.append(np.ones(12), np.full(12, 3.0))
