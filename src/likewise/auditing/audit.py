@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -226,12 +227,12 @@ def audit(
     model_outputs = ModelOutputs.of(model, X, points, predictions, output_range)
     unit, groups = model_outputs.unit, points.groups(model_outputs.outputs)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=model_outputs.labels.are_shares)
-    if isinstance(metric, FunctionMetric):
-        weights = None
-        result, n_above = _search_every_pair(metric, points, model_outputs, groups, tolerance, above, n_worst)
+    limits = [max(tolerance, each) / unit for each in (tolerance, *above)]
+    weights = None if isinstance(metric, FunctionMetric) else metric.weights_of(points.people.encoder)
+    if weights is None:
+        result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst)
     else:
-        weights = metric.weights_of(points.people.encoder)
-        result, n_above = _search_boxes(metric, points, model_outputs, groups, tolerance, above, n_worst)
+        result, counts = _search_boxes(weights, model_outputs, groups, limits, n_worst)
     n, (a, b) = len(points), sampled_pairs(len(points))
     distances = metric.between(points.people.take(a), points.people.take(b))
     violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights)
@@ -241,7 +242,7 @@ def audit(
         max_excess=unit * result.max_excess,
         max_ratio=result.max_ratio,
         violations=violations,
-        n_above=n_above,
+        n_above=dict(zip(above, counts, strict=True)),
         differences=differences,
         sample=pd.DataFrame({"difference": model_outputs.differences(a, b), "distance": distances}),
         n_samples=n,
@@ -253,54 +254,41 @@ def audit(
 
 
 def _search_boxes(
-    metric: Metric,
-    points: Points,
-    model_outputs: ModelOutputs,
-    groups: Groups,
-    tolerance: float,
-    above: Sequence[float],
-    n_worst: int,
-) -> tuple[SearchResult, dict[float, int]]:
-    """Pairs that exceed a metric with weights, in units of the outputs, and counts above larger thresholds."""
+    weights: ColumnWeights, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
+) -> tuple[SearchResult, list[int]]:
+    """Pairs that exceed by more than the first limit, and counts above the others; in units of the outputs."""
     from likewise.pairs.box_tree import box_tree_of
-    from likewise.pairs.search import goal_above, search_tree, search_within
+    from likewise.pairs.search import count_above, search_tree, search_within
 
-    unit, weights = model_outputs.unit, metric.weights_of(points.people.encoder)
+    points = model_outputs.points
     X, outputs = points.X[groups.first], model_outputs.outputs[groups.first]
-    tree = box_tree_of(X, outputs, points.scales(weights) / unit, metric.p, points.kinds, groups.count)
-    result = search_tree(tree, tolerance / unit, n_worst)
-    goals = {each: goal_above(result, max(tolerance, each) / unit) for each in above}
-    return result, {each: 0 if goal is None else search_within(tree, goal).n_violations for each, goal in goals.items()}
+    scales = points.scales(weights) / model_outputs.unit
+    tree = box_tree_of(X, outputs, scales, weights.p, points.kinds, groups.count)
+    result = search_tree(tree, limits[0], n_worst)
+    return result, count_above(limits[1:], result, partial(search_within, tree))
 
 
 def _search_every_pair(
-    metric: FunctionMetric,
-    points: Points,
-    model_outputs: ModelOutputs,
-    groups: Groups,
-    tolerance: float,
-    above: Sequence[float],
-    n_worst: int,
-) -> tuple[SearchResult, dict[float, int]]:
+    metric: Any, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
+) -> tuple[SearchResult, list[int]]:
     """The same for a distance that is a function: every pair is compared."""
     from likewise.pairs.search import search_every_pair
 
-    unit, n = model_outputs.unit, len(groups.first)
+    people, n = model_outputs.points.people, len(groups.first)
     if n > _MAX_COMPARED:
         raise InvalidInputError(
             f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric!r}; got {n:,}. With a function, "
             "every pair has to be compared. Draw some of the rows, or use WeightedLp or TableMetric."
         )
-    metric.check_axioms(points.people)
-    distinct = points.people.take(groups.first)
+    metric.check_axioms(people)
+    distinct = people.take(groups.first)
 
     def distances_after(i: int) -> FloatArray:
-        return metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None))) / unit
+        distances: FloatArray = metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None)))
+        return distances / model_outputs.unit
 
-    limits = [max(tolerance, each) / unit for each in above]
     outputs = model_outputs.outputs[groups.first]
-    result, counts = search_every_pair(distances_after, outputs, groups.count, tolerance / unit, n_worst, limits)
-    return result, dict(zip(above, counts, strict=True))
+    return search_every_pair(distances_after, outputs, groups.count, limits[0], n_worst, limits[1:])
 
 
 def tabulate(

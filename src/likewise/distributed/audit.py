@@ -35,7 +35,7 @@ from likewise.metrics.encoders import fixed_sample
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
 from likewise.pairs.model_outputs import ModelOutputs, OutputLabels
 from likewise.pairs.points import groups_of
-from likewise.pairs.search import goal_above
+from likewise.pairs.search import count_above
 
 
 def audit(
@@ -81,8 +81,7 @@ def audit(
     buckets.clear()  # so that the workers can release them
     boxes = BoxedBuckets.of(boxed, parameters, tolerance / unit, n_worst)
     result = boxes.search(boxes.goal(tolerance / unit, n_worst))
-    goals = {each: goal_above(result, max(tolerance, each) / unit) for each in above}
-    n_above = {each: 0 if goal is None else boxes.search(goal).n_violations for each, goal in goals.items()}
+    counts = count_above([max(tolerance, each) / unit for each in above], result, boxes.search)
 
     positions, places = np.unique(result.pairs, return_inverse=True)
     worst = encoder.points(partitions.rows_at(positions, names)) if len(positions) else encoder.template
@@ -96,7 +95,7 @@ def audit(
         max_excess=unit * result.max_excess,
         max_ratio=result.max_ratio,
         violations=violations.assign(row_a=result.pairs[:, 0], row_b=result.pairs[:, 1]),
-        n_above=n_above,
+        n_above=dict(zip(above, counts, strict=True)),
         differences=columns,
         sample=pd.DataFrame(
             {"difference": differences, "distance": weights.distances(points.people.rows[a], points.people.rows[b])}

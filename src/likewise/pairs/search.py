@@ -163,12 +163,18 @@ def goal_from(samples: list[tuple[FloatArray, float]], tolerance: float, n_worst
     return SearchGoal(tolerance, n_worst, floor, ratio)
 
 
-def goal_above(result: SearchResult, threshold: float) -> SearchGoal | None:
-    """The goal of counting pairs with an excess above a threshold, after a first search; None if there are none."""
-    if result.max_excess <= threshold:
-        return None
-    # Pairs up to the largest excess and ratio need only be counted.
-    return SearchGoal(threshold, 1, result.max_excess, result.max_ratio)
+def count_above(
+    thresholds: Sequence[float], result: SearchResult, search_again: Callable[[SearchGoal], SearchResult]
+) -> list[int]:
+    """How many pairs exceed by more than each threshold, after a first search with a smaller tolerance."""
+
+    def count(threshold: float) -> int:
+        if result.max_excess <= threshold:
+            return 0
+        # Pairs up to the largest excess and ratio need only be counted.
+        return search_again(SearchGoal(threshold, 1, result.max_excess, result.max_ratio)).n_violations
+
+    return [count(threshold) for threshold in thresholds]
 
 
 def search_within(tree: BoxTree, goal: SearchGoal, *, n_jobs: int | None = None, prune: bool = True) -> SearchResult:
