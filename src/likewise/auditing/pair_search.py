@@ -319,14 +319,8 @@ def strategies_for(space: SearchSpace) -> dict[Strategy, float]:
     if space.swappable.any():
         shares |= {category_swaps: 0.1}
     total = sum(shares.values())
-    order = [
-        random_pairs,
-        around_landmarks,
-        category_swaps,
-        along_lines,
-        along_gradients,
-        hill_climbing,
-    ]  # hill climbing starts from what the others found
+    # Hill climbing comes last: it starts from what the others found.
+    order = [random_pairs, around_landmarks, category_swaps, along_lines, along_gradients, hill_climbing]
     return {strategy: shares[strategy] / total for strategy in order if strategy in shares}
 
 
@@ -357,11 +351,10 @@ def _groups(n: int, cost: Callable[[int], int] = n_pairs_among) -> Iterator[tupl
     Pairs of a large group are cheap, since each member is evaluated once; but they are near one another, and a local
     violation takes many groups to find. So about half of all people are in small groups, and half in large ones.
     """
-    most = largest_group(n)
-    small = (_SMALLEST_GROUP - 1) / (
-        most + _SMALLEST_GROUP - 2
-    )  # of all pairs; m people have m - 1 pairs for every two of them
-    for m, share in ((_SMALLEST_GROUP, small), (most, 1 - small)):
+    largest = largest_group(n)
+    # Share of all pairs: m people have m - 1 pairs for every two of them.
+    small = (_SMALLEST_GROUP - 1) / (largest + _SMALLEST_GROUP - 2)
+    for m, share in ((_SMALLEST_GROUP, small), (largest, 1 - small)):
         left, at_once = max(1, int(n * share) // cost(m)), max(1, _PEOPLE_PER_BATCH // m)
         while left > 0:
             yield m, min(left, at_once)

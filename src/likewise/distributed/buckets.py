@@ -118,14 +118,9 @@ class OutputReader:
         rows: Any = table[self.model_columns]
         if not as_tables and not hasattr(self.model, "feature_names_in_"):
             rows = rows.to_numpy(dtype=np.float64)
-        classes = getattr(self.model, "classes_", None)
+        classes = getattr(self.model, "classes_", _UnknownClasses())
         parts = [
-            predicted_outputs(
-                self.model,
-                rows[i : i + _BATCH],
-                self.output_range,
-                _UnknownClasses() if classes is None else classes,
-            )
+            predicted_outputs(self.model, rows[i : i + _BATCH], self.output_range, classes)
             for i in range(0, len(rows), _BATCH)
         ]
         return np.concatenate([outputs for outputs, _ in parts]), parts[0][1]
@@ -334,9 +329,7 @@ class BoxedBuckets(NamedTuple):
     @classmethod
     def of(cls, boxed: list[Any], parameters: SearchParameters, tolerance: float, n_worst: int) -> BoxedBuckets:
         """Summarise delayed `BoxedBucket`s, of which empty ones are None."""
-        summaries: list[BucketSummary | None] = compute(
-            [delayed(_summarise)(each, tolerance, n_worst) for each in boxed]
-        )
+        summaries = compute([delayed(_summarise)(each, tolerance, n_worst) for each in boxed])
         kept = [(each, summary) for each, summary in zip(boxed, summaries, strict=True) if summary is not None]
         return cls([each for each, _ in kept], [summary for _, summary in kept], parameters)
 

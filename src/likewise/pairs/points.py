@@ -114,9 +114,8 @@ class Points:
         kinds = np.where(people.encoder.is_number, NUMBER, CODE).astype(np.int8)
         kinds[nullable] = NULLABLE
         absent = np.isnan(rows[:, nullable]).astype(np.float64)
-        return cls(
-            people, np.column_stack([rows, absent]), np.append(kinds, np.full(len(nullable), CODE, np.int8)), nullable
-        )
+        kinds = np.append(kinds, np.full(len(nullable), CODE, np.int8))
+        return cls(people, np.column_stack([rows, absent]), kinds, nullable)
 
     def __len__(self) -> int:
         return len(self.X)

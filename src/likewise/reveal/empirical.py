@@ -72,7 +72,7 @@ NOT_FORCED = "not forced by these people"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricEstimate:
-    """A metric that is minimal on a model_outputs, and how it was found.
+    """Result of `estimate_minimal_metric`.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class MetricEstimate:
     notes : tuple of str
         Missing values that got more weight than the people force.
     active_pairs : DataFrame
-        The people who force the weights: pairs whose difference of outputs uses up their distance. ``row_a`` and
+        The pairs that force the weights: their difference of outputs uses all of their distance. ``row_a`` and
         ``row_b`` are positions in X.
     n_pairs : int
         Pairs of distinct people; none of them exceeds the metric.
@@ -141,15 +141,15 @@ def estimate_minimal_metric(
     X : array-like of shape (n_samples, n_features)
         Or a table (pandas, polars or pyarrow) with categories, which the model is given as a pandas DataFrame. A
         missing number is a category of its own: what its absence weighs is in ``metric.missing``, and
-        where no number is missing in `X` the metric refuses people with one missing. A blank weighs at least half of
-        what the column makes of these people, up to 1, since less would cut the column: `notes` names the columns to
-        whose blanks the people force less.
+        where no number is missing in `X` the metric refuses people with one missing. A missing value weighs at least
+        half of the column's largest distance among these people, up to 1, since less would limit the column: `notes`
+        names the columns where the people force less.
         Or a Dask DataFrame of any size, or the path of a Parquet file or of a directory of them, which Dask reads: the
         search runs on the active Dask client, or in threads (`docs/scale.md`). The result is that of a table in memory,
         to the last bit.
     p : float, default=1
         Any finite number >= 1; 1 for tables with categories. Above 7 the linear program may be too badly scaled to be
-        solved, which is then said.
+        solved, which raises an error.
     categorical : sequence of names, optional
         Columns whose values are equal or not. None takes those of text, categories and truth values.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
@@ -161,8 +161,8 @@ def estimate_minimal_metric(
     upper : mapping from feature name or position to weight, optional
         Weights may not be larger.
     fixed : mapping from feature name or position to weight, optional
-        Weights are these: ``fixed={"race": 0}`` asks whether the outputs of these people can be explained by the
-        other columns. That they can does not show that the model ignores race: exchange its values to see. A number
+        Weights are these: ``fixed={"race": 0}`` asks whether the other columns account for the outputs of these
+        people. That they do does not show that the model ignores race: swap its values to see. A number
         that is the name of a column is taken as such.
     columns : sequence of str, optional
         For a Dask DataFrame or a path: the columns that distances are about. None takes those that the model has
@@ -179,12 +179,12 @@ def estimate_minimal_metric(
         If the linear program cannot be solved, which happens for large p.
     ValueError
         If no metric exists, with the pairs that make it so: equal people with different outputs, or pairs that
-        the bounded weights alone would have to explain.
+        differ only in features whose weights are bounded.
 
     Notes
     -----
     No pair of rows of `X` exceeds the metric by more than 1e-9 of the range of the outputs. Other people may: it
-    is an estimate for them. A weight of 0 says that these people do not force one, and not that the model ignores the
+    is an estimate for them. A weight of 0 means that these people do not force one, not that the model ignores the
     column. With more people single weights move in either direction, since columns can stand in for each other.
     `minimal_metric` covers everyone, for linear models.
 
@@ -223,8 +223,8 @@ def _check_power(p: float, points: Points) -> None:
     if p != 1 and (points.kinds == CODE).any():
         raise InvalidInputError(
             f"p must be 1 for a table with categories or missing numbers; got {p:g}. Their weights are added outside "
-            "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, that a pair is explained is not a "
-            "linear constraint on the weights, and there is no linear program to solve."
+            "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, the constraint of a pair is not "
+            "linear in the weights, and there is no linear program to solve."
         )
 
 
@@ -254,20 +254,19 @@ def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict
     if encoder.labels is None:
         return WeightedLp(weights, p), {}
     own, missing, notes = weights[: points.n_columns].copy(), {}, {}
-    for i, found in zip(points.nullable.tolist(), np.minimum(weights[points.n_columns :], 1.0).tolist(), strict=True):
+    for i, forced in zip(points.nullable.tolist(), np.minimum(weights[points.n_columns :], 1.0).tolist(), strict=True):
         name, ends = encoder.names[i], (float(np.nanmin(points.X[:, i])), float(np.nanmax(points.X[:, i])))
-        if own[i] == 0 and found > 0:
+        if own[i] == 0 and forced > 0:
             own[i] = negligible_weight(ends)
-        least = (
-            least_missing_weight(own[i], *ends) if own[i] else 1.0
-        )  # a weight that is raised later could need up to 1
-        missing[name] = max(found, least)
-        if own[i] and missing[name] > found:
+        # A weight of 0 may be raised later, and missing values may then need up to 1.
+        least = least_missing_weight(own[i], *ends) if own[i] else 1.0
+        missing[name] = max(forced, least)
+        if own[i] and missing[name] > forced:
             most = ", the most there is" if least == 1 else ""
-            less = f"only {2 * found:.3g}" if found else "no difference at all"
+            less = f"only {2 * forced:.3g}" if forced else "no difference at all"
             notes[i] = (
                 f"A blank in {name!r} weighs {least:.3g}{most or ', half of what the column makes of these people'}. "
-                f"They force {found:.3g}, with which the column could make {less}."
+                f"They force {forced:.3g}, with which the column could make {less}."
             )
     named = list(zip(encoder.names, own.tolist(), encoder.is_number, strict=True))
     metric = TableMetric(
@@ -309,8 +308,8 @@ def _describe(
 def _check_finite_p(p: Any) -> float:
     if check_exponent(p) == np.inf:
         raise InvalidInputError(
-            "p must be finite; got inf. There D is a maximum over features: that some feature explains each pair is "
-            "not a linear constraint on the weights, and there is no single smallest metric. Use a finite p."
+            "p must be finite; got inf. There D is a maximum over features: the constraint of a pair is "
+            "not linear in the weights, and there is no single smallest metric. Use a finite p."
         )
     return float(p)
 
