@@ -19,7 +19,7 @@ def test_the_page_holds_the_results():
     assert fill(page, pd.read_csv(RESULTS)) == page
 
 
-def test_every_case_was_attacked_and_none_was_found_to_exceed_its_promise():
+def test_every_case_was_attacked_and_none_was_found_to_exceed_its_guarantee():
     table = pd.read_csv(RESULTS)
     assert table["case"].tolist() == [case.name for case in cases()]
     assert set(table["method"]) == {"additive", "network", "projection", "smoothing"}
