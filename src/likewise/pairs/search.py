@@ -108,7 +108,7 @@ def search(
 def search_tree(tree: BoxTree, tolerance: float, n_worst: int, *, prune: bool = True) -> SearchResult:
     """As `search`, for people who are in a tree already."""
     goal = goal_from([sampled_excesses(tree, tolerance, n_worst)], tolerance, n_worst)
-    return merge([search_within(tree, goal, prune=prune)], n_worst)
+    return search_within(tree, goal, prune=prune)
 
 
 def search_every_pair(
