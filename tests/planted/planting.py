@@ -170,7 +170,7 @@ class Workshop:
         os._exit(code)
 
 
-_QUIETLY = ("-q", "--no-header", "--tb=no", "-rfE", "-p", "no:cacheprovider")
+_QUIETLY = ("-q", "--no-header", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-m", "")  # slow tests too
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (?:\S*/)?(\w+\.py)(?:::([\w:]+))?", re.MULTILINE)
 
 
