@@ -61,8 +61,17 @@ def a_metric(p):
 
 
 @pytest.fixture(scope="module")
-def model(people):
-    return ProjectedClassifier(DecisionTreeClassifier(), metric=a_metric(1), random_state=0).fit(*people)
+def models(people):
+    """A model for each exponent."""
+    return {
+        p: ProjectedClassifier(DecisionTreeClassifier(), metric=a_metric(p), random_state=0).fit(*people)
+        for p in EXPONENTS
+    }
+
+
+@pytest.fixture(scope="module")
+def model(models):
+    return models[1]
 
 
 # -- the promise ------------------------------------------------------------------------------------------------
@@ -78,10 +87,8 @@ def most_excess(model, metric, X, n=20_000):
 @pytest.mark.parametrize(
     ("p", "n_starts"), [*((p, 800) for p in EXPONENTS), pytest.param(1, 8_000, marks=pytest.mark.slow)]
 )
-def test_no_pair_that_climbs_by_gradients_exceeds_the_metric(people, p, n_starts):
-    X, y = people
-    metric = a_metric(p)
-    model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric, random_state=0).fit(X, y)
+def test_no_pair_that_climbs_by_gradients_exceeds_the_metric(people, models, p, n_starts):
+    X, metric, model = people[0], a_metric(p), models[p]
     rng = np.random.default_rng(0)
     search = Climb(lambda rows: model.predict_proba(rows)[:, 1], metric, model.guarantee_.bound)
     starts = X[rng.integers(len(X), size=n_starts)]
@@ -91,10 +98,8 @@ def test_no_pair_that_climbs_by_gradients_exceeds_the_metric(people, p, n_starts
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
-def test_control_one_anchor_whose_value_was_moved_is_found_by_climbing(people, p):
-    X, y = people
-    metric = a_metric(p)
-    model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric, random_state=0).fit(X, y)
+def test_control_one_anchor_whose_value_was_moved_is_found_by_climbing(people, models, p):
+    X, metric, model = people[0], a_metric(p), models[p]
 
     def moved(rows):
         """The scores, but a hundredth more for the first person, who is an anchor."""
@@ -317,9 +322,8 @@ def test_what_is_no_distance_is_refused_in_fit(people):
 
 
 @pytest.mark.parametrize("p", EXPONENTS)
-def test_scores_do_not_depend_on_the_batch(people, p):
-    X, y = people
-    model = ProjectedClassifier(DecisionTreeClassifier(), metric=a_metric(p), random_state=0).fit(X, y)
+def test_scores_do_not_depend_on_the_batch(models, p):
+    model = models[p]
     others = np.random.default_rng(1).normal(size=(1500, 4))
     whole = model.predict_proba(others)
     turned = np.random.default_rng(2).permutation(1500)
