@@ -39,14 +39,14 @@ ROUNDING = 1e-12
 EXPONENTS = (1, 2, 3.5, np.inf)
 
 
-@parametrize_with_checks([ProjectedClassifier(LogisticRegression(), base=0.5), ProjectedRegressor(Ridge(), base=0.0)])
+@parametrize_with_checks([ProjectedClassifier(LogisticRegression(), base=0.5), ProjectedRegressor(Ridge())])
 def test_scikit_learn_contract(estimator, check):
     run_check(estimator, check)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([ProjectedClassifier(LogisticRegression()), ProjectedRegressor(Ridge())])
-def test_scikit_learn_contract_where_the_base_is_fitted_too(estimator, check):
+@parametrize_with_checks([ProjectedClassifier(LogisticRegression())])
+def test_scikit_learn_contract_of_a_classifier_whose_base_is_fitted_too(estimator, check):
     run_check(estimator, check)
 
 
