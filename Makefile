@@ -4,14 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs wheel lowest bench reproduce attack planted fuzz clean
+.PHONY: demo test test-all lint docs wheel lowest bench reproduce attack planted fuzz clean
 
 demo: $(READY)
 	$(BIN)/likewise demo
 
-# Two workers with one thread each: more would only wait for each other. By file, since the blocks of a page share names.
+# Two workers with one thread each: more would only wait for each other, and OpenMP would spin meanwhile.
+test test-all lowest attack planted fuzz: export OMP_NUM_THREADS = 1
+test test-all lowest attack planted fuzz: export OMP_WAIT_POLICY = passive
+
+# By file, since the blocks of a page share names.
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# With the tests marked slow: long searches, fuzzing, killed processes, browsers.
+test-all: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m ""
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -29,7 +37,7 @@ wheel: $(READY)
 	$(BIN)/python -m build --outdir dist .
 	PYTHON=$(PYTHON) .ci/wheel dist
 
-# The tests with the lowest versions that pyproject.toml allows, in an environment of their own that needs Python 3.11.
+# All tests with the lowest versions that pyproject.toml allows, in an environment of their own that needs Python 3.11.
 # LOWEST_TESTS="tests/cli -x" runs some of them.
 lowest:
 	PYTHON=$(or $(OLDEST),python3.11) .ci/lowest $(LOWEST_TESTS)
@@ -43,18 +51,18 @@ reproduce: $(READY)
 
 # More than a billion pairs in about ten minutes of one core; a second call continues where the first was stopped.
 attack: $(READY)
-	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attacked
+	PYTHONPATH=tests $(BIN)/python -m attacked
 
 # Bugs planted on purpose, each of which the tests must catch. `make planted PLANTED="cells noises.py"` takes those with one
 # of these words in their name or file, --today ten by date, --new those not caught yet; --write keeps the results and
 # fills docs/trust.md.
 planted: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python tests/planted $(PLANTED)
+	$(BIN)/python tests/planted $(PLANTED)
 
 # Bad input, in fresh cases each time: a million take two to three hours of one core. Counts of the same code add up over
 # runs. FUZZ="--cases 20000" for fewer.
 fuzz: $(READY)
-	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
 
 clean:
 	rm -rf $(VENV) .venv-lowest dist site docs/reference/generated

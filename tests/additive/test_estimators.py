@@ -21,10 +21,14 @@ from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, Weighte
 
 
 @pytest.mark.filterwarnings("ignore::likewise.guarantees.guarantee.VacuousGuaranteeWarning")
-@parametrize_with_checks(
-    [AdditiveClassifier(max_knots=8), AdditiveRegressor(max_knots=8), AdditiveClassifier(penalty=0.01, link="probit")]
-)
+@parametrize_with_checks([AdditiveRegressor(max_knots=8), AdditiveClassifier(penalty=0.01, link="probit")])
 def test_scikit_learn_contract(estimator, check):
+    run_check(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([AdditiveClassifier(max_knots=8)])
+def test_scikit_learn_contract_where_the_penalty_is_chosen(estimator, check):
     run_check(estimator, check)
 
 
@@ -226,12 +230,13 @@ def test_other_exponents_fit_well_and_keep_the_promise(data, p):
     assert (variation <= np.tanh(metric(X[:1000], X[1000:])) + 1e-12).all()
 
 
-def test_wide_tables_are_fitted_block_after_block():
+def test_wide_tables_are_fitted_block_after_block(monkeypatch):
+    monkeypatch.setattr("likewise.additive.solver._MOST_VARIABLES", 100)
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 60))
+    X = rng.normal(size=(300, 20))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     for p in (1, 2):
-        model = AdditiveClassifier(WeightedLp(np.full(60, 0.05), p), penalty=1e-2, max_knots=24).fit(X, y)
+        model = AdditiveClassifier(WeightedLp(np.full(20, 0.05), p), penalty=1e-2, max_knots=12).fit(X, y)
         assert model.score(X, y) > 0.8
 
 

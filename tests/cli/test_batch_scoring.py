@@ -208,6 +208,7 @@ def test_bad_tables_are_one_clear_error(place):
 # -- a cluster ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, cluster):
     address, workers, _ = cluster
     score_file(order(place), place / "people.parquet", place / "here.parquet", keep=("id",), batch_rows=3)

@@ -216,6 +216,8 @@ def test_a_persons_score_depends_on_no_other_row_of_the_file(place, model):
     ):
         if name == "truth values as digits" and model == "additive":
             continue  # it has learned text
+        if name == "in two processes" and model != "typed":
+            continue  # processes take seconds to start, and know nothing of models
         found = scores(place, model, people, **options)
         for row in people.id:
             if row != "x":

@@ -22,6 +22,10 @@ HERE = Path(__file__).parents[1]
 METRIC = TableMetric({"age": 0.01}, {"job": 0.1})
 
 
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.fixture
 def place(tmp_path):
     rng = np.random.default_rng(0)
@@ -44,13 +48,14 @@ def crashes(name, place, trouble):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize(("name", "moments"), [("score", 20), ("metric", 4), ("enforce", 4)])
+@pytest.mark.parametrize(("name", "moments"), [slow("score", 20), ("metric", 4), slow("enforce", 4)])
 def test_killed_at_every_file_operation_nothing_is_lost_doubled_or_half_written(place, name, moments):
     found = crashes(name, place, "crash")
     assert found["moments"] >= moments, "too few moments were found for this to be a test"
     assert found["wrong"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["score", "metric", "metric over another", "enforce"])
 def test_killed_at_any_time_nothing_is_lost_doubled_or_half_written(place, name):
     (place / "older.toml").write_text("# an older file\n")
@@ -59,7 +64,7 @@ def test_killed_at_any_time_nothing_is_lost_doubled_or_half_written(place, name)
     assert found["wrong"] == []
 
 
-@pytest.mark.parametrize("name", ["score", "metric", "enforce"])
+@pytest.mark.parametrize("name", [slow("score"), "metric", slow("enforce")])
 def test_a_full_disk_is_one_clear_error_and_leaves_nothing(place, name):
     found = crashes(name, place, "full")
     assert set(found["ended"]) == {2}
@@ -67,7 +72,7 @@ def test_a_full_disk_is_one_clear_error_and_leaves_nothing(place, name):
     assert found["recovers"]
 
 
-@pytest.mark.parametrize("name", ["score", "metric", "enforce"])
+@pytest.mark.parametrize("name", [slow("score"), "metric", slow("enforce")])
 def test_a_read_only_directory_is_one_clear_error(place, name):
     found = crashes(name, place, "read-only")
     assert set(found["ended"]) == {2}
@@ -129,6 +134,7 @@ def test_two_runs_on_one_output_do_not_mix(place):
     assert score_file(order(place), place / "people.csv", place / "scores.csv", batch_rows=4) == 30
 
 
+@pytest.mark.slow
 def test_a_killed_scheduler_is_one_clear_line_and_the_next_run_completes_what_is_there(place, cluster):
     """From the command line; not even the log of the client is to be seen."""
     pd.concat([pd.read_csv(place / "people.csv")] * 20).to_csv(place / "many.csv", index=False)

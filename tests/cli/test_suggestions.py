@@ -12,7 +12,7 @@ from likewise.datasets import load_mortgages
 from shell import run
 
 
-def people(n=160):
+def people(n=100):
     """Mortgages with an id, and a target with a blank in its name."""
     bunch = load_mortgages()
     table = bunch.data[["income", "obligations", "consumer_credit", "race"]].dropna()[:n]
@@ -87,7 +87,7 @@ def test_what_is_suggested_can_be_run_as_printed_and_replaces_nothing(work, tmp_
 
 def test_a_task_that_was_given_is_repeated(work, tmp_path):
     shutil.copytree(work, tmp_path, dirs_exist_ok=True)
-    table = people().assign(years=np.arange(160) % 30)
+    table = people().assign(years=np.arange(100) % 30)
     table.drop(columns=["id", "was approved"]).to_csv(tmp_path / "years.csv", index=False)
     done = call(tmp_path, "metric years.csv --target years --task regression --out years.toml")
     assert all(line.endswith("--task regression") for line in suggested(done.output))

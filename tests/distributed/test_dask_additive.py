@@ -181,6 +181,7 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path):
         model.predict_proba(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["_bin", "_evaluate"])
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, monkeypatch, cluster, stage):
     monkeypatch.setattr(bins, "BLOCK", 100)

@@ -189,6 +189,7 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path, small):
     assert len(list(tmp_path.iterdir())) == 2  # nothing is left behind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["shuffle-transfer", "_gather"])
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(tmp_path, small, cluster, stage):
     people = people_of("table", 2000, 6)

@@ -338,7 +338,10 @@ def test_largest_excess_finds_the_pair_that_breaks_the_guarantee():
 
 
 @pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEWISE_DATA names no directory with the data")
-@pytest.mark.parametrize("name", [name for name in DATASETS if name != "ssl"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "seizure")) for name in DATASETS if name != "ssl"],
+)
 def test_real_data_run_with_few_rows(monkeypatch, tmp_path, name):
     monkeypatch.setattr(trials, "QUICK", Settings(n_test=20, n_train=300, n_epochs=2, n_steps=20, epsilon=0.2))
     if name == "seizure":  # an additive fit of 178 columns takes a minute

@@ -118,7 +118,7 @@ _sentences = rarely(_commands, st.tuples(_names, _words).map(lambda pair: [pair[
 
 _byte_changes = st.tuples(st.sampled_from(["packed", "part", "archive"]), st.integers(0, 10**6), st.integers(0, 255))
 
-_NUMBERS = ["regression", "normal", "counts", "constant"]
+_NUMBERS = ["numbers", "normal", "counts", "constant"]
 _FOR_MODELS = [kind for kind in PLAIN if kind != "ordered"]  # a model of numbers takes no words for them
 
 _CLASSES = ("two", "words", "three")

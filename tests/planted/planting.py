@@ -1,7 +1,7 @@
 """Bugs planted on purpose, one line each, and whether the tests that should see them do.
 
 `bugs.toml` holds them as data. Each is applied to a copy of the source in a temporary folder, and the tests named
-beside it run against that copy. A test suite that guards a promise must fail for each of them.
+beside it run against that copy. What `make test` runs must fail for each of them; slow tests are left out.
 """
 
 import ast
@@ -17,6 +17,7 @@ import sys
 import time
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 # Loaded here, once: each run is a fork of this process, and need not load them again.
@@ -188,9 +189,7 @@ def read_outcome(code, said):
 
 def _compiled_from(source, changed_file):
     """Compiled modules into which something of a file may have gone: functions and constants, by way of others too."""
-    files = {path.relative_to(source).with_suffix("").as_posix().replace("/", "."): path for path in _modules(source)}
-    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in files.items()}
-    taken = {name: _taken(tree) for name, tree in trees.items()}
+    files, taken = _imports(source)
     compiled = {name for name in files if "likewise._numba" in taken[name]}
     reached = {f"likewise/{changed_file}".removesuffix(".py").replace("/", ".")}
     waiting = [*reached]
@@ -204,8 +203,12 @@ def _compiled_from(source, changed_file):
     return sorted(files[name] for name in reached & compiled)
 
 
-def _modules(source):
-    return sorted((source / "likewise").rglob("*.py"))
+@cache
+def _imports(source):
+    """All modules, and what each imports; bugs change no imports."""
+    paths = sorted((source / "likewise").rglob("*.py"))
+    files = {path.relative_to(source).with_suffix("").as_posix().replace("/", "."): path for path in paths}
+    return files, {name: _taken(ast.parse(path.read_text(encoding="utf-8"))) for name, path in files.items()}
 
 
 def _taken(tree):

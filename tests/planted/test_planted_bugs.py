@@ -80,6 +80,7 @@ def test_what_was_compiled_from_a_changed_file_is_compiled_anew():
     assert stale("lipschitz/network.py") == {"kernels"}
 
 
+@pytest.mark.slow
 def test_a_bug_is_caught_and_a_change_that_changes_nothing_survives():
     """From end to end; and the source itself is left as it was."""
     before = (SOURCE / "guarantees" / "guarantee.py").read_bytes()

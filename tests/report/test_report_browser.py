@@ -18,6 +18,7 @@ from likewise.report.build import first_pair
 from likewise.report.text import figure, points
 from likewise.report.view import prepare
 
+pytestmark = pytest.mark.slow
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
     "--headless",

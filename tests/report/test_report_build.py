@@ -193,7 +193,7 @@ def test_numbers_have_a_report_by_every_method(method):
     )
     model = {
         "additive": AdditiveRegressor(METRIC, penalty=0.01),
-        "projection": ProjectedRegressor(inner, metric=METRIC),
+        "projection": ProjectedRegressor(inner, metric=METRIC, base=float(y.mean())),
         "smoothing": SmoothedRegressor(inner, metric=METRIC, n_draws=40, random_state=0),
     }[method].fit(X, y)
     data = build_report(model, X, y, outcome="wage")
@@ -217,7 +217,7 @@ def test_several_classes_have_a_report():
 
 def test_a_model_that_came_ready_made_is_said_to_know_the_people(smoothed):
     model, X, y = smoothed
-    frozen = ProjectedClassifier(FrozenEstimator(model.estimator_), metric=METRIC).fit(X, y)
+    frozen = ProjectedClassifier(FrozenEstimator(model.estimator_), metric=METRIC, base=0.5).fit(X, y)
     data = build_report(frozen, X, y)
     assert data.cost.is_given
     assert "was given ready-made" in render(data)
