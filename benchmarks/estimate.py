@@ -114,7 +114,7 @@ def scan_per_program():
     import numpy as np
     from numba import njit, prange
 
-    from likewise.reveal.active_set import Cuts, EveryPair
+    from likewise.reveal.active_set import Cuts, ExhaustiveSearch
 
     @njit(parallel=True, error_model="numpy")
     def mean_gaps(columns):
@@ -129,13 +129,13 @@ def scan_per_program():
                 totals[i, f] = total
         return totals
 
-    class ScanPerProgram(EveryPair):
-        def __init__(self, crowd, p):
-            super().__init__(crowd, p)
+    class ScanPerProgram(ExhaustiveSearch):
+        def __init__(self, people, p):
+            super().__init__(people, p)
             mean_gaps(self._columns)
 
-        def look(self, scales, ratios):
-            cuts = super().look(scales, ratios)
+        def next_cuts(self, scales, ratios):
+            cuts = super().next_cuts(scales, ratios)
             distance = cuts.gaps @ scales  # p is 1
             by_excess = np.argsort(distance - cuts.differences)[:500]
             worst = np.union1d(by_excess, np.argsort(distance / cuts.differences)[:500])
@@ -183,7 +183,7 @@ def measure(what: str, n: int, kind: str = "numbers", p: float = 1.0) -> None:
     import numpy as np
 
     from likewise import TableMetric, estimate_minimal_metric
-    from likewise.reveal import active_set as widening
+    from likewise.reveal import active_set
     from likewise.reveal import linear_program as program
 
     if what == "kinds":
@@ -196,16 +196,16 @@ def measure(what: str, n: int, kind: str = "numbers", p: float = 1.0) -> None:
         found.append(estimate_minimal_metric(None, X[:size], p, predictions=scores[:size]))
 
     def scan(size):
-        program.WideningSearch = full
+        program.ActiveSetSearch = full
         estimate(size)
-        program.WideningSearch = widening.WideningSearch
+        program.ActiveSetSearch = active_set.ActiveSetSearch
 
     estimate(1000)  # compiled, or read from the cache
     spent = seconds(lambda: estimate(n))
     if what == "search":
         print(spent, peak(), found[-1].n_rounds)
         return
-    full = widening.EveryPair if what == "exact" else scan_per_program()
+    full = active_set.ExhaustiveSearch if what == "exact" else scan_per_program()
     scan(1000)
     scanned = seconds(lambda: scan(n))
     ours, full = (

@@ -24,8 +24,18 @@ from versions import code_of
 ROUNDS = 5
 # Pairs per method, in millions: by what a pair costs in large groups, about 0.1, 0.1, 0.4 and 2 microseconds.
 MILLIONS = {"additive": 700, "network": 300, "projection": 150, "smoothing": 50}
-ROOMS = ("metrics", "guarantees", "models", "pairs", "enforce", "auditing")
-FINISHED = Path(".attacked") / code_of("tests/attacked/cases.py", *(f"src/likewise/{room}" for room in ROOMS))
+PACKAGES = (
+    "metrics",
+    "guarantees",
+    "inspection",
+    "pairs",
+    "auditing",
+    "additive",
+    "lipschitz",
+    "projection",
+    "smoothing",
+)
+FINISHED = Path(".attacked") / code_of("tests/attacked/cases.py", *(f"src/likewise/{package}" for package in PACKAGES))
 ROUNDING = 1e-12
 CONTROL_PAIRS = 50_000
 

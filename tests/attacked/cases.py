@@ -158,7 +158,7 @@ def jump(people):
 
 
 def claiming(model, metric):
-    """The same model, with a promise about another metric."""
+    """The same model, with a guarantee about another metric."""
     model.scorer_ = replace(model.scorer_, guarantee=replace(model.guarantee_, metric=metric))
     return model
 

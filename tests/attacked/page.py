@@ -11,14 +11,14 @@ ROOT = Path(__file__).parent.parent.parent
 RESULTS = ROOT / "docs" / "attacked" / "results.csv"
 PAGE = ROOT / "docs" / "trust.md"
 
-TACTICS = ["random", "borders", "categories", "lines", "slopes", "climbing"]
+STRATEGIES = ["random", "borders", "categories", "lines", "slopes", "climbing"]
 FIGURES = ["largest excess", "share used", "violations", "worst pair"]
 _PLACE = re.compile(r"(<!-- begin: attacked -->\n).*?(<!-- end: attacked -->)", re.DOTALL)
 
 
 def summed(found):
     """One row per case that was attacked, over all its rounds; `found` has one entry per case and round."""
-    runs = pd.DataFrame(found, columns=["case", "seed", *TACTICS, *FIGURES]).fillna(dict.fromkeys(TACTICS, 0))
+    runs = pd.DataFrame(found, columns=["case", "seed", *STRATEGIES, *FIGURES]).fillna(dict.fromkeys(STRATEGIES, 0))
     rows = []
     for case in cases():
         own = runs[runs["case"] == case.name]
@@ -33,8 +33,8 @@ def summed(found):
                 "columns": case.columns,
                 "outputs": case.outputs,
                 "rounds": len(own),
-                "pairs": int(own[TACTICS].sum().sum()),
-                **own[TACTICS].sum().astype(int).to_dict(),
+                "pairs": int(own[STRATEGIES].sum().sum()),
+                **own[STRATEGIES].sum().astype(int).to_dict(),
                 "largest excess": worst["largest excess"],
                 "share used": own["share used"].max(),
                 "violations": int(own["violations"].sum()),
@@ -55,7 +55,7 @@ def section(table):
     by_method = ", ".join(
         f"{_millions(n)} on {method}" for method, n in table.groupby("method", sort=False)["pairs"].sum().items()
     )
-    by_tactic = ", ".join(f"{_millions(table[tactic].sum())} {tactic}" for tactic in TACTICS)
+    by_tactic = ", ".join(f"{_millions(table[tactic].sum())} {tactic}" for tactic in STRATEGIES)
     above = int(table["violations"].sum())
     words = [
         f"{count:,} pairs over {len(table)} models: {by_method}. By tactic: {by_tactic}. "

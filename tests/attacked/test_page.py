@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from attacked.cases import cases
-from attacked.page import PAGE, RESULTS, TACTICS, fill, section, summed
+from attacked.page import PAGE, RESULTS, STRATEGIES, fill, section, summed
 
 
 def found(case, seed, excess, **counts):
@@ -19,13 +19,13 @@ def test_the_page_holds_the_results():
     assert fill(page, pd.read_csv(RESULTS)) == page
 
 
-def test_every_case_was_attacked_and_none_was_found_to_exceed_its_promise():
+def test_every_case_was_attacked_and_none_was_found_to_exceed_its_guarantee():
     table = pd.read_csv(RESULTS)
     assert table["case"].tolist() == [case.name for case in cases()]
     assert set(table["method"]) == {"additive", "network", "projection", "smoothing"}
     assert table["violations"].sum() == 0
     assert table["largest excess"].max() <= 1e-12
-    assert (table["pairs"] == table[TACTICS].sum(axis=1)).all()
+    assert (table["pairs"] == table[STRATEGIES].sum(axis=1)).all()
 
 
 def test_rounds_are_added_up_and_the_worst_pair_is_that_of_the_worst_round():

@@ -1,4 +1,4 @@
-"""A search for violations: it finds what is planted, outdoes an audit, and finds nothing where a promise holds."""
+"""A search for violations: it finds what is planted, outdoes an audit, and finds nothing where a guarantee holds."""
 
 import tracemalloc
 from dataclasses import replace
@@ -51,7 +51,7 @@ PAIRS = 2**20 // len(CASES) + 6000  # each; a million over all
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_no_pair_exceeds_the_promise(case):
+def test_no_pair_exceeds_the_guarantee(case):
     if case.method == "network":
         pytest.importorskip("torch")
     model, people = case.make()
@@ -222,7 +222,7 @@ def test_control_a_weight_of_one_percent_too_much_in_a_network_is_found(p):
     assert with_weight(1.01).excess_over_bound > 1e-3
 
 
-# -- models without a promise ---------------------------------------------------------------------------------------
+# -- models without a guarantee ---------------------------------------------------------------------------------------
 
 
 def test_boosting_has_worse_pairs_than_those_among_the_people_of_an_audit():
@@ -249,7 +249,7 @@ def test_boosting_has_worse_pairs_than_those_among_the_people_of_an_audit():
     assert metric(found.pair[:1], found.pair[1:])[0] == pytest.approx(found.distance)
     assert list(found.pair.columns) == list(X.columns)
     assert found.guarantee is None
-    assert "is no proof" in found.coverage
+    assert "Finding no violation does not prove" in found.coverage
 
 
 def test_a_straight_line_uses_all_of_its_own_metric_and_no_more():
@@ -342,7 +342,7 @@ def test_models_that_know_their_columns_need_no_people(method):
 
 def test_what_is_missing_is_asked_for():
     X, score = numbers()
-    with pytest.raises(InvalidInputError, match="X must be given for a model that was not fitted here"):
+    with pytest.raises(InvalidInputError, match="X must be given for a model that is not one of likewise"):
         attack(checkered, weighted(1))
     model = SmoothedClassifier(LogisticRegression(), metric=weighted(2)).fit(X, score > 0)
     with pytest.raises(InvalidInputError, match="does not say where the numbers of 'feature 0' lie"):
@@ -353,7 +353,7 @@ def test_what_is_missing_is_asked_for():
         attack(model, weighted(2), X, tolerance=-1)
 
 
-def test_a_promise_about_another_metric_is_not_the_limit():
+def test_a_guarantee_about_another_metric_is_not_the_limit():
     X, score = numbers()
     model = AdditiveClassifier(weighted(1), penalty=1e-4).fit(X, score > 0)
     strict = weighted(1).scaled(0.5)
@@ -363,11 +363,11 @@ def test_a_promise_about_another_metric_is_not_the_limit():
     assert found.excess > 0.05
 
 
-def test_a_sampled_promise_is_said_to_be_one():
+def test_a_sampled_guarantee_is_said_to_be_one():
     X, score = numbers()
     model = SmoothedClassifier(checkered, metric=weighted(2), noise="gaussian", n_draws=50, random_state=0)
     found = attack(model.fit(X, score > 0), weighted(2), X, n_pairs=2_000, random_state=0)
-    assert "The promise is sampled" in found.coverage
+    assert "The guarantee is sampled" in found.coverage
 
 
 def test_tables_of_numbers_keep_their_names():
@@ -398,7 +398,7 @@ def test_numbers_are_attacked_in_shares_of_their_range(salaries):
     assert found.bound == pytest.approx(float(model.guarantee_.bound(found.distance)) / 50_000)
     assert found.bound == pytest.approx(found.distance, rel=1e-6)
     assert 0.99 < found.largest_share <= 1 + 1e-6  # so a factor of the range, or of two, would be seen
-    # Another metric than that of the promise: the distance itself is the limit.
+    # Another metric than that of the guarantee: the distance itself is the limit.
     strict = metric.scaled(0.9)
     control = attack(model, strict, people, n_pairs=20_000, random_state=0)
     assert control.n_violations > 0

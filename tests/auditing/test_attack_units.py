@@ -1,4 +1,4 @@
-"""An attack on numbers measures in shares of their range, as the promise does."""
+"""An attack on numbers measures in shares of their range, as the guarantee does."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def steepest():
     return model.fit(PEOPLE, 100 + 2 * PEOPLE[:, 0])
 
 
-def test_a_regressor_that_uses_all_of_its_promise_uses_all_of_it(steepest):
+def test_a_regressor_that_uses_all_of_its_guarantee_uses_all_of_it(steepest):
     found = attack(steepest, WeightedLp([0.01]), n_pairs=N, random_state=0)
     assert found.largest_share == pytest.approx(1.0, abs=1e-6)
     assert found.n_violations == 0
@@ -26,7 +26,7 @@ def test_a_regressor_that_uses_all_of_its_promise_uses_all_of_it(steepest):
 
 
 def test_against_half_the_metric_it_exceeds_by_half_of_the_range(steepest):
-    """Not the metric of its promise: the distance itself is the limit, half of what the outputs differ by."""
+    """Not the metric of its guarantee: the distance itself is the limit, half of what the outputs differ by."""
     found = attack(steepest, WeightedLp([0.005]), PEOPLE, n_pairs=N, random_state=0)
     assert found.guarantee is None
     assert found.bound == found.distance
@@ -69,7 +69,7 @@ def test_rounding_of_probabilities_is_of_1_however_little_they_differ():
     assert found.largest_share == pytest.approx(0.01, rel=1e-3)
 
 
-def test_excess_is_over_the_distance_and_excess_over_bound_over_the_promise():
+def test_excess_is_over_the_distance_and_excess_over_bound_over_the_guarantee():
     """A probability behind a sigmoid may move by tanh(D), which is less than D."""
     metric = WeightedLp([0.01])
     model = AdditiveClassifier(metric, penalty=1e-6).fit(PEOPLE, (PEOPLE[:, 0] > 50).astype(int))

@@ -209,7 +209,7 @@ def test_output_range_measures_predictions_as_a_share_of_it():
     assert result.max_excess == pytest.approx(0.2 - 0.1)
 
 
-def test_smoothed_models_keep_their_promise_and_their_inner_models_do_not():
+def test_smoothed_models_keep_their_guarantee_and_their_inner_models_do_not():
     metric = WeightedLp([0.4, 0.4, 0.4])
     inner = RandomForestClassifier(5, random_state=0)
     model = SmoothedClassifier(inner, metric=metric, n_draws=2000, random_state=0).fit(X, Y > 0)

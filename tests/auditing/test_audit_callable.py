@@ -96,10 +96,10 @@ def test_what_cannot_be_asked_about_every_pair_says_what_to_do(monkeypatch, tmp_
         InvalidInputError, match=r"X must be a table in memory for FunctionMetric.*got a path.*as a pandas"
     ):
         audit(None, tmp_path / "people.parquet", FunctionMetric(l1), predictions="0")
-    monkeypatch.setattr(violations, "_MOST_ASKED", 219)
+    monkeypatch.setattr(violations, "_MAX_COMPARED", 219)
     with pytest.raises(InvalidInputError, match=r"at most 219 distinct people for FunctionMetric.*got 220.*Draw some"):
         audit(None, X, FunctionMetric(l1), predictions=Y.astype(float))
-    monkeypatch.setattr(violations, "_MOST_ASKED", 220)
+    monkeypatch.setattr(violations, "_MAX_COMPARED", 220)
     audit(None, X, FunctionMetric(l1), predictions=Y.astype(float))
 
 

@@ -50,14 +50,14 @@ def test_no_pair_exceeds_its_bound_and_nobody_sees_race_or_sex(load):
     people = X[-N_PEOPLE:].reset_index(drop=True)
     model = SmoothedClassifier(boosted(X), metric=metric, n_draws=N_DRAWS, random_state=0)
     model.fit(X[:N_TRAIN], y[:N_TRAIN])
-    promise = model.guarantee_
-    assert (promise.level, promise.delta) == ("deterministic", 0.0)
+    guarantee = model.guarantee_
+    assert (guarantee.level, guarantee.delta) == ("deterministic", 0.0)
 
-    after = audit(model, people, metric, tolerance=promise.epsilon + 1e-9)
+    after = audit(model, people, metric, tolerance=guarantee.epsilon + 1e-9)
     assert after.n_pairs == len(people) * (len(people) - 1) // 2
     assert after.n_violations == 0
     # Two controls: the model inside, and a metric much smaller than the noise is made for.
-    assert audit(model.estimator_, people, metric, tolerance=promise.epsilon + 1e-9).n_violations > 0
+    assert audit(model.estimator_, people, metric, tolerance=guarantee.epsilon + 1e-9).n_violations > 0
     assert audit(model, people[:300], metric.scaled(0.02)).n_violations > 0
 
     some = people[:40]

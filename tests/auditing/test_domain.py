@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from likewise import TableMetric, WeightedLp
-from likewise.auditing.domain import survey
+from likewise.auditing.domain import build_search_space
 from likewise.metrics.columns import UNSEEN
 
 METRIC = TableMetric(
@@ -22,13 +22,13 @@ PEOPLE = pd.DataFrame(
 )
 
 
-def terrain():
+def space():
     people = METRIC.people(PEOPLE)
-    return survey(METRIC, people.encoder, people.rows, [np.empty(0)] * 6)
+    return build_search_space(METRIC, people.encoder, people.rows, [np.empty(0)] * 6)
 
 
 def test_every_category_a_missing_one_that_occurred_and_one_that_did_not_occur_are_tried():
-    age, debt, school, height, job, land = terrain().choices
+    age, debt, school, height, job, land = space().choices
     assert (len(age), len(debt), len(height)) == (0, 0, 0)
     assert school.tolist() == [0.0, 1.0, 2.0]
     assert sorted(job) == [UNSEEN, 0.0, 1.0, 2.0]  # cook, nurse and missing
@@ -36,11 +36,11 @@ def test_every_category_a_missing_one_that_occurred_and_one_that_did_not_occur_a
 
 
 def test_ranges_are_those_of_the_people_and_a_distance_of_1_is_a_weight_away():
-    found = terrain()
+    found = space()
     assert (found.low[:2].tolist(), found.high[:2].tolist()) == ([20.0, 1.0], [60.0, 5.0])
-    assert found.gappy.tolist() == [False, True, False, True, False, False]  # what must not matter may be missing
+    assert found.nullable.tolist() == [False, True, False, True, False, False]  # what must not matter may be missing
     assert found.hidden.tolist() == [False, False, False, True, False, False]
-    assert found.exchangeable.tolist() == [False, True, True, True, True, True]
+    assert found.swappable.tolist() == [False, True, True, True, True, True]
     np.testing.assert_allclose(found.unit[[0, 1, 3]], [100.0, 50.0, 40.0])  # 1 / weight; of what is hidden, its range
     assert found.starts.shape == (3, 6)
 
@@ -48,5 +48,5 @@ def test_ranges_are_those_of_the_people_and_a_distance_of_1_is_a_weight_away():
 def test_numbers_are_tried_at_those_of_the_people_and_halfway_between():
     metric = WeightedLp([0.1])
     people = metric.people([[0.0], [4.0], [1.0]])
-    (places,) = survey(metric, people.encoder, people.rows, [np.array([9.0])]).landmarks
+    (places,) = build_search_space(metric, people.encoder, people.rows, [np.array([9.0])]).landmarks
     assert {0.0, 0.5, 1.0, 2.5, 4.0, 9.0} <= set(places.tolist())

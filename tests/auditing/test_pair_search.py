@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from likewise import FunctionMetric, WeightedLp
-from likewise.auditing import pair_search as verdicts
-from likewise.auditing.domain import survey
+from likewise.auditing import pair_search as pair_search
+from likewise.auditing.domain import build_search_space
 from likewise.auditing.pair_search import PairEvaluator
 
 METRIC = WeightedLp([0.5, 0.2], 3)
@@ -19,10 +19,10 @@ def steep(people):
     return np.column_stack([np.sin(3 * people.rows[:, 0]) / 3, people.rows[:, 1] / 10])
 
 
-def judge_of(metric, tolerance=0.01):
+def evaluator_of(metric, tolerance=0.01):
     people = metric.people(GROUPS.reshape(-1, 2))
-    terrain = survey(metric, people.encoder, people.rows, [np.empty(0)] * 2)
-    return PairEvaluator(terrain, steep, metric, lambda distance: 0.9 * distance, 1.0, tolerance)
+    space = build_search_space(metric, people.encoder, people.rows, [np.empty(0)] * 2)
+    return PairEvaluator(space, steep, metric, lambda distance: 0.9 * distance, 1.0, tolerance)
 
 
 def by_hand(group, tolerance=0.01):
@@ -41,28 +41,28 @@ def by_hand(group, tolerance=0.01):
     "metric", [METRIC, FunctionMetric(lambda A, B: METRIC(np.asarray(A), np.asarray(B)))], ids=["weights", "function"]
 )
 def test_pairs_of_groups_are_counted_and_judged_as_by_hand(metric, at_once, monkeypatch):
-    monkeypatch.setattr(verdicts, "_PAIRS_AT_ONCE", at_once)
-    judge = judge_of(metric)
+    monkeypatch.setattr(pair_search, "_PAIRS_PER_BATCH", at_once)
+    evaluator = evaluator_of(metric)
     expected = [by_hand(group) for group in GROUPS]
-    worst = judge.compare(GROUPS, "random", by="excess")
+    worst = evaluator.compare(GROUPS, "random", by="excess")
     for group, pair, (found, _) in zip(GROUPS, worst, expected, strict=True):
         i, j = max(found, key=lambda key: found[key][0] - found[key][1])
         np.testing.assert_array_equal(pair, group[[i, j]])
-    assert dict(judge.tried) == {"random": 7 * 36}
-    assert judge.n_violations == sum(count for _, count in expected) > 0
+    assert dict(evaluator.tried) == {"random": 7 * 36}
+    assert evaluator.n_violations == sum(count for _, count in expected) > 0
     every = [pair for found, _ in expected for pair in found.values()]
-    assert judge.worst.excess == pytest.approx(max(difference - bound for difference, bound in every))
-    assert judge.largest_share == pytest.approx(max(difference / bound for difference, bound in every))
+    assert evaluator.worst.excess == pytest.approx(max(difference - bound for difference, bound in every))
+    assert evaluator.largest_share == pytest.approx(max(difference / bound for difference, bound in every))
     # What was found before is not forgotten over groups in which nothing is.
-    judge.compare(np.repeat(GROUPS[:, :1], 9, axis=1), "lines")
-    assert judge.n_violations == sum(count for _, count in expected)
-    assert judge.tried["lines"] == 7 * 36
+    evaluator.compare(np.repeat(GROUPS[:, :1], 9, axis=1), "lines")
+    assert evaluator.n_violations == sum(count for _, count in expected)
+    assert evaluator.tried["lines"] == 7 * 36
 
 
 def test_equal_people_are_not_the_worst_pair():
-    judge = judge_of(METRIC)
+    evaluator = evaluator_of(METRIC)
     group = np.zeros((1, 3, 2))
     group[0, 2, 1] = 5.0  # far away, and well within what is allowed
-    judge.compare(group, "random")
-    assert judge.worst.distance > 0
-    assert judge.worst.excess < 0
+    evaluator.compare(group, "random")
+    assert evaluator.worst.distance > 0
+    assert evaluator.worst.excess < 0

@@ -10,7 +10,7 @@ from likewise import AdditiveClassifier, TableMetric, audit, estimate_minimal_me
 from likewise.additive import binning as bins
 from likewise.distributed import buckets
 from likewise.distributed import reveal as dask_reveal
-from likewise.reveal import active_set as widening
+from likewise.reveal import active_set
 
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -30,8 +30,8 @@ def small(monkeypatch):
     monkeypatch.setattr(buckets, "BUCKET_SIZE", 500)
     monkeypatch.setattr(bins, "BLOCK", 500)
     monkeypatch.setattr(bins, "MOST_VALUES", 500)
-    monkeypatch.setattr(dask_reveal, "AT_ONCE", 100)
-    monkeypatch.setattr(widening, "LEAST_ROOM", 1000)
+    monkeypatch.setattr(dask_reveal, "MAX_ON_CLIENT", 100)
+    monkeypatch.setattr(active_set, "MIN_PAIRS", 1000)
 
 
 def client(**options):
@@ -91,8 +91,8 @@ def test_no_piece_of_the_work_grows_with_the_table(small):
         return plugin.sizes
 
     few, many = largest(2000), largest(8000)
-    assert {"_box", "_bin", "_collect"} <= set(many)
-    for function in ("_box", "_bin", "_collect", "_search", "_evaluate"):
+    assert {"_box", "_bin", "_distinct"} <= set(many)
+    for function in ("_box", "_bin", "_distinct", "_search", "_evaluate"):
         assert many[function] < 2 * few[function], function  # buckets are even within a factor of 2
 
 
@@ -100,13 +100,11 @@ def test_dask_knows_the_size_of_what_workers_keep():
     from dask.sizeof import sizeof
 
     from likewise.distributed.additive import Block
-    from likewise.pairs.box_tree import build_box_tree, default_search_parameters
-    from likewise.pairs.search import Box
+    from likewise.pairs.box_tree import box_tree_of
 
     X, outputs = np.random.default_rng(0).random((3000, 2)), np.zeros((3000, 1))
-    tree = build_box_tree(X, outputs, default_search_parameters(X, outputs, np.ones(2), 1.0))
-    boxed = buckets.BoxedBucket(Box(tree, np.ones(3000, dtype=np.int64)))
-    assert sizeof(boxed) > 3000 * 8 * (2 + 1 + 5 + 2)  # columns, outputs, rests, order and weights
+    boxed = buckets.BoxedBucket(box_tree_of(X, outputs, np.ones(2), 1.0))
+    assert sizeof(boxed) > 3000 * 8 * (2 + 1 + 5 + 2)  # columns, outputs, residuals, order and counts
     line = np.zeros(1000)
     block = Block([line], [line], line[None], line.astype(np.uint8), [])
     assert {field.name for field in fields(block)} == {"index", "fraction", "target", "folds", "shares"}

@@ -14,8 +14,8 @@ from likewise import FileError, InvalidInputError, InvalidTypeError, audit, esti
 from likewise.distributed import buckets
 from likewise.distributed import reveal as dask_reveal
 from likewise.distributed.frames import connected
-from likewise.pairs import gather as gathering
-from likewise.reveal import active_set as widening
+from likewise.pairs import gather
+from likewise.reveal import active_set
 from likewise.reveal import linear_program as program
 
 dask = pytest.importorskip("dask")
@@ -63,13 +63,13 @@ def assert_same(one, other):
 def small(monkeypatch):
     """Buckets and samples so small that few people are searched by workers, in several rounds."""
 
-    def shrink(bucket=60, at_once=50, room=64, worst=gathering.WORST, weighed=200):
+    def shrink(bucket=60, at_once=50, room=64, worst=gather.N_WORST, weighed=200):
         monkeypatch.setattr(buckets, "BUCKET_SIZE", bucket)
-        monkeypatch.setattr(dask_reveal, "AT_ONCE", at_once)
-        monkeypatch.setattr(widening, "LEAST_ROOM", room)
-        monkeypatch.setattr(gathering, "WORST", worst)
-        monkeypatch.setattr(dask_reveal, "WORST", worst)
-        monkeypatch.setattr(program, "_WEIGHED", weighed)
+        monkeypatch.setattr(dask_reveal, "MAX_ON_CLIENT", at_once)
+        monkeypatch.setattr(active_set, "MIN_PAIRS", room)
+        monkeypatch.setattr(gather, "N_WORST", worst)
+        monkeypatch.setattr(dask_reveal, "N_WORST", worst)
+        monkeypatch.setattr(program, "_COST_SAMPLE", weighed)
 
     return shrink
 
@@ -102,9 +102,9 @@ def test_with_and_without_room_for_all_pairs(tmp_path, small, monkeypatch, worst
     people = people_of("numbers", 900, 1)
     place = write(people, tmp_path / "people", 4)
     incomplete = []
-    original = dask_reveal.DaskCrowd._worst
+    original = dask_reveal.DaskPeople._worst
     monkeypatch.setattr(
-        dask_reveal.DaskCrowd, "_worst", lambda self, *given: incomplete.append(1) or original(self, *given)
+        dask_reveal.DaskPeople, "_worst", lambda self, *given: incomplete.append(1) or original(self, *given)
     )
     small(room=2 if worst == 5 else 10_000, worst=worst, at_once=20)
     found = estimate_minimal_metric(None, place, predictions="score")
@@ -152,8 +152,9 @@ def test_control_a_pair_of_buckets_that_is_not_searched_is_missed(tmp_path, smal
     small(room=10)
     right = estimate_minimal_metric(None, place, predictions="score")
     assert audit(None, people[["a"]], right.metric, predictions=people["score"]).n_violations == 0
-    original = dask_reveal.crossing_pairs
-    monkeypatch.setattr(dask_reveal, "crossing_pairs", lambda *given: [(a, b) for a, b in original(*given) if a == b])
+    original = buckets.BoxedBuckets.crossing_pairs
+    within = lambda *given: [(a, b) for a, b in original(*given) if a == b]  # noqa: E731
+    monkeypatch.setattr(buckets.BoxedBuckets, "crossing_pairs", within)
     found = estimate_minimal_metric(None, place, predictions="score")
     assert audit(None, people[["a"]], found.metric, predictions=people["score"]).n_violations > 0
 

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from likewise.pairs.box_tree import build_box_tree, default_search_parameters, most_difference, most_excess
-from likewise.pairs.points import GAPPY, NUMBER
-from likewise.pairs.search import _all_exceed, search
+from likewise.pairs import box_bounds
+from likewise.pairs.box_bounds import linear_excess_bound, max_difference
+from likewise.pairs.box_tree import box_tree_of
+from likewise.pairs.points import NULLABLE, NUMBER
+from likewise.pairs.search import search
 
 SCALES = np.array([0.4, 0.1, 0.3])  # two numbers and a code
 GAP = np.empty(3)
@@ -34,9 +36,9 @@ def test_no_pair_exceeds_by_more_than_its_boxes_allow(seed):
     gaps[..., 2] = gaps[..., 2] > 0
     worst = (np.abs(out_a[:, None] - out_b) - gaps @ SCALES).max()
     slopes = np.stack([np.zeros(3), slope])
-    rest_a, rest_b = (ends(out[:, None] - people @ slopes.T) for out, people in ((out_a, a), (out_b, b)))
+    residual_a, residual_b = (ends(out[:, None] - people @ slopes.T) for out, people in ((out_a, a), (out_b, b)))
     steepness = np.abs(slopes / SCALES).max(axis=1)
-    bound = most_excess(*ends(a), *ends(b), *rest_a, *rest_b, 2, SCALES, 1.0, slopes, steepness, GAP)
+    bound = linear_excess_bound(*ends(a), *ends(b), *residual_a, *residual_b, 2, SCALES, 1.0, slopes, steepness, GAP)
     assert worst <= bound + 1e-12
     # Not by far: outputs follow the slope to 0.02, and a box is 0.2 wide in each of two numbers.
     assert bound <= worst + 0.04 + 0.4 * 2 * SCALES[:2].sum() + SCALES[2]
@@ -47,7 +49,7 @@ def test_two_people_differ_by_what_their_boxes_say(n_classes):
     rng = np.random.default_rng(0)
     for _ in range(200):
         p, q = rng.dirichlet(np.ones(n_classes), 2) / 2  # halved, as everywhere in the search
-        bound = most_difference(p, p, q, q)
+        bound = max_difference(p, p, q, q)
         assert np.abs(p - q).sum() <= bound + 1e-15
         assert bound <= np.abs(p - q).sum() + 2e-5
 
@@ -56,9 +58,9 @@ def test_a_box_in_which_someone_misses_a_number_has_no_limits_there():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     X[rng.random(300) < 0.02, 1] = np.nan
-    kinds = np.array([NUMBER, GAPPY], dtype=np.int8)
+    kinds = np.array([NUMBER, NULLABLE], dtype=np.int8)
     outputs = rng.random((300, 1))
-    tree = build_box_tree(X, outputs, default_search_parameters(X, outputs, np.ones(2), 1.0, kinds))
+    tree = box_tree_of(X, outputs, np.ones(2), 1.0, kinds)
     missing = np.isnan(tree.columns[1])
     some = [bool(missing[a:b].any()) for a, b in zip(tree.start, tree.stop, strict=True)]
     assert 0 < sum(some) < len(some)
@@ -67,23 +69,24 @@ def test_a_box_in_which_someone_misses_a_number_has_no_limits_there():
     assert np.isfinite(tree.low[:, 0]).all()
 
 
-def all_exceed(outputs, gap, tolerance, largest):
+def boxes_exceed(outputs, gap, tolerance, largest):
     """For two boxes of numbers from 0 to 0.1 and from `gap` to ``gap + 0.1``, with a scale of 1."""
     low, high = np.zeros(1), np.full(1, 0.1)
-    answers = [np.array([value]) for value in outputs]
-    return _all_exceed(low, high, low + gap, high + gap, *answers, 1, np.ones(1), 1.0, tolerance, largest, np.empty(1))
+    ends = [np.array([value]) for value in outputs]
+    boxes = (low, high, low + gap, high + gap, *ends)
+    return box_bounds.all_exceed(*boxes, 1, np.ones(1), 1.0, tolerance, largest, np.empty(1))
 
 
 def test_whole_boxes_are_counted_only_if_the_farthest_pair_exceeds():
     # Outputs differ by 0.5 at least; the nearest pair is 0.2 apart and the farthest 0.4.
-    assert all_exceed((0.0, 0.1, 0.6, 0.7), 0.3, 0.05, np.inf)
-    assert not all_exceed((0.0, 0.1, 0.6, 0.7), 0.3, 0.15, np.inf)
+    assert boxes_exceed((0.0, 0.1, 0.6, 0.7), 0.3, 0.05, np.inf)
+    assert not boxes_exceed((0.0, 0.1, 0.6, 0.7), 0.3, 0.15, np.inf)
 
 
 def test_whole_boxes_are_counted_only_if_no_ratio_there_is_larger_than_the_largest():
     # A difference of 0.7 at a distance of 0.2: a ratio of 3.5.
-    assert not all_exceed((0.0, 0.1, 0.6, 0.7), 0.3, 0.05, 3.4)
-    assert all_exceed((0.0, 0.1, 0.6, 0.7), 0.3, 0.05, 3.6)
+    assert not boxes_exceed((0.0, 0.1, 0.6, 0.7), 0.3, 0.05, 3.4)
+    assert boxes_exceed((0.0, 0.1, 0.6, 0.7), 0.3, 0.05, 3.6)
 
 
 def linear(n=600):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp
-from likewise.pairs.box_tree import norm
+from likewise.pairs.box_bounds import norm
 from likewise.pairs.kernels import fill_distances, within_groups
 from likewise.pairs.points import CODE, Points
 

@@ -1,14 +1,9 @@
 import numpy as np
-import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise import TableMetric
-from likewise.pairs.cutting_planes import mean_powers
 from likewise.pairs.gather import gather
 from likewise.pairs.kernels import fill_differences, fill_distances
-from likewise.pairs.points import CODE, Points
 
 POWERS = [1.0, 1.5, 2.0, 3.0, 7.0, np.inf]
 TOLERANCE = 1e-11
@@ -54,7 +49,7 @@ def populations(draw):
 @given(populations())
 def test_gathered_pairs_are_those_of_a_scan_of_all_pairs(population):
     X, outputs, scales, p, kinds = population
-    found = gather(X, outputs, scales, p, tolerance=TOLERANCE, most=100_000, kinds=kinds)
+    found = gather(X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=100_000, kinds=kinds)
     expected = by_hand(X, outputs, scales, p, kinds)
     assert found.complete
     assert len(found.pairs) == len(expected)
@@ -65,53 +60,16 @@ def test_gathered_pairs_are_those_of_a_scan_of_all_pairs(population):
 @given(populations(), st.sampled_from([1, 10, 100]))
 def test_without_room_for_all_the_worst_are_given_and_it_is_said(population, most):
     X, outputs, scales, p, kinds = population
-    found = gather(X, outputs, scales, p, tolerance=TOLERANCE, most=most, kinds=kinds)
+    found = gather(X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=most, kinds=kinds)
     expected = by_hand(X, outputs, scales, p, kinds)
     assert found.complete == (len(expected) <= most)
     worst = sorted(expected, key=lambda pair: (-expected[pair], *pair))[:most]
     assert sorted(map(tuple, found.pairs.tolist())) == sorted(worst)
 
 
-# -- means over pairs -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("p", [1, 2, 3, 4, 7, 16])
-def test_mean_powers_are_those_of_all_pairs(p):
-    rng = np.random.default_rng(0)
-    X = np.stack([rng.normal(size=120), rng.lognormal(size=120) + 1e4, rng.integers(0, 2, 120), np.full(120, 3.0)])
-    X[1, ::3] = np.nan
-    kinds = np.array([0, 1, 0, 0], dtype=np.int8)
-    i, j = np.triu_indices(120, 1)
-    expected = np.nan_to_num(np.abs(X[:, i] - X[:, j])) ** p
-    np.testing.assert_allclose(mean_powers(X, p, kinds), expected.mean(axis=1), rtol=1e-9)
-
-
-def test_mean_powers_of_a_table_count_differing_codes():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(
-        {"n": np.where(rng.random(90) < 0.2, np.nan, rng.normal(size=90)), "c": rng.choice([*"abc"], 90)}
-    )
-    points = Points.of(TableMetric({"n": 1}, {"c": 1}, missing="category").people(table))
-    assert (points.kinds == CODE).sum() == 2
-    i, j = np.triu_indices(90, 1)
-    np.testing.assert_allclose(mean_powers(points.X.T, 1, points.kinds), points.gaps(i, j).mean(axis=0), rtol=1e-12)
-
-
-@pytest.mark.parametrize("p", [1.5, 2.5, 6.2, 20, 40, 500])
-def test_other_powers_have_positive_means_of_about_the_size(p):
-    X = np.random.default_rng(0).normal(size=(1, 200))
-    i, j = np.triu_indices(200, 1)
-    kinds = np.zeros(1, dtype=np.int8)
-    gap = np.abs(X[0, i] - X[0, j])
-    with np.errstate(under="ignore"):
-        expected = gap.max() * ((gap / gap.max()) ** p).mean() ** (1 / p)
-    assert mean_powers(X, p, kinds)[0] ** (1 / p) == pytest.approx(expected, rel=0.05 if p < 16 else 0.5)
-    assert mean_powers(np.array([[0.0, 1e-300, 1e300]]), p, kinds)[0] > 0
-
-
 def test_a_pair_just_above_the_tolerance_is_gathered():
     X, kinds = np.zeros((2, 1)), np.zeros(1, dtype=np.int8)
-    options = {"tolerance": TOLERANCE, "most": 10, "kinds": kinds}
+    options = {"tolerance": TOLERANCE, "max_pairs": 10, "kinds": kinds}
     for difference, n_pairs in ((1.1 * TOLERANCE, 1), (0.9 * TOLERANCE, 0)):
         found = gather(X, np.array([[0.0], [difference]]), np.ones(1), 1.0, **options)
         assert (len(found.pairs), found.complete) == (n_pairs, True)

@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from likewise import TableMetric
 from likewise.distributed.frames import describe
 from likewise.metrics.encoders import fixed_sample
+from likewise.pairs import points
 from likewise.pairs.cutting_planes import mean_powers
-from likewise.pairs.points import CODE, GAPPY, NUMBER, gaps_between, groups_of
+from likewise.pairs.points import CODE, NULLABLE, NUMBER, Points, gaps_between, groups_of
 
 X = np.array([[0.0, 1.0, 4.0, -2.0, 4.0], [3.0, np.nan, 5.0, np.nan, 9.0], [0.0, 1.0, 1.0, 2.0, 0.0]])
-KINDS = np.array([NUMBER, GAPPY, CODE], dtype=np.int8)
+KINDS = np.array([NUMBER, NULLABLE, CODE], dtype=np.int8)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 16])
@@ -29,11 +31,55 @@ def test_between_whole_powers_the_logarithm_is_interpolated_and_beyond_16_the_no
     assert mean_powers(X[:1], 32, KINDS[:1])[0] == pytest.approx(sixteen**2)
 
 
+@pytest.mark.parametrize("p", [1, 2, 3, 4, 7, 16])
+def test_mean_powers_are_those_of_all_pairs(p):
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.normal(size=120), rng.lognormal(size=120) + 1e4, rng.integers(0, 2, 120), np.full(120, 3.0)])
+    X[1, ::3] = np.nan
+    kinds = np.array([0, 1, 0, 0], dtype=np.int8)
+    i, j = np.triu_indices(120, 1)
+    expected = np.nan_to_num(np.abs(X[:, i] - X[:, j])) ** p
+    np.testing.assert_allclose(mean_powers(X, p, kinds), expected.mean(axis=1), rtol=1e-9)
+
+
+def test_mean_powers_of_a_table_count_differing_codes():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"n": np.where(rng.random(90) < 0.2, np.nan, rng.normal(size=90)), "c": rng.choice([*"abc"], 90)}
+    )
+    points = Points.of(TableMetric({"n": 1}, {"c": 1}, missing="category").people(table))
+    assert (points.kinds == CODE).sum() == 2
+    i, j = np.triu_indices(90, 1)
+    np.testing.assert_allclose(mean_powers(points.X.T, 1, points.kinds), points.gaps(i, j).mean(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.5, 2.5, 6.2, 20, 40, 500])
+def test_other_powers_have_positive_means_of_about_the_size(p):
+    X = np.random.default_rng(0).normal(size=(1, 200))
+    i, j = np.triu_indices(200, 1)
+    kinds = np.zeros(1, dtype=np.int8)
+    gap = np.abs(X[0, i] - X[0, j])
+    with np.errstate(under="ignore"):
+        expected = gap.max() * ((gap / gap.max()) ** p).mean() ** (1 / p)
+    assert mean_powers(X, p, kinds)[0] ** (1 / p) == pytest.approx(expected, rel=0.05 if p < 16 else 0.5)
+    assert mean_powers(np.array([[0.0, 1e-300, 1e300]]), p, kinds)[0] > 0
+
+
 def test_equal_rows_are_one_group_named_by_their_first():
     rows = np.array([[2.0, 0.0], [1.0, 5.0], [2.0, 0.0], [1.0, 5.0], [1.0, 4.0], [2.0, 0.0]])
     found = groups_of(rows)
     assert (found.first.tolist(), found.count.tolist()) == ([0, 1, 4], [3, 2, 1])
     assert found.of_row.tolist() == [0, 1, 0, 1, 2, 0]
+
+
+def test_rows_whose_hashes_collide_are_told_apart(monkeypatch):
+    rows = np.array([[2.0, 0.0], [1.0, 5.0], [2.0, -0.0], [1.0, 4.0], [1.0, 5.0]])
+    expected = groups_of(rows)
+    assert expected.of_row.tolist() == [0, 1, 0, 2, 1]
+    monkeypatch.setattr(points, "row_hashes", lambda columns: np.zeros(len(rows), dtype=np.uint64))
+    found = groups_of(rows)
+    assert found.of_row.tolist() == expected.of_row.tolist()
+    assert (found.first.tolist(), found.count.tolist()) == (expected.first.tolist(), expected.count.tolist())
 
 
 def test_a_digest_has_every_category_the_ends_of_numbers_and_what_is_missing():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, InvalidInputError, SmoothedClassifier, WeightedLp, audit
-from likewise.pairs.model_outputs import given, probability_outputs, unit_for
+from likewise.pairs.model_outputs import given_outputs, power_of_two_unit, probability_outputs
 
 X = np.linspace(0, 1, 8)[:, None]
 Y = np.arange(8) % 2
@@ -72,9 +72,9 @@ def test_differences_add_up_to_the_total_variation():
 
 
 def test_numbers_are_shares_of_their_range_and_units_powers_of_two():
-    outputs, probable = given(np.array([100.0, 150.0, 300.0]), 3, (100, 300))
+    outputs, probable = given_outputs(np.array([100.0, 150.0, 300.0]), 3, (100, 300))
     assert (outputs[:, 0].tolist(), probable) == ([0.0, 0.25, 1.0], False)
-    assert [unit_for(spread) for spread in (0.0, 0.3, 1.0, 1.1, 300.0)] == [1.0, 0.5, 1.0, 2.0, 512.0]
+    assert [power_of_two_unit(spread) for spread in (0.0, 0.3, 1.0, 1.1, 300.0)] == [1.0, 0.5, 1.0, 2.0, 512.0]
     found = audit(
         None, pd.DataFrame({"x": [0.0, 0.01]}), WeightedLp({"x": 1.0}), predictions=[150, 300], output_range=(100, 300)
     )

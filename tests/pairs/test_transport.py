@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 from likewise import WeightedLp, ceiling
 from likewise.exceptions import UnsolvedError
 from likewise.pairs import transport
-from likewise.pairs.transport import cheapest_transport, potentials
+from likewise.pairs.transport import min_cost_transport, potentials
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
 
@@ -90,7 +90,7 @@ def test_pairs_that_were_not_in_the_program_are_within_the_distance(unit, monkey
 def test_a_search_that_finds_nothing_new_ends_in_an_error(monkeypatch):
     """Outputs that are never within the distance: pairs are asked for until all are known, and no longer."""
     monkeypatch.setattr(
-        transport, "cheapest_transport", lambda pairs, prices, amount, n, h: (np.arange(len(h)) < n) * 1.0
+        transport, "min_cost_transport", lambda pairs, prices, amount, n, h: (np.arange(len(h)) < n) * 1.0
     )
     rng = np.random.default_rng(0)
     X, mass = rng.normal(size=(60, 2)), rng.choice([-1.0, 1.0], size=60)
@@ -120,7 +120,7 @@ def test_flows_of_several_units_are_the_cheapest_from_wherever_they_start(proble
     n = len(amount)
     pairs = np.array([(i, j) for i in range(n_sources) for j in range(n_sources, n)])
     prices = D[pairs[:, 0], pairs[:, 1]]
-    found = cheapest_transport(pairs, prices, amount, n_sources, h.copy())
+    found = min_cost_transport(pairs, prices, amount, n_sources, h.copy())
     mass = np.where(np.arange(n) < n_sources, amount, -amount)
     rows = np.zeros((len(pairs), n))
     rows[np.arange(len(pairs)), pairs[:, 0]], rows[np.arange(len(pairs)), pairs[:, 1]] = 1, -1

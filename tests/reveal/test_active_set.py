@@ -13,9 +13,9 @@ from likewise.exceptions import UnsolvedError
 from likewise.pairs.cutting_planes import mean_powers
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import Points
-from likewise.reveal import active_set as widening
+from likewise.reveal import active_set
 from likewise.reveal import linear_program as program
-from likewise.reveal.active_set import ROUNDING, Present
+from likewise.reveal.active_set import ROUNDING, PeopleInMemory
 
 
 def weights(metric):
@@ -52,7 +52,7 @@ def test_weights_are_those_of_a_scan_of_every_pair(kind, p, monkeypatch):
     if kind == "forest":
         scores = RandomForestClassifier(20, min_samples_leaf=5, random_state=0).fit(X, scores > 0.5).predict_proba(X)
     found = estimate_minimal_metric(None, X, p, predictions=scores)
-    monkeypatch.setattr(program, "WideningSearch", widening.EveryPair)
+    monkeypatch.setattr(program, "ActiveSetSearch", active_set.ExhaustiveSearch)
     full = estimate_minimal_metric(None, X, p, predictions=scores)
     np.testing.assert_allclose(weights(found.metric), weights(full.metric), rtol=1e-6, atol=1e-12)
     pd.testing.assert_frame_equal(found.active_pairs[["row_a", "row_b"]], full.active_pairs[["row_a", "row_b"]])
@@ -81,7 +81,7 @@ def test_the_optimum_is_that_of_the_program_with_all_pairs_whatever_room_there_i
         return
     scores = scores[first][same.ravel()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(widening, "LEAST_ROOM", room)
+        patch.setattr(active_set, "MIN_PAIRS", room)
         found = estimate_minimal_metric(None, X, p, predictions=scores)
     optimum, cost = all_pairs_program(X[first], scores[first], p)
     assert cost @ found.metric.weights == pytest.approx(optimum, rel=1e-6)
@@ -100,14 +100,14 @@ def test_pairs_left_out_are_found_missing():
     """The control: a search that forgets pairs gives weights that an audit refutes."""
     X, scores = make_people(np.random.default_rng(0), 3000)
 
-    class Forgetful(widening.WideningSearch):
-        def look(self, scales, ratios):
-            cuts = super().look(scales, ratios)
+    class Forgetful(active_set.ActiveSetSearch):
+        def next_cuts(self, scales, ratios):
+            cuts = super().next_cuts(scales, ratios)
             half = len(cuts.pairs) // 2
             return cuts._replace(pairs=cuts.pairs[:half], gaps=cuts.gaps[:half], differences=cuts.differences[:half])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(program, "WideningSearch", Forgetful)
+        patch.setattr(program, "ActiveSetSearch", Forgetful)
         found = estimate_minimal_metric(None, X, predictions=scores)
     assert audit(None, X, found.metric, predictions=scores).n_violations > 0
 
@@ -115,15 +115,15 @@ def test_pairs_left_out_are_found_missing():
 def test_a_search_that_gives_nothing_new_ends_in_one_clear_error():
     X, scores = make_people(np.random.default_rng(0), 300)
 
-    class Stuck(widening.WideningSearch):
-        def look(self, scales, ratios):
-            cuts = super().look(scales, ratios)
+    class Stuck(active_set.ActiveSetSearch):
+        def next_cuts(self, scales, ratios):
+            cuts = super().next_cuts(scales, ratios)
             return cuts._replace(
                 pairs=cuts.pairs[:0], gaps=cuts.gaps[:0], differences=cuts.differences[:0], complete=False
             )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(program, "WideningSearch", Stuck)
+        patch.setattr(program, "ActiveSetSearch", Stuck)
         with pytest.raises(UnsolvedError, match=r"did not converge.*Round the predictions"):
             estimate_minimal_metric(None, X, predictions=scores)
 
@@ -138,10 +138,10 @@ def test_every_pair_is_explained_to_a_billionth(p):
 
 
 def some_search(monkeypatch, room):
-    monkeypatch.setattr(widening, "LEAST_ROOM", room)
+    monkeypatch.setattr(active_set, "MIN_PAIRS", room)
     X, scores = make_people(np.random.default_rng(0), 400)
     points = Points.of(WeightedLp(np.ones(4)).people(X))
-    return widening.WideningSearch(Present(ModelOutputs(points, scores[:, None], 1.0), np.arange(400)), 1.0)
+    return active_set.ActiveSetSearch(PeopleInMemory(ModelOutputs(points, scores[:, None], 1.0), np.arange(400)), 1.0)
 
 
 def test_only_a_search_of_everyone_covers_and_only_what_is_as_large(monkeypatch):
@@ -150,7 +150,7 @@ def test_only_a_search_of_everyone_covers_and_only_what_is_as_large(monkeypatch)
     looks = 0
     while search._share < 1:
         assert not search.covers(np.full(4, 1e9))  # some people were not looked at
-        search.look(scales if looks else np.zeros(4), np.full(1, np.inf))
+        search.next_cuts(scales if looks else np.zeros(4), np.full(1, np.inf))
         looks += 1
     assert looks > 1
     assert search.covers(scales)

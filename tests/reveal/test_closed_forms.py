@@ -89,5 +89,5 @@ def test_limits_that_just_suffice_are_possible_and_smaller_ones_are_not(p):
     people, outputs = np.array([[0.0], [2.0]]), np.array([0.25, 0.75])
     found = estimate_minimal_metric(None, people, p=p, predictions=outputs, upper={0: 1.0001 * 0.25**p})
     assert found.metric.weights[0] == pytest.approx(0.25**p, rel=1e-6)
-    with pytest.raises(ValueError, match="these weights do not explain"):
+    with pytest.raises(ValueError, match="whose weights are too small"):
         estimate_minimal_metric(None, people, p=p, predictions=outputs, upper={0: 0.99 * 0.25**p})

@@ -187,7 +187,7 @@ def test_bad_input_gives_one_clear_error(change, message):
 
 def test_people_who_are_too_close_beside_the_others_are_refused_with_the_cure():
     X = [[0.0], [5e-324], [1e16], [9e15], [2.0], [2004.0]]
-    with pytest.raises(UnsolvedError, match=r"differ by so little.*Round the columns"):
+    with pytest.raises(UnsolvedError, match=r"differ by too little.*Round the columns"):
         estimate_minimal_metric(None, X, predictions=[0.1, 0.9, 0.5, 0.2, 0.3, 0.4])
     X[1] = [0.5]  # the control
     found = estimate_minimal_metric(None, X, predictions=[0.1, 0.9, 0.5, 0.2, 0.3, 0.4])

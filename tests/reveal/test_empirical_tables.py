@@ -37,7 +37,7 @@ def boosted(X, y):
     return make_pipeline(encode, HistGradientBoostingClassifier(max_iter=20, random_state=0)).fit(X, y)
 
 
-def lowered(metric):
+def shrunk(metric):
     """The metric, once per positive weight, with that weight a little lower."""
     for part in ("numeric", "categorical", "missing"):
         for name, weight in getattr(metric, part).items():
@@ -57,7 +57,7 @@ def test_no_pair_exceeds_and_no_weight_can_be_lowered(holes):
     assert list(metric.categorical) == ["region", "owner", "race"]
     assert list(metric.missing) == (["income"] if holes else [])
     assert audit(model, people, metric).n_violations == 0
-    smaller = list(lowered(metric))
+    smaller = list(shrunk(metric))
     assert len(smaller) >= 4
     half = metric.numeric["income"] * np.ptp(people["income"].dropna()) / 2
     for less in smaller:  # a blank weighs no less than half of what its column can make

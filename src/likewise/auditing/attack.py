@@ -1,4 +1,4 @@
-"""A search for the pair of people, seen or not, whose outputs exceed what is allowed by most."""
+"""A search for the pair of people, in the data or not, that most exceeds the distance or a model's guarantee."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import TRUTH, check_count, check_output_range
 from likewise.auditing.audit import check_tolerance
-from likewise.auditing.domain import SearchSpace, survey
+from likewise.auditing.domain import SearchSpace, build_search_space
 from likewise.auditing.pair_search import PairEvaluator, strategies_for
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
@@ -25,23 +25,23 @@ from likewise.guarantees.guarantee import Guarantee
 from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.encoders import People, labels_of
-from likewise.pairs.model_outputs import asked, probability_outputs, rows_for
+from likewise.pairs.model_outputs import predicted_outputs, probability_outputs, rows_for
 
-_ROUND = 20_000_000  # pairs after which the search starts over, with other people
-_LEAST = 1000
-_WORDS = {
+_ROUND = 20_000_000  # pairs after which the search restarts from other people
+_MIN_PAIRS = 1000
+_DESCRIPTIONS = {
     "random": "around people, at distances of every order of magnitude",
-    "borders": "on both sides of values at which the model may turn",
-    "categories": "different in categories, in what is missing, and in columns that must not matter",
-    "lines": "between two people, cut again and again to where the outputs move most",
-    "slopes": "along the steepest way, by finite differences",
-    "climbing": "from the worst so far, by moves that made them worse",
+    "borders": "on both sides of values at which the model may change",
+    "categories": "different in categories, in missing values, and in columns of weight 0",
+    "lines": "between two people, zooming in where the outputs change most",
+    "slopes": "along the steepest direction, by finite differences",
+    "climbing": "from the worst so far, by hill climbing",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """The worst pair that was found, and what was tried.
+    """Result of `attack`: the worst pair found, and what was tried.
 
     Attributes
     ----------
@@ -55,28 +55,28 @@ class Attack:
     excess : float
         ``difference - distance``.
     bound : float
-        What the model's own promise allows at this distance, ``guarantee_.bound``; the distance, if the model makes no
-        promise under this metric.
+        What the model's own guarantee allows at this distance, ``guarantee_.bound``; the distance, if the model has no
+        guarantee under this metric.
     excess_over_bound : float
-        ``difference - bound``; this is what the pair is worst by.
+        ``difference - bound``, the largest among the pairs tried.
     n_violations : int
         Pairs among those tried that exceed the bound by more than `tolerance`. Many are near one another, or share a
         person.
     largest_share : float
         Largest ``difference / bound``: how close the search came to the bound, if it did not exceed it.
     tried : mapping from str to int
-        Pairs that were compared, by the way they were found. All pairs within groups of 8 to 64 people are, so these
-        are no independent draws.
+        Pairs that were compared, by strategy. All pairs within groups of 8 to 64 people are compared, so these are not
+        independent draws.
     n_pairs : int
         All of them.
     tolerance : float
     metric : Metric
     guarantee : Guarantee or None
-        The promise that was tested.
+        The guarantee that was tested.
     refused : tuple of str
-        What could not be tried, since the model would not answer.
+        Kinds of values that the model refuses, which were not tried.
     coverage : str
-        The same in words. That nothing was found is no proof.
+        The result in words. Finding no violation does not prove there is none.
     """
 
     pair: Any
@@ -93,12 +93,12 @@ class Attack:
 
     @property
     def excess(self) -> float:
-        """What the difference exceeds the distance by."""
+        """``difference - distance``."""
         return self.difference - self.distance
 
     @property
     def excess_over_bound(self) -> float:
-        """What the difference exceeds the bound by."""
+        """``difference - bound``."""
         return self.difference - self.bound
 
     @property
@@ -108,11 +108,11 @@ class Attack:
 
     @property
     def coverage(self) -> str:
-        """What was tried, what was found, and what that does not say."""
-        ways = "; ".join(f"{count:,} {_WORDS[name]}" for name, count in self.tried.items())
+        """What was tried, what was found, and what that does not prove."""
+        strategies = "; ".join(f"{count:,} {_DESCRIPTIONS[name]}" for name, count in self.tried.items())
         limit = f"outputs may differ by D, where D is {self.metric.definition}"
         if self.guarantee is not None:
-            limit = f"the model's own promise at distance D (guarantee_.bound), where D is {self.metric.definition}"
+            limit = f"the model's own guarantee at distance D (guarantee_.bound), where D is {self.metric.definition}"
         if self.n_violations:
             found = (
                 f"{self.n_violations:,} of these pairs exceed it, the worst by {self.excess_over_bound:.3g}: outputs "
@@ -121,17 +121,17 @@ class Attack:
         else:
             found = f"No pair was found to exceed it; the closest used {self.largest_share:.2%} of what is allowed."
         words = (
-            f"Tried: {self.n_pairs:,} pairs of people, in X or not, all those within groups of up to 64: {ways}. "
+            f"Tried: {self.n_pairs:,} pairs of people, in X or not, all those within groups of up to 64: {strategies}. "
             f"Limit: {limit}. Found: {found} "
         )
         if self.refused:
             words += f"Not tried, since the model refuses them: {', '.join(self.refused)}. "
         if self.guarantee is not None and self.guarantee.delta > 0:
             words += (
-                "The promise is sampled: it holds per pair chosen without knowledge of the draws, and a search chooses "
-                "pairs by what the draws say. "
+                "The guarantee is sampled: it holds for a pair chosen without knowledge of the draws, and a search "
+                "chooses pairs by the draws. "
             )
-        return words + "Finding nothing is no proof: pairs that were not tried may be worse."
+        return words + "Finding no violation does not prove there is none: pairs that were not tried may be worse."
 
 
 def attack(
@@ -145,17 +145,17 @@ def attack(
     random_state: Any = None,
     verbose: bool = False,
 ) -> Attack:
-    """Search for the pair of people, in `X` or not, whose outputs exceed what is allowed by most.
+    """Search for the pair of people, in `X` or not, whose outputs most exceed what is allowed.
 
-    What is allowed is the model's own promise, if it makes one under this metric, and otherwise the distance itself.
-    `audit` compares all pairs of given people; this looks everywhere else: around people at all scales, on both sides
-    of knots, borders and thresholds, across categories, missing and unseen values, along lines and slopes, and from the
-    worst pairs on, by local improvement.
+    What is allowed is the model's own guarantee, if it has one under this metric, and otherwise the distance itself.
+    `audit` compares all pairs of given people; this searches everywhere else: around people at all scales, on both
+    sides of knots and thresholds, across categories, missing and unseen values, along lines and gradients, and by hill
+    climbing from the worst pairs.
 
     Covers / does not cover
     -----------------------
-    The pairs that were tried, and nothing else. A pair that exceeds the bound disproves a promise; finding none proves
-    nothing.
+    The pairs that were tried, and nothing else. A pair that exceeds the bound disproves a guarantee; finding none
+    proves nothing.
 
     Parameters
     ----------
@@ -163,15 +163,14 @@ def attack(
         As for `audit`.
     metric : Metric
     X : array-like of shape (n_samples, n_features), optional
-        People to start from; they say what columns, ranges and categories there are. A model that was fitted here may
-        know these itself: a scorecard from its knots, a network from its ranges, a projection from its anchors.
+        People to start from; they give the columns, ranges and categories. Optional for likewise's own models that know
+        these: a scorecard from its knots, a network from its ranges, a projection from its anchors.
     n_pairs : int, default=1_000_000
-        Pairs to compare, about; at least 1,000. The model is asked about a third as many people as there are pairs, and
-        about a twentieth if there are many pairs: people come in groups, of whom all pairs are compared, and groups
-        grow with `n`.
+        Pairs to compare, about; at least 1,000. The model is evaluated for a third as many people, and for about a
+        twentieth if there are many pairs: all pairs within groups are compared, and groups grow with `n_pairs`.
     output_range : tuple of float, optional
-        Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``; the range of the model's own promise is
-        used if none is given.
+        Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``; None takes the range of the
+        model's own guarantee.
     tolerance : float, optional
         Excess that does not count as a violation. None takes 1e-9 of the range of the outputs, for rounding.
     random_state : int, RandomState instance or None, default=None
@@ -185,7 +184,7 @@ def attack(
 
     Examples
     --------
-    A rule with a step is found out, although the people given are far from it:
+    A step in a rule is found, although the people given are far from it:
 
     >>> from likewise import WeightedLp
     >>> found = attack(lambda X: (X[:, 0] > 41.3) * 0.5, WeightedLp({"age": 0.01}), [[20], [60]], n_pairs=10_000,
@@ -193,57 +192,57 @@ def attack(
     >>> found.pair["age"].round(4).tolist(), round(found.excess, 3)
     ([41.3, 41.3], 0.5)
 
-    A model that keeps its promise:
+    A model with a guarantee:
 
     >>> from likewise import AdditiveClassifier
     >>> model = AdditiveClassifier(WeightedLp({"age": 0.01})).fit([[20], [30], [40], [50]], [0, 0, 1, 1])
     >>> attack(model, WeightedLp({"age": 0.01}), n_pairs=10_000, random_state=0).n_violations
     0
     """
-    metric, n_pairs = check_metric(metric), check_count("n_pairs", n_pairs, least=_LEAST)
+    metric, n_pairs = check_metric(metric), check_count("n_pairs", n_pairs, least=_MIN_PAIRS)
     TRUTH.check("verbose", verbose)
-    is_plain_function("model", model, ("predict_proba", "predict"))  # raises, if it is no model at all
-    promised = getattr(model, "guarantee_", None)
-    guarantee = promised if isinstance(promised, Guarantee) and promised.metric == metric else None
-    own_range = getattr(promised, "output_range", None) if output_range is None else output_range
+    is_plain_function("model", model, ("predict_proba", "predict"))  # raises if it is not a model
+    own = getattr(model, "guarantee_", None)
+    guarantee = own if isinstance(own, Guarantee) and own.metric == metric else None
+    own_range = getattr(own, "output_range", None) if output_range is None else output_range
     limits = None if own_range is None else check_output_range(own_range)
     rng = np.random.default_rng(seed_from(random_state))
     with single_threaded_blas():  # last bits must not depend on the number of threads
-        terrain, outputs = _scene(model, metric, X, limits)
-        first = outputs(terrain.people(terrain.starts[:1024]))
+        space, outputs = _prepare(model, metric, X, limits)
+        first = outputs(space.people(space.starts[:1024]))
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
-        judge = PairEvaluator(terrain, outputs, metric, _limit(guarantee), unit, check_tolerance(tolerance, unit))
+        evaluator = PairEvaluator(space, outputs, metric, _limit(guarantee), unit, check_tolerance(tolerance, unit))
         with progress_bar("Searching", n_pairs, show=verbose) as advance:
             for start in range(0, n_pairs, _ROUND):
                 here = min(_ROUND, n_pairs - start)
-                for tactic, share in strategies_for(terrain).items():
-                    tactic(judge, rng, int(here * share))
+                for strategy, share in strategies_for(space).items():
+                    strategy(evaluator, rng, int(here * share))
                     advance(int(here * share))
-    worst = judge.worst
+    worst = evaluator.worst
     assert worst is not None  # pairs were compared
     return Attack(
-        pair=_as_given(terrain, worst.rows, X),
+        pair=_as_given(space, worst.rows, X),
         difference=worst.difference,
         distance=worst.distance,
         bound=worst.bound,
-        n_violations=judge.n_violations,
-        largest_share=judge.largest_share,
-        tried=MappingProxyType(dict(judge.tried)),
-        tolerance=judge.tolerance,
+        n_violations=evaluator.n_violations,
+        largest_share=evaluator.largest_share,
+        tried=MappingProxyType(dict(evaluator.tried)),
+        tolerance=evaluator.tolerance,
         metric=metric,
         guarantee=guarantee,
-        refused=terrain.refused,
+        refused=space.refused,
     )
 
 
-def _scene(
+def _prepare(
     model: Any, metric: Metric, X: Any, limits: tuple[float, float] | None
 ) -> tuple[SearchSpace, Callable[[People], FloatArray]]:
-    """Where to search, and the outputs to compare."""
+    """The search space, and the function from people to outputs."""
     if isinstance(model, ConstrainedEstimator):
         known = model.scorer_.landmarks(len(model.encoder_.names))
         rows = None if X is None else metric.people(X, model.encoder_).rows
-        terrain = survey(metric, model.encoder_, rows, known, with_tables=model.scorer_.reads_tables)
+        space = build_search_space(metric, model.encoder_, rows, known, with_tables=model.scorer_.reads_tables)
 
         def outputs(people: People) -> FloatArray:
             mean = model.scorer_.estimate(people).mean
@@ -251,29 +250,29 @@ def _scene(
     else:
         if X is None:
             raise InvalidInputError(
-                f"X must be given for a model that was not fitted here; got a {type(model).__name__} alone. Pass some "
-                "people: they say what columns, ranges and categories there are."
+                f"X must be given for a model that is not one of likewise; got a {type(model).__name__} alone. Pass "
+                "some people: they give the columns, ranges and categories."
             )
         people = metric.people(X)
-        terrain = survey(metric, people.encoder, people.rows, [np.empty(0)] * len(people.encoder.names))
+        space = build_search_space(metric, people.encoder, people.rows, [np.empty(0)] * len(people.encoder.names))
 
         def outputs(people: People) -> FloatArray:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what a model thinks of people who do not exist
-                return asked(model, rows_for(model, people), limits, getattr(model, "classes_", None))[0]
+                warnings.simplefilter("ignore")  # warnings about made-up people
+                return predicted_outputs(model, rows_for(model, people), limits, getattr(model, "classes_", None))[0]
 
-        outputs(terrain.people(people.rows[:1]))  # raises, if the model does not answer at all
-    return terrain.accepted_by(outputs), outputs
+        outputs(space.people(people.rows[:1]))  # raises if the model cannot predict at all
+    return space.accepted_by(outputs), outputs
 
 
-def _as_given(terrain: SearchSpace, rows: FloatArray, X: Any) -> Any:
+def _as_given(space: SearchSpace, rows: FloatArray, X: Any) -> Any:
     """People in the columns in which they were given; an array stays one."""
-    table, names = terrain.table(rows), terrain.encoder.labels or labels_of(X)
+    table, names = space.table(rows), space.encoder.labels or labels_of(X)
     return table if names is None or isinstance(table, pd.DataFrame) else pd.DataFrame(table, columns=list(names))
 
 
 def _limit(guarantee: Guarantee | None) -> Callable[[FloatArray], FloatArray]:
-    """What is allowed at a distance, in the units of the outputs."""
+    """Difference allowed at a distance, in units of the outputs."""
     if guarantee is None:
         return lambda distance: distance
     low, high = guarantee.output_range or (0.0, 1.0)

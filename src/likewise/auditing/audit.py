@@ -1,9 +1,10 @@
-"""Every pair of people checked against a metric."""
+"""Every pair of people in a table checked against a metric."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from likewise.pairs.search import SearchResult
 
 _SAMPLE = 2000
-_MOST_ASKED = 10_000  # distinct people under a distance that is a function: 50 million pairs, each of them asked about
+_MAX_COMPARED = 10_000  # distinct people under a FunctionMetric: 50 million pairs, all compared
 _SHOWN = 5  # pairs in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """What was searched for, and what was found.
+    """Result of `audit`.
 
     Attributes
     ----------
@@ -42,8 +43,8 @@ class Audit:
     max_excess : float
         Largest ``difference - D`` of a violation; 0 if there is none.
     max_ratio : float
-        Largest ``difference / D`` of a violation; infinite if equal people (D = 0) have different outputs, and nan if
-        there is no violation (ratios up to 1 are not searched for).
+        Largest ``difference / D`` of a violation; infinite if people at D = 0 have different outputs, and nan if there
+        is no violation.
     violations : DataFrame
         The worst pairs of distinct people, largest excess first: ``row_a`` and ``row_b`` (positions of their first
         rows in X), ``score_a`` and ``score_b`` (their outputs; of several classes, the probabilities of the class in
@@ -51,13 +52,13 @@ class Audit:
         ``n_pairs`` (how many pairs of rows are this pair) and ``differs`` (all columns in which they differ, with both
         values: those of weight 0 first, then those that contribute most to the distance).
     n_above : dict from float to int
-        For each of the `thresholds` that were asked for, how many pairs exceed the distance by more than that.
+        For each of the `thresholds`, how many pairs exceed the distance by more.
     differences : list of lists of Difference
-        What ``violations["differs"]`` says, column by column.
+        The content of ``violations["differs"]``, column by column.
     sample : DataFrame
         ``difference`` and ``distance`` of random pairs, for context.
     coverage : str
-        The same in words, with what was not searched.
+        What was searched, what was found, and what was not searched.
     n_samples, n_distinct, n_compared : int
         Rows, distinct people (row and output), and pairs of distinct people that were compared one by one.
     tolerance : float
@@ -83,14 +84,14 @@ class Audit:
 
     @property
     def headline(self) -> str:
-        """What was found, in a line."""
+        """The result in a line."""
         if not self.n_violations:
             return f"none of {self.n_pairs:,} pairs was found to exceed the metric"
         verb = "exceeds" if self.n_violations == 1 else "exceed"
         return f"{self.n_violations:,} of {self.n_pairs:,} pairs {verb} the metric, the worst by {self.max_excess:.3g}"
 
     def abridged(self, most: int = 6) -> pd.DataFrame:
-        """The worst pairs for a screen: of the columns with a weight that differ, at most `most`, and a count."""
+        """The worst pairs for a screen: at most `most` of the columns with a weight that differ, and a count."""
         return self.violations.assign(differs=[listed(each, most) for each in self.differences])
 
     def _repr_html_(self) -> str:
@@ -130,8 +131,8 @@ class Audit:
             "people were compared one by one, and bounds decided the others. "
             f"Limit: outputs may differ by D + {self.tolerance:.3g}, where D is {self.metric.definition}. "
             f"Found: {found} "
-            "Not searched: people who are not in X, features that the metric leaves out, other answers that the "
-            "model may give to the same people, and whether the metric is the right one."
+            "Not searched: people who are not in X, features that the metric leaves out, other outputs that the "
+            "model may give for the same people, and whether the metric is the right one."
         )
 
 
@@ -164,10 +165,10 @@ def audit(
         search runs on the active Dask client, or in threads (`docs/scale.md`). The model is given the columns it has
         learned from, or those of the metric. All but ``n_compared`` is as for a table in memory, to the last bit.
     metric : Metric
-        A `FunctionMetric` is asked about every pair, so `X` may then hold at most 10,000 distinct people, in memory.
+        Under a `FunctionMetric` every pair is compared, so `X` may then hold at most 10,000 distinct people, in memory.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Outputs of any outside system, to be used in place of the model's answers: probabilities within [0, 1], or
-        numbers within `output_range`. The columns of a DataFrame name the classes. For a Dask DataFrame or a path, a
+        Outputs of any outside system, used in place of the model's: probabilities within [0, 1], or numbers within
+        `output_range`. The columns of a DataFrame name the classes. For a Dask DataFrame or a path, a
         Dask Series or the name of a column.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``, as in the guarantee of
@@ -189,8 +190,8 @@ def audit(
 
     Notes
     -----
-    All pairs of rows of `X`, and nothing else: that no pair was found to exceed the metric is no promise about other
-    people. `SmoothedClassifier` makes one.
+    Covers all pairs of rows of `X`, and nothing else: that no pair exceeds the metric is no guarantee for other people.
+    The estimators that enforce a metric give one.
 
     Examples
     --------
@@ -218,104 +219,86 @@ def audit(
         if isinstance(metric, FunctionMetric):
             got = "a path" if isinstance(X, (str, PathLike)) else "a Dask DataFrame"
             raise InvalidInputError(
-                f"X must be a table in memory for {metric!r}, which has to be asked about every pair; got {got}. Take "
-                f"up to {_MOST_ASKED:,} rows as a pandas DataFrame, or use WeightedLp or TableMetric."
+                f"X must be a table in memory for {metric!r}, whose every pair has to be compared; got {got}. Take "
+                f"up to {_MAX_COMPARED:,} rows as a pandas DataFrame, or use WeightedLp or TableMetric."
             )
         return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
     points = Points.of(metric.people(X))
-    population = ModelOutputs.of(model, X, points, predictions, output_range)
-    unit, groups = population.unit, points.groups(population.outputs)
-    tolerance, above = check_limits(tolerance, thresholds, unit, shares=population.labels.are_shares)
-    if isinstance(metric, FunctionMetric):
-        weights = None
-        found, n_above = _search_every_pair(metric, points, population, groups, tolerance, above, n_worst)
+    model_outputs = ModelOutputs.of(model, X, points, predictions, output_range)
+    unit, groups = model_outputs.unit, points.groups(model_outputs.outputs)
+    tolerance, above = check_limits(tolerance, thresholds, unit, shares=model_outputs.labels.are_shares)
+    limits = [max(tolerance, each) / unit for each in (tolerance, *above)]
+    weights = None if isinstance(metric, FunctionMetric) else metric.weights_of(points.people.encoder)
+    if weights is None:
+        result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst)
     else:
-        weights = metric.weights_of(points.people.encoder)
-        found, n_above = _search_boxes(metric, points, population, groups, tolerance, above, n_worst)
+        result, counts = _search_boxes(weights, model_outputs, groups, limits, n_worst)
     n, (a, b) = len(points), sampled_pairs(len(points))
     distances = metric.between(points.people.take(a), points.people.take(b))
-    violations, differences = tabulate(points, groups.first[found.pairs], found, population, weights)
+    violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights)
     return Audit(
         n_pairs=n * (n - 1) // 2,
-        n_violations=found.n_violations,
-        max_excess=unit * float(found.differences[0] - found.distances[0]) if found.n_violations else 0.0,
-        max_ratio=found.max_ratio,
+        n_violations=result.n_violations,
+        max_excess=unit * result.max_excess,
+        max_ratio=result.max_ratio,
         violations=violations,
-        n_above=n_above,
+        n_above=dict(zip(above, counts, strict=True)),
         differences=differences,
-        sample=pd.DataFrame({"difference": population.differences(a, b), "distance": distances}),
+        sample=pd.DataFrame({"difference": model_outputs.differences(a, b), "distance": distances}),
         n_samples=n,
         n_distinct=len(groups.first),
-        n_compared=found.n_compared,
+        n_compared=result.n_compared,
         tolerance=tolerance,
         metric=metric,
     )
 
 
 def _search_boxes(
-    metric: Metric,
-    points: Points,
-    population: ModelOutputs,
-    groups: Groups,
-    tolerance: float,
-    above: Sequence[float],
-    n_worst: int,
-) -> tuple[SearchResult, dict[float, int]]:
-    """The pairs that exceed a metric of columns, in units of the population, and how many exceed it by more."""
-    from likewise.pairs.search import aim_above, box_of, search_box, search_within
+    weights: ColumnWeights, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
+) -> tuple[SearchResult, list[int]]:
+    """Pairs that exceed by more than the first limit, and counts above the others; in units of the outputs."""
+    from likewise.pairs.box_tree import box_tree_of
+    from likewise.pairs.search import count_above, search_tree, search_within
 
-    unit, weights = population.unit, metric.weights_of(points.people.encoder)
-    box = box_of(
-        points.X[groups.first],
-        population.outputs[groups.first],
-        groups.count,
-        points.scales(weights) / unit,
-        metric.p,
-        points.kinds,
-    )
-    found = search_box(box, tolerance / unit, n_worst)
-    aims = {each: aim_above(found, max(tolerance, each) / unit) for each in above}
-    return found, {each: 0 if aim is None else search_within(box, aim).n_violations for each, aim in aims.items()}
+    points = model_outputs.points
+    X, outputs = points.X[groups.first], model_outputs.outputs[groups.first]
+    scales = points.scales(weights) / model_outputs.unit
+    tree = box_tree_of(X, outputs, scales, weights.p, points.kinds, groups.count)
+    result = search_tree(tree, limits[0], n_worst)
+    return result, count_above(limits[1:], result, partial(search_within, tree))
 
 
 def _search_every_pair(
-    metric: FunctionMetric,
-    points: Points,
-    population: ModelOutputs,
-    groups: Groups,
-    tolerance: float,
-    above: Sequence[float],
-    n_worst: int,
-) -> tuple[SearchResult, dict[float, int]]:
-    """The same for a distance that is a function: it is asked about every pair."""
+    metric: Any, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
+) -> tuple[SearchResult, list[int]]:
+    """The same for a distance that is a function: every pair is compared."""
     from likewise.pairs.search import search_every_pair
 
-    unit, n = population.unit, len(groups.first)
-    if n > _MOST_ASKED:
+    people, n = model_outputs.points.people, len(groups.first)
+    if n > _MAX_COMPARED:
         raise InvalidInputError(
-            f"X must hold at most {_MOST_ASKED:,} distinct people for {metric!r}; got {n:,}. A function of two people "
-            "has to be asked about every pair. Draw some of the rows, or use WeightedLp or TableMetric."
+            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric!r}; got {n:,}. With a function, "
+            "every pair has to be compared. Draw some of the rows, or use WeightedLp or TableMetric."
         )
-    metric.check_axioms(points.people)
-    distinct = points.people.take(groups.first)
+    metric.check_axioms(people)
+    distinct = people.take(groups.first)
 
     def distances_after(i: int) -> FloatArray:
-        return metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None))) / unit
+        distances: FloatArray = metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None)))
+        return distances / model_outputs.unit
 
-    limits = [max(tolerance, each) / unit for each in above]
-    outputs = population.outputs[groups.first]
-    found, counts = search_every_pair(distances_after, outputs, groups.count, tolerance / unit, n_worst, limits)
-    return found, dict(zip(above, counts, strict=True))
+    outputs = model_outputs.outputs[groups.first]
+    return search_every_pair(distances_after, outputs, groups.count, limits[0], n_worst, limits[1:])
 
 
 def tabulate(
-    points: Points, pairs: IntArray, found: SearchResult, population: ModelOutputs, weights: ColumnWeights | None
+    points: Points, pairs: IntArray, result: SearchResult, model_outputs: ModelOutputs, weights: ColumnWeights | None
 ) -> tuple[pd.DataFrame, list[list[Difference]]]:
-    """The worst pairs, given as positions among the points, and the columns in which they differ."""
+    """Table of the worst pairs, given as positions among the points, and the columns in which they differ."""
     a, b = pairs.T
-    unit = population.unit
-    differences, distances = unit * found.differences, unit * found.distances
-    scores = population.labels.pairs(unit * population.outputs[a], unit * population.outputs[b])
+    unit = model_outputs.unit
+    differences, distances = unit * result.differences, unit * result.distances
+    scores = model_outputs.labels.pairs(unit * model_outputs.outputs[a], unit * model_outputs.outputs[b])
     columns = [points.differences(j, k, weights) for j, k in zip(a, b, strict=True)]
     with np.errstate(divide="ignore", over="ignore"):
         ratios = differences / distances
@@ -330,7 +313,7 @@ def tabulate(
             "distance": distances,
             "excess": differences - distances,
             "ratio": ratios,
-            "n_pairs": found.times,
+            "n_pairs": result.times,
             "differs": pd.Series([listed(each) for each in columns], dtype=object),
         }
     )
@@ -338,13 +321,13 @@ def tabulate(
 
 
 def sampled_pairs(n_people: int) -> tuple[IntArray, IntArray]:
-    """Random pairs of people. A fixed seed: the same audit twice is the same result."""
+    """Random pairs of people, the same in every audit."""
     a, b = np.random.default_rng(0).integers(n_people, size=(2, _SAMPLE))
     return a[a != b], b[a != b]
 
 
 def check_tolerance(tolerance: Any, unit: float) -> float:
-    """The excess that does not count; None for rounding only."""
+    """Validate `tolerance`; None allows for rounding only."""
     if tolerance is None:
         return 1e-9 * unit
     NOT_NEGATIVE.check("tolerance", tolerance)
@@ -352,10 +335,7 @@ def check_tolerance(tolerance: Any, unit: float) -> float:
 
 
 def check_limits(tolerance: Any, thresholds: Any, unit: float, *, shares: bool) -> tuple[float, list[float]]:
-    """The excess that does not count, and larger ones above which pairs are counted as well.
-
-    Where outputs are `shares`, probabilities or of a range, no excess is above 1.
-    """
+    """Validate `tolerance` and `thresholds`; if outputs are `shares`, differences are at most 1."""
     least = check_tolerance(tolerance, unit)
     if shares and least >= 1:
         raise InvalidInputError(

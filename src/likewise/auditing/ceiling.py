@@ -1,4 +1,4 @@
-"""What a metric costs at least: the best mean confidence that any model fair under it could reach."""
+"""The least that a metric costs: the best mean confidence of any model that respects it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import checking
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
-from likewise.pairs.cutting_planes import LiveProgram, PairProgram
+from likewise.pairs.cutting_planes import IncrementalProgram, PairProgram
 from likewise.pairs.points import Points
 
 _TOLERANCE = 1e-7
-_MOST_ROUNDS = 500
+_MAX_ROUNDS = 500
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A limit on the mean probability of the true class.
+    """Result of `ceiling`: a limit on the mean probability of the true class.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Ceiling:
 
 
 def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
-    """Best mean confidence that any model fair under `metric` could reach on (`X`, `y`).
+    """Best mean confidence that any model within `metric` could reach on (`X`, `y`).
 
     The optimum of ``max mean_i h_i[y_i]`` over class probabilities h with ``TV(h_i, h_j) <= D(x_i, x_j)`` for all
     pairs: a linear program, solved by adding constraints as they are found to be violated; for two classes it is the
@@ -65,7 +65,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
 
     Notes
     -----
-    A limit for these people and labels. It is reached by hindsight, knowing the labels: no model need come close.
+    A limit for these people and labels, reached only by knowing the labels: models may stay far below.
 
     Examples
     --------
@@ -86,31 +86,31 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
         )
     check_labels(labels)
     classes, codes = np.unique(labels, return_inverse=True)
-    # People at distance 0 have the same probabilities under any fair model: they are one person with many labels.
+    # People at distance 0 have the same probabilities: they are one person with many labels.
     groups = points.groups(among=points.scales(weights) > 0)
     tally = np.zeros((len(groups.first), len(classes)))
     np.add.at(tally, (groups.of_row, codes), 1.0)
-    distinct = Points(points.people.take(groups.first), points.X[groups.first], points.kinds, points.gappy)
+    distinct = Points(points.people.take(groups.first), points.X[groups.first], points.kinds, points.nullable)
 
-    triangle = not (weights.scales[points.gappy] > 0).any()  # only missing numbers break the inequality
+    triangle = not (weights.scales[points.nullable] > 0).any()  # only missing numbers break the inequality
     if len(classes) == 2 and triangle:
-        total, n_rounds, n_constraints = _of_two_classes(distinct, weights, tally)
+        total, n_rounds, n_constraints = _two_classes(distinct, weights, tally)
     else:
         program = Confidence(distinct, weights, tally)
-        n_rounds = program.solve_with_cuts(_MOST_ROUNDS, "Take fewer people.")
+        n_rounds = program.solve_with_cuts(_MAX_ROUNDS, "Take fewer people.")
         total, n_constraints = float((tally * program.h).sum()), program.n_constraints
     n = len(distinct)
     return Ceiling(min(1.0, total / len(points)), n * (n - 1) // 2, n_rounds, n_constraints)
 
 
-def _of_two_classes(points: Points, weights: ColumnWeights, tally: FloatArray) -> tuple[float, int, int]:
+def _two_classes(points: Points, weights: ColumnWeights, tally: FloatArray) -> tuple[float, int, int]:
     """Largest ``sum_i tally_i0 (1 - h_i) + tally_i1 h_i``; where both counts are equal, h_i does not matter."""
     from likewise.pairs.transport import potentials
 
     mass = tally[:, 1] - tally[:, 0]
     some = mass != 0
-    found = potentials(points.X[some], mass[some], points.scales(weights), weights.p, points.kinds)
-    return float(tally[:, 0].sum() + mass[some] @ found.h), found.n_rounds, found.n_constraints
+    best = potentials(points.X[some], mass[some], points.scales(weights), weights.p, points.kinds)
+    return float(tally[:, 0].sum() + mass[some] @ best.h), best.n_rounds, best.n_constraints
 
 
 class Confidence(PairProgram):
@@ -121,11 +121,11 @@ class Confidence(PairProgram):
         self.points, self.weights, self.n_constraints = points, weights, 0
         self.h: FloatArray = np.eye(self.m)[tally.argmax(axis=1)]  # the optimum without constraints
         self._columns, self._scales = np.ascontiguousarray(points.X.T), points.scales(weights)
-        self._program = LiveProgram(-tally.ravel(), np.zeros(tally.size), np.ones(tally.size))
+        self._program = IncrementalProgram(-tally.ravel(), np.zeros(tally.size), np.ones(tally.size))
         self._program.add_rows(np.arange(tally.size).reshape(tally.shape), np.ones(tally.shape), 1.0, 1.0)
 
     def violated(self) -> IntArray:
-        """For each person, those whose probabilities differ by more than the distance most, by excess and by ratio."""
+        """For each person, the partners with the largest excess and with the smallest ratio."""
         from likewise.pairs.kernels import worst_partners
 
         outputs = np.ascontiguousarray((self.h[:, 1:] if self.m == 2 else self.h / 2).T)
@@ -149,5 +149,5 @@ class Confidence(PairProgram):
         return len(pairs)
 
     def solve(self) -> None:
-        """Find the probabilities."""
+        """Solve for the probabilities."""
         self.h = self._program.solve().reshape(self.n, self.m)

@@ -1,4 +1,4 @@
-"""Whom a metric says something about: beyond a distance of 1 it allows every difference."""
+"""The share of pairs that a metric constrains: beyond a distance of 1 it allows any difference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Coverage:
     Attributes
     ----------
     bound_share : float
-        Share of pairs at a distance D < 1; nothing is said about the others.
+        Share of pairs at a distance D < 1, which the metric constrains.
     nearest : float
         Distance to the nearest other person, for the median person.
     median : float
@@ -34,12 +34,12 @@ class Coverage:
 
     @property
     def is_little(self) -> bool:
-        """Whether less than a tenth of the pairs is bound."""
+        """Whether the metric constrains less than a tenth of the pairs."""
         return self.bound_share < _LEAST_SHARE
 
     @property
     def statement(self) -> str:
-        """The same in words."""
+        """The coverage in words."""
         return (
             f"The metric binds {_percent(self.bound_share)} of the pairs of these people (D < 1). A typical person's "
             f"nearest neighbour is at D = {self.nearest:.2g}."

@@ -241,12 +241,12 @@ class _AuditJob:
         import numpy as np
 
         from likewise import audit as search
-        from likewise.distributed.frames import DaskTable, connected
+        from likewise.distributed.frames import DaskTable, connected, workers_for
 
         people = DaskTable.of(table)
         if self.id_column is not None:
             people.check_columns([self.id_column], "the --id")
-        with connected(cluster):
+        with connected(cluster or workers_for(table)):
             found = search(
                 self.model,
                 table,

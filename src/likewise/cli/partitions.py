@@ -10,7 +10,7 @@ import pandas as pd
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 from likewise.cli.dataset import DatasetSource, resolve_range
 from likewise.cli.table_io import kind_of
-from likewise.distributed.frames import DaskTable, connected
+from likewise.distributed.frames import DaskTable, connected, workers_for
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import read_metric_file
 
@@ -47,5 +47,5 @@ def fit_additive(source: DatasetSource, *, method: str, seed: int | None, cluste
         raise InvalidInputError(f"An output range is for --task regression; {target!r} has classes. Leave it out.")
     else:
         model = AdditiveClassifier(file.metric, random_state=seed)
-    with connected(cluster):
+    with connected(cluster or workers_for(source.table)):
         return model.fit(source.table, target)

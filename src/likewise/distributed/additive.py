@@ -1,7 +1,7 @@
-"""Additive models fitted to a Dask DataFrame, to the last bit as in memory.
+"""Additive models fitted to a Dask DataFrame, with the same bits as in memory.
 
-Rows are binned once, in blocks of `bins.BLOCK` rows by position, whatever the partitions are; workers keep the blocks.
-A step of the fit needs sums over rows: workers take those of each block, and the sums of blocks are added in their
+Rows are binned once, in blocks of `binning.BLOCK` rows by position, whatever the partitions are; workers keep the
+blocks. A step of the fit needs sums over rows: workers compute those of each block, and the sums of blocks are added in
 order, as `fit` does in memory.
 """
 
@@ -38,8 +38,8 @@ from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import warn_if_ineffective, warn_if_vacuous
 from likewise.metrics.encoders import Encoder, People, spread
 
-_SHOWN = 5000  # people by whom a vacuous guarantee is noticed
-_ADDED_AT_ONCE = 16  # blocks whose sums one task adds up
+_CHECKED = 5000  # people on whom the guarantee is checked for being vacuous
+_BLOCKS_PER_SUM = 16  # blocks whose sums one task adds up
 
 
 def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -60,15 +60,15 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         categories = categories_under(table, metric, names) + ([target] if model._classify else [])
         partitions = table.scan([*names, target], [*names, target], categories)
         digest, n = partitions.digest, len(partitions)
-        # Twice each: scikit-learn suspects classes of one person.
+        # Each outcome twice: scikit-learn warns about classes with a single member.
         model._check_target(np.tile(check_outcomes(digest[target], numeric=not model._classify), 2))
         model.n_features_in_, model.feature_names_in_ = len(names), np.array(names, dtype=object)
         encoder = metric.encoder(digest[names])
         sample = metric.people(partitions.rows_at(knot_sample(n), names), encoder)
         ends = People.read(digest[names], encoder)
-        wishes, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
-        parts = _plan_columns(plan, sample.rows, ends.rows, n, wishes.max_knots)
-        binning = _Binning(model, names, target, encoder, parts, n, wishes.seed)
+        options, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
+        parts = _plan_columns(plan, sample.rows, ends.rows, n, options.max_knots)
+        binning = _Binning(model, names, target, encoder, parts, n, options.seed)
         blocks = persist(_bin_blocks(partitions, binning))
         shares = compute([delayed(_shares)(block) for block in blocks])
         for j, part in enumerate(parts):
@@ -76,12 +76,12 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         loss = model.loss_of(np.asarray(digest[target])[:2], ends.take(slice(2)))
         template = Template(plan.layout([intercept(0), *parts]), replace(loss, target=loss.target[:, :0]), n)
         problem = DaskObjective(
-            template.layout, template.loss, np.empty(0), wishes.penalty or 1e-3, blocks=blocks, template=template
+            template.layout, template.loss, np.empty(0), options.penalty or 1e-3, blocks=blocks, template=template
         )
         output_range = None if model._classify else model.output_range_
-        model.scorer_, model.penalty_ = plan.complete(problem, wishes, output_range)
+        model.scorer_, model.penalty_ = plan.complete(problem, options, output_range)
         model.encoder_ = encoder
-        warn_if_vacuous(model.guarantee_, sample.take(spread(len(sample), _SHOWN)))
+        warn_if_vacuous(model.guarantee_, sample.take(spread(len(sample), _CHECKED)))
         warn_if_ineffective(metric, ends)
 
 
@@ -99,7 +99,7 @@ def _plan_columns(plan: Plan, sample: FloatArray, ends: FloatArray, n_rows: int,
 
 @dataclass(frozen=True, eq=False)
 class _Binning:
-    """What a worker must know to bin rows."""
+    """What a worker needs to bin rows."""
 
     model: Any
     names: list[Any]
@@ -112,7 +112,7 @@ class _Binning:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Binned rows: per part the slot and the way to the next one, what is aimed at, and the fold."""
+    """Binned rows: per part the slot and the fraction towards the next one; targets, folds and shares of slots."""
 
     index: list[npt.NDArray[Any]]
     fraction: list[FloatArray | None]
@@ -127,7 +127,7 @@ class Block:
 
 
 def _bin_blocks(partitions: Partitions, binning: _Binning) -> list[Any]:
-    """Blocks of rows by position, delayed."""
+    """Delayed blocks of rows by position."""
     bin_rows, context = delayed(_bin), shared(binning)
     blocks = []
     for block in blocks_of(len(partitions)):
@@ -146,7 +146,7 @@ def _bin_blocks(partitions: Partitions, binning: _Binning) -> list[Any]:
 
 
 def _bin(given: _Binning, start: int, skipped: int, size: int, *tables: pd.DataFrame) -> Block:
-    """Bin some rows of neighbouring partitions."""
+    """Bin rows of consecutive partitions."""
     model, needed = given.model, []
     for table in tables:
         here = table.iloc[skipped : skipped + size]
@@ -154,7 +154,7 @@ def _bin(given: _Binning, start: int, skipped: int, size: int, *tables: pd.DataF
         needed.append(here)
     categories = [name for name, number in zip(given.names, given.encoder.is_number, strict=True) if not number]
     rows = joined([part for part in needed if len(part)], categories)
-    rows.index = pd.RangeIndex(start, start + len(rows))  # names people in errors
+    rows.index = pd.RangeIndex(start, start + len(rows))  # positions, for errors
     people = People.read(rows[given.names], given.encoder)
     model.metric.check_people(people)
     y = check_outcomes(rows[given.target], numeric=not model._classify)
@@ -180,7 +180,7 @@ def _shares(block: Block) -> list[FloatArray]:
 
 
 class Template(NamedTuple):
-    """What all blocks share: variables and loss, without rows, and how many rows there are."""
+    """What all blocks share: layout and loss without rows, and the number of rows."""
 
     layout: Layout
     loss: Loss
@@ -201,24 +201,24 @@ class Template(NamedTuple):
 
 
 View = tuple[tuple[str, tuple[Any, ...]], ...]
-"""Methods of `Objective`, with their arguments, that make another one of it: who is left out, and what is held."""
+"""Methods of `Objective`, with their arguments, that derive another objective from it."""
 
 
 @dataclass(frozen=True, eq=False)
 class DaskObjective(Objective):
-    """As `Objective`, of which `layout`, `loss` and `weights` are without rows here.
+    """An `Objective` whose rows are on workers: `layout`, `loss` and `weights` are without rows.
 
-    In place of scores stand the values at slots from which workers compute them.
+    In place of scores it takes values at slots, from which workers compute scores.
 
     Attributes
     ----------
     blocks : list of Delayed
         Each a `Block`, in the order of rows.
     template : Template
-        What a worker puts the rows of a block into; `view` is then applied to it.
+        Makes the objective of a block, to which the methods in `view` are applied.
     view : tuple
     memory : dict
-        The last derivatives, and where they were taken.
+        The last derivatives, and the scores at which they were computed.
     """
 
     blocks: list[Any] = field(kw_only=True)
@@ -227,7 +227,7 @@ class DaskObjective(Objective):
     memory: dict[str, Any] = field(default_factory=dict)
 
     def scores_at(self, slots: FloatArray) -> FloatArray:
-        """The values at slots themselves."""
+        """The values at slots."""
         return slots
 
     def mean_loss(self, scores: FloatArray) -> float:
@@ -235,7 +235,7 @@ class DaskObjective(Objective):
         return float(self._total(_mean_loss, scores))
 
     def mean_target(self) -> FloatArray:
-        """Mean of what is aimed at."""
+        """Mean of the targets."""
         return np.asarray(self._total(_mean_target, None))
 
     def fold_shares(self, n_folds: int) -> FloatArray:
@@ -252,7 +252,7 @@ class DaskObjective(Objective):
         return dict(zip(pairs, self._derivatives(scores)[1:], strict=True))
 
     def only(self, fold: int) -> Objective:
-        """The same for the rows in a fold alone."""
+        """The same for the rows in one fold."""
         return self._seen(self, "only", fold)
 
     def without(self, fold: int, left: float) -> Objective:
@@ -260,30 +260,30 @@ class DaskObjective(Objective):
         return self._seen(self, "without", fold, left)
 
     def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
-        """The same for function k in some parts alone."""
-        nobody = Objective.facing(replace(self, view=()), np.zeros((self.loss.n_functions, 0)), k, chosen)
-        return self._seen(nobody, "facing", held, k, chosen)
+        """The same for function k in some parts."""
+        empty = Objective.facing(replace(self, view=()), np.zeros((self.loss.n_functions, 0)), k, chosen)
+        return self._seen(empty, "facing", held, k, chosen)
 
     def coarser(self, most: int) -> Objective:
         """The same with at most so many knots per column."""
         return self._seen(super().coarser(most), "coarser", most)
 
-    def _seen(self, nobody: Objective, *step: Any) -> Objective:
-        return replace(nobody, view=(*self.view, (step[0], step[1:])))  # type: ignore[call-arg]
+    def _seen(self, empty: Objective, *step: Any) -> Objective:
+        return replace(empty, view=(*self.view, (step[0], step[1:])))  # type: ignore[call-arg]
 
     def _derivatives(self, scores: FloatArray) -> list[FloatArray]:
-        # A step asks for first and second derivatives at the same scores, one after the other: one pass gives both.
+        # A step needs first and second derivatives at the same scores: one pass computes both.
         if self.memory.get("at") is not scores:
             self.memory.update(at=scores, sums=self._total(_derivatives, scores))
         return self.memory["sums"]  # type: ignore[no-any-return]
 
-    def _total(self, ask: Callable[[Objective, Any], Any], argument: Any) -> Any:
-        request = shared(_Request(self.template, self.view, ask, argument))
+    def _total(self, evaluate: Callable[[Objective, Any], Any], argument: Any) -> Any:
+        request = shared(_Request(self.template, self.view, evaluate, argument))
         sums = [delayed(_evaluate)(block, request) for block in self.blocks]
         # In the order of rows, from 0, as in memory: floating-point sums depend on their order.
         total = None
-        for i in range(0, len(sums), _ADDED_AT_ONCE):
-            total = delayed(_add)(total, *sums[i : i + _ADDED_AT_ONCE])
+        for i in range(0, len(sums), _BLOCKS_PER_SUM):
+            total = delayed(_add)(total, *sums[i : i + _BLOCKS_PER_SUM])
         return compute([total])[0]
 
 
@@ -291,20 +291,20 @@ class DaskObjective(Objective):
 class _Request:
     template: Template
     view: View
-    ask: Callable[[Objective, Any], Any]
+    evaluate: Callable[[Objective, Any], Any]
     argument: Any
 
 
 def _evaluate(block: Block, request: _Request) -> Any:
-    """What a worker says about a block."""
+    """Evaluate a request on a block."""
     problem = request.template.objective(block)
     for method, given in request.view:
         problem = getattr(problem, method)(*given)
-    return request.ask(problem, request.argument)
+    return request.evaluate(problem, request.argument)
 
 
 def _add(total: Any, *sums: Any) -> Any:
-    """Add what further blocks say to what those before them do."""
+    """Add the sums of further blocks to a total."""
     for part in sums:
         if isinstance(part, list):
             total = [a + b for a, b in zip(total or [0.0] * len(part), part, strict=True)]

@@ -23,18 +23,27 @@ from likewise.distributed.frames import DaskTable, Partitions, compute, delayed,
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import Encoder, People
-from likewise.pairs.box_tree import BoxTree, SearchParameters, bound
-from likewise.pairs.model_outputs import asked, given, unit_for
+from likewise.pairs.box_bounds import excess_bound
+from likewise.pairs.box_tree import BoxTree, SearchParameters
+from likewise.pairs.model_outputs import given_outputs, power_of_two_unit, predicted_outputs
 from likewise.pairs.points import CODE, Kinds, Points, groups_of
-from likewise.pairs.search import Box, SearchGoal, SearchResult, first_guess, merge, search_between, search_within
+from likewise.pairs.search import (
+    SearchGoal,
+    SearchResult,
+    goal_from,
+    merge,
+    sampled_excesses,
+    search_between,
+    search_within,
+)
 
 BUCKET_SIZE = 2**17
-"""People in a bucket, about: two of them in trees of boxes are some 50 MB."""
+"""Approximate number of people in a bucket: two of them in box trees take some 50 MB."""
 
 SAMPLE_PER_BUCKET = 128
-"""People by whom the thresholds between buckets are chosen."""
+"""Sampled people per bucket, by whom the thresholds between buckets are chosen."""
 
-_BATCH = 2**17  # people that a model is asked about at once
+_BATCH = 2**17  # rows per call of a model
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -42,36 +51,26 @@ _BATCH = 2**17  # people that a model is asked about at once
 
 @dataclass(frozen=True, eq=False)
 class RowEncoder(Frozen):
-    """Rows of any partition as points.
-
-    Attributes
-    ----------
-    coding : Coding
-        Learned from all partitions.
-    digest : DataFrame
-        As in `Partitions`.
-    metric : Metric, optional
-        Refuses people of whom it says nothing.
-    """
+    """Encodes rows of any partition as points; the `digest` is that of `Partitions`, and the metric validates rows."""
 
     encoder: Encoder
     digest: pd.DataFrame
     metric: Metric | None = None
 
     @cached_property
-    def gappy(self) -> IntArray:
-        """Columns in which numbers are missing for someone."""
+    def nullable(self) -> IntArray:
+        """Columns in which numbers are missing in some row."""
         return np.array(People.read(self.digest, self.encoder).missing(), dtype=np.int64)
 
     @cached_property
     def template(self) -> Points:
-        """The digest as points: it has the ends of every column."""
-        return Points.among(People.read(self.digest, self.encoder), self.gappy)
+        """The digest as points, with the range of every column."""
+        return Points.among(People.read(self.digest, self.encoder), self.nullable)
 
     def points(self, table: pd.DataFrame) -> Points:
-        """Some rows as points."""
+        """Rows as points."""
         people = People.read(table, self.encoder) if self.metric is None else self.metric.people(table, self.encoder)
-        return Points.among(people, self.gappy)
+        return Points.among(people, self.nullable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +81,11 @@ class OutputReader:
     ----------
     model : object with predict_proba or predict, or callable, or None
     names : list
-        Columns that distances are about, in the order of the table.
+        Columns of the metric, in the order of the table.
     model_columns : list
-        Columns that the model is given.
+        Columns that the model takes.
     predictions : str or None
-        Column with predictions, in place of a model.
+        Column with predictions, used in place of a model.
     output_range : tuple of float, or None
     """
 
@@ -98,46 +97,41 @@ class OutputReader:
 
     @classmethod
     def of(cls, model: Any, table: DaskTable, names: list[Any], predictions: Any, output_range: Any) -> OutputReader:
-        """Find out which columns are needed, and whether they are there."""
+        """Determine the columns needed, and check that they exist."""
         if predictions is not None:
             return cls(None, names, [], predictions, output_range)
         taken = list(getattr(model, "feature_names_in_", names))
-        # One of our own models does without columns that must not matter.
+        # likewise's own models do not need columns of weight 0.
         table.check_columns(getattr(model, "required_features_", taken), "which the model needs")
         return cls(model, names, [name for name in taken if name in table.columns], None, output_range)
 
     @property
     def columns(self) -> list[Any]:
-        """All columns to be read."""
+        """All columns to read."""
         extra = [] if self.predictions is None else [self.predictions]
         return list(dict.fromkeys([*self.names, *self.model_columns, *extra]))
 
     def outputs(self, table: pd.DataFrame, *, as_tables: bool) -> tuple[FloatArray, bool]:
-        """Outputs, and whether they are probabilities; a model that names no columns is given tables or numbers."""
+        """Outputs, and whether they are probabilities; `as_tables` is for models without feature names."""
         if self.predictions is not None:
-            return given(table[self.predictions], len(table), self.output_range)
+            return given_outputs(table[self.predictions], len(table), self.output_range)
         rows: Any = table[self.model_columns]
         if not as_tables and not hasattr(self.model, "feature_names_in_"):
             rows = rows.to_numpy(dtype=np.float64)
-        classes = getattr(self.model, "classes_", None)
-        found = [
-            asked(
-                self.model,
-                rows[i : i + _BATCH],
-                self.output_range,
-                _UnknownClasses() if classes is None else classes,
-            )
+        classes = getattr(self.model, "classes_", _UnknownClasses())
+        parts = [
+            predicted_outputs(self.model, rows[i : i + _BATCH], self.output_range, classes)
             for i in range(0, len(rows), _BATCH)
         ]
-        return np.concatenate([outputs for outputs, _ in found]), found[0][1]
+        return np.concatenate([outputs for outputs, _ in parts]), parts[0][1]
 
 
 class _UnknownClasses:
-    """In place of the classes of a model that does not name them: no partition has the labels of everyone."""
+    """Stands for the classes of a model without `classes_`: no partition has all labels."""
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise InvalidInputError(
-            "model must have classes_ if it answers with labels, since no worker sees the labels of everyone. Give it "
+            "model must have classes_ if it predicts labels, since no worker sees the labels of everyone. Give it "
             "predict_proba, or a function that returns one number per row."
         )
 
@@ -160,12 +154,12 @@ class BucketTree:
 
     @property
     def n_buckets(self) -> int:
-        """How many buckets there are."""
+        """Number of buckets."""
         return int(self.bucket.max()) + 1
 
     def apply(self, X: FloatArray, outputs: FloatArray) -> IntArray:
         """The bucket of each row."""
-        rows = _side_by_side(X, outputs)
+        rows = _stacked(X, outputs)
         out = np.empty(len(rows), dtype=np.int64)
         waiting = [(0, np.arange(len(rows)))]
         while waiting:
@@ -188,7 +182,7 @@ class BucketTree:
         >>> tree.apply(np.array([[35.0], [41.0], [20.0]]), np.zeros((3, 1)))
         array([0, 1, 0])
         """
-        rows = _side_by_side(X, outputs)
+        rows = _stacked(X, outputs)
         scales = np.append(scales, np.ones(outputs.shape[1]))
         codes = np.append(kinds == CODE, np.zeros(outputs.shape[1], dtype=bool))
         most = max(1.0, len(rows) / n_buckets * 1.5)
@@ -213,13 +207,13 @@ class BucketTree:
         return cls(np.array(axis), np.array(threshold), np.array(child), np.where(leaf, np.cumsum(leaf) - 1, -1))
 
 
-def _side_by_side(X: FloatArray, outputs: FloatArray) -> FloatArray:
-    """Columns and outputs; what is missing stands at 0, as in trees of boxes."""
+def _stacked(X: FloatArray, outputs: FloatArray) -> FloatArray:
+    """Columns and outputs, with 0 for missing numbers as in box trees."""
     return np.column_stack([np.where(np.isnan(X), 0.0, X), outputs])
 
 
 class Bucket(NamedTuple):
-    """Rows in the order of their positions; each stands for `times` equal ones, of which it is the first."""
+    """Rows in the order of their positions; each stands for `times` equal rows, of which it is the first."""
 
     X: FloatArray
     outputs: FloatArray
@@ -228,17 +222,14 @@ class Bucket(NamedTuple):
 
 
 def n_buckets_for(n_rows: int) -> int:
-    """How many buckets so many rows are divided into, about."""
+    """Approximate number of buckets for so many rows."""
     return -(-n_rows // BUCKET_SIZE)
 
 
 def shuffle(
     partitions: Partitions, reader: OutputReader, encoder: RowEncoder, tree: BucketTree, n_outputs: int, as_tables: bool
 ) -> list[Any]:
-    """Send every row to its bucket, by Dask's own shuffle; return the buckets as delayed tables, kept by the workers.
-
-    `read_bucket` reads them. The tree may look at outputs, or at the columns alone.
-    """
+    """Shuffle rows to their buckets; return these as delayed tables for `read_bucket`, kept by the workers."""
     dd = need("dask.dataframe", "A table in partitions")
     n_columns = encoder.template.X.shape[1]
     context = shared(_Encoding(reader, encoder, tree, as_tables))
@@ -262,8 +253,8 @@ class _Encoding:
 
 
 def _encode(table: pd.DataFrame, start: int, given: _Encoding) -> pd.DataFrame:
-    """Rows as numbers, equal ones once, with their bucket."""
-    table = table.set_axis(pd.RangeIndex(start, start + len(table)), axis=0)  # names people in errors
+    """Distinct rows as numbers, with their bucket."""
+    table = table.set_axis(pd.RangeIndex(start, start + len(table)), axis=0)  # positions, for errors
     outputs, _ = given.reader.outputs(table, as_tables=given.as_tables)
     X = given.encoder.points(table[given.reader.names]).X
     groups = groups_of(np.column_stack([np.nan_to_num(X, nan=np.inf), outputs]))
@@ -280,18 +271,14 @@ def read_bucket(table: pd.DataFrame, n_columns: int) -> Bucket:
     """The rows of a shuffled table."""
     table = table.sort_values("position", ignore_index=True)
     numbers = table.drop(columns=["count", "position"]).to_numpy(dtype=np.float64)
-    return Bucket(
-        np.ascontiguousarray(numbers[:, :n_columns]),
-        np.ascontiguousarray(numbers[:, n_columns:]),
-        table["count"].to_numpy(),
-        table["position"].to_numpy(),
-    )
+    X, outputs = np.ascontiguousarray(numbers[:, :n_columns]), np.ascontiguousarray(numbers[:, n_columns:])
+    return Bucket(X, outputs, table["count"].to_numpy(), table["position"].to_numpy())
 
 
 def output_unit(buckets: Sequence[Any]) -> float:
-    """The unit of numbers, as in `ModelOutputs`."""
+    """The unit of outputs that are numbers, as in `ModelOutputs`."""
     ends = [each for each in compute([delayed(_ends)(bucket) for bucket in buckets]) if each is not None]
-    return unit_for(max(high for _, high in ends) - min(low for low, _ in ends))
+    return power_of_two_unit(max(high for _, high in ends) - min(low for low, _ in ends))
 
 
 def _ends(bucket: pd.DataFrame) -> tuple[float, float] | None:
@@ -303,83 +290,99 @@ def _ends(bucket: pd.DataFrame) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, eq=False)
 class BoxedBucket:
-    """A bucket as a tree of boxes; people are named by their positions. `rows` are beside it where they are needed."""
+    """A bucket as a box tree whose `order` has row positions; `rows` only where they are needed."""
 
-    box: Box
+    tree: BoxTree
     rows: Any = None
 
     def __sizeof__(self) -> int:
         # Dask spills by size, and does not look into objects by itself.
-        arrays = [*self.box.tree, self.box.weight, *(self.rows or ())]
-        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+        return sum(array.nbytes for array in (*self.tree, *(self.rows or ())) if isinstance(array, np.ndarray))
 
 
-class Root(NamedTuple):
-    """Ranges over everyone in a tree, as in `BoxTree`."""
+class RootRanges(NamedTuple):
+    """Ranges at the root of a `BoxTree`."""
 
     low: FloatArray
     high: FloatArray
-    answer_low: FloatArray
-    answer_high: FloatArray
-    rest_low: FloatArray
-    rest_high: FloatArray
-
-    @classmethod
-    def of(cls, tree: BoxTree) -> Root:
-        """The ranges at the root."""
-        return cls(**{name: getattr(tree, name)[0] for name in cls._fields})
+    output_low: FloatArray
+    output_high: FloatArray
+    residual_low: FloatArray
+    residual_high: FloatArray
 
 
 class BucketSummary(NamedTuple):
-    """What the client knows of a bucket."""
+    """What the client knows of a bucket; `sample` is that of `sampled_excesses`."""
 
     n_rows: int
-    guess: tuple[FloatArray, float]
-    root: Root
+    sample: tuple[FloatArray, float]
+    root: RootRanges
 
 
-def summarise(bucket: BoxedBucket | None, tolerance: float, n_worst: int) -> BucketSummary | None:
-    """Size, some excesses, and ranges; None for nobody."""
+class BoxedBuckets(NamedTuple):
+    """Non-empty buckets as box trees, which the workers keep, and their summaries."""
+
+    buckets: list[Any]
+    summaries: list[BucketSummary]
+    parameters: SearchParameters
+
+    @classmethod
+    def of(cls, boxed: list[Any], parameters: SearchParameters, tolerance: float, n_worst: int) -> BoxedBuckets:
+        """Summarise delayed `BoxedBucket`s, of which empty ones are None."""
+        summaries = compute([delayed(_summarise)(each, tolerance, n_worst) for each in boxed])
+        kept = [(each, summary) for each, summary in zip(boxed, summaries, strict=True) if summary is not None]
+        return cls([each for each, _ in kept], [summary for _, summary in kept], parameters)
+
+    def goal(self, tolerance: float, n_worst: int) -> SearchGoal:
+        """The goal of a first search."""
+        return goal_from([summary.sample for summary in self.summaries], tolerance, n_worst)
+
+    def crossing_pairs(self, tolerance: float) -> list[tuple[int, int]]:
+        """Pairs of buckets, or of one with itself, in which a pair of people may exceed by more than `tolerance`."""
+        stacked = tuple(np.stack(ranges) for ranges in zip(*(summary.root for summary in self.summaries), strict=True))
+        return [
+            (a, int(b))
+            for a in range(len(self.buckets))
+            for b in np.flatnonzero(_may_exceed(a, stacked, tuple(self.parameters), tolerance))
+        ]
+
+    def map_pairs(self, task: Any, pairs: Sequence[tuple[int, int]]) -> list[Any]:
+        """A delayed function of two buckets for each pair; the second is None for a bucket with itself."""
+        return [task(self.buckets[a], None if a == b else self.buckets[b]) for a, b in pairs]
+
+    def search(self, goal: SearchGoal) -> SearchResult:
+        """Search all pairs."""
+        results = self.map_pairs(delayed(partial(_search, goal)), self.crossing_pairs(goal.tolerance))
+        (result,) = compute([reduce(results, partial(merge, n_worst=goal.n_worst))])
+        return result  # type: ignore[no-any-return]
+
+
+def _summarise(bucket: BoxedBucket | None, tolerance: float, n_worst: int) -> BucketSummary | None:
     if bucket is None:
         return None
-    box = bucket.box
-    return BucketSummary(len(box.weight), first_guess(box, tolerance, n_worst), Root.of(box.tree))
-
-
-def crossing_pairs(roots: Sequence[Root], bearings: SearchParameters, tolerance: float) -> list[tuple[int, int]]:
-    """Pairs of buckets, or of one with itself, in which someone may exceed the metric by more than `tolerance`."""
-    whole = Root(*(np.stack(lines) for lines in zip(*roots, strict=True)))
-    return [
-        (a, int(b))
-        for a in range(len(roots))
-        for b in np.flatnonzero(_may_exceed(a, tuple(whole), tuple(bearings), tolerance))
-    ]
+    tree = bucket.tree
+    root = RootRanges(**{name: getattr(tree, name)[0] for name in RootRanges._fields})
+    return BucketSummary(len(tree.counts), sampled_excesses(tree, tolerance, n_worst), root)
 
 
 @njit(cache=True, error_model="numpy")
-def _may_exceed(a, whole, bearings, tolerance):
-    low, high, answer_low, answer_high, rest_low, rest_high = whole
-    _, _, n_numbers, scales, p, _, slopes, steepness, slack = bearings
+def _may_exceed(a, roots, parameters, tolerance):
+    low, high, output_low, output_high, residual_low, residual_high = roots
+    _, _, n_numbers, scales, p, _, slopes, steepness, slack = parameters
     out, gap = np.zeros(len(low), np.bool_), np.empty(len(scales))
     out[a] = True
     for b in range(a + 1, len(low)):
-        most = bound(
-            low[a], high[a], low[b], high[b], answer_low[a], answer_high[a], answer_low[b], answer_high[b],
-            rest_low[a], rest_high[a], rest_low[b], rest_high[b], n_numbers, scales, p, slopes, steepness, gap,
+        most = excess_bound(
+            low[a], high[a], low[b], high[b], output_low[a], output_high[a], output_low[b], output_high[b],
+            residual_low[a], residual_high[a], residual_low[b], residual_high[b],
+            n_numbers, scales, p, slopes, steepness, gap,
         )  # fmt: skip
         out[b] = most + slack > tolerance
     return out
 
 
-def search_pairs(buckets: Sequence[Any], pairs: Sequence[tuple[int, int]], aim: SearchGoal) -> Any:
-    """What is found in all of these pairs of buckets, delayed."""
-    search = delayed(partial(_search, aim))
-    found = [search(buckets[a], None if a == b else buckets[b]) for a, b in pairs]
-    return reduce(found, partial(merge, n_worst=aim.n_worst))
-
-
-def _search(aim: SearchGoal, one: BoxedBucket, other: BoxedBucket | None) -> SearchResult:
+def _search(goal: SearchGoal, one: BoxedBucket, other: BoxedBucket | None) -> SearchResult:
     # One thread: Dask gives a worker as many tasks as it has threads.
     if other is None:
-        return search_within(one.box, aim, n_jobs=1)
-    return search_between(one.box, other.box, aim, n_jobs=1)
+        return search_within(one.tree, goal, n_jobs=1)
+    return search_between(one.tree, other.tree, goal, n_jobs=1)

@@ -1,6 +1,6 @@
-"""Dask DataFrames as likewise reads them: columns, partitions with row positions, passes over all of them.
+"""Dask DataFrames as likewise reads them: columns, partitions with row positions, and passes over all partitions.
 
-Everything runs on the scheduler that Dask itself would use: the active `distributed.Client`, or threads here.
+Work runs on the scheduler that Dask itself would use: the active `distributed.Client`, or threads of this process.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from likewise.metrics.base import Metric
 from likewise.metrics.columns import canonical_texts, is_mixed
 
 _BLOCKSIZE = 2**26  # bytes of a Parquet file in one partition, about
-_FAN_IN = 8  # results that one task of a reduction takes
+_SPILL_SIZE = 2**30  # bytes of Parquet files above which the command line starts workers, which spill to disk
+_FAN_IN = 8  # inputs of one task of a reduction
 _EXTENSIONS = (".parquet", ".parq", ".pq")
 _INDEX = "__index_level_"  # how pandas names an index in a Parquet file
 
 
 @dataclass(frozen=True, eq=False)
 class DaskTable:
-    """A Dask DataFrame, and what errors call it.
+    """A Dask DataFrame, and its name in errors.
 
     Attributes
     ----------
@@ -49,7 +50,7 @@ class DaskTable:
 
     @classmethod
     def of(cls, X: Any) -> DaskTable:
-        """Take a Dask DataFrame, or the path of a Parquet file or of a directory of them."""
+        """From a Dask DataFrame, or the path of a Parquet file or of a directory of them."""
         if isinstance(X, (str, PathLike)):
             return cls(read_parquet(X), str(X))
         return cls(X)
@@ -60,13 +61,13 @@ class DaskTable:
         return list(self.frame.columns)
 
     def check_columns(self, wanted: Sequence[Any], why: str) -> None:
-        """Raise if a column is absent."""
+        """Raise if a column does not exist; `why` it is needed."""
         absent = [name for name in wanted if name not in self.columns]
         if absent:
             raise FileError(f"{self.name} has no column {in_a_line(absent[0])}, {why}; it has {self.columns}.")
 
     def with_column(self, given: Any, parameter: str) -> tuple[DaskTable, Any]:
-        """A table with a given Dask Series as one more column, and its name; `given` may name a column too."""
+        """The table with a Dask Series as one more column, and its name; `given` may be the name of a column."""
         if given is None:
             return self, None
         if isinstance(given, str):
@@ -86,12 +87,12 @@ class DaskTable:
         return replace(self, frame=self.frame.assign(**{name: given})), name
 
     def empty(self, columns: Sequence[Any]) -> pd.DataFrame:
-        """Some columns without rows."""
+        """An empty table of some columns."""
         kinds = self.frame.dtypes
         return pd.DataFrame({name: pd.Series(dtype=kinds[name]) for name in columns})
 
     def values_at(self, column: Any, positions: IntArray) -> pd.Series[Any]:
-        """Values of a column at some positions, increasing and distinct, which are their index."""
+        """Values of a column at sorted, distinct positions, indexed by these."""
         values: pd.Series[Any] = self.scan([column], [], [column]).rows_at(positions)[column]
         return values
 
@@ -103,11 +104,11 @@ class DaskTable:
         *,
         by_type: bool = False,
     ) -> Partitions:
-        """Partitions of some columns, after a first pass that counts rows and describes the columns `described`.
+        """Count rows and describe the columns `described` in one pass; return the partitions of `columns`.
 
-        Where columns are told apart `by_type`, it must be the same in all partitions.
+        With `by_type`, a column must hold the same kind of values in all partitions.
         """
-        # The needed columns at once: Dask may merge partitions where few columns are read.
+        # All needed columns at once: Dask may merge partitions when few columns are read.
         tables = self.frame[list(columns)].to_delayed()
         look = delayed(partial(_describe, list(described), list(categorical)))
         lengths, kinds, digests = zip(*compute([look(table) for table in tables]), strict=True)
@@ -131,10 +132,9 @@ class Partitions:
     tables : list of Delayed
     starts : ndarray of shape (n_partitions + 1,)
     digest : DataFrame
-        A few rows that have every category, the ends of numbers, and a missing value where there is one: a coding
-        learned from them is that of all rows.
+        Rows with every category, the range of numbers, and a missing value if there is one: an encoder fitted to them
+        is that of all rows.
     categorical : frozenset
-        Columns whose values are equal or not.
     """
 
     tables: list[Any]
@@ -146,7 +146,7 @@ class Partitions:
         return int(self.starts[-1])
 
     def rows_at(self, positions: IntArray, columns: Sequence[Any] | None = None) -> pd.DataFrame:
-        """The rows at some positions, increasing and distinct, which are their index."""
+        """The rows at sorted, distinct positions, indexed by these."""
         cuts = np.searchsorted(positions, self.starts)
         chosen = [
             delayed(_take)(table, positions[a:b] - start, columns)
@@ -171,20 +171,20 @@ def read_parquet(path: Any) -> Any:
     if not files:
         raise FileError(f"{place} holds no .parquet file.")
     _check_schemas(files)
-    with dask.config.set({"dataframe.convert-string": False}):  # text as pandas reads it
+    with dask.config.set({"dataframe.convert-string": False}):  # the dtypes of pandas
         frame = dd.read_parquet([str(file) for file in files], blocksize=_BLOCKSIZE, index=False)
     return frame[[name for name in frame.columns if not str(name).startswith(_INDEX)]]
 
 
 def metric_columns(table: DaskTable, metric: Metric, aside: Any = None) -> list[Any]:
-    """Columns that a metric is about; all but the one `aside`, if the metric names none."""
+    """Columns of a metric; all but `aside` if the metric names none."""
     known = metric.columns
     table.check_columns([name for name in known if name not in metric.hidden], "which the metric names")
     return [name for name in table.columns if name != aside and (name in known or not known)]
 
 
 def categories_under(table: DaskTable, metric: Metric, names: list[Any]) -> list[Any]:
-    """Those columns that a metric compares as categories."""
+    """Columns that a metric compares as categories."""
     numbers = metric.encoder(table.empty(names)).is_number
     return [name for name, number in zip(names, numbers, strict=True) if not number]
 
@@ -192,7 +192,7 @@ def categories_under(table: DaskTable, metric: Metric, names: list[Any]) -> list
 def map_partitions(
     method: Callable[[Any], Any], X: Any, columns: Sequence[Any] | None, empty: pd.DataFrame | pd.Series[Any]
 ) -> Any:
-    """A Dask DataFrame or Series, like `empty`, of what a model's method returns for each partition."""
+    """Apply a model's method to each partition; the result has the type and columns of `empty`."""
     chosen = X if columns is None else X[[name for name in columns if name in list(X.columns)]]
     return chosen.map_partitions(_apply, method, empty, meta=empty)
 
@@ -200,10 +200,10 @@ def map_partitions(
 def _apply(table: pd.DataFrame, method: Callable[[Any], Any], empty: Any) -> Any:
     if not len(table):
         return empty.set_axis(table.index, axis=0)
-    answers = method(table)
+    values = method(table)
     if isinstance(empty, pd.Series):
-        return pd.Series(answers, index=table.index, name=empty.name)
-    return pd.DataFrame(answers, index=table.index, columns=empty.columns)
+        return pd.Series(values, index=table.index, name=empty.name)
+    return pd.DataFrame(values, index=table.index, columns=empty.columns)
 
 
 # -- Dask ------------------------------------------------------------------------------------------------------------
@@ -220,17 +220,17 @@ def compute(values: Sequence[Any]) -> list[Any]:
 
 
 def persist(values: Sequence[Any]) -> list[Any]:
-    """The same delayed values, computed and kept by the workers, which spill to disk what does not fit."""
+    """Delayed values, computed and kept by the workers, which spill to disk what does not fit."""
     return list(need("dask", "A table in partitions").persist(*values)) if values else []
 
 
 def shared(value: Any) -> Any:
-    """A delayed constant that is sent to each worker once, however many tasks use it."""
+    """A delayed constant, sent to each worker once however many tasks use it."""
     return need("dask", "A table in partitions").delayed(value, traverse=False)
 
 
 def reduce(values: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:
-    """The delayed result of `combine` on lists of delayed values, in their order, by a tree of tasks."""
+    """Combine delayed values in their order by a tree of tasks."""
     task = delayed(partial(_combine, combine))
     level = list(values)
     while True:
@@ -241,6 +241,13 @@ def reduce(values: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:
 
 def _combine(combine: Callable[[list[Any]], Any], *values: Any) -> Any:
     return combine(list(values))
+
+
+def workers_for(path: Path) -> str | None:
+    """Return "local" for Parquet files so large that threads, which do not spill to disk, might run out of memory."""
+    files = [path] if path.is_file() else path.rglob("*")
+    size = sum(file.stat().st_size for file in files if file.suffix in _EXTENSIONS)
+    return "local" if size > _SPILL_SIZE else None
 
 
 @contextmanager
@@ -268,21 +275,21 @@ def connected(address: str | None) -> Iterator[Any]:
             try:
                 yield client
             except Exception as error:
-                # Futures are cancelled and streams closed, each with an error of its own.
+                # Cancelled futures and closed streams raise errors of their own.
                 if client.status == "running" and type(error).__name__ not in (
                     "CommClosedError",
                     "FutureCancelledError",
                 ):
                     raise
                 raise FileError(
-                    f"The Dask scheduler at {address} does not answer any more ({type(error).__name__}). Nothing is "
-                    "half-written: start a scheduler, and the same command again."
+                    f"The Dask scheduler at {address} stopped responding ({type(error).__name__}). No file is "
+                    "half-written: start a scheduler and run the command again."
                 ) from None
 
 
 @contextmanager
 def _quiet_client() -> Iterator[None]:
-    """Without the tracebacks that a client logs while it looks for its scheduler, beside the error that it raises."""
+    """Without the tracebacks that a client logs in addition to the error that it raises."""
     log = logging.getLogger("distributed.client")
     before = log.level
     log.setLevel(logging.CRITICAL)
@@ -296,9 +303,9 @@ def _quiet_client() -> Iterator[None]:
 
 
 def describe(table: pd.DataFrame, categorical: Collection[Any]) -> pd.DataFrame:
-    """A few rows with the same columns: every category, the ends of numbers, and missing values where there are any.
+    """Rows with every category, the range of numbers, and missing values if there are any.
 
-    A coding learned from it is the one learned from the whole; the digest of digests is that of all together.
+    An encoder fitted to this digest is the one fitted to the whole; the digest of digests is that of all.
 
     Examples
     --------
@@ -316,7 +323,7 @@ def describe(table: pd.DataFrame, categorical: Collection[Any]) -> pd.DataFrame:
 
 
 def joined(tables: Sequence[pd.DataFrame], categorical: Collection[Any]) -> pd.DataFrame:
-    """Rows of several partitions in one table. Categories that these hold in several types keep their values.
+    """Concatenate partitions; categories keep their values if dtypes differ between partitions.
 
     Examples
     --------
@@ -341,7 +348,7 @@ def _describe(
 
 
 def _defining(column: pd.Series[Any], categorical: bool) -> npt.NDArray[np.intp]:
-    """Positions of the values that a coding depends on."""
+    """Positions of the values that an encoder depends on."""
     if categorical or not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         return np.flatnonzero(~(canonical_texts(column) if is_mixed(column) else column).duplicated())
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -352,21 +359,21 @@ def _defining(column: pd.Series[Any], categorical: bool) -> npt.NDArray[np.intp]
 
 
 def _kind(column: pd.Series[Any]) -> str | None:
-    """What a column holds; None if nothing."""
+    """Kind of the values of a column; None if all are missing."""
     if not column.notna().any():
         return None
     kind: Any = column.dtype
     if isinstance(kind, pd.CategoricalDtype):
         kind = kind.categories.dtype
     if pd.api.types.is_bool_dtype(kind):
-        return "truth values"
+        return "Booleans"
     if pd.api.types.is_numeric_dtype(kind):
-        return "regression"
-    return "times" if pd.api.types.is_datetime64_any_dtype(kind) else "text"
+        return "numbers"
+    return "dates" if pd.api.types.is_datetime64_any_dtype(kind) else "text"
 
 
 def _check_kinds(name: str, kinds: Sequence[dict[Any, str | None]]) -> None:
-    """Raise if a column holds text here and numbers there."""
+    """Raise if a column holds different kinds of values in different partitions."""
     for column in kinds[0] if kinds else ():
         first: tuple[int, str] | None = None
         for i, partition in enumerate(kinds):
@@ -385,7 +392,7 @@ def _take(table: pd.DataFrame, positions: IntArray, columns: Sequence[Any] | Non
 
 
 def _check_schemas(files: list[Path]) -> None:
-    """Raise if a file is no Parquet file, or lacks a column of the first one."""
+    """Raise if a file is not Parquet, or lacks a column of the first file."""
     first: list[str] | None = None
     for file in files:
         try:

@@ -1,4 +1,4 @@
-"""Linear programs over pairs of people, of which only those that matter enter the program."""
+"""Linear programs with a constraint per pair of people, solved by adding violated constraints (cutting planes)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 from likewise.pairs.points import CODE, Kinds
 
-_MOST = 16  # larger powers follow from this one
+_MAX_POWER = 16  # larger powers are extrapolated from this one
 
 
 def mean_powers(X: FloatArray, p: float, kinds: Kinds) -> FloatArray:
@@ -27,23 +27,23 @@ def mean_powers(X: FloatArray, p: float, kinds: Kinds) -> FloatArray:
 
 
 def _of_codes(x: FloatArray) -> float:
-    """Pairs that differ: all, without those inside a category."""
+    """Share of pairs with different codes."""
     n = len(x)
     count = np.unique(x, return_counts=True)[1].astype(np.float64)
     return float(1 - (count * (count - 1)).sum() / (n * (n - 1)))
 
 
 def _of_numbers(x: FloatArray, p: float, n: int) -> float:
-    """Gaps are 0 where a number is missing."""
+    """Mean of ``gap^p``; gaps are 0 where a number is missing."""
     x = np.sort(x[~np.isnan(x)])
     if not len(x) or x[0] == x[-1]:
         return 0.0
     x = x - x.mean()
     size = np.abs(x).max()
-    below = min(int(p), _MOST)
+    below = min(int(p), _MAX_POWER)
     mean = _whole_power(x / size, below, n)
-    if p > _MOST:  # by logarithms: powers of a large p leave the floating point
-        return float(np.exp(np.clip(p * (np.log(mean) / _MOST + np.log(size)), -690, 690)))
+    if p > _MAX_POWER:  # by logarithms: powers of a large p leave the floating point
+        return float(np.exp(np.clip(p * (np.log(mean) / _MAX_POWER + np.log(size)), -690, 690)))
     if p > below:
         mean = mean ** (below + 1 - p) * _whole_power(x / size, below + 1, n) ** (p - below)
     with np.errstate(over="ignore"):
@@ -59,8 +59,8 @@ def _whole_power(x: FloatArray, k: int, n: int) -> float:
     return float(total.sum() / (n * (n - 1) / 2))
 
 
-# How to solve, and what to try if that fails for rounding: an option, its value, and its usual value.
-_WAYS: tuple[tuple[str, Any, Any], ...] = (
+# Solver options to try in turn if a solve fails for rounding: name, value, and default.
+_SOLVER_OPTIONS: tuple[tuple[str, Any, Any], ...] = (
     ("", None, None),
     ("presolve", "off", "choose"),
     ("simplex_strategy", 4, 1),  # primal in place of dual
@@ -68,8 +68,8 @@ _WAYS: tuple[tuple[str, Any, Any], ...] = (
 )
 
 
-class LiveProgram:
-    """``min cost.v`` under rows that are added between solves; each solve starts from the last basis.
+class IncrementalProgram:
+    """``min cost.v`` under rows that are added between solves; each solve is warm-started from the last basis.
 
     Parameters
     ----------
@@ -111,14 +111,14 @@ class LiveProgram:
         """Return the values of the variables."""
         import highspy
 
-        for name, value, usual in _WAYS:
+        for name, value, default in _SOLVER_OPTIONS:
             if name:
                 self._solver.clearSolver()
                 self._solver.setOptionValue(name, value)
             self._solver.run()
             status = self._solver.getModelStatus()
             if name:
-                self._solver.setOptionValue(name, usual)
+                self._solver.setOptionValue(name, default)
             if status == highspy.HighsModelStatus.kOptimal:
                 return np.array(self._solver.getSolution().col_value)
         raise UnsolvedError(f"the linear program could not be solved ({status.name})")
@@ -139,7 +139,7 @@ class PairProgram(ABC):
 
     @abstractmethod
     def violated(self) -> IntArray:
-        """Pairs that the present solution violates, not necessarily all; none only if there are none. Shape (n, 2)."""
+        """Some pairs that the current solution violates, shape (n, 2); empty only if it violates none."""
 
     @abstractmethod
     def add(self, pairs: IntArray) -> int:
@@ -147,13 +147,13 @@ class PairProgram(ABC):
 
     @abstractmethod
     def solve(self) -> None:
-        """Find the best solution under the constraints added so far."""
+        """Solve under the constraints added so far."""
 
-    def solve_with_cuts(self, most_rounds: int, cure: str) -> int:
-        """Solve, add violated pairs, and start over until there are none; return how often it was solved."""
+    def solve_with_cuts(self, max_rounds: int, cure: str) -> int:
+        """Solve and add violated pairs until there are none; return the number of solves."""
         n_rounds = 0
         while len(pairs := self.violated()):
-            if n_rounds == most_rounds or self.add(pairs) == 0:
+            if n_rounds == max_rounds or self.add(pairs) == 0:
                 raise UnsolvedError(f"The linear program did not converge after {n_rounds} rounds. {cure}")
             try:
                 self.solve()

@@ -5,41 +5,35 @@ Importing this module imports numba; callers do so inside functions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from likewise._numba import njit
 from likewise._typing import FloatArray, IntArray
+from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_tree import (
-    LEAF,
+    LEAF_SIZE,
     BoxTree,
-    bound,
-    build_box_tree,
-    default_search_parameters,
-    push_parts,
-    share_out,
-    side_by_side,
+    box_tree_of,
+    concatenate_trees,
+    map_chunks,
+    push_children,
     tasks_between,
     tasks_within,
 )
 from likewise.pairs.kernels import fill_differences, fill_distances
 from likewise.pairs.points import Kinds
-from likewise.pairs.search import search
+from likewise.pairs.search import search_tree
 
-WORST = 2**14
-"""How many pairs are given if there is no room for all."""
+N_WORST = 2**14
+"""How many pairs are returned if there are more than `max_pairs`."""
 
 
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """Result of `gather`: pairs as positions among the people given, in no special order.
+class Gathered(NamedTuple):
+    """Pairs as positions among the people given, shape (n, 2), in no special order.
 
-    Attributes
-    ----------
-    pairs : ndarray of shape (n, 2)
-    complete : bool
-        Whether these are all; otherwise there was no room for them, and they are the worst.
+    If they are not `complete`, there were more than `max_pairs`, and these are the worst.
     """
 
     pairs: IntArray
@@ -53,61 +47,48 @@ def gather(
     p: float,
     *,
     tolerance: float,
-    most: int,
+    max_pairs: int,
     kinds: Kinds | None = None,
 ) -> Gathered:
-    """Gather pairs with ``difference - D > tolerance``.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_people, n_features)
-    outputs : ndarray of shape (n_people, n_outputs)
-        The difference of two people is the sum of their absolute differences.
-    most : int
-        Room for pairs.
-    kinds : ndarray of shape (n_features,), optional
-        As in `likewise.pairs.points`; numbers if not given.
-    """
-    tree = build_box_tree(X, outputs, default_search_parameters(X, outputs, scales, p, kinds))
-    pairs = gather_within(tree, tolerance, most)
+    """Gather pairs with ``difference - D > tolerance``; arguments as in `likewise.pairs.search.search`."""
+    tree = box_tree_of(X, outputs, scales, p, kinds)
+    pairs = gather_within(tree, tolerance, max_pairs)
     if pairs is not None:
         return Gathered(pairs, True)
-    count = np.ones(len(X), dtype=np.int64)
-    return Gathered(search(X, outputs, count, scales, p, tolerance, min(most, WORST), kinds=kinds).pairs, False)
+    return Gathered(search_tree(tree, tolerance, min(max_pairs, N_WORST)).pairs, False)
 
 
-def gather_within(tree: BoxTree, tolerance: float, most: int, n_jobs: int | None = None) -> IntArray | None:
-    """Pairs of people of one tree, as `order` names them, shape (n, 2); None if there are more than `most`."""
-    return _run(tree, tasks_within(tree.child), tolerance, most, n_jobs)
+def gather_within(tree: BoxTree, tolerance: float, max_pairs: int, n_jobs: int | None = None) -> IntArray | None:
+    """Pairs of people of one tree, as `order` names them, shape (n, 2); None if there are more than `max_pairs`."""
+    return _run(tree, tasks_within(tree.child), tolerance, max_pairs, n_jobs)
 
 
 def gather_between(
-    one: BoxTree, other: BoxTree, tolerance: float, most: int, n_jobs: int | None = None
+    one: BoxTree, other: BoxTree, tolerance: float, max_pairs: int, n_jobs: int | None = None
 ) -> IntArray | None:
-    """The same for pairs of a person of one tree and a person of another, with the same bearings."""
-    both = side_by_side(one, other)
-    return _run(both, tasks_between(both.child, len(one.child)), tolerance, most, n_jobs)
+    """The same for pairs of a person of one tree and a person of another, with the same parameters."""
+    both = concatenate_trees(one, other)
+    return _run(both, tasks_between(both.child, len(one.child)), tolerance, max_pairs, n_jobs)
 
 
-def _run(tree: BoxTree, tasks: IntArray, tolerance: float, most: int, n_jobs: int | None) -> IntArray | None:
-    count = np.zeros(
-        1, dtype=np.int64
-    )  # of all lanes: threads may lose each other's additions, so it is never too high
-    lanes = share_out(tasks, lambda some: _gather(tree, tolerance, some, most, count), n_jobs)
-    return np.concatenate(lanes) if sum(map(len, lanes)) <= most else None
+def _run(tree: BoxTree, tasks: IntArray, tolerance: float, max_pairs: int, n_jobs: int | None) -> IntArray | None:
+    # Shared by all threads, which may lose each other's additions: it is never too high.
+    n_gathered = np.zeros(1, dtype=np.int64)
+    parts = map_chunks(lambda chunk: _gather(tree, tolerance, chunk, max_pairs, n_gathered), tasks, n_jobs)
+    return np.concatenate(parts) if sum(map(len, parts)) <= max_pairs else None
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _gather(tree, tolerance, tasks, most, count):
+def _gather(tree, tolerance, tasks, max_pairs, n_gathered):
     (
-        columns, answers, rest, order, kinds, n_numbers, scales, p, slopes, steepness, slack, start, stop, child,
-        low, high, answer_low, answer_high, rest_low, rest_high, stack_size,
+        columns, outputs, residuals, order, _, kinds, n_numbers, scales, p, slopes, steepness, slack, start, stop,
+        child, low, high, output_low, output_high, residual_low, residual_high, stack_size,
     ) = tree  # fmt: skip
     pairs = np.empty((256, 2), np.int64)
     stack = np.empty((stack_size, 2), np.int64)
     gap, person = np.empty(len(scales)), np.empty(len(scales))
-    answer, remainder = np.empty(len(answers)), np.empty(len(slopes))
-    differences, distances = np.empty(LEAF), np.empty(LEAF)
+    output, residual = np.empty(len(outputs)), np.empty(len(slopes))
+    differences, distances = np.empty(LEAF_SIZE), np.empty(LEAF_SIZE)
     size = 0
     for task in range(len(tasks)):
         top = 1
@@ -115,24 +96,26 @@ def _gather(tree, tolerance, tasks, most, count):
         while top > 0:
             top -= 1
             a, b = stack[top]
-            if a != b and bound(
-                low[a], high[a], low[b], high[b], answer_low[a], answer_high[a], answer_low[b], answer_high[b],
-                rest_low[a], rest_high[a], rest_low[b], rest_high[b], n_numbers, scales, p, slopes, steepness, gap,
+            if a != b and excess_bound(
+                low[a], high[a], low[b], high[b], output_low[a], output_high[a], output_low[b], output_high[b],
+                residual_low[a], residual_high[a], residual_low[b], residual_high[b],
+                n_numbers, scales, p, slopes, steepness, gap,
             ) + slack <= tolerance:  # fmt: skip
                 continue
             if child[a] >= 0 or child[b] >= 0:
-                top = push_parts(stack, top, a, b, start, stop, child)
+                top = push_children(stack, top, a, b, start, stop, child)
                 continue
             for i in range(start[a], stop[a]):
                 if a != b:
-                    person[:], answer[:], remainder[:] = columns[:, i], answers[:, i], rest[:, i]
-                    if bound(
-                        person, person, low[b], high[b], answer, answer, answer_low[b], answer_high[b],
-                        remainder, remainder, rest_low[b], rest_high[b], n_numbers, scales, p, slopes, steepness, gap,
+                    person[:], output[:], residual[:] = columns[:, i], outputs[:, i], residuals[:, i]
+                    if excess_bound(
+                        person, person, low[b], high[b], output, output, output_low[b], output_high[b],
+                        residual, residual, residual_low[b], residual_high[b],
+                        n_numbers, scales, p, slopes, steepness, gap,
                     ) + slack <= tolerance:  # fmt: skip
                         continue
                 first = i + 1 if a == b else start[b]
-                fill_differences(answers, i, first, stop[b], differences)
+                fill_differences(outputs, i, first, stop[b], differences)
                 fill_distances(columns, kinds, scales, p, i, first, stop[b], differences, distances)
                 before = size
                 for j in range(stop[b] - first):
@@ -144,7 +127,7 @@ def _gather(tree, tolerance, tasks, most, count):
                         m, o = order[i], order[first + j]
                         pairs[size, 0], pairs[size, 1] = min(m, o), max(m, o)
                         size += 1
-                count[0] += size - before
-                if count[0] > most:
+                n_gathered[0] += size - before
+                if n_gathered[0] > max_pairs:
                     return pairs[:size].copy()
     return pairs[:size].copy()

@@ -1,4 +1,4 @@
-"""Compiled scans over all pairs of people.
+"""The compiled distance, and scans over all pairs of people that use it.
 
 People are columns here (`X[feature, person]`, `outputs[k, person]`), so that one person is compared with a run of
 others in vector instructions. Importing this module imports numba; callers do so inside functions.
@@ -12,7 +12,7 @@ import numpy as np
 
 from likewise._numba import njit, prange
 from likewise._typing import FloatArray, IntArray
-from likewise.pairs.points import CODE, GAPPY, Kinds
+from likewise.pairs.points import CODE, NULLABLE, Kinds
 
 BLOCK = 512
 
@@ -35,16 +35,16 @@ def fill_distances(X, kinds, scales, p, i, start, stop, differences, out):
     """Distance between person i and the persons from `start` to `stop`.
 
     Powers other than 1, 2 and infinity are slow, so they are taken only where the largest coordinate, a lower
-    bound of the distance, does not already exceed the difference of outputs; elsewhere the bound is put.
+    bound of the distance, does not already exceed the difference of outputs; elsewhere the lower bound is stored.
     """
     n = stop - start
     for j in range(n):
         out[j] = 0.0
     for f in range(X.shape[0]):
         own, scale, others = X[f, i], scales[f], X[f, start:stop]
-        if kinds[f] == CODE or own != own:  # codes come last; a missing number is at no distance
+        if kinds[f] == CODE or own != own:  # codes come last; a missing number adds nothing
             continue
-        if kinds[f] == GAPPY:
+        if kinds[f] == NULLABLE:
             for j in range(len(others)):
                 z = scale * abs(own - others[j])
                 z = z if z == z else 0.0
@@ -119,9 +119,7 @@ def _worst_partners(X, outputs, kinds, scales, p, tolerance):
 def worst_partners(
     X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, tolerance: float, kinds: Kinds | None = None
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """For each person, who among the later ones exceeds the distance most.
-
-    A pair exceeds it if ``difference - tolerance > D``.
+    """For each person, the later person with whom they exceed the distance most: ``difference - tolerance > D``.
 
     Parameters
     ----------
@@ -133,9 +131,9 @@ def worst_partners(
     Returns
     -------
     partner : ndarray of shape (2, n_people)
-        With the largest excess, and with the smallest ``D / (difference - tolerance)``; -1 for nobody.
+        With the largest excess, and with the smallest ``D / (difference - tolerance)``; -1 if no pair exceeds.
     excess, ratio : ndarray of shape (n_people,)
-        Those two extremes; 0 and 1 where nobody exceeds.
+        These two extremes; 0 and 1 if no pair exceeds.
     """
     result: Any = _worst_partners(X, outputs, all_numbers(X) if kinds is None else kinds, scales, p, tolerance)
     return result  # type: ignore[no-any-return]
@@ -143,7 +141,7 @@ def worst_partners(
 
 @njit(cache=True, error_model="numpy")
 def _within_groups(X, outputs, kinds, scales, p, m, differences, distances):
-    every = np.full(m, np.inf)  # no distance is put where a bound of it would do
+    every = np.full(m, np.inf)  # full distances, never a bound
     for g in range(len(differences)):
         k = 0
         for i in range(g * m, (g + 1) * m - 1):
@@ -157,7 +155,7 @@ def _within_groups(X, outputs, kinds, scales, p, m, differences, distances):
 def within_groups(
     X: FloatArray, outputs: FloatArray, kinds: Kinds, scales: FloatArray, p: float, m: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Differences and distances of all pairs within each group of `m` people, who stand one after the other.
+    """Differences and distances of all pairs within consecutive groups of `m` people.
 
     Parameters
     ----------
@@ -179,5 +177,5 @@ def within_groups(
 
 
 def all_numbers(columns: FloatArray) -> Kinds:
-    """Return the kinds of columns (the rows here) that hold numbers only."""
+    """Kinds of columns (rows here) that hold numbers only."""
     return np.zeros(len(columns), dtype=np.int8)

@@ -1,4 +1,4 @@
-"""What a model says about people."""
+"""Outputs of a model for people, in a form that is cheap to compare."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likewise.pairs.points import Points
 
 @dataclass(frozen=True, eq=False)
 class OutputLabels:
-    """What outputs are of, so that they can be shown as the model gave them.
+    """What the outputs mean, so that they can be shown as the model gave them.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class OutputLabels:
     def of(
         cls, model: Any, predictions: Any, output_range: tuple[float, float] | None, *, probable: bool
     ) -> OutputLabels:
-        """Read it off what was asked, or given."""
+        """Labels of a model's outputs, or of given predictions."""
         if not probable:
             own = getattr(getattr(model, "guarantee_", None), "output_range", None) if predictions is None else None
             return cls(False, limits=own if output_range is None else output_range)
@@ -55,10 +55,10 @@ class OutputLabels:
         return cls(True, None if classes is None else np.asarray(classes).tolist())
 
     def pairs(self, a: FloatArray, b: FloatArray) -> pd.DataFrame:
-        """Scores of pairs of people from their outputs, shape (n_pairs, n_outputs) each.
+        """Scores ``score_a`` and ``score_b`` of pairs of people, from their outputs of shape (n_pairs, n_outputs).
 
-        Of several classes, the class whose probabilities differ most. ``outcome`` names the class that the
-        probabilities ``score_a`` and ``score_b`` are of; None if it has no name.
+        With several classes, of the class whose probabilities differ most. ``outcome`` names the class, if it has a
+        name.
         """
         if a.shape[1] > 1:  # probability_outputs has divided by 2
             largest = np.abs(a - b).argmax(axis=1)[:, None]
@@ -82,9 +82,8 @@ class ModelOutputs:
         ``unit * sum_k |outputs[a, k] - outputs[b, k]|`` is the difference between the people a and b: total
         variation of class probabilities, or absolute difference of predictions. The sum is at most 1.
     unit : float
-        A power of two, so that leaving it out and putting it back costs no digit. 1 for probabilities.
+        A power of two, so that dividing by it loses no digit. 1 for probabilities.
     labels : OutputLabels
-        What the outputs are of.
     """
 
     points: Points
@@ -101,13 +100,13 @@ class ModelOutputs:
         predictions: Any = None,
         output_range: tuple[float, float] | None = None,
     ) -> ModelOutputs:
-        """Ask `model` about `X`, or take `predictions`; differences are in units of the width of `output_range`."""
+        """Outputs of `model` for `X`, or `predictions`; differences are in units of the width of `output_range`."""
         if predictions is None:
             rows = rows_for(model, points.people, X)
-            outputs, probable = asked(model, rows, output_range, getattr(model, "classes_", None))
+            outputs, probable = predicted_outputs(model, rows, output_range, getattr(model, "classes_", None))
         else:
-            outputs, probable = given(predictions, len(points), output_range)
-        unit = 1.0 if probable else unit_for(float(np.ptp(outputs)))
+            outputs, probable = given_outputs(predictions, len(points), output_range)
+        unit = 1.0 if probable else power_of_two_unit(float(np.ptp(outputs)))
         return cls(points, outputs / unit, unit, OutputLabels.of(model, predictions, output_range, probable=probable))
 
     def differences(self, a: IntArray, b: IntArray) -> FloatArray:
@@ -115,8 +114,8 @@ class ModelOutputs:
         return np.asarray(self.unit * np.abs(self.outputs[a] - self.outputs[b]).sum(axis=1))
 
 
-def unit_for(spread: float) -> float:
-    """A power of two, in units of which outputs with this range differ by at most 1."""
+def power_of_two_unit(spread: float) -> float:
+    """The smallest power of two that is at least `spread`; 1 for 0."""
     return float(np.exp2(np.ceil(np.log2(spread)))) if spread > 0 else 1.0
 
 
@@ -133,84 +132,86 @@ def rows_for(model: Any, people: People, X: Any = None) -> Any:
     return rows
 
 
-def asked(
+def predicted_outputs(
     model: Any, rows: Any, output_range: tuple[float, float] | None = None, classes: Any = None
 ) -> tuple[FloatArray, bool]:
-    """What a model says about rows, shape (n_samples, n_outputs), and whether it is in probabilities.
+    """Outputs of a model, shape (n_samples, n_outputs), and whether they are probabilities.
 
-    Numbers are in units of the width of `output_range`, if there is one. Where a model answers with labels, `classes`
-    are those that there can be; None takes those that occur.
+    Numbers are in units of the width of `output_range`, if there is one. `classes` are the possible labels of a model
+    that predicts labels; None takes those that occur.
     """
     cure = "Pass predictions= for a system that cannot be called."
     if is_plain_function("model", model, ("predict_proba", "predict"), cure):
         method = model
     else:
         method = getattr(model, "predict_proba", None) or model.predict
-    answer = np.asarray(method(rows))
-    if answer.ndim not in (1, 2) or len(answer) != len(rows):
+    values: Any = np.asarray(method(rows))
+    if values.ndim not in (1, 2) or len(values) != len(rows):
         raise InvalidInputError(
-            f"The model must answer once per row: {len(rows)} rows gave an array of shape {answer.shape}."
+            f"The model must answer once per row: {len(rows)} rows gave an array of shape {values.shape}."
         )
-    if answer.ndim == 2 and answer.shape[1] == 1:
-        answer = answer[:, 0]  # probabilities of one class, labels, or numbers
-    probable = hasattr(model, "predict_proba") or answer.ndim == 2
-    if not probable and (is_classifier_like(model) or answer.dtype.kind not in "biuf"):
-        labels = np.unique(answer) if classes is None else np.asarray(classes)
-        answer, probable = answer[:, None] == labels, True
-    answers = check_numbers("The model's answers", answer)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]  # probabilities of one class, labels, or numbers
+    probable = hasattr(model, "predict_proba") or values.ndim == 2
+    if not probable and (is_classifier_like(model) or values.dtype.kind not in "biuf"):
+        labels = np.unique(values) if classes is None else np.asarray(classes)
+        values, probable = values[:, None] == labels, True
+    values = check_numbers("The model's answers", values)
     if probable:
-        _check_probabilities(answers, "The model's answers", "Let it return one number per row for other scores.")
-        return probability_outputs(answers), True
-    if not np.isfinite(answers).all():
+        _check_probabilities(values, "The model's answers", "Let it return one number per row for other scores.")
+        return probability_outputs(values), True
+    if not np.isfinite(values).all():
         raise InvalidInputError("The model predicted NaN or infinity; its predictions must be finite numbers.")
     guarantee = getattr(model, "guarantee_", None)
     limits = getattr(guarantee, "output_range", None) if output_range is None else output_range
-    return _shares(answers, limits), False
+    return _shares(values, limits), False
 
 
 def is_classifier_like(model: Any) -> bool:
-    """Whether scikit-learn holds the model for a classifier; False for functions and foreign objects."""
+    """Whether scikit-learn takes the model for a classifier; False for functions and other objects."""
     return hasattr(model, "__sklearn_tags__") and is_classifier(model)
 
 
-def given(predictions: Any, n_samples: int, output_range: tuple[float, float] | None = None) -> tuple[FloatArray, bool]:
+def given_outputs(
+    predictions: Any, n_samples: int, output_range: tuple[float, float] | None = None
+) -> tuple[FloatArray, bool]:
     """Predictions of an outside system in the same form."""
-    answers = check_numbers("predictions", predictions)
-    if answers.ndim == 2 and answers.shape[1] == 1:
-        answers = answers[:, 0]
-    if answers.ndim not in (1, 2) or len(answers) != n_samples:
+    values = check_numbers("predictions", predictions)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim not in (1, 2) or len(values) != n_samples:
         raise InvalidInputError(
-            f"predictions must have one entry per row of X ({n_samples}); got an array of shape {answers.shape}."
+            f"predictions must have one entry per row of X ({n_samples}); got an array of shape {values.shape}."
         )
     if output_range is not None:
         low, high = check_output_range(output_range)
-        wrong = ~((answers >= low) & (answers <= high))
-        if answers.ndim != 1 or wrong.any():
-            example = f"{answers[wrong][0]:g}" if wrong.any() else f"shape {answers.shape}"
+        wrong = ~((values >= low) & (values <= high))
+        if values.ndim != 1 or wrong.any():
+            example = f"{values[wrong][0]:g}" if wrong.any() else f"shape {values.shape}"
             raise InvalidInputError(
                 f"predictions must be one number per row in output_range, {output_range}; got {example}."
             ).in_commands(f"Scores must lie within --range {low:g} {high:g}; got {example}. Give a wider --range.")
-        return _shares(answers, output_range), False
-    _check_probabilities(answers, "predictions", "For predictions of another kind give output_range=(lowest, highest).")
-    return probability_outputs(answers), True
+        return _shares(values, output_range), False
+    _check_probabilities(values, "predictions", "For predictions of another kind give output_range=(lowest, highest).")
+    return probability_outputs(values), True
 
 
-def _shares(answers: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
+def _shares(values: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
     if output_range is not None:
         low, high = check_output_range(output_range)
-        answers = (answers - low) / (high - low)
-    return answers[:, None]
+        values = (values - low) / (high - low)
+    return values[:, None]
 
 
-def _check_probabilities(answers: FloatArray, what: str, cure: str) -> None:
-    wrong = ~((answers >= 0) & (answers <= 1))
+def _check_probabilities(values: FloatArray, what: str, cure: str) -> None:
+    wrong = ~((values >= 0) & (values <= 1))
     if wrong.any():
-        got = f"{answers[wrong][0]:g}"
+        got = f"{values[wrong][0]:g}"
         raise InvalidInputError(f"{what} must be probabilities within [0, 1]; got {got}. {cure}").in_commands(
             f"Scores must be probabilities within 0 and 1; got {got}. For other scores give --range LOWEST HIGHEST."
         )
-    if answers.ndim == 2:
-        sums = answers.sum(axis=1)
+    if values.ndim == 2:
+        sums = values.sum(axis=1)
         off = np.flatnonzero(np.abs(sums - 1) > 1e-5)
         if off.size:
             raise InvalidInputError(
@@ -218,10 +219,10 @@ def _check_probabilities(answers: FloatArray, what: str, cure: str) -> None:
             )
 
 
-def probability_outputs(answers: FloatArray) -> FloatArray:
+def probability_outputs(values: FloatArray) -> FloatArray:
     """Numbers whose absolute differences add up to the total variation between probabilities."""
-    if answers.ndim == 1:
-        return answers[:, None]
-    if answers.shape[1] == 2:  # |p - p'| is the same for both classes
-        return answers[:, 1:]
-    return answers / 2  # TV = 1/2 sum_k |p_k - p'_k|
+    if values.ndim == 1:
+        return values[:, None]
+    if values.shape[1] == 2:  # |p - p'| is the same for both classes
+        return values[:, 1:]
+    return values / 2  # TV = 1/2 sum_k |p_k - p'_k|

@@ -1,4 +1,4 @@
-"""People as the compiled scans see them: one number per column, and the kind of each column."""
+"""People as points for the compiled searches: one number per column, and the kind of each column."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ RowHashes = npt.NDArray[np.uint64]
 
 
 def row_hashes(columns: Iterable[FloatArray], seed: int = 0) -> RowHashes:
-    """One number from 0 to 2^64 per person: equal people have equal ones, in whatever order they stand.
+    """Deterministic 64-bit hashes of rows: equal rows have equal hashes.
 
     Examples
     --------
-    >>> marks = row_hashes([np.array([1.0, 2.0, 1.0]), np.array([0.0, np.nan, -0.0])])
-    >>> bool(marks[0] == marks[2]), bool(marks[0] == marks[1])
+    >>> hashes = row_hashes([np.array([1.0, 2.0, 1.0]), np.array([0.0, np.nan, -0.0])])
+    >>> bool(hashes[0] == hashes[2]), bool(hashes[0] == hashes[1])
     (True, False)
     """
-    mixed = np.array([seed % 2**64], dtype=np.uint64)
+    hashes = np.array([seed % 2**64], dtype=np.uint64)
     for column in columns:
-        # One pattern of bits for 0 and one for a missing number.
+        # 0 and -0 have the same bits, and so do all NaN.
         bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64)
-        mixed = _mix(mixed ^ bits)
-    return mixed
+        hashes = _mix(hashes ^ bits)
+    return hashes
 
 
 def _mix(z: RowHashes) -> RowHashes:
-    """The finaliser of splitmix64: every bit of the result depends on every bit."""
+    """The finaliser of splitmix64."""
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -45,8 +45,8 @@ def _mix(z: RowHashes) -> RowHashes:
 
 Kinds = npt.NDArray[np.int8]
 
-NUMBER, GAPPY, CODE = 0, 1, 2
-"""Kinds of columns: numbers; numbers of which some are missing (NaN); codes, which are equal or not."""
+NUMBER, NULLABLE, CODE = 0, 1, 2
+"""Kinds of columns: numbers; numbers of which some are missing (NaN); codes of categories."""
 
 
 class Difference(NamedTuple):
@@ -55,16 +55,14 @@ class Difference(NamedTuple):
     column: str
     first: str
     second: str
-    is_protected: bool  # of weight 0: it must not matter
+    is_protected: bool  # of weight 0
 
     def __str__(self) -> str:
         return f"{self.column}: {self.first} / {self.second}"
 
 
 def listed(differences: Sequence[Difference], most: int | None = None) -> str:
-    """Columns in which two people differ, in a line.
-
-    Columns that must not matter are never cut; at most `most` of the others are shown, with a count of the rest.
+    """Columns in which two people differ, in a line: all protected ones, and at most `most` others with a count.
 
     Examples
     --------
@@ -84,74 +82,75 @@ def listed(differences: Sequence[Difference], most: int | None = None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """People as points; the distance between two of them is a norm of gaps plus the scales of codes that differ.
+    """People as points; their distance is a norm of gaps of numbers plus the scales of codes that differ.
 
-    A gap is 0 where a number is missing; one more column of codes per gappy column, after the others, says for whom.
+    A gap is 0 where a number is missing. For each nullable column, a column of codes at the end marks missing numbers.
 
     Attributes
     ----------
     people : People
     X : ndarray of shape (n_samples, n_columns + n_gappy)
     kinds : ndarray of shape (n_columns + n_gappy,)
-    gappy : ndarray of int
+    nullable : ndarray of int
         Columns in which numbers are missing.
     """
 
     people: People
     X: FloatArray
     kinds: Kinds
-    gappy: IntArray
+    nullable: IntArray
 
     @classmethod
     def of(cls, people: People) -> Points:
-        """Lay out people; at least two, since pairs are compared."""
+        """Points of at least two people."""
         if len(people) < 2:
             raise InvalidInputError(f"X must hold at least two people, since pairs are compared; got {len(people)}.")
         return cls.among(people, np.array(people.missing(), dtype=np.int64))
 
     @classmethod
-    def among(cls, people: People, gappy: IntArray) -> Points:
-        """Lay out some people, where numbers are missing in the columns `gappy` for someone."""
+    def among(cls, people: People, nullable: IntArray) -> Points:
+        """Points of some people; `nullable` are the columns in which numbers are missing for anyone."""
         rows = people.rows
         kinds = np.where(people.encoder.is_number, NUMBER, CODE).astype(np.int8)
-        kinds[gappy] = GAPPY
-        absent = np.isnan(rows[:, gappy]).astype(np.float64)
-        return cls(people, np.column_stack([rows, absent]), np.append(kinds, np.full(len(gappy), CODE, np.int8)), gappy)
+        kinds[nullable] = NULLABLE
+        absent = np.isnan(rows[:, nullable]).astype(np.float64)
+        kinds = np.append(kinds, np.full(len(nullable), CODE, np.int8))
+        return cls(people, np.column_stack([rows, absent]), kinds, nullable)
 
     def __len__(self) -> int:
         return len(self.X)
 
     @property
     def n_columns(self) -> int:
-        """Columns of the people themselves."""
-        return len(self.kinds) - len(self.gappy)
+        """Columns without those that mark missing numbers."""
+        return len(self.kinds) - len(self.nullable)
 
     def scales(self, weights: ColumnWeights) -> FloatArray:
-        """What a metric makes of each column."""
-        return np.append(weights.scales, weights.missing[self.gappy])
+        """Scale of each column under a metric."""
+        return np.append(weights.scales, weights.missing[self.nullable])
 
     def gaps(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences per column between the people a and b; 1 for different codes."""
         return gaps_between(self.X[a], self.X[b], self.kinds)
 
     def groups(self, extra: FloatArray | None = None, *, among: BoolArray | None = None) -> Groups:
-        """Collapse people with equal rows (in the columns `among`), and equal rows of `extra`."""
-        # Infinity is equal to itself and to no other value, which is what missing means here.
+        """Group people with equal rows (in the columns `among`) and equal rows of `extra`."""
+        # NaN differs from itself; infinity stands for missing, since values are finite.
         rows = np.nan_to_num(self.X if among is None else self.X[:, among], nan=np.inf)
         return groups_of(rows if extra is None else np.column_stack([rows, extra]))
 
     def name(self, column: int) -> str:
-        """Name of a column; a column of codes for what is missing has that of its numbers."""
+        """Name of a column; a column that marks missing numbers has the name of these."""
         n = self.n_columns
-        return str(self.people.encoder.names[column if column < n else self.gappy[column - n]])
+        return str(self.people.encoder.names[column if column < n else self.nullable[column - n]])
 
     def differences(self, a: int, b: int, weights: ColumnWeights | None = None) -> list[Difference]:
-        """The columns in which two people differ: those of weight 0 first, then by their part of the distance.
+        """Columns in which two people differ: weight 0 first, then by contribution to the distance.
 
         Without weights, in the order of the columns.
         """
         gaps = self.gaps(np.array([a]), np.array([b]))[0]
-        column_of = np.append(np.arange(self.n_columns), self.gappy)
+        column_of = np.append(np.arange(self.n_columns), self.nullable)
         if weights is None:
             parts, protected = np.zeros(len(gaps)), np.zeros(self.n_columns, dtype=bool)
         else:
@@ -161,7 +160,7 @@ class Points:
         return [Difference(self.name(i), self._value(a, i), self._value(b, i), bool(protected[i])) for i in columns]
 
     def _value(self, person: int, column: int) -> str:
-        """A value as it was written."""
+        """A value as text."""
         table = self.people.table
         value: Any = table.iat[person, column] if isinstance(table, pd.DataFrame) else table[person, column]
         if pd.isna(value):
@@ -179,7 +178,7 @@ def gaps_between(A: FloatArray, B: FloatArray, kinds: Kinds) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Equal rows, each kind once: where it first occurs, how often, and the group of every row."""
+    """Groups of equal rows: first row and size of each group, and the group of every row."""
 
     first: IntArray
     count: IntArray
@@ -187,10 +186,13 @@ class Groups:
 
 
 def groups_of(rows: FloatArray) -> Groups:
-    """Collapse equal rows; groups are in the order of their first row."""
-    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
-    new = np.ones(len(rows), dtype=bool)
-    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    """Group equal rows; groups are in the order of their first row."""
+    hashes = np.broadcast_to(row_hashes(rows.T), len(rows))  # sorting one number per row is faster than sorting rows
+    order = np.argsort(hashes, kind="stable")
+    new = _differs_from_previous(rows, order)
+    if (new[1:] & (hashes[order[1:]] == hashes[order[:-1]])).any():  # different rows with equal hashes
+        order = np.lexsort(rows.T[::-1])
+        new = _differs_from_previous(rows, order)
     label = np.cumsum(new) - 1
     starts = np.flatnonzero(new)
     first = np.minimum.reduceat(order, starts)
@@ -201,3 +203,9 @@ def groups_of(rows: FloatArray) -> Groups:
     of_row[order] = position[label]
     count = np.diff(np.append(starts, len(rows)))[rank]
     return Groups(first[rank].astype(np.int64), count.astype(np.int64), of_row)
+
+
+def _differs_from_previous(rows: FloatArray, order: IntArray) -> BoolArray:
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    return new

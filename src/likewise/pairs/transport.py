@@ -1,8 +1,8 @@
-"""How well two groups of people can be told apart by outputs that respect a distance.
+"""The best separation of two groups of people by outputs that respect a distance.
 
 The largest ``sum_i mass_i h_i`` over h in [0, 1] with ``h_i - h_j <= D_ij`` is the dual of a transport problem: people
-of positive mass (*sources*) send theirs to people of negative mass (*targets*) at the price D, or drop it at the price
-1, and targets need not be filled (`docs/theory.md` §10). It is solved on few pairs, those that nearly bind under an h
+of positive mass (*sources*) send theirs to people of negative mass (*targets*) at cost D, or drop it at cost 1,
+and targets need not be filled (`docs/theory.md` §10). It is solved on few pairs, those that nearly bind under an h
 that a part of the people suggests; pairs that the solution then violates are added until there are none. Importing
 this module imports numba; callers do so inside functions.
 """
@@ -20,25 +20,25 @@ from likewise.pairs.kernels import fill_distances
 from likewise.pairs.points import Kinds
 
 
-def cheapest_transport(
-    pairs: IntArray, prices: FloatArray, amount: FloatArray, n_sources: int, h: FloatArray
+def min_cost_transport(
+    pairs: IntArray, costs: FloatArray, amount: FloatArray, n_sources: int, h: FloatArray
 ) -> FloatArray:
     """Potentials of the cheapest transport: the h in [0, 1] with the largest sum over sources minus that over targets.
 
     Parameters
     ----------
     pairs : ndarray of shape (n_pairs, 2)
-        Sources and targets between which ``h_i - h_j <= price``, sorted.
+        Sources and targets between which ``h_i - h_j <= cost``, sorted.
     amount : ndarray of shape (n_people,)
         How much each source has and each target takes; sources come first. Whole numbers.
     h : ndarray of shape (n_people,)
-        Values to start from, which respect all prices.
+        Values to start from, which respect all costs.
     """
     n = len(amount)
     start = np.searchsorted(pairs[:, 0], np.arange(n_sources + 1))
     back = np.argsort(pairs[:, 1], kind="stable")
     back_start = np.searchsorted(pairs[back, 1], np.arange(n + 1))
-    result: FloatArray = _shortest_paths(pairs, prices, start, back, back_start, amount, n_sources, h)
+    result: FloatArray = _shortest_paths(pairs, costs, start, back, back_start, amount, n_sources, h)
     return result
 
 
@@ -71,27 +71,27 @@ def _pop(keys, nodes, size):
 
 
 @njit(cache=True, error_model="numpy")
-def _shortest_paths(pairs, prices, start, back, back_start, amount, n_sources, h):
+def _shortest_paths(pairs, costs, start, back, back_start, amount, n_sources, h):
     n = len(amount)
-    ground = n  # where sources drop mass, at the price 1, and targets send theirs, for nothing
+    sink = n  # where sources drop mass, at cost 1, and targets send theirs, at cost 0
     potential = np.append(h, 0.0)
     # Along every arc that has flow or could take more, potentials obey the conditions of an optimum from the start and
-    # ever after; what is missing is balance. An arc from x to y costs price - potential[x] + potential[y] >= 0.
-    flow, grounded, balance = np.zeros(len(pairs)), np.zeros(n), np.zeros(n + 1)
+    # ever after; what is missing is balance. An arc from x to y costs cost - potential[x] + potential[y] >= 0.
+    flow, to_sink, balance = np.zeros(len(pairs)), np.zeros(n), np.zeros(n + 1)
     for i in range(n):
         if i < n_sources:
-            grounded[i] = amount[i] if potential[i] >= 1.0 else 0.0
-            balance[i] = amount[i] - grounded[i]
+            to_sink[i] = amount[i] if potential[i] >= 1.0 else 0.0
+            balance[i] = amount[i] - to_sink[i]
         else:
-            grounded[i] = amount[i] if potential[i] > 0.0 else 0.0
-            balance[i] = -grounded[i]
-    balance[ground] = -balance[:n].sum()
+            to_sink[i] = amount[i] if potential[i] > 0.0 else 0.0
+            balance[i] = -to_sink[i]
+    balance[sink] = -balance[:n].sum()
     length, parent, arc = np.full(n + 1, np.inf), np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     done, touched = np.zeros(n + 1, np.bool_), np.empty(n + 1, np.int64)
     room = 2 * len(pairs) + 4 * n + 4
     keys, nodes = np.empty(room), np.empty(room, np.int64)
     for turn in range(n_sources + 1):
-        origin = turn if turn < n_sources else ground
+        origin = turn if turn < n_sources else sink
         while balance[origin] > 0:
             # Dijkstra's algorithm, to the nearest node that lacks mass.
             length[origin], parent[origin], touched[0], n_touched = 0.0, -1, origin, 1
@@ -105,16 +105,16 @@ def _shortest_paths(pairs, prices, start, back, back_start, amount, n_sources, h
                     break
                 done[node] = True
                 base = nearest - potential[node]
-                if node == ground:
+                if node == sink:
                     for k in range(n):  # take back what was sent
-                        if grounded[k] > 0 and not done[k]:
-                            reached = max(nearest, base + potential[k] - (1.0 if k < n_sources else 0.0))
-                            if reached < length[k]:
+                        if to_sink[k] > 0 and not done[k]:
+                            length_via = max(nearest, base + potential[k] - (1.0 if k < n_sources else 0.0))
+                            if length_via < length[k]:
                                 if length[k] == np.inf:
                                     touched[n_touched] = k
                                     n_touched += 1
-                                length[k], parent[k] = reached, ground
-                                size = _push(keys, nodes, size, reached, k)
+                                length[k], parent[k] = length_via, sink
+                                size = _push(keys, nodes, size, length_via, k)
                     continue
                 down = node < n_sources
                 low, high = (start[node], start[node + 1]) if down else (back_start[node], back_start[node + 1])
@@ -123,31 +123,31 @@ def _shortest_paths(pairs, prices, start, back, back_start, amount, n_sources, h
                     if not down and flow[one] == 0:
                         continue
                     other = pairs[one, 1] if down else pairs[one, 0]
-                    reached = max(nearest, base + prices[one] + potential[other]) if down else nearest
-                    if not done[other] and reached < length[other]:
+                    length_via = max(nearest, base + costs[one] + potential[other]) if down else nearest
+                    if not done[other] and length_via < length[other]:
                         if length[other] == np.inf:
                             touched[n_touched] = other
                             n_touched += 1
-                        length[other], parent[other], arc[other] = reached, node, one
-                        size = _push(keys, nodes, size, reached, other)
-                if not done[ground] and (down or grounded[node] < amount[node]):
-                    reached = max(nearest, base + potential[ground] + (1.0 if down else 0.0))
-                    if reached < length[ground]:
-                        if length[ground] == np.inf:
-                            touched[n_touched] = ground
+                        length[other], parent[other], arc[other] = length_via, node, one
+                        size = _push(keys, nodes, size, length_via, other)
+                if not done[sink] and (down or to_sink[node] < amount[node]):
+                    length_via = max(nearest, base + potential[sink] + (1.0 if down else 0.0))
+                    if length_via < length[sink]:
+                        if length[sink] == np.inf:
+                            touched[n_touched] = sink
                             n_touched += 1
-                        length[ground], parent[ground] = reached, node
-                        size = _push(keys, nodes, size, reached, ground)
-            for k in range(n_touched):  # potentials that make the path free of charge
+                        length[sink], parent[sink] = length_via, node
+                        size = _push(keys, nodes, size, length_via, sink)
+            for k in range(n_touched):  # potentials at which the path has reduced cost 0
                 if done[touched[k]]:
                     potential[touched[k]] += nearest - length[touched[k]]
             most, k = min(balance[origin], -balance[node]), node
             while parent[k] >= 0:
                 up = parent[k]
-                if up == ground:
-                    most = min(most, grounded[k])
-                elif k == ground and up >= n_sources:
-                    most = min(most, amount[up] - grounded[up])
+                if up == sink:
+                    most = min(most, to_sink[k])
+                elif k == sink and up >= n_sources:
+                    most = min(most, amount[up] - to_sink[up])
                 elif k < n_sources:
                     most = min(most, flow[arc[k]])
                 k = up
@@ -156,16 +156,16 @@ def _shortest_paths(pairs, prices, start, back, back_start, amount, n_sources, h
             k = node
             while parent[k] >= 0:
                 up = parent[k]
-                if up == ground:
-                    grounded[k] -= most
-                elif k == ground:
-                    grounded[up] += most
+                if up == sink:
+                    to_sink[k] -= most
+                elif k == sink:
+                    to_sink[up] += most
                 else:
                     flow[arc[k]] += -most if k < n_sources else most
                 k = up
             for k in range(n_touched):
                 length[touched[k]], done[touched[k]] = np.inf, False
-    return np.minimum(1.0, np.maximum(0.0, potential[:n] - potential[ground]))
+    return np.minimum(1.0, np.maximum(0.0, potential[:n] - potential[sink]))
 
 
 _SMALLEST, _GROWTH, _NEAR, _TOLERANCE = 200, 6, 24, 1e-9
@@ -211,25 +211,25 @@ def potentials(X: FloatArray, mass: FloatArray, scales: FloatArray, p: float, ki
         columns, amount = np.ascontiguousarray(X[chosen].T), np.abs(mass[chosen])
         arguments = (kinds, scales, p)
         h = _suggest(columns, np.ascontiguousarray(X[known].T), mass[known], h, *arguments)
-        pairs, prices = _near(columns, n_sources, h, *arguments, _NEAR)
+        pairs, costs = _near(columns, n_sources, h, *arguments, _NEAR)
         known_pairs = 0
         while True:  # each round adds a pair, or it ends
             pairs, first = np.unique(pairs, axis=0, return_index=True)
-            prices = prices[first]
+            costs = costs[first]
             if len(pairs) == known_pairs:
                 raise UnsolvedError(
                     "The search for the best outputs did not converge: what is left is rounding. Rescale columns whose "
                     "values are extremely large."
                 )
             known_pairs = len(pairs)
-            h = cheapest_transport(pairs, prices, amount, n_sources, h)
+            h = min_cost_transport(pairs, costs, amount, n_sources, h)
             n_rounds, n_constraints = n_rounds + 1, len(pairs)
             if size < len(X):
                 break
-            new, new_prices = _violated(columns, n_sources, h, *arguments, _NEAR, _TOLERANCE)
+            new, new_costs = _violated(columns, n_sources, h, *arguments, _NEAR, _TOLERANCE)
             if not len(new):
                 break
-            pairs, prices = np.concatenate([pairs, new]), np.append(prices, new_prices)
+            pairs, costs = np.concatenate([pairs, new]), np.append(costs, new_costs)
             h = _suggest(columns, columns, mass[chosen], h, *arguments)
         known = chosen
     result = np.empty(len(X))
@@ -266,7 +266,7 @@ def _suggest(columns, known, mass, h, kinds, scales, p):
 def _near(columns, n_sources, h, kinds, scales, p, n_near):
     """For each source and each target, the others with the least ``D - h_i + h_j``: pairs and their distances."""
     n = columns.shape[1]
-    pairs, prices = np.empty((n * n_near, 2), np.int64), np.empty(n * n_near)
+    pairs, costs = np.empty((n * n_near, 2), np.int64), np.empty(n * n_near)
     size = np.zeros(n, np.int64)
     for i in prange(n):
         first, last = (n_sources, n) if i < n_sources else (0, n_sources)
@@ -279,19 +279,19 @@ def _near(columns, n_sources, h, kinds, scales, p, n_near):
             if left[k] <= limit and size[i] < few:
                 place = i * n_near + size[i]
                 pairs[place, 0], pairs[place, 1] = min(i, first + k), max(i, first + k)
-                prices[place] = distance[k]
+                costs[place] = distance[k]
                 size[i] += 1
     kept = np.zeros(n * n_near, np.bool_)
     for i in range(n):
         kept[i * n_near : i * n_near + size[i]] = True
-    return pairs[kept], prices[kept]
+    return pairs[kept], costs[kept]
 
 
 @njit(parallel=True, cache=True, error_model="numpy")
 def _violated(columns, n_sources, h, kinds, scales, p, most, tolerance):
     """For each source, up to `most` targets with ``h_i - h_j > D`` by more than the tolerance, and their distances."""
     n = columns.shape[1]
-    pairs, prices = np.empty((n_sources * most, 2), np.int64), np.empty(n_sources * most)
+    pairs, costs = np.empty((n_sources * most, 2), np.int64), np.empty(n_sources * most)
     kept = np.zeros(n_sources * most, np.bool_)
     for i in prange(n_sources):
         distance = np.empty(n - n_sources)
@@ -301,6 +301,6 @@ def _violated(columns, n_sources, h, kinds, scales, p, most, tolerance):
         for k in range(n - n_sources):
             if needed[k] - distance[k] > tolerance and size < most:
                 place = i * most + size
-                pairs[place, 0], pairs[place, 1], prices[place], kept[place] = i, n_sources + k, distance[k], True
+                pairs[place, 0], pairs[place, 1], costs[place], kept[place] = i, n_sources + k, distance[k], True
                 size += 1
-    return pairs[kept], prices[kept]
+    return pairs[kept], costs[kept]

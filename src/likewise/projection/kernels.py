@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from likewise._numba import njit
-from likewise.pairs.box_tree import MARGIN
+from likewise.pairs.box_bounds import MARGIN
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,4 +1,4 @@
-"""Reading the minimal metric on a population off any model, by linear programming."""
+"""The minimal metric of any model on given people, by linear programming."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from likewise.metrics.encoders import ArrayEncoder, People, TableEncoder, as_fra
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp, check_exponent
 from likewise.pairs.model_outputs import ModelOutputs
-from likewise.pairs.points import CODE, GAPPY, Points
-from likewise.reveal.active_set import Crowd, Present
-from likewise.reveal.blanks import stand_in, usable
+from likewise.pairs.points import CODE, NULLABLE, Points
+from likewise.reveal.active_set import DistinctPeople, PeopleInMemory
+from likewise.reveal.linear import least_missing_weight, negligible_weight
 from likewise.reveal.linear_program import MinimalWeights
 
 
 def read_people(X: Any, categorical: Sequence[Any] | None) -> People:
-    """A matrix of numbers where that says all; otherwise a table, whose columns are told apart by type."""
+    """People as an array if all columns are numbers, and otherwise as a table, whose dtypes give the categories."""
     if not is_table(X):
         if categorical is not None:
             raise InvalidTypeError(f"categorical names columns, so X must be a table; got {type(X).__name__}.")
@@ -60,7 +60,7 @@ def _is_categorical(column: pd.Series[Any]) -> bool:
     )
 
 
-_MOST_ROUNDS = 200
+_MAX_ROUNDS = 200
 _CURE = (
     "Weights to a large power p are too far apart for the solver: use p up to 7, or rescale features whose values are "
     "extremely large."
@@ -72,21 +72,21 @@ NOT_FORCED = "not forced by these people"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricEstimate:
-    """A metric that is minimal on a population, and how it was found.
+    """Result of `estimate_minimal_metric`.
 
     Attributes
     ----------
     metric : WeightedLp or TableMetric
     not_forced : tuple
-        Columns to which these people give no weight: their differences are explained by other columns. It does not
-        say that the model ignores a column: exchanging its values may well change outputs.
+        Columns of weight 0: other columns account for the differences of outputs. The model may still use them:
+        swapping their values may change outputs.
     notes : tuple of str
-        What was done beyond the linear program: blanks that were given more weight than the people force.
+        Missing values that got more weight than the people force.
     active_pairs : DataFrame
-        The people who force the weights: pairs whose difference of outputs uses up their distance. ``row_a`` and
+        The pairs that force the weights: their difference of outputs uses all of their distance. ``row_a`` and
         ``row_b`` are positions in X.
     n_pairs : int
-        Pairs of distinct people; the metric explains all of them.
+        Pairs of distinct people; none of them exceeds the metric.
     n_rounds : int
         Linear programs solved.
     n_constraints : int
@@ -102,7 +102,7 @@ class MetricEstimate:
     notes: tuple[str, ...] = ()
 
     def describe(self) -> pd.DataFrame:
-        """Return the exchange rates of the metric; columns to which these people give no weight say so."""
+        """Return the exchange rates of the metric; columns that these people do not force are marked."""
         table = self.metric.describe()
         table.loc[table["column"].isin(self.not_forced), "one point"] = NOT_FORCED
         return table
@@ -128,7 +128,7 @@ def estimate_minimal_metric(
 
     Solves ``min c.w`` under ``sum_i w_i |x_ai - x_bi|^p >= difference(a, b)^p`` for all pairs (a, b) of people,
     where ``c_i`` is the mean of ``|x_ai - x_bi|^p`` (among more than 131,072 people, that of about as many): of all
-    metrics that no pair in `X` exceeds and whose weights cannot be lowered, the one with the smallest mean ``D^p``
+    metrics that no pair in `X` exceeds and whose weights cannot be shrunk, the one with the smallest mean ``D^p``
     (nearly so for p that is not whole, or above 16). Pairs enter the program as a search finds them violated, which
     looks at few (`docs/theory.md` §8). In a table, ``|x_ai - x_bi|`` is 1 for different categories, and their weight at
     most 1.
@@ -141,15 +141,15 @@ def estimate_minimal_metric(
     X : array-like of shape (n_samples, n_features)
         Or a table (pandas, polars or pyarrow) with categories, which the model is given as a pandas DataFrame. A
         missing number is a category of its own: what its absence weighs is in ``metric.missing``, and
-        where no number is missing in `X` the metric refuses people with one missing. A blank weighs at least half of
-        what the column makes of these people, up to 1, since less would cut the column: `notes` names the columns to
-        whose blanks the people force less.
+        where no number is missing in `X` the metric refuses people with one missing. A missing value weighs at least
+        half of the column's largest distance among these people, up to 1, since less would limit the column: `notes`
+        names the columns where the people force less.
         Or a Dask DataFrame of any size, or the path of a Parquet file or of a directory of them, which Dask reads: the
         search runs on the active Dask client, or in threads (`docs/scale.md`). The result is that of a table in memory,
         to the last bit.
     p : float, default=1
         Any finite number >= 1; 1 for tables with categories. Above 7 the linear program may be too badly scaled to be
-        solved, which is then said.
+        solved, which raises an error.
     categorical : sequence of names, optional
         Columns whose values are equal or not. None takes those of text, categories and truth values.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
@@ -161,8 +161,8 @@ def estimate_minimal_metric(
     upper : mapping from feature name or position to weight, optional
         Weights may not be larger.
     fixed : mapping from feature name or position to weight, optional
-        Weights are these: ``fixed={"race": 0}`` asks whether the outputs of these people can be explained by the
-        other columns. That they can does not show that the model ignores race: exchange its values to see. A number
+        Weights are these: ``fixed={"race": 0}`` asks whether the other columns account for the outputs of these
+        people. That they do does not show that the model ignores race: swap its values to see. A number
         that is the name of a column is taken as such.
     columns : sequence of str, optional
         For a Dask DataFrame or a path: the columns that distances are about. None takes those that the model has
@@ -179,12 +179,12 @@ def estimate_minimal_metric(
         If the linear program cannot be solved, which happens for large p.
     ValueError
         If no metric exists, with the pairs that make it so: equal people with different outputs, or pairs that
-        the bounded weights alone would have to explain.
+        differ only in features whose weights are bounded.
 
     Notes
     -----
     No pair of rows of `X` exceeds the metric by more than 1e-9 of the range of the outputs. Other people may: it
-    is an estimate for them. A weight of 0 says that these people do not force one, and not that the model ignores the
+    is an estimate for them. A weight of 0 means that these people do not force one, not that the model ignores the
     column. With more people single weights move in either direction, since columns can stand in for each other.
     `minimal_metric` covers everyone, for linear models.
 
@@ -200,72 +200,73 @@ def estimate_minimal_metric(
     """
     p = _check_finite_p(p)
     if is_partitioned(X):
-        from likewise.distributed.reveal import dask_crowd
+        from likewise.distributed.reveal import dask_people
 
-        people = dask_crowd(model, X, columns, categorical, predictions, output_range)
-        _check_power(p, people.template)
-        _check_distinct(people, people.unit * people.largest_gap, people.equal_rows, people.n_rows)
-        return _estimate(people, people.template, p, upper, fixed)
+        on_workers = dask_people(model, X, columns, categorical, predictions, output_range)
+        _check_power(p, on_workers.template)
+        _check_distinct(on_workers, on_workers.unit * on_workers.largest_gap, on_workers.equal_rows, on_workers.n_rows)
+        return _estimate(on_workers, on_workers.template, p, upper, fixed)
     if columns is not None:
         raise InvalidInputError("columns is for a Dask DataFrame or a path; select them with X[columns] in memory.")
     everyone = Points.of(read_people(X, categorical))
     _check_power(p, everyone)
-    population = ModelOutputs.of(model, X, everyone, predictions, output_range)
+    model_outputs = ModelOutputs.of(model, X, everyone, predictions, output_range)
     distinct = everyone.groups()
-    gap = population.differences(np.arange(len(everyone)), distinct.first[distinct.of_row])
+    gap = model_outputs.differences(np.arange(len(everyone)), distinct.first[distinct.of_row])
     worst = int(gap.argmax())
-    crowd = Present(population, distinct.first)
-    _check_distinct(crowd, float(gap[worst]), (int(distinct.first[distinct.of_row[worst]]), worst), len(everyone))
-    return _estimate(crowd, everyone, p, upper, fixed)
+    people = PeopleInMemory(model_outputs, distinct.first)
+    _check_distinct(people, float(gap[worst]), (int(distinct.first[distinct.of_row[worst]]), worst), len(everyone))
+    return _estimate(people, everyone, p, upper, fixed)
 
 
 def _check_power(p: float, points: Points) -> None:
     if p != 1 and (points.kinds == CODE).any():
         raise InvalidInputError(
             f"p must be 1 for a table with categories or missing numbers; got {p:g}. Their weights are added outside "
-            "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, that a pair is explained is not a "
-            "linear constraint on the weights, and there is no linear program to solve."
+            "the power, (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c: for another p, the constraint of a pair is not "
+            "linear in the weights, and there is no linear program to solve."
         )
 
 
-def _estimate(crowd: Crowd, template: Points, p: float, upper: Any, fixed: Any) -> MetricEstimate:
-    """Find the weights; `template` has the columns of the crowd and their ends."""
+def _estimate(people: DistinctPeople, template: Points, p: float, upper: Any, fixed: Any) -> MetricEstimate:
+    """Solve for the weights; `template` has the columns and their ranges."""
     # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
-    program = MinimalWeights(crowd, *_bounds(upper, fixed, template, crowd.unit**p), p)
-    n_rounds = program.solve_with_cuts(_MOST_ROUNDS, _CURE)
-    metric, notes = _metric(template, program.weights * crowd.unit**p, p)
-    n, names = crowd.n_people, template.people.encoder.names
-    struck = [_position("fixed", key, template) for key, weight in (fixed or {}).items() if weight == 0]
+    program = MinimalWeights(people, *_bounds(upper, fixed, template, people.unit**p), p)
+    n_rounds = program.solve_with_cuts(_MAX_ROUNDS, _CURE)
+    metric, notes = _metric(template, program.weights * people.unit**p, p)
+    n, names = people.n_people, template.people.encoder.names
+    excluded = [_position("fixed", key, template) for key, weight in (fixed or {}).items() if weight == 0]
     idle = np.flatnonzero(program.weights[: template.n_columns] == 0).tolist()
     return MetricEstimate(
         metric=metric,
-        active_pairs=_describe(crowd, *program.active(), metric, list(notes)),
+        active_pairs=_describe(people, *program.active(), metric, list(notes)),
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
         n_constraints=program.n_constraints,
-        not_forced=tuple(names[i] for i in idle if i not in struck),
+        not_forced=tuple(names[i] for i in idle if i not in excluded),
         notes=tuple(notes.values()),
     )
 
 
 def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict[int, str]]:
-    """The metric of these weights; and notes on columns whose blanks were given more than these, by position."""
+    """The metric with these weights, and notes on columns whose missing values got more, by position."""
     encoder = points.people.encoder
     if encoder.labels is None:
         return WeightedLp(weights, p), {}
     own, missing, notes = weights[: points.n_columns].copy(), {}, {}
-    for i, found in zip(points.gappy.tolist(), np.minimum(weights[points.n_columns :], 1.0).tolist(), strict=True):
+    for i, forced in zip(points.nullable.tolist(), np.minimum(weights[points.n_columns :], 1.0).tolist(), strict=True):
         name, ends = encoder.names[i], (float(np.nanmin(points.X[:, i])), float(np.nanmax(points.X[:, i])))
-        if own[i] == 0 and found > 0:
-            own[i] = stand_in(ends)
-        least = usable(own[i], *ends) if own[i] else 1.0  # nothing is known of a weight that is raised later
-        missing[name] = max(found, least)
-        if own[i] and missing[name] > found:
+        if own[i] == 0 and forced > 0:
+            own[i] = negligible_weight(ends)
+        # A weight of 0 may be raised later, and missing values may then need up to 1.
+        least = least_missing_weight(own[i], *ends) if own[i] else 1.0
+        missing[name] = max(forced, least)
+        if own[i] and missing[name] > forced:
             most = ", the most there is" if least == 1 else ""
-            less = f"only {2 * found:.3g}" if found else "no difference at all"
+            less = f"only {2 * forced:.3g}" if forced else "no difference at all"
             notes[i] = (
                 f"A blank in {name!r} weighs {least:.3g}{most or ', half of what the column makes of these people'}. "
-                f"They force {found:.3g}, with which the column could make {less}."
+                f"They force {forced:.3g}, with which the column could make {less}."
             )
     named = list(zip(encoder.names, own.tolist(), encoder.is_number, strict=True))
     metric = TableMetric(
@@ -278,11 +279,11 @@ def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict
 
 
 def _describe(
-    crowd: Crowd, pairs: IntArray, differences: FloatArray, metric: Metric, raised: list[int]
+    people: DistinctPeople, pairs: IntArray, differences: FloatArray, metric: Metric, raised: list[int]
 ) -> pd.DataFrame:
-    """Pairs that use up their distance; not those with a blank in a column whose blanks were `raised`."""
+    """Pairs that use all of their distance, without those that a `raised` weight of missing values affects."""
     rows, places = np.unique(pairs, return_inverse=True)
-    points, (a, b) = crowd.points_at(rows), places.reshape(-1, 2).T
+    points, (a, b) = people.points_at(rows), places.reshape(-1, 2).T
     if raised:
         blank = np.isnan(points.people.rows[:, raised])
         tight = ~(blank[a] != blank[b]).any(axis=1)
@@ -296,7 +297,7 @@ def _describe(
         {
             "row_a": pairs[:, 0],
             "row_b": pairs[:, 1],
-            "difference": crowd.unit * differences,
+            "difference": people.unit * differences,
             "distance": weights.distances(points.people.rows[a], points.people.rows[b]),
             "forces": pd.Series(forced, dtype=object),
         }
@@ -307,17 +308,17 @@ def _describe(
 def _check_finite_p(p: Any) -> float:
     if check_exponent(p) == np.inf:
         raise InvalidInputError(
-            "p must be finite; got inf. There D is a maximum over features: that some feature explains each pair is "
-            "not a linear constraint on the weights, and there is no single smallest metric. Use a finite p."
+            "p must be finite; got inf. There D is a maximum over features: the constraint of a pair is "
+            "not linear in the weights, and there is no single smallest metric. Use a finite p."
         )
     return float(p)
 
 
-def _check_distinct(crowd: Crowd, gap: float, rows: tuple[int, int], n_people: int) -> None:
-    """Raise if all people are equal, or if equal ones, in these rows, have outputs that differ by this gap."""
-    if crowd.n_people < 2:
+def _check_distinct(people: DistinctPeople, gap: float, rows: tuple[int, int], n_people: int) -> None:
+    """Raise if all people are equal, or if equal people (in `rows`) have outputs that differ by `gap`."""
+    if people.n_people < 2:
         raise InvalidInputError(f"X must hold at least two distinct rows; all {n_people} rows are equal.")
-    if gap > 1e-9 * crowd.unit:  # rows of one batch may be rounded differently
+    if gap > 1e-9 * people.unit:  # rows of one batch may be rounded differently
         raise InvalidInputError(
             f"Equal people must have equal outputs, or no metric exists; rows {rows[0]} and {rows[1]} of X "
             f"are equal and their outputs differ by {gap:.3g}. Use a deterministic model, or add "
@@ -326,7 +327,7 @@ def _check_distinct(crowd: Crowd, gap: float, rows: tuple[int, int], n_people: i
 
 
 def _bounds(upper: Any, fixed: Any, points: Points, unit: float) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper limits of the weights, in units."""
+    """Lower and upper limits of the weights, in units of the outputs."""
     codes = points.kinds == CODE
     low, high = np.zeros(len(codes)), np.where(codes, 1.0 / unit, np.inf)
     named: set[int] = set()
@@ -348,8 +349,8 @@ def _bounds(upper: Any, fixed: Any, points: Points, unit: float) -> tuple[FloatA
             high[i] = float(weight) / unit
             if parameter == "fixed":
                 low[i] = high[i]
-            if weight == 0 and points.kinds[i] == GAPPY:  # what must not matter may not matter by its absence either
-                high[points.n_columns + points.gappy.tolist().index(i)] = 0.0
+            if weight == 0 and points.kinds[i] == NULLABLE:  # nor may its absence matter
+                high[points.n_columns + points.nullable.tolist().index(i)] = 0.0
     return low, high
 
 

@@ -13,7 +13,26 @@ from likewise.metrics.columns import NumericColumn
 from likewise.metrics.encoders import as_frame
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
-from likewise.reveal.blanks import stand_in, usable
+
+_NEGLIGIBLE = 1e-9
+
+
+def least_missing_weight(scale: float, low: float, high: float) -> float:
+    """Least weight of a missing value that leaves a column with numbers from `low` to `high` its full effect.
+
+    Two people who have the number are both within m of a person who does not, so the column can make a difference of
+    ``2 m`` at most (`docs/theory.md` §13): m must be at least half of ``scale * (high - low)``; 1 is always enough.
+    """
+    return min(1.0, scale * (high - low) / 2)
+
+
+def negligible_weight(ends: tuple[float, float] | None) -> float:
+    """A weight for a column that matters only where it is missing: all its numbers together span 1e-9.
+
+    A metric cannot weigh the absence of a number whose own weight is 0.
+    """
+    low, high = ends or (0.0, 1.0)
+    return _NEGLIGIBLE / ((high - low) or 1.0)
 
 
 def minimal_metric(
@@ -88,9 +107,9 @@ def minimal_metric(
         ends = _ends(X, name)
         missing[name] = _absence(blank, linear.link, ends, width, bounded=output_range is not None)
         if ends is not None:
-            missing[name] = max(missing[name], usable(numeric[name], *ends))
+            missing[name] = max(missing[name], least_missing_weight(numeric[name], *ends))
         if numeric[name] == 0 and np.ptp(blank.offset) > 0:  # only its absence counts
-            numeric[name] = stand_in(ends)
+            numeric[name] = negligible_weight(ends)
     for kind, weights in (("Mismatch weights", categorical), ("Weights of missing numbers", missing)):
         largest = max(weights, key=weights.__getitem__, default=None)
         if largest is not None and weights[largest] > 1 + 1e-9:

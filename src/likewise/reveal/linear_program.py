@@ -6,18 +6,18 @@ import numpy as np
 
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError, UnsolvedError
-from likewise.pairs.cutting_planes import LiveProgram, PairProgram, mean_powers
+from likewise.pairs.cutting_planes import IncrementalProgram, PairProgram, mean_powers
 from likewise.pairs.points import CODE, listed
-from likewise.reveal.active_set import ROUNDING, SHORTFALL, Crowd, Cuts, WideningSearch
+from likewise.reveal.active_set import ROUNDING, SHORTFALL, ActiveSetSearch, Cuts, DistinctPeople
 
-_MOST_COLUMNS = 6  # of a pair, in an error
+_COLUMNS_SHOWN = 6  # of a pair, in an error
 
 
-def check_possible(crowd: Crowd, cuts: Cuts, high: FloatArray, p: float) -> None:
-    """Raise if some pair exceeds even the largest weights allowed.
+def check_possible(people: DistinctPeople, cuts: Cuts, high: FloatArray, p: float) -> None:
+    """Raise if some pair violates even the largest weights allowed.
 
-    Every weight only helps, so there is a metric if and only if the upper limits themselves explain every pair: those
-    that they do not explain differ in bounded features alone.
+    Distances increase with every weight, so a metric exists if and only if no pair violates the upper limits; a pair
+    that does differs in bounded features alone.
     """
     bounded = ~np.isinf(high)
     scaled = high[bounded] ** (1 / p) * cuts.gaps[:, bounded]
@@ -27,70 +27,70 @@ def check_possible(crowd: Crowd, cuts: Cuts, high: FloatArray, p: float) -> None
     worst = np.flatnonzero(short & ~(cuts.gaps[:, ~bounded] > 0).any(axis=1))
     if len(worst):
         rank = np.lexsort((*cuts.pairs[worst].T[::-1], -cuts.differences[worst]))
-        raise InvalidInputError(_impossible(crowd, cuts.pairs[worst[rank]], cuts.differences[worst[rank]]))
+        raise InvalidInputError(_impossible(people, cuts.pairs[worst[rank]], cuts.differences[worst[rank]]))
 
 
-def _impossible(crowd: Crowd, pairs: IntArray, differences: FloatArray) -> str:
+def _impossible(people: DistinctPeople, pairs: IntArray, differences: FloatArray) -> str:
     shown = pairs[:3]
-    points = crowd.points_at(np.unique(shown))
+    points = people.points_at(np.unique(shown))
     places = np.searchsorted(np.unique(shown), shown)
     lines = [
-        f"rows {a} and {b} (outputs differ by {crowd.unit * gap:.4g}; "
-        f"{listed(points.differences(i, j), _MOST_COLUMNS)})"
+        f"rows {a} and {b} (outputs differ by {people.unit * gap:.4g}; "
+        f"{listed(points.differences(i, j), _COLUMNS_SHOWN)})"
         for (a, b), (i, j), gap in zip(shown, places, differences, strict=False)
     ]
     cure = "Raise these weights, or audit the model against the metric you have in mind."
-    if (crowd.kinds == CODE).any() and crowd.unit > 1:
+    if (people.kinds == CODE).any() and people.unit > 1:
         cure = "Weights of categories are at most 1: give output_range=(lowest, highest) to have shares of its width."
     return (
-        "fixed and upper leave no metric: some pairs differ only in bounded features, and these weights do not explain "
+        "fixed and upper leave no metric: some pairs differ only in bounded features, whose weights are too small for "
         f"the difference of outputs. Worst of those found ({len(pairs):,}): {'; '.join(lines)}. {cure}"
     )
 
 
 _PER_ROUND = 500
-_WEIGHED = 2**17  # people whose pairs say what a weight costs
+_COST_SAMPLE = 2**17  # people by whose pairs the cost of a weight is computed
 
 
 class MinimalWeights(PairProgram):
     """``min c.w`` under ``sum_i w_i gap_i^p >= difference^p`` per pair.
 
     Variables are ``u_i = w_i scale_i^p``, and each pair's row is divided by its right-hand side, so that features in
-    any unit and differences of any size are alike to the solver. Pairs that may matter wait in a pool; those of the
-    pool that the present weights do not explain enter the program.
+    any unit and differences of any size look alike to the solver. Pairs that may matter are kept in a pool; those that
+    the current weights violate enter the program.
     """
 
-    def __init__(self, crowd: Crowd, low: FloatArray, high: FloatArray, p: float) -> None:
-        self.crowd, self.p, self.low, self.high = crowd, p, low, high
-        self.search = WideningSearch(crowd, p)
-        columns = np.ascontiguousarray(crowd.some(min(1.0, _WEIGHED / crowd.n_people)).X.T)
+    def __init__(self, people: DistinctPeople, low: FloatArray, high: FloatArray, p: float) -> None:
+        self.people, self.p, self.low, self.high = people, p, low, high
+        self.search = ActiveSetSearch(people, p)
+        columns = np.ascontiguousarray(people.subsample(min(1.0, _COST_SAMPLE / people.n_people)).X.T)
         self.scale = np.array(
-            [1.0 if kind == CODE else _spread(x) for x, kind in zip(columns, crowd.kinds, strict=True)]
+            [1.0 if kind == CODE else _spread(x) for x, kind in zip(columns, people.kinds, strict=True)]
         )
-        cost = mean_powers(columns / self.scale[:, None], p, crowd.kinds)
-        # Any positive costs give a minimal metric; beyond this range, met for large p only, the solver loses digits.
+        cost = mean_powers(columns / self.scale[:, None], p, people.kinds)
+        # Any positive costs give a minimal metric; beyond this range, only for large p, the solver loses digits.
         with np.errstate(over="ignore", under="ignore"):
             cost = np.clip(cost / cost[cost > 0].min(initial=np.inf), 1.0, 1e8)
             power = self.scale**p
         self.weights = low.copy()
         if not ((power > 0) & (power < np.inf)).all():
             raise InvalidInputError(
-                f"p must be smaller for columns of this size: their powers leave the floating point; got {p:g}. Use "
+                f"p must be smaller for columns of this size: their powers overflow; got {p:g}. Use "
                 "p below 50, or other units."
             )
         lower, upper = low * power, high * power
-        upper[~crowd.varies] = lower[~crowd.varies]  # nothing to explain
-        self._program = LiveProgram(cost, lower, upper, tolerance=1e-10)
+        upper[~people.varies] = lower[~people.varies]  # no pair differs here
+        self._program = IncrementalProgram(cost, lower, upper, tolerance=1e-10)
         self._u = lower
         self._rows: list[int] = []  # positions in the pool
-        self._holders: list[int] = []  # those that stopped the lowering of a weight
+        self._holders: list[int] = []  # positions in the pool that limited `_lower`
         self._pool: IntArray = np.empty((0, 2), dtype=np.int64)
         self._values = np.empty((0, len(cost)))
         self._differences = np.empty(0)
 
     @property
     def n_constraints(self) -> int:
-        """Pairs that entered the program."""
+        """Pairs in the program."""
         return len(self._rows)
 
     def violated(self) -> IntArray:
@@ -106,12 +106,12 @@ class MinimalWeights(PairProgram):
             if self.search.covers(scales):
                 return short
             known = len(self._pool)
-            cuts = self.search.look(scales, ratios)
+            cuts = self.search.next_cuts(scales, ratios)
             self._extend(cuts)
             if len(self._pool) == known and not cuts.complete:
                 raise UnsolvedError(
-                    "The search for pairs did not converge: what is left unexplained is rounding. Round the "
-                    "predictions, or rescale features whose values are extremely large."
+                    "The search for pairs did not converge because of rounding. Round the predictions, "
+                    " or rescale features whose values are extremely large."
                 )
 
     def _worst(self, positions: IntArray, order_by: FloatArray) -> IntArray:
@@ -120,29 +120,29 @@ class MinimalWeights(PairProgram):
         return ranked[np.sort(once)[:_PER_ROUND]]
 
     def _extend(self, cuts: Cuts) -> None:
-        """Put new pairs in the pool."""
+        """Add new pairs to the pool."""
         base = 1 + max(cuts.pairs.max(initial=0), self._pool.max(initial=0))
         keys, first = np.unique(cuts.pairs @ [base, 1], return_index=True)
         new = first[~np.isin(keys, self._pool @ [base, 1])]
         cuts = Cuts(cuts.pairs[new], cuts.gaps[new], cuts.differences[new], cuts.complete)
-        check_possible(self.crowd, cuts, self.high, self.p)
+        check_possible(self.people, cuts, self.high, self.p)
         needed = cuts.differences - ROUNDING
         with np.errstate(over="ignore", under="ignore"):
             values = np.minimum((cuts.gaps / self.scale / needed[:, None]) ** self.p, 1e200)
         if not values.any(axis=1).all():
             raise UnsolvedError(
-                "Two people differ by so little, beside the spread of their columns, that no weight explains their "
-                "predictions. Round the columns, or rescale those whose values are extremely large."
+                "Two people with different predictions differ by too little, compared to the spread of their columns. "
+                "Round the columns, or rescale those whose values are extremely large."
             )
         self._pool = np.concatenate([self._pool, cuts.pairs])
         self._values = np.concatenate([self._values, values])
         self._differences = np.concatenate([self._differences, cuts.differences])
 
     def add(self, positions: IntArray) -> int:
-        """Add those pairs that are not yet in the program; return how many."""
+        """Add pairs that are not yet in the program; return how many."""
         new = np.setdiff1d(positions, self._rows)
         if len(new):
-            # Beyond 1e10 the smallest weight explains the pair; the cap errs towards larger weights.
+            # Beyond 1e10 the smallest weight suffices; the cap errs towards larger weights.
             values = np.minimum(self._values[new], 1e10)
             enlarge = 1 / np.minimum(values.max(axis=1), 1.0)  # the solver drops tiny coefficients
             self._program.add_rows(np.arange(len(self.scale)), values * enlarge[:, None], enlarge)
@@ -150,7 +150,7 @@ class MinimalWeights(PairProgram):
         return len(new)
 
     def solve(self) -> None:
-        """Find the weights."""
+        """Solve for the weights."""
         self._set(np.maximum(self._program.solve(), 0.0))
 
     def _set(self, u: FloatArray) -> None:
@@ -158,9 +158,9 @@ class MinimalWeights(PairProgram):
         self.weights = np.clip(u / self.scale**self.p, self.low, self.high)
 
     def _lower(self) -> None:
-        """Lower each weight, one after the other, as far as the pool allows.
+        """Lower each weight in turn as far as the pool allows.
 
-        It does nothing where the solver was exact. For large p, a weight may be far below what the solver can see.
+        This has no effect if the solver was exact. For large p, a weight may be below the solver's tolerance.
         """
         u, least = self._u.copy(), self.low * self.scale**self.p
         self._holders = []
@@ -177,7 +177,7 @@ class MinimalWeights(PairProgram):
             self._set(u)
 
     def active(self) -> tuple[IntArray, FloatArray]:
-        """Pairs whose constraints define the solution, as rows of the population, and their differences in units."""
+        """Pairs whose constraints define the solution, as rows of X, and their differences in units."""
         rows = np.array(self._rows, dtype=np.int64)[self._program.binding()]
         rows = np.union1d(rows, np.array(self._holders, dtype=np.int64))
         tight: IntArray = rows[self._values[rows] @ self._u < (1 + 1e-6) ** self.p]
@@ -185,7 +185,7 @@ class MinimalWeights(PairProgram):
 
 
 def _spread(values: FloatArray) -> float:
-    """The standard deviation of a column, or 1 where it does not vary, or by less than can be computed with."""
+    """Standard deviation of a column; 1 if it does not vary, or by less than 1e-200."""
     values = values[~np.isnan(values)]
     spread = float(values.std()) if len(values) and np.ptp(values) > 0 else 1.0
     return spread if spread > 1e-200 else 1.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from likewise.pairs.transport import cheapest_transport
+from likewise.pairs.transport import min_cost_transport
 
 
 def optimum(pairs, prices, amount, n_sources):
@@ -26,7 +26,7 @@ def test_potentials_respect_all_prices_and_are_the_best(seed):
     pairs = every[np.sort(rng.permutation(len(every))[: rng.integers(1, len(every) + 1)])]
     prices = rng.integers(0, 11, len(pairs)) / 8  # many are equal, and some above 1
     start = np.full(len(amount), float(rng.random()))  # all alike, which respects every price
-    h = cheapest_transport(pairs, prices, amount, int(n_sources), start)
+    h = min_cost_transport(pairs, prices, amount, int(n_sources), start)
     value, sign = optimum(pairs, prices, amount, n_sources)
     assert ((h >= 0) & (h <= 1)).all()
     assert (h[pairs[:, 0]] - h[pairs[:, 1]] <= prices + 1e-9).all()
@@ -43,5 +43,5 @@ def test_potentials_respect_all_prices_and_are_the_best(seed):
     ],
 )
 def test_one_source_and_one_target(amount, prices, expected):
-    h = cheapest_transport(np.array([[0, 1]]), np.array(prices), np.array(amount, float), 1, np.zeros(2))
+    h = min_cost_transport(np.array([[0, 1]]), np.array(prices), np.array(amount, float), 1, np.zeros(2))
     assert amount[0] * h[0] - amount[1] * h[1] == pytest.approx(expected)
