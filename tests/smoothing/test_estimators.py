@@ -580,7 +580,7 @@ def test_a_constant_target_needs_an_output_range():
         (lambda rows: np.full((len(rows), 2), np.nan), "soft", "must return probabilities"),
         (lambda rows: np.zeros(len(rows)), "soft", "one probability per class"),
         (lambda rows: np.full(len(rows), 7), "hard", "predicted .*7.*, which is not among the classes"),
-        (lambda rows: np.zeros(3), "hard", "one answer per row"),
+        (lambda rows: np.zeros(3), "hard", "one value per row"),
     ],
 )
 def test_models_that_answer_wrongly_are_refused(people, function, vote, message):
