@@ -87,7 +87,7 @@ def test_decide_and_the_noise_are_told_what_a_grid_adds():
     chances = model.fit(rows, np.arange(400) % 2).predict_proba(rows)[:, 1]  # the very law of decide
     gap, D = np.abs(chances[:, None] - chances), WeightedLp([1.0]).pairwise(rows)
     assert (gap > np.minimum(1, D) + 0.1).any()  # what was named before
-    for curve in (model.guarantee_.curve, model.noise_):
+    for curve in (model.guarantee_.curve, model.noise_.curve):
         assert (gap <= curve.bound(D)).all()
     assert (gap <= model.guarantee_.bound(D)).all()
     assert model.guarantee_.epsilon == model.noise_.excess == 1 / 8

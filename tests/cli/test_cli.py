@@ -251,6 +251,10 @@ def mistakes(work):
         ("metric loans.csv --target approved --task regression", "must hold numbers for --task regression"),
         ("metric loans.csv --target approved --scale 0", "--scale must be a positive number"),
         ("metric loans.csv --target approved --delimiter ab", "--delimiter must be one character"),
+        (
+            "enforce loans.csv --target approved --metric metric.toml --delimiter ab",
+            "--delimiter must be one character",
+        ),
         ("metric loans.csv --target approved --decimal ,", "needs another --delimiter, such as ';'"),
         ("metric loans.csv --target approved --encoding klingon", "--encoding 'klingon' is unknown"),
         ("metric loans.csv --target approved --encoding ascii", "Cannot read loans.csv as ascii .*Give --encoding"),

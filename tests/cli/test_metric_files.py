@@ -350,5 +350,5 @@ def test_ranges_can_be_given_and_old_files_say_that_they_have_none(tmp_path):
     assert done.exit_code == 0, done.output
     done = run(tmp_path, "audit narrow.csv --metric m.toml --model two.skops")
     assert done.exit_code == 2
-    assert "a point is not the same in both" in done.stderr
+    assert "a point differs between them" in done.stderr
     assert run(tmp_path, "audit narrow.csv --metric m.toml --model one.skops").exit_code == 0

@@ -61,6 +61,19 @@ def test_a_pair_is_allowed_its_distance_and_epsilon_and_what_counts_most_comes_f
     assert not prepare(report(audit_after=within))["broken"]
 
 
+def test_a_category_counts_its_weight_once_and_a_missing_number_its_own():
+    """Far apart as codes, two jobs count 0.1 and no more; a missing debt counts 0.05, less than both."""
+    metric = TableMetric({"age": 0.01, "debt": 0.02}, {"job": 0.1}, missing={"debt": 0.05})
+    jobs = [*"abcdefgh"]
+    people = pd.DataFrame({"age": [20.0] * 7 + [40.0], "debt": [1.0] * 7 + [np.nan], "job": jobs})
+    scores = np.array([0.0] * 7 + [0.9])
+    found = audit(None, people, metric, predictions=scores)
+    data = ReportData("A title", "approved", metric, metric.people(people), after=scores, audit_after=found)
+    apart = [[column.name for column, _, _ in card["apart"]] for card in prepare(data)["over"]]
+    assert apart == [["age", "job", "debt"]] * len(apart)
+    assert apart
+
+
 def test_columns_count_what_a_usual_difference_is_worth():
     age, debt, height, job, race = prepare(report(revealed=METRIC.scaled(2)))["columns"]
     spread = np.std([20, 30, 50, 20])

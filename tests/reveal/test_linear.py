@@ -310,7 +310,7 @@ def test_a_column_in_two_codings_is_refused():
     frame = pd.DataFrame({"grade": [1, 2, 3, 1, 2, 3.0], "age": [3.0, 1, 2, 5, 4, 6]})
     columns = make_column_transformer((OneHotEncoder(), ["grade"]), ("passthrough", ["grade", "age"]))
     model = make_pipeline(columns, linear_model.Ridge()).fit(frame, [1, 2, 3, 4, 5, 6])
-    with pytest.raises(TypeError, match=r"'grade' is used in two codings.*estimate_minimal_metric"):
+    with pytest.raises(TypeError, match=r"'grade' is encoded in two ways.*estimate_minimal_metric"):
         minimal_metric(model)
 
 

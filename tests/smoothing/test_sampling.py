@@ -20,8 +20,8 @@ class Coins:
     def __init__(self, seed, soft=False):
         self.rng, self.soft = np.random.default_rng(seed), soft
 
-    def parts(self, edges):
-        for start, stop in zip([0, *edges], edges, strict=False):
+    def iter_draws(self, stops):
+        for start, stop in zip([0, *stops], stops, strict=False):
             yield stop, range(stop - start)
 
     def sums(self, draws, people):

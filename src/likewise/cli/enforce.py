@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.reads_dataset(options.TABLE)
 @click.option(
     "--method",
     type=click.Choice(["auto", "additive", "network", "projection", "smoothing"]),
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, default=None, help="For repeatable runs; by default the seed is secret.")
 @options.cluster
 @command
+@options.reads_dataset(options.TABLE)
 def enforce(
     say: Output,
     source: DatasetSource,

@@ -89,8 +89,8 @@ class Points:
     Attributes
     ----------
     people : People
-    X : ndarray of shape (n_samples, n_columns + n_gappy)
-    kinds : ndarray of shape (n_columns + n_gappy,)
+    X : ndarray of shape (n_samples, n_columns + n_nullable)
+    kinds : ndarray of shape (n_columns + n_nullable,)
     nullable : ndarray of int
         Columns in which numbers are missing.
     """

@@ -218,8 +218,8 @@ class ReportData:
         for name, outputs in (("before", self.before), ("after", self.after)):
             if outputs is None:
                 continue
-            columns = np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
-            shares = (columns - low) / (high - low)
+            columns = np.asarray(outputs, dtype=np.float64)
+            shares = ((columns if columns.ndim == 2 else columns[:, None]) - low) / (high - low)
             found[name] = shares[:, [self.shown]] if shares.shape[1] == 2 else shares
         return found
 

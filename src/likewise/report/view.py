@@ -230,7 +230,8 @@ def _cards(data: ReportData, columns: list[ColumnView], pairs: Any, name: str) -
         both, difference = [pair["row_a"], pair["row_b"]], pair["difference"]
         allowed = min(1.0, pair["distance"] + data.epsilon)
         first, second = data.people.rows[both]
-        parts = np.nan_to_num(np.abs(first - second) * weights.scales, nan=1.0)
+        gaps = np.where(weights.is_number, np.abs(first - second), first != second)
+        parts = np.where(np.isnan(gaps), weights.missing, gaps * weights.scales)  # a number that one of them lacks
         order = np.lexsort((-parts, weights.matters))
         apart = [(columns[i], first[i], second[i]) for i in order]
         apart = [(column, a, b) for column, a, b in apart if column.known(a) != column.known(b)]

@@ -111,7 +111,7 @@ class MinimalWeights(PairProgram):
             if len(self._pool) == known and not cuts.complete:
                 raise UnsolvedError(
                     "The search for pairs did not converge because of rounding. Round the predictions, "
-                    " or rescale features whose values are extremely large."
+                    "or rescale features whose values are extremely large."
                 )
 
     def _worst(self, positions: IntArray, order_by: FloatArray) -> IntArray:
