@@ -66,10 +66,15 @@ def _scores(teacher: Any, people: People, method: str) -> FloatArray:
 
 _LOSSES: dict[str, type[Loss]] = {"logistic": LogLoss, "probit": ProbitLoss, "clip": SquaredLoss}
 
+_PENALTIES = Rule(
+    "a mapping from column to a positive finite number",
+    lambda value: isinstance(value, Mapping) and all(positive().holds(penalty) for penalty in value.values()),
+)
+
 SHARED_RULES: dict[str, Rule] = {
     "metric": METRIC,
     "max_knots": whole(2, "2 makes straight lines."),
-    "penalty": one_of("auto") | positive("'auto' chooses by cross-validation."),
+    "penalty": one_of("auto") | _PENALTIES | positive("'auto' chooses one per column."),
     "random_state": SEED,
     "n_jobs": THREADS,
     "verbose": TRUTH,
@@ -117,11 +122,13 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     monotone : mapping from column to -1 or +1, optional
         Columns of numbers whose shape may only rise (+1: more never lowers the probability of ``classes_[1]``) or only
         fall (-1). For two classes.
-    max_knots : int, default=32
-        Knots per column, at most; they stand at quantiles, beyond 262,144 people those of a fixed sample.
-    penalty : float or "auto", default="auto"
-        Price of bends, and of levels of categories that differ, beside the mean loss. "auto" chooses it by
-        cross-validation with five folds, on one path from smooth to rough.
+    max_knots : int, default=128
+        Knots per column, at most, and no more than ``4 n^(1/3)`` for n people. They stand at quantiles of people and of
+        distinct values; beyond 262,144 people at those of a fixed sample.
+    penalty : float, mapping from column to float, or "auto", default="auto"
+        Weight of the roughness of each column's shape beside the mean loss: of a column of numbers the integral of the
+        squared slope, times its standard deviation; of categories the sum of squared levels. "auto" chooses one per
+        column by restricted maximum likelihood. A column that a mapping does not name gets the largest one in it.
     link : {"logistic", "probit", "clip"}, default="logistic"
         From the score to a probability. With "probit" the promise is ``erf(sqrt(pi) D / 2)``, with "clip" (fitted by
         squared loss) ``min(1, D)``. Several classes need "logistic".
@@ -138,7 +145,8 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     Attributes
     ----------
     guarantee_ : Guarantee
-    penalty_ : float
+    penalty_ : float or dict
+        The penalty given, or the one chosen for each column.
     classes_ : ndarray of shape (n_classes,)
     scorer_ : AdditiveScorer
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -165,15 +173,15 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     rules = SHARED_RULES | {"link": one_of("logistic", "probit", "clip")}
 
     scorer_: AdditiveScorer
-    penalty_: float
+    penalty_: float | Mapping[Any, float]
 
     def __init__(
         self,
         metric: Metric | None = None,
         *,
         monotone: Mapping[Any, int] | None = None,
-        max_knots: int = 32,
-        penalty: float | Literal["auto"] = "auto",
+        max_knots: int = 128,
+        penalty: float | Mapping[Any, float] | Literal["auto"] = "auto",
         link: Literal["logistic", "probit", "clip"] = "logistic",
         teacher: Any = None,
         random_state: Any = None,
@@ -265,15 +273,15 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
     rules = SHARED_RULES | ConstrainedRegressor.rules
 
     scorer_: AdditiveScorer
-    penalty_: float
+    penalty_: float | Mapping[Any, float]
 
     def __init__(
         self,
         metric: Metric | None = None,
         *,
         monotone: Mapping[Any, int] | None = None,
-        max_knots: int = 32,
-        penalty: float | Literal["auto"] = "auto",
+        max_knots: int = 128,
+        penalty: float | Mapping[Any, float] | Literal["auto"] = "auto",
         output_range: tuple[float, float] | None = None,
         teacher: Any = None,
         random_state: Any = None,

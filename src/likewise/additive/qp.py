@@ -80,7 +80,7 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
     x = limits.inside.copy()
     f = limits.values(x)
     if not len(f):
-        return -np.asarray(cho_solve(_factor(H), g))
+        return -np.asarray(cho_solve(factorised(H), g))
     # In units of the objective's own steepness, so that a start with weak and strong columns is balanced.
     multipliers = max(1e-3, float(np.abs(g).max(initial=0.0))) / len(f) / -f
     for _ in range(_MOST_STEPS):
@@ -89,9 +89,10 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
             break
         slopes = limits.gradients(x)
         weights = multipliers / -f
-        system = H + _products(slopes, weights)
+        system = _products(slopes, weights)
+        system += H
         system[np.diag_indices_from(system)] += limits.bend(x, multipliers)
-        newton = _Newton(_factor(system), H @ x + g, slopes, slopes.T, f, multipliers)
+        newton = _Newton(factorised(system), H @ x + g, slopes, slopes.T, f, multipliers)
         _, shift, turn = newton.move(np.zeros_like(f))
         size = min(_longest(multipliers, turn), _longest(-f, -shift))
         left = float((-f - size * shift) @ (multipliers + size * turn))
@@ -140,12 +141,13 @@ def _longest(values: FloatArray, change: FloatArray) -> float:
         return min(1.0, float((-values[falls] / change[falls]).min(initial=1.0)))
 
 
-def _factor(system: FloatArray) -> Any:
+def factorised(system: FloatArray) -> Any:
     """Cholesky factor; with rising weights on the diagonal where rounding made the system indefinite."""
     for lift in (0.0, *(10.0**k for k in range(-14, 1))):
         try:
             lifted = system + lift * np.diag(np.diag(system)) if lift else system
-            return cho_factor(lifted, lower=True, check_finite=False)
+            # Turned, a symmetric matrix is the same one in the order that LAPACK reads.
+            return cho_factor(lifted.T, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
             continue
     raise UnsolvedError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,15 @@ _TOLERANCE = 1e-8  # of the mean loss, per round
 def needs_blocks(problem: Objective) -> bool:
     """Whether there are too many variables for one matrix."""
     return problem.loss.n_functions * problem.layout.n_variables > _MOST_VARIABLES
+
+
+def coarse_enough(problem: Objective) -> Objective:
+    """The same problem, with few enough knots for one matrix."""
+    if not needs_blocks(problem):
+        return problem
+    layout = problem.layout
+    at_once = max(1, (_MOST_VARIABLES // problem.loss.n_functions - layout.n_budgets) // max(1, len(layout.parts)))
+    return problem.coarser(at_once + 1)
 
 
 def solve_any(problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
@@ -55,9 +65,7 @@ def solve_any(problem: Objective, start: FloatArray, advance: Callable[[int], No
 
 def settle_budgets(problem: Objective) -> FloatArray:
     """Budgets of each function, shape (n_functions, n_columns), from a fit with few enough knots for one matrix."""
-    layout, n_functions = problem.layout, problem.loss.n_functions
-    at_once = max(1, (_MOST_VARIABLES // n_functions - layout.n_budgets) // max(1, len(layout.parts)))
-    coarse = problem.coarser(at_once + 1)
+    coarse = coarse_enough(problem)
     x = solve(coarse, constant(coarse.layout, problem.best_constants()))
     return np.stack([coarse.layout.found_budgets(line) for line in x])
 
@@ -105,8 +113,10 @@ class Objective:
     loss : Loss
     weights : ndarray of shape (n_samples,)
         Sample weights that add up to 1.
-    penalty : float
-        Weight of the roughness.
+    penalties : ndarray of shape (n_parts,)
+        Weight of the roughness of each part; that of the intercept has no effect.
+    n_people : float
+        People that the weights stand for.
     tolerance : float
         What a step must bring of the mean loss to be worth another one.
     n_jobs : int or None
@@ -117,8 +127,9 @@ class Objective:
     layout: Layout
     loss: Loss
     weights: FloatArray
-    penalty: float
-    tolerance: float = 1e-14
+    penalties: FloatArray
+    n_people: float
+    tolerance: float = 1e-10
     n_jobs: int | None = None
     folds: IntArray | None = None
 
@@ -128,28 +139,37 @@ class Objective:
 
     def value(self, x: FloatArray, scores: FloatArray) -> float:
         """Mean loss and penalty."""
-        rough = float(np.einsum("ki,ij,kj->", x, self.layout.roughness, x))
-        shift = self._shift * float(x[:, 0].sum()) ** 2
-        return self.mean_loss(scores) + self.penalty * rough + shift
+        rough = float(np.einsum("ki,ij,kj->", x, self.roughness, x))
+        shift = self.shift * float(x[:, 0].sum()) ** 2
+        return self.mean_loss(scores) + rough + shift
 
     def gradient(self, x: FloatArray, scores: FloatArray) -> FloatArray:
         """First derivatives, shape (n_functions, n_variables)."""
         sums = self.slope_sums(scores)
-        out = np.asarray(sums @ self.layout.to_slots + 2 * self.penalty * (x @ self.layout.roughness))
-        out[:, 0] += 2 * self._shift * x[:, 0].sum()
+        out = np.asarray(sums @ self.layout.to_slots + 2 * (x @ self.roughness))
+        out[:, 0] += 2 * self.shift * x[:, 0].sum()
         return out
 
     def hessian(self, scores: FloatArray) -> FloatArray:
         """Second derivatives, a matrix over the variables of all functions."""
-        n, size, T = self.loss.n_functions, self.layout.n_variables, self.layout.to_slots
+        n, size, layout = self.loss.n_functions, self.layout.n_variables, self.layout
         out = np.empty((n, size, n, size))
         for (k, other), sums in self.bend_sums(scores).items():
-            block = T.T @ (T.T @ sums).T
+            block = layout.to_variables(layout.to_variables(sums).T)
             if k == other:
-                block = block + 2 * self.penalty * self.layout.roughness
+                block = block + 2 * self.roughness
             out[k, :, other], out[other, :, k] = block, block.T
-        out[:, 0, :, 0] += 2 * self._shift
+        out[:, 0, :, 0] += 2 * self.shift
         return out.reshape(n * size, n * size)
+
+    @cached_property
+    def roughness(self) -> FloatArray:
+        """Matrix R of the whole penalty ``x'Rx``."""
+        layout, out = self.layout, np.zeros((self.layout.n_variables, self.layout.n_variables))
+        for j, (matrix, penalty) in enumerate(zip(layout.roughness, self.penalties, strict=True)):
+            here = slice(int(layout.starts[j]), int(layout.starts[j + 1]))
+            out[here, here] = penalty * matrix
+        return out
 
     def best_constants(self) -> FloatArray:
         """The best scores that are the same for everyone."""
@@ -174,6 +194,11 @@ class Objective:
                 for people in blocks_of(len(self.weights))
             )
         )
+
+    def squared_slopes(self, scores: FloatArray) -> float:
+        """Mean of the squared first derivatives, added up over functions."""
+        squares = (self.loss.derivative(scores) ** 2).sum(axis=0) * self.weights
+        return float(sum(squares[people].sum() for people in blocks_of(len(squares))))
 
     def slope_sums(self, scores: FloatArray) -> FloatArray:
         """Sums of first derivatives per slot, shape (n_functions, n_slots)."""
@@ -200,13 +225,14 @@ class Objective:
 
     def without(self, fold: int, left: float) -> Objective:
         """The same without the people in a fold, where the others weigh `left` together."""
-        return replace(self, weights=np.where(self.folds == fold, 0.0, self.weights) / left)
+        weights = np.where(self.folds == fold, 0.0, self.weights) / left
+        return replace(self, weights=weights, n_people=left * self.n_people)
 
     def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
         """The same for function k in some parts alone, with scores from the values `held` at slots added."""
         loss = SingleScoreLoss(self.loss.target[:1], self.loss, self.scores_at(held), k)
         smaller = replace(self.layout, parts=[self.layout.parts[j] for j in chosen])
-        return replace(self, layout=smaller, loss=loss)
+        return replace(self, layout=smaller, loss=loss, penalties=self.penalties[chosen])
 
     def coarser(self, most: int) -> Objective:
         """The same with at most so many knots per column."""
@@ -214,7 +240,8 @@ class Objective:
         return replace(self, layout=replace(self.layout, parts=parts))
 
     @property
-    def _shift(self) -> float:
+    def shift(self) -> float:
+        """Weight of the squared sum of intercepts."""
         # A softmax does not see a shift of all intercepts: of those that are as good, take the one around 0.
         return 1.0 if self.loss.n_functions > 1 else 0.0
 
@@ -228,10 +255,11 @@ def solve(problem: Objective, start: FloatArray, advance: Callable[[int], None] 
 
 def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable[[int], None]) -> FloatArray:
     scores = problem.scores(x)
-    value = problem.value(x, scores)
+    value, gain = problem.value(x, scores), 1.0
     for _ in range(_MOST_STEPS):
         g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
-        target = minimise_quadratic(H, g - H @ x.ravel(), limits, problem.tolerance / 100)
+        # A step need not be much more precise than the last one was large.
+        target = minimise_quadratic(H, g - H @ x.ravel(), limits, max(problem.tolerance / 100, 1e-3 * gain))
         step = (target - x.ravel()).reshape(x.shape)
         slope = float(g @ step.ravel())
         if -slope <= problem.tolerance:
@@ -246,6 +274,7 @@ def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable
             size *= 0.5
         else:
             break  # no progress in floating point
+        gain = value - value_new
         x, scores, value = x_new, scores_new, value_new
         advance(1)
     return x
