@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from likewise._optional import is_partitioned
 from likewise._typing import FloatArray
-from likewise._validation import SEED, THREADS, TRUTH, Rule, check_numbers, one_of, positive, whole
+from likewise._validation import THREADS, TRUTH, Rule, check_numbers, one_of, positive, whole
 from likewise.additive.fit import FitOptions, fit_scorer
 from likewise.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.additive.scorecard import ScorecardMixin
@@ -75,7 +75,6 @@ SHARED_RULES: dict[str, Rule] = {
     "metric": METRIC,
     "max_knots": whole(2, "2 makes straight lines."),
     "penalty": one_of("auto") | _PENALTIES | positive("'auto' chooses one per column."),
-    "random_state": SEED,
     "n_jobs": THREADS,
     "verbose": TRUTH,
 }
@@ -135,8 +134,6 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     teacher : fitted classifier or callable, optional
         A model whose probabilities are aimed at in place of the labels: the result is the scorecard closest to it, by
         mean log loss. A function of people returns one probability per person or class.
-    random_state : int, RandomState instance or None, default=None
-        Salt of the folds. None is a fixed salt: the same people give the same model.
     n_jobs : int, optional
         Threads; None and -1 use every core. Results do not depend on it.
     verbose : bool, default=False
@@ -165,7 +162,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     >>> metric = TableMetric({"income": 0.01}, {"region": 0.1, "race": 0})
     >>> model = AdditiveClassifier(metric, monotone={"income": +1}, penalty=1e-3).fit(people, [0, 0, 0, 1, 1, 1])
     >>> model.predict_proba(people.drop(columns="race"))[:, 1].round(2)
-    array([0.18, 0.38, 0.42, 0.78, 0.81, 0.42])
+    array([0.19, 0.39, 0.41, 0.77, 0.81, 0.43])
     >>> model.guarantee_.level, model.guarantee_.epsilon
     ('exact', 0.0)
     """
@@ -184,7 +181,6 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         penalty: float | Mapping[Any, float] | Literal["auto"] = "auto",
         link: Literal["logistic", "probit", "clip"] = "logistic",
         teacher: Any = None,
-        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -194,7 +190,6 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         self.penalty = penalty
         self.link = link
         self.teacher = teacher
-        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -244,7 +239,7 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
 
     Parameters
     ----------
-    metric, monotone, max_knots, penalty, random_state, n_jobs, verbose
+    metric, monotone, max_knots, penalty, n_jobs, verbose
         As for `AdditiveClassifier`.
     output_range : tuple of float, optional
         Limits ``(lo, hi)`` of predictions. None takes the range of `y` in `fit`.
@@ -284,7 +279,6 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
         penalty: float | Mapping[Any, float] | Literal["auto"] = "auto",
         output_range: tuple[float, float] | None = None,
         teacher: Any = None,
-        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -294,7 +288,6 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
         self.penalty = penalty
         self.output_range = output_range
         self.teacher = teacher
-        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 

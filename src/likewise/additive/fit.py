@@ -12,7 +12,7 @@ import numpy as np
 from likewise._fit_validation import seed_from
 from likewise._links import LINKS
 from likewise._progress import progress_bar
-from likewise._typing import FloatArray, IntArray
+from likewise._typing import FloatArray
 from likewise._validation import in_a_line
 from likewise.additive.binning import Part, bin_columns, knots_for
 from likewise.additive.design_matrix import Layout, constant, read_shapes
@@ -24,25 +24,11 @@ from likewise.additive.solver import Objective, needs_blocks, settle_budgets, so
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People
-from likewise.pairs.points import row_hashes
 
 Penalty = float | Mapping[Any, float]
 """One for all columns, or one for each by its name."""
 
 _LABEL_LINKS = ("logistic", "softmax", "probit")  # their losses are log-likelihoods of labels
-_N_FOLDS = 5
-
-
-def content_folds(rows: FloatArray, target: FloatArray, seed: int) -> IntArray:
-    """Folds from what is known of people, so that equal people share one and the order of people does not matter.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_columns)
-    target : ndarray of shape (n_functions, n_samples)
-    seed : int
-    """
-    return (row_hashes((*rows.T, *target), seed) % np.uint64(_N_FOLDS)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -52,7 +38,6 @@ class FitOptions:
     max_knots: int
     penalty: float | Mapping[Any, float] | None
     labels: bool
-    seed: int
     n_jobs: int | None
     verbose: bool
 
@@ -61,9 +46,7 @@ class FitOptions:
         """Read the parameters of an estimator, which its rules have checked."""
         penalty = None if isinstance(model.penalty, str) else model.penalty
         labels = model.teacher is None and model.link_name in _LABEL_LINKS
-        # A fixed seed where none is given: the same people give the same model.
-        seed = 0 if model.random_state is None else seed_from(model.random_state)
-        return cls(int(model.max_knots), penalty, labels, seed, model.n_jobs, bool(model.verbose))
+        return cls(int(model.max_knots), penalty, labels, model.n_jobs, bool(model.verbose))
 
 
 def fit_scorer(
@@ -166,9 +149,9 @@ class Plan:
         if not isinstance(given, Mapping):
             return float(given), np.full(len(parts), float(given))
         unknown = [name for name in given if name not in names]
-        if unknown or not given:
-            raise InvalidInputError(f"penalty must name columns of X, {names}; got {in_a_line(unknown or given)}.")
-        most = max(given.values())
+        if unknown:
+            raise InvalidInputError(f"penalty must name columns of X, {names}; got {in_a_line(unknown)}.")
+        most = max(given.values(), default=1.0)
         return given, np.array([float(given.get(names[part.column], most)) for part in parts])
 
 

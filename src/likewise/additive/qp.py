@@ -83,11 +83,13 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
         return -np.asarray(cho_solve(factorised(H), g))
     # In units of the objective's own steepness, so that a start with weak and strong columns is balanced.
     multipliers = max(1e-3, float(np.abs(g).max(initial=0.0))) / len(f) / -f
+    size_before = 1.0
     for _ in range(_MOST_STEPS):
-        gap = float(-f @ multipliers)
-        if gap <= tolerance:
+        gap, slopes = float(-f @ multipliers), limits.gradients(x)
+        left_over = np.abs(H @ x + g + slopes.T @ multipliers).max()
+        # The gap bounds the error once the multipliers balance the gradient.
+        if gap <= tolerance and left_over <= 0.01 * np.sqrt(tolerance):
             break
-        slopes = limits.gradients(x)
         weights = multipliers / -f
         system = _products(slopes, weights)
         system += H
@@ -96,14 +98,16 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
         _, shift, turn = newton.move(np.zeros_like(f))
         size = min(_longest(multipliers, turn), _longest(-f, -shift))
         left = float((-f - size * shift) @ (multipliers + size * turn))
-        # The product of the two changes is what the linear system leaves out.
-        step, shift, turn = newton.move((left / gap) ** 3 * gap / len(f) + turn * shift)
+        # The product of the two changes is what the linear system leaves out. After a short step, back to the middle:
+        # next to a curved limit no direction leads far.
+        centring = max(left / gap, 1 - size_before) ** 3
+        step, shift, turn = newton.move(centring * gap / len(f) + turn * shift)
         size = 0.995 * min(_longest(multipliers, turn), _longest(-f, -shift))
-        while size > 1e-10 and not (limits.values(x + size * step) < 0).all():
+        while size > 1e-10 and not (limits.values(x + size * step) <= 0.001 * f).all():
             size *= 0.8
         if size <= 1e-10:
             break  # no progress in floating point
-        x, multipliers = x + size * step, multipliers + size * turn
+        x, multipliers, size_before = x + size * step, multipliers + size * turn, size
         f = limits.values(x)
     return x
 

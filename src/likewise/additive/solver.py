@@ -101,6 +101,7 @@ def _improve(
 
 _AT_ONCE = 16_384  # people whose scores one thread adds up
 _MOST_STEPS = 100
+_ROUGH = 1e-3  # error of a step beside what the step before it brought
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +121,6 @@ class Objective:
     tolerance : float
         What a step must bring of the mean loss to be worth another one.
     n_jobs : int or None
-    folds : ndarray of shape (n_samples,), or None
-        Which fold holds each person out.
     """
 
     layout: Layout
@@ -131,7 +130,6 @@ class Objective:
     n_people: float
     tolerance: float = 1e-10
     n_jobs: int | None = None
-    folds: IntArray | None = None
 
     def scores(self, x: FloatArray) -> FloatArray:
         """Scores of everyone, shape (n_functions, n_samples), for variables of shape (n_functions, n_variables)."""
@@ -213,21 +211,6 @@ class Objective:
             for other in range(k + 1)
         }
 
-    def fold_shares(self, n_folds: int) -> FloatArray:
-        """Weight of the people in each fold."""
-        assert self.folds is not None
-        blocks = blocks_of(len(self.weights))
-        return np.asarray(sum(np.bincount(self.folds[block], self.weights[block], n_folds) for block in blocks))
-
-    def only(self, fold: int) -> Objective:
-        """The same for the people in a fold alone; their weights stay what they are."""
-        return replace(self, weights=np.where(self.folds == fold, self.weights, 0.0))
-
-    def without(self, fold: int, left: float) -> Objective:
-        """The same without the people in a fold, where the others weigh `left` together."""
-        weights = np.where(self.folds == fold, 0.0, self.weights) / left
-        return replace(self, weights=weights, n_people=left * self.n_people)
-
     def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
         """The same for function k in some parts alone, with scores from the values `held` at slots added."""
         loss = SingleScoreLoss(self.loss.target[:1], self.loss, self.scores_at(held), k)
@@ -255,13 +238,18 @@ def solve(problem: Objective, start: FloatArray, advance: Callable[[int], None] 
 
 def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable[[int], None]) -> FloatArray:
     scores = problem.scores(x)
-    value, gain = problem.value(x, scores), 1.0
+    value, finest = problem.value(x, scores), problem.tolerance / 10
+    precision = max(finest, _ROUGH)
     for _ in range(_MOST_STEPS):
         g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
-        # A step need not be much more precise than the last one was large.
-        target = minimise_quadratic(H, g - H @ x.ravel(), limits, max(problem.tolerance / 100, 1e-3 * gain))
-        step = (target - x.ravel()).reshape(x.shape)
-        slope = float(g @ step.ravel())
+        while True:
+            # Only what is found with a gain well above its own error is a step.
+            target = minimise_quadratic(H, g - H @ x.ravel(), limits, precision)
+            step = (target - x.ravel()).reshape(x.shape)
+            slope = float(g @ step.ravel())
+            if -slope > 10 * precision or precision == finest:
+                break
+            precision = max(finest, precision * _ROUGH)
         if -slope <= problem.tolerance:
             return x + step  # too small to be seen in the value, and not for nothing in flat directions
         size = 1.0
@@ -274,7 +262,7 @@ def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable
             size *= 0.5
         else:
             break  # no progress in floating point
-        gain = value - value_new
+        precision = max(finest, min(precision, _ROUGH * (value - value_new)))
         x, scores, value = x_new, scores_new, value_new
         advance(1)
     return x
