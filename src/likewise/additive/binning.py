@@ -189,7 +189,7 @@ def knot_sample(n_people: int) -> IntArray:
 
 def knots_for(n_people: float, max_knots: int) -> int:
     """Knots that so many people can support, ``4 n^(1/3)``: more cost time and change no shape."""
-    return min(max_knots, max(8, int(round(4 * float(np.cbrt(n_people))))))
+    return min(max_knots, max(8, round(4 * float(np.cbrt(n_people)))))
 
 
 def blocks_of(n_people: int) -> list[slice]:
