@@ -16,6 +16,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 
 _MOST_STEPS = 100
+_NEAR = 0.97  # way from the middle to a given point
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +67,12 @@ class Limits:
         return out
 
 
-def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: float = 1e-14) -> FloatArray:
+def minimise_quadratic(
+    H: FloatArray, g: FloatArray, limits: Limits, tolerance: float = 1e-14, near: FloatArray | None = None
+) -> FloatArray:
     """Return the minimiser, strictly inside the limits, within `tolerance` of the optimal value.
+
+    `near` is a point inside the limits, or on them, that is close to it.
 
     Mehrotra's predictor and corrector (Nocedal & Wright 2006, section 16.6); all iterates are inside.
 
@@ -77,12 +82,13 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
     >>> minimise_quadratic(np.array([[2.0]]), np.array([-2.0]), box).round(6)  # (x - 1)^2 for x <= 1/2
     array([0.5])
     """
-    x = limits.inside.copy()
+    x = limits.inside if near is None else _NEAR * near + (1 - _NEAR) * limits.inside
     f = limits.values(x)
     if not len(f):
         return -np.asarray(cho_solve(factorised(H), g))
     # In units of the objective's own steepness, so that a start with weak and strong columns is balanced.
-    multipliers = max(1e-3, float(np.abs(g).max(initial=0.0))) / len(f) / -f
+    steepness = float(np.abs(g if near is None else H @ x + g).max(initial=0.0))
+    multipliers = max(1e-3, steepness) / len(f) / -f
     size_before = 1.0
     for _ in range(_MOST_STEPS):
         gap, slopes = float(-f @ multipliers), limits.gradients(x)

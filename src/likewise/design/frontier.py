@@ -39,10 +39,11 @@ from likewise.pairs.points import row_hashes
 from likewise.reveal.blanks import stand_in
 from likewise.reveal.empirical import read_people
 
-_FIRST, _LAST = 0.6, 1e-5  # of the price from which on nothing is worth its distance
+_FIRST, _LAST = 0.6, 3e-5  # of the price from which on nothing is worth its distance
 _MOST_VARIABLES = 1000  # of one quadratic program
 _UNSEEN = 1e-4  # a weight that makes less distance than this between any two people is 0
-_HELD_OUT_TOLERANCE = 1e-6  # of the mean loss, far below its standard error
+_TOLERANCE = 1e-9  # of the objective of everybody
+_HELD_OUT_TOLERANCE = 1e-5  # of the mean loss, far below its standard error
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -491,7 +492,7 @@ def _path(
             advance(1)
             found = None
             for k, price in enumerate(prices.tolist()):
-                found = joint.solve(price, found, _HELD_OUT_TOLERANCE if fold is not None else 1e-10)
+                found = joint.solve(price, found, _HELD_OUT_TOLERANCE if fold is not None else _TOLERANCE)
                 if fold is None:
                     optima.append(found)
                 else:

@@ -182,7 +182,7 @@ class JointProblem:
             gradient = problem.gradient(x, scores).ravel()
             g[:n] = gradient - H[:n, :n] @ x.ravel()
             while True:
-                target = minimise_quadratic(H, g, self.limits, precision)
+                target = minimise_quadratic(H, g, self.limits, precision, np.concatenate([x.ravel(), v]))
                 step, turn = (target[:n] - x.ravel()).reshape(x.shape), target[n:] - v
                 slope = float(gradient @ step.ravel() + price * turn.sum())
                 if -slope > 10 * precision or precision == finest:
@@ -222,7 +222,7 @@ class JointProblem:
             lines.add([at], [-1.0], -low)
             if np.isfinite(high):
                 lines.add([at], [1.0], high)
-            inside[at] = (low + high) / 2 if np.isfinite(high) else low + 1.0
+            inside[at] = min(low + 0.1, (low + high) / 2) if np.isfinite(high) else low + 0.1
             for k in range(n_functions):
                 first = k * layout.n_variables + int(layout.starts[j])
                 if blank:
