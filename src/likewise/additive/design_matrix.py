@@ -18,6 +18,7 @@ from likewise.additive.shapes import Shape
 from likewise.metrics.base import ColumnWeights, dual
 
 _SMALLEST = 1e-12  # a rise that may not be larger is left out
+_SHIFT = 1e-3  # what a common shift of levels costs beside their differences
 _LARGEST = 16.0  # distances: no gap needs more, as outputs that far out are the same to the last bit
 
 
@@ -130,8 +131,8 @@ class Layout(Frozen):
         """Matrix R of the penalty ``x'Rx`` of each part, over its own variables.
 
         Per column of numbers with the standard deviation s, ``s`` times the integral of the squared slope, which is the
-        sum of ``s rise^2 / gap`` and does not depend on how many knots there are; per category, its level squared; per
-        missing number, the squared difference of its level from the mean of the shape.
+        sum of ``s rise^2 / gap`` and does not depend on how many knots there are; per category, the squared difference
+        of its level from the mean of levels; per missing number, the squared difference of its level from the mean of the shape.
         """
         return [self._roughness_of(j) for j in range(len(self.parts))]
 
@@ -140,7 +141,10 @@ class Layout(Frozen):
         if part.column < 0:
             return np.zeros((1, 1))
         if part.knots is None:
-            return np.eye(part.n_slots)
+            # Around their mean, so that levels can be shifted to the middle of what they may be; the intercept makes
+            # up for it.
+            n = part.n_slots
+            return np.eye(n) - (1 - _SHIFT) * np.full((n, n), 1 / n)
         free = rises > _SMALLEST
         gaps = np.diff(part.knots)[free]
         diagonal = part.spread / gaps

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from likewise._fit_validation import seed_from
 from likewise._links import LINKS
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
@@ -140,19 +139,27 @@ class Plan:
             promise(self.metric, LINKS[self.link], used, output_range), model, self.link, budgets
         ), penalty
 
+    def with_penalties(self, problem: Objective, penalty: Penalty) -> Objective:
+        """The problem with given penalties, by column."""
+        return replace(problem, penalties=self._given_penalties(problem, penalty))
+
     def _penalties(self, problem: Objective, wishes: FitOptions) -> tuple[Penalty, FloatArray]:
         """Penalties as they are reported, and of each part."""
         given, parts, names = wishes.penalty, problem.layout.parts, self.encoder.names
         if given is None:
             found = choose_penalties(problem, labels=wishes.labels)
             return {names[part.column]: float(found[j]) for j, part in enumerate(parts) if part.column >= 0}, found
+        return given, self._given_penalties(problem, given)
+
+    def _given_penalties(self, problem: Objective, given: Penalty) -> FloatArray:
+        parts, names = problem.layout.parts, self.encoder.names
         if not isinstance(given, Mapping):
-            return float(given), np.full(len(parts), float(given))
+            return np.full(len(parts), float(given))
         unknown = [name for name in given if name not in names]
         if unknown:
             raise InvalidInputError(f"penalty must name columns of X, {names}; got {in_a_line(unknown)}.")
         most = max(given.values(), default=1.0)
-        return given, np.array([float(given.get(names[part.column], most)) for part in parts])
+        return np.array([float(given.get(names[part.column], most)) for part in parts])
 
 
 def check_monotone(monotone: Any, encoder: Encoder, columns: ColumnWeights) -> dict[int, int]:

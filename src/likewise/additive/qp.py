@@ -74,18 +74,32 @@ def minimise_quadratic(
 
     `near` is a point inside the limits, or on them, that is close to it.
 
-    Mehrotra's predictor and corrector (Nocedal & Wright 2006, section 16.6); all iterates are inside.
-
     Examples
     --------
     >>> box = Limits(csr_array([[1.0]]), np.array([0.5]), (), 1.0, np.array([0.0]))
     >>> minimise_quadratic(np.array([[2.0]]), np.array([-2.0]), box).round(6)  # (x - 1)^2 for x <= 1/2
     array([0.5])
     """
+    return solve_quadratic(H, g, limits, tolerance, near)[0]
+
+
+def solve_quadratic(
+    H: FloatArray, g: FloatArray, limits: Limits, tolerance: float = 1e-14, near: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the minimiser and the multipliers of the limits.
+
+    Mehrotra's predictor and corrector (Nocedal & Wright 2006, section 16.6); all iterates are inside.
+
+    Examples
+    --------
+    >>> box = Limits(csr_array([[1.0]]), np.array([0.5]), (), 1.0, np.array([0.0]))
+    >>> solve_quadratic(np.array([[2.0]]), np.array([-2.0]), box)[1].round(6)
+    array([1.])
+    """
     x = limits.inside if near is None else _NEAR * near + (1 - _NEAR) * limits.inside
     f = limits.values(x)
     if not len(f):
-        return -np.asarray(cho_solve(factorised(H), g))
+        return -np.asarray(cho_solve(factorised(H), g)), f
     # In units of the objective's own steepness, so that a start with weak and strong columns is balanced.
     steepness = float(np.abs(g if near is None else H @ x + g).max(initial=0.0))
     multipliers = max(1e-3, steepness) / len(f) / -f
@@ -115,7 +129,7 @@ def minimise_quadratic(
             break  # no progress in floating point
         x, multipliers, size_before = x + size * step, multipliers + size * turn, size
         f = limits.values(x)
-    return x
+    return x, multipliers
 
 
 class _Newton(NamedTuple):

@@ -35,7 +35,9 @@ def read_bounds(
     set_to = _read("fixed", fixed, names, np.full(len(names), np.nan))
     for i, name in enumerate(names):
         if not is_number[i] and max(low[i], np.nan_to_num(set_to[i])) > 1:
-            raise InvalidInputError(f"A mismatch weight must be at most 1; got {max(low[i], set_to[i]):g} for {name!r}.")
+            raise InvalidInputError(
+                f"A mismatch weight must be at most 1; got {max(low[i], set_to[i]):g} for {name!r}."
+            )
         if low[i] > high[i]:
             raise InvalidInputError(
                 f"lower must not exceed upper; got {low[i]:g} and {high[i]:g} for {name!r}. Change one of them."

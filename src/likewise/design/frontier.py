@@ -156,7 +156,9 @@ class MetricFrontier(Frozen):
             good = [point for point in self.points if point.loss <= loss]
             if not good:
                 least = min(point.loss for point in self.points)
-                raise InvalidInputError(f"loss must be at least {least:.4g}, the smallest on the frontier; got {loss:g}.")
+                raise InvalidInputError(
+                    f"loss must be at least {least:.4g}, the smallest on the frontier; got {loss:g}."
+                )
             return good[0]
         assert mean_distance is not None
         first, last = self.points[0].mean_distance, self.points[-1].mean_distance
@@ -344,8 +346,10 @@ def _between(a: Metric, b: Metric, share: float) -> Metric:
         return {name: (1 - share) * one.get(name, 0.0) + share * other.get(name, 0.0) for name in {**one, **other}}
 
     if isinstance(a, TableMetric) and isinstance(b, TableMetric):
-        missing = mixed(a.missing, b.missing) or "refuse"
-        return TableMetric(mixed(a.numeric, b.numeric), mixed(a.categorical, b.categorical), missing=missing)
+        missing = mixed(a.missing, b.missing)
+        return TableMetric(
+            mixed(a.numeric, b.numeric), mixed(a.categorical, b.categorical), missing=missing or "refuse"
+        )
     assert isinstance(a, WeightedLp)
     assert isinstance(b, WeightedLp)
     return WeightedLp((1 - share) * a.weights + share * b.weights, p=1, feature_names=a.feature_names)
@@ -429,14 +433,16 @@ class _Problem:
         shares = np.where(counted, self.joint.objective.weights, 0.0)
         shares = shares / shares.sum()
         mean = float(shares @ losses)
-        return mean, float(np.sqrt((shares**2 @ (losses - mean) ** 2)))
+        return mean, float(np.sqrt(shares**2 @ (losses - mean) ** 2))
 
     def metric(self, weights: Weights) -> Metric:
         """Designed weights as a metric, those that make no difference at 0."""
         columns, missing = weights.columns.copy(), weights.missing.copy()
         numbers, bounds = self.people.encoder.is_number, self.joint.bounds
         for i, number in enumerate(numbers):
-            ends = (float(np.nanmin(self.people.rows[:, i])), float(np.nanmax(self.people.rows[:, i]))) if number else None
+            ends = (
+                (float(np.nanmin(self.people.rows[:, i])), float(np.nanmax(self.people.rows[:, i]))) if number else None
+            )
             width = 1.0 if ends is None else ends[1] - ends[0]
             if columns[i] * width < _UNSEEN:
                 columns[i] = 0.0
@@ -526,9 +532,7 @@ def _path(
         raise InvalidInputError("y does not vary with any column that may matter, so no metric can be designed.")
     beside = _references(problem, folds, counted, hidden) if references else {}
     kind: Task = "classification" if problem.model._classify else "regression"
-    return MetricFrontier(
-        tuple(points), beside, kind, tuple(hidden), len(problem.y), n_folds, penalties, fit
-    )
+    return MetricFrontier(tuple(points), beside, kind, tuple(hidden), len(problem.y), n_folds, penalties, fit)
 
 
 def _references(problem: _Problem, folds: list[int], counted: Any, hidden: list[Any]) -> dict[str, Reference]:

@@ -29,7 +29,7 @@ def measure(problem: Any, folds: list[int], counted: Any, hidden: list[Any]) -> 
     task = "classification" if problem.model._classify else "regression"
     found: dict[str, Reference] = {}
 
-    def held_out(fit: Any, answer: Any) -> tuple[float, float]:
+    def held_out(fit: Any, answer: Any) -> Any:
         losses = np.zeros(len(problem.y))
         for fold in folds:
             out = problem.folds == fold
