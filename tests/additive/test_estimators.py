@@ -299,7 +299,7 @@ def test_bad_input_has_one_clear_error(data, wrong, message):
 def test_other_bad_input(data):
     X, y = data
     model = AdditiveClassifier(METRIC, penalty=1e-3)
-    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+    with pytest.raises(ValueError, match="sample_weight must be non-negative"):
         model.fit(X, y, sample_weight=np.where(y, -1, 1))
     with pytest.raises(ValueError, match="sample_weight must be positive for someone of each class"):
         model.fit(X, y, sample_weight=y)

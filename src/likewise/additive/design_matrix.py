@@ -132,7 +132,7 @@ class Layout(Frozen):
 
         Per column of numbers with the standard deviation s, ``s`` times the integral of the squared slope, which is the
         sum of ``s rise^2 / gap`` and does not depend on how many knots there are; per category, the squared difference
-        of its level from the mean of levels; per missing number, the squared difference of its level from the mean of the shape.
+        of its level from the mean of levels; per missing number, that of its level from the mean of the shape.
         """
         return [self._roughness_of(j) for j in range(len(self.parts))]
 

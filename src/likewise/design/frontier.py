@@ -36,8 +36,8 @@ from likewise.metrics.encoders import People
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes
-from likewise.reveal.blanks import stand_in
 from likewise.reveal.empirical import read_people
+from likewise.reveal.linear import negligible_weight
 
 _FIRST, _LAST = 0.6, 3e-5  # of the price from which on nothing is worth its distance
 _MOST_VARIABLES = 1000  # of one quadratic program
@@ -276,7 +276,8 @@ def design_metric(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> X = pd.DataFrame({"income": rng.normal(50, 10, 400), "noise": rng.normal(size=400), "race": rng.choice(list("ab"), 400)})
+    >>> X = pd.DataFrame({"income": rng.normal(50, 10, 400), "noise": rng.normal(size=400)})
+    >>> X["race"] = rng.choice(list("ab"), 400)
     >>> y = (X["income"] + 10 * rng.normal(size=400) > 50).astype(int)
     >>> frontier = design_metric(X, y, protected=["race"], n_points=4, references=False)
     >>> best = frontier.best()
@@ -448,7 +449,7 @@ class _Problem:
                 columns[i] = 0.0
             columns[i] = np.clip(columns[i], bounds.lower[i], bounds.upper[i])
             if columns[i] == 0 and missing[i] >= _UNSEEN:
-                columns[i] = stand_in(ends)  # only whether the number is there counts
+                columns[i] = negligible_weight(ends)  # only whether the number is there counts
             elif columns[i] == 0 and missing[i] == missing[i]:
                 missing[i] = 0.0
         return _metric_of(self.people, Weights(columns, missing))

@@ -39,7 +39,8 @@ def measure(problem: Any, folds: list[int], counted: Any, hidden: list[Any]) -> 
                 losses[out] = _losses(problem, answer(fit(~out, weights), out), out)
         return problem.summary(losses, counted)
 
-    found[CONSTANT] = Reference(*held_out(lambda kept, weights: _mean(problem, kept, weights), _repeat), 0.0)
+    loss, error = held_out(lambda kept, weights: _mean(problem, kept, weights), _repeat)
+    found[CONSTANT] = Reference(loss, error, 0.0)
     try:
         metric = _own_metric(problem, shown, frame, hidden, task)
         card = problem.model.with_metric(metric)
@@ -47,9 +48,8 @@ def measure(problem: Any, folds: list[int], counted: Any, hidden: list[Any]) -> 
         def fit_card(kept: Any, weights: Any) -> Any:
             return card.with_metric(metric).fit(table[kept], problem.y[kept], weights)
 
-        found[OWN_METRIC] = Reference(
-            *held_out(fit_card, lambda model, out: _answers(model, table[out], task)), problem.mean_distance(metric)
-        )
+        loss, error = held_out(fit_card, lambda model, out: _answers(model, table[out], task))
+        found[OWN_METRIC] = Reference(loss, error, problem.mean_distance(metric))
     except LikewiseError:
         pass  # a linear model without weights, or that cannot be read: the frontier is shown without it
     boosting = table_model(shown, "boosting", task)  # type: ignore[arg-type]
