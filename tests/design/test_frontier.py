@@ -7,7 +7,10 @@ from scipy.special import expit
 
 from likewise import AdditiveClassifier, FrontierDisplay, TableMetric, WeightedLp, attack, audit, design_metric
 from likewise.additive.prices import weight_gains
+from likewise.design.bounds import read_bounds
+from likewise.design.frontier import _Problem, _widest
 from likewise.design.joint import Costs
+from likewise.reveal.empirical import read_people
 
 
 def people(n=700, seed=0):
@@ -240,3 +243,35 @@ def test_a_picture(frontier):
     assert "best within one standard error" in str(frontier)
     with pytest.raises(TypeError, match="frontier must be what design_metric returned"):
         FrontierDisplay.from_frontier(1)
+
+
+def test_people_held_out_teach_nothing():
+    X, y, _ = people(200)
+    encoded = read_people(X, None)
+    bounds = read_bounds(encoded.encoder.names, encoded.encoder.is_number, ["race"], None, None, None)
+    model = AdditiveClassifier(_widest(encoded, bounds))
+    problem = _Problem.read(model, encoded, y, None, bounds, 4)
+    for fold in problem.usable_folds(4):
+        weights = problem.without(fold).objective.weights
+        assert (weights[problem.folds == fold] == 0).all()
+        assert weights.sum() == pytest.approx(1)
+        assert (weights[problem.folds != fold] > 0).all()
+
+
+def test_a_blank_that_nobody_had_is_answered_if_others_had_blanks(frontier):
+    X, y, _ = people()
+    point = frontier.points[3]
+    assert 0 < point.metric.missing["income"] <= 1
+    blank = X.assign(income=np.nan)
+    assert np.isfinite(point.card.predict_proba(blank)).all()
+    complete = X.fillna({"tenure": 5.0})
+    strict = design_metric(complete, y, protected=["race"], n_points=2, cv=2, references=False).points[-1]
+    with pytest.raises(ValueError, match="Column 'income' has missing numbers, which the metric refuses"):
+        strict.card.predict_proba(complete.assign(income=np.nan))
+
+
+def test_columns_that_say_nothing_get_the_weight_0():
+    X, y, _ = people(200)
+    X = X.assign(constant=3.0, empty=np.nan, only=pd.Categorical(["a"] * 200))
+    metric = design_metric(X, y, protected=["race"], n_points=2, cv=2, references=False).points[-1].metric
+    assert metric.numeric["constant"] == metric.numeric["empty"] == metric.categorical["only"] == 0

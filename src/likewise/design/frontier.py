@@ -37,7 +37,7 @@ from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes
 from likewise.reveal.empirical import read_people
-from likewise.reveal.linear import negligible_weight
+from likewise.reveal.linear import least_missing_weight, negligible_weight
 
 _FIRST, _LAST = 0.6, 3e-5  # of the price from which on nothing is worth its distance
 _MOST_VARIABLES = 1000  # of one quadratic program
@@ -437,21 +437,25 @@ class _Problem:
         return mean, float(np.sqrt(shares**2 @ (losses - mean) ** 2))
 
     def metric(self, weights: Weights) -> Metric:
-        """Designed weights as a metric, those that make no difference at 0."""
+        """Designed weights as a metric, those that make no difference at 0.
+
+        In a table with blanks, a column in which nobody has one gets the least weight of a blank that does not cut it.
+        """
         columns, missing = weights.columns.copy(), weights.missing.copy()
-        numbers, bounds = self.people.encoder.is_number, self.joint.bounds
-        for i, number in enumerate(numbers):
-            ends = (
-                (float(np.nanmin(self.people.rows[:, i])), float(np.nanmax(self.people.rows[:, i]))) if number else None
-            )
-            width = 1.0 if ends is None else ends[1] - ends[0]
-            if columns[i] * width < _UNSEEN:
+        rows, bounds = self.people.rows, self.joint.bounds
+        gaps = bool(np.isnan(rows).any())
+        for i, number in enumerate(self.people.encoder.is_number):
+            there = rows[~np.isnan(rows[:, i]), i] if number else np.array([0.0, 1.0])
+            ends = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
+            if columns[i] * (ends[1] - ends[0]) < _UNSEEN:
                 columns[i] = 0.0
             columns[i] = np.clip(columns[i], bounds.lower[i], bounds.upper[i])
             if columns[i] == 0 and missing[i] >= _UNSEEN:
                 columns[i] = negligible_weight(ends)  # only whether the number is there counts
-            elif columns[i] == 0 and missing[i] == missing[i]:
+            elif columns[i] == 0 and not np.isnan(missing[i]):
                 missing[i] = 0.0
+            elif number and gaps and np.isnan(missing[i]):
+                missing[i] = least_missing_weight(float(columns[i]), *ends)
         return _metric_of(self.people, Weights(columns, missing))
 
     def mean_distance(self, metric: Metric) -> float:
