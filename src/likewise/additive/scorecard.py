@@ -164,7 +164,7 @@ class ScorecardMixin:
         >>> people = pd.DataFrame({"debt": [1, 2, 3, 4]})
         >>> model = AdditiveClassifier(WeightedLp({"debt": 0.1}), penalty=0.01).fit(people, list("ynyn"))
         >>> model.reasons(people.head(1), n=1).iloc[0].tolist()
-        ['y', "debt is 1: +0.60 log-odds of 'y' against the average person"]
+        ['y', "debt is 1: +0.25 log-odds of 'y' against the average person"]
         >>> model.reasons(people.head(1), n=1, outcome="n").iloc[0].tolist()
         ['n', '']
         """

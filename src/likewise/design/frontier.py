@@ -41,7 +41,7 @@ from likewise.reveal.linear import least_missing_weight, negligible_weight
 
 _FIRST, _LAST = 0.6, 3e-5  # of the price from which on nothing is worth its distance
 _MOST_VARIABLES = 1000  # of one quadratic program
-_UNSEEN = 1e-4  # a weight that makes less distance than this between any two people is 0
+_UNSEEN = 1e-3  # a weight that makes less distance than this between any two people is 0
 _TOLERANCE = 1e-9  # of the objective of everybody
 _HELD_OUT_TOLERANCE = 1e-5  # of the mean loss, far below its standard error
 
