@@ -244,7 +244,7 @@ def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable
         g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
         while True:
             # Only what is found with a gain well above its own error is a step.
-            target = minimise_quadratic(H, g - H @ x.ravel(), limits, precision)
+            target = minimise_quadratic(H, g - H @ x.ravel(), limits, precision, x.ravel())
             step = (target - x.ravel()).reshape(x.shape)
             slope = float(g @ step.ravel())
             if -slope > 10 * precision or precision == finest:
