@@ -156,7 +156,7 @@ def model_for(cell: Trial, problem: Problem, settings: Settings) -> Any:
     if cell.model == ADDITIVE:
         # Signals have many columns: fewer knots per column limit the time to fit.
         knots = max(2, min(32, _MOST_KNOTS // len(problem.weights)))
-        return AdditiveClassifier(metric, max_knots=knots, random_state=cell.seed)
+        return AdditiveClassifier(metric, max_knots=knots)
     if cell.model in LIPSCHITZ:
         kind: Any = {"link": "clip", "loss": "hinge"} if cell.model == HINGE_LIPSCHITZ else {}
         return LipschitzClassifier(metric, **kind, n_steps=settings.n_steps, random_state=cell.seed)

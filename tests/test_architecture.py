@@ -22,7 +22,7 @@ LAYERS = (
     {"base", "_links"},
     {"_inner_estimator"},
     {"dummy", "additive", "smoothing"},
-    {"lipschitz", "projection"},
+    {"lipschitz", "projection", "design"},
     {"calibration"},
     {"auditing"},
     {"selection"},

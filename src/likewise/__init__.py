@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from likewise.auditing.ceiling import Ceiling as Ceiling
     from likewise.auditing.ceiling import ceiling as ceiling
     from likewise.calibration.estimators import RecalibratedClassifier as RecalibratedClassifier
+    from likewise.design.frontier import FrontierPoint as FrontierPoint
+    from likewise.design.frontier import MetricFrontier as MetricFrontier
+    from likewise.design.frontier import design_metric as design_metric
     from likewise.display.audit import AuditDisplay as AuditDisplay
+    from likewise.display.frontier import FrontierDisplay as FrontierDisplay
     from likewise.display.metric import MetricDisplay as MetricDisplay
     from likewise.display.selection import ComparisonDisplay as ComparisonDisplay
     from likewise.display.selection import TradeoffDisplay as TradeoffDisplay
@@ -72,6 +76,8 @@ _MODULES = {
     "likewise.auditing.audit": ("Audit", "audit"),
     "likewise.additive.estimators": ("AdditiveClassifier", "AdditiveRegressor"),
     "likewise.additive.display": ("ScorecardDisplay",),
+    "likewise.design.frontier": ("FrontierPoint", "MetricFrontier", "design_metric"),
+    "likewise.display.frontier": ("FrontierDisplay",),
     "likewise.projection.estimators": ("ProjectedClassifier", "ProjectedRegressor"),
     "likewise.lipschitz.estimators": ("LipschitzClassifier", "LipschitzRegressor"),
     "likewise.calibration.estimators": ("RecalibratedClassifier",),

@@ -273,8 +273,14 @@ BAD = [
     ({"monotone": {"feature 2": 1}}, "the metric gives 'feature 2' the weight 0"),
     ({"monotone": {"feature 0": 2}}, r"monotone must be -1 \(falling\) or \+1"),
     ({"link": "cauchit"}, "link must be 'logistic', 'probit' or 'clip'; got 'cauchit'"),
-    ({"penalty": -1}, "penalty must be 'auto' or a positive finite number"),
-    ({"penalty": "none"}, "penalty must be 'auto' or a positive finite number"),
+    (
+        {"penalty": -1},
+        "penalty must be 'auto' or a mapping from column to a positive finite number or a positive finite number",
+    ),
+    (
+        {"penalty": "none"},
+        "penalty must be 'auto' or a mapping from column to a positive finite number or a positive finite number",
+    ),
     ({"max_knots": 1}, "max_knots must be a whole number >= 2"),
     ({"teacher": lambda rows: np.full(len(rows), 2.0)}, "teacher must give probabilities"),
     ({"teacher": lambda rows: np.full((len(rows), 3), 0.5)}, "one probability per class"),

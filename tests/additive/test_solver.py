@@ -10,7 +10,6 @@ from scipy.special import expit
 from likewise.additive import solver as blocks
 from likewise.additive.binning import bin_columns, choose_knots
 from likewise.additive.design_matrix import Layout, constant
-from likewise.additive.fit import content_folds
 from likewise.additive.losses import LogLoss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.additive.solver import Objective, solve, solve_any
 from likewise.metrics.base import ColumnWeights
@@ -40,7 +39,9 @@ def problem_of(rows, weights, loss, *, penalty=1e-3, signs=None, unit=4.0):
     n = len(rows)
     parts = bin_columns(rows, np.full(n, 1 / n), weights, 6)
     budgets = np.ones(4) if weights.p == 1 else None
-    return Objective(Layout(parts, weights, unit, signs or {}, budgets), loss, np.full(n, 1 / n), penalty)
+    return Objective(
+        Layout(parts, weights, unit, signs or {}, budgets), loss, np.full(n, 1 / n), np.full(len(parts), penalty), n
+    )
 
 
 def best(problem):
@@ -58,15 +59,15 @@ def dense(problem):
         basis[people, start + part.index.astype(int)] += 1 - fraction
         inner = fraction > 0
         basis[people[inner], start + part.index[inner].astype(int) + 1] += fraction[inner]
-    design, R = basis @ problem.layout.to_slots.toarray(), problem.layout.roughness
+    design, R = basis @ problem.layout.to_slots.toarray(), problem.roughness
     k, size = problem.loss.n_functions, problem.layout.n_variables
 
     def value(flat):
         x = flat.reshape(k, size)
         scores = x @ design.T
         shift = x[:, 0].sum() if k > 1 else 0.0
-        total = problem.weights @ problem.loss.values(scores) + problem.penalty * np.sum((x @ R) * x) + shift**2
-        slope = (problem.loss.derivative(scores) * problem.weights) @ design + 2 * problem.penalty * x @ R
+        total = problem.weights @ problem.loss.values(scores) + np.sum((x @ R) * x) + shift**2
+        slope = (problem.loss.derivative(scores) * problem.weights) @ design + 2 * x @ R
         slope[:, 0] += 2 * shift
         return total, slope.ravel()
 
@@ -118,8 +119,8 @@ def test_squared_loss_against_bounded_least_squares(rows, labels):
     high = np.full(x.size, np.inf)
     for row, limit in zip(limits.rows.toarray(), limits.highest, strict=True):
         high[np.flatnonzero(row)] = limit
-    values, vectors = np.linalg.eigh(problem.layout.roughness)
-    root = np.sqrt(np.maximum(values, 0) * problem.penalty)[:, None] * vectors.T
+    values, vectors = np.linalg.eigh(problem.roughness)
+    root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
     A = np.concatenate([design / np.sqrt(n), root])
     b = np.concatenate([(labels - 0.5) / np.sqrt(n), np.zeros(len(root))])
     other = lsq_linear(A, b, (-high, high), tol=1e-14)
@@ -181,12 +182,3 @@ def test_weights_place_knots_as_repetitions_would():
     kept = counts > 0
     repeated = choose_knots(values.repeat(counts), np.ones(counts.sum()), 20)
     assert choose_knots(values[kept], counts[kept] / counts.sum(), 20).tolist() == repeated.tolist()
-
-
-def test_folds_follow_people_and_not_their_order():
-    rng = np.random.default_rng(5)
-    rows, target = rng.normal(size=(1000, 3)), rng.integers(0, 2, (1, 1000)).astype(float)
-    folds, order = content_folds(rows, target, 0), rng.permutation(1000)
-    assert (content_folds(rows[order], target[:, order], 0) == folds[order]).all()
-    assert (content_folds(rows, target, 1) != folds).any()
-    assert np.bincount(folds).min() > 120  # of 200 expected; below it with a probability under 1e-9

@@ -171,8 +171,8 @@ def place(tmp_path_factory):
         HistGradientBoostingClassifier(max_iter=20),
     )
     smoothed = SmoothedClassifier(inner, metric=METRIC, n_draws=50, vote="soft", random_state=0)
-    save_model(AdditiveClassifier(METRIC, random_state=0).fit(X, Y), place / "additive.skops")
-    save_model(AdditiveClassifier(METRIC, random_state=0).fit(typed(X[PLAIN]), Y[PLAIN]), place / "typed.skops")
+    save_model(AdditiveClassifier(METRIC).fit(X, Y), place / "additive.skops")
+    save_model(AdditiveClassifier(METRIC).fit(typed(X[PLAIN]), Y[PLAIN]), place / "typed.skops")
     save_model(smoothed.fit(typed(X[PLAIN]), Y[PLAIN]), place / "smoothed.skops")
     return place
 
@@ -287,8 +287,8 @@ def test_partitions_of_several_types_give_the_model_of_the_whole(place):
     for i, part in enumerate(held):
         part.to_parquet(place / "mixed" / f"{i}.parquet")
     everyone = pd.concat([part.astype(object) for part in held]).astype({"income": float})
-    model = AdditiveClassifier(METRIC, random_state=0).fit(place / "mixed", "y")
-    whole = AdditiveClassifier(METRIC, random_state=0).fit(everyone[X.columns], everyone.y.to_numpy(dtype=str))
+    model = AdditiveClassifier(METRIC).fit(place / "mixed", "y")
+    whole = AdditiveClassifier(METRIC).fit(everyone[X.columns], everyone.y.to_numpy(dtype=str))
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
 
 

@@ -145,7 +145,7 @@ PEOPLE = pd.DataFrame({"age": RNG.integers(20, 60, N), "code": CODES, "member": 
 Y = ((PEOPLE.age > 40) ^ (CODES == 30)).astype(int)
 METRIC = TableMetric({"age": 0.02}, {"code": 0.3, "member": 0.1})
 MODELS = {
-    "additive": AdditiveClassifier(METRIC, random_state=0),
+    "additive": AdditiveClassifier(METRIC),
     "smoothed": SmoothedClassifier(
         make_pipeline(
             make_column_transformer((OneHotEncoder(), ["code", "member"]), remainder="passthrough"),
@@ -184,8 +184,8 @@ def test_scores_do_not_depend_on_how_a_table_holds_its_values(name):
 
 @pytest.mark.parametrize("held", [held for held in HELD if not held.startswith(("with", "another"))])
 def test_training_does_not_depend_on_how_a_table_holds_its_values(held):
-    expected = AdditiveClassifier(METRIC, random_state=0).fit(PEOPLE, Y).predict_proba(PEOPLE)
-    model = AdditiveClassifier(METRIC, random_state=0).fit(HELD[held](PEOPLE), Y)
+    expected = AdditiveClassifier(METRIC).fit(PEOPLE, Y).predict_proba(PEOPLE)
+    model = AdditiveClassifier(METRIC).fit(HELD[held](PEOPLE), Y)
     np.testing.assert_array_equal(model.predict_proba(PEOPLE), expected)
 
 

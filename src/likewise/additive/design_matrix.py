@@ -18,8 +18,8 @@ from likewise.additive.shapes import Shape
 from likewise.metrics.base import ColumnWeights, dual
 
 _SMALLEST = 1e-12  # a rise that may not be larger is left out
+_SHIFT = 1e-3  # what a common shift of levels costs beside their differences
 _LARGEST = 16.0  # distances: no gap needs more, as outputs that far out are the same to the last bit
-_STEEPNESS = 0.05  # what a slope costs beside a bend
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,36 +111,51 @@ class Layout(Frozen):
         blocks.append(np.zeros((0, self.n_budgets)))
         return csr_array(block_diag(blocks, format="csr"))
 
-    @cached_property
-    def roughness(self) -> FloatArray:
-        """Matrix R of the penalty ``x'Rx``.
-
-        Per column of numbers with n gaps, slopes t_k and spread s: ``n sum_k (s (t_(k+1) - t_k))^2``, the bends, and a
-        twentieth of ``sum_k (s t_k)^2 / n``; per category, its level squared; per missing number, the squared
-        difference of its level from the mean of the shape.
-        """
-        size = self.n_variables
-        R = np.zeros((size, size))
-        for part, rises, start, stop in zip(self.parts, self.allowed, self.starts[:-1], self.starts[1:], strict=True):
-            here = slice(int(start), int(stop))
-            if part.column < 0:
-                continue
+    def to_variables(self, sums: FloatArray) -> FloatArray:
+        """Sums per slot, along the first axis, as sums per variable: `to_slots` turned, by running sums."""
+        out = np.zeros((self.n_variables, *sums.shape[1:]))
+        for j, (part, rises) in enumerate(zip(self.parts, self.allowed, strict=True)):
+            slots = sums[int(self.slot_starts[j]) : int(self.slot_starts[j + 1])]
+            here = out[int(self.starts[j]) : int(self.starts[j + 1])]
             if part.knots is None:
-                R[here, here] = np.eye(part.n_slots)
+                here[:] = slots
                 continue
             free = np.flatnonzero(rises > _SMALLEST)
-            slopes = np.zeros((len(rises), len(free)))
-            slopes[free, np.arange(len(free))] = part.spread / np.diff(part.knots)[free]
-            n = max(1, len(rises))
-            lines = [np.sqrt(n) * np.diff(slopes, axis=0), np.sqrt(_STEEPNESS / n) * slopes]
+            here[: len(free)] = np.cumsum(slots[part.n_knots - 1 : 0 : -1], axis=0)[::-1][free]
             if self._has_level(part):
-                mean = part.share[: part.n_knots] / part.share[: part.n_knots].sum()
-                to_slots = self.to_slots[self._slots(part)].toarray()[:, here]
-                lines = [np.pad(line, ((0, 0), (0, 1))) for line in lines]
-                lines.append((to_slots[-1] - mean @ to_slots[:-1])[None])
-            A = np.concatenate(lines)
-            R[here, here] = A.T @ A
-        return R
+                here[-1] = slots[-1]
+        return out
+
+    @cached_property
+    def roughness(self) -> list[FloatArray]:
+        """Matrix R of the penalty ``x'Rx`` of each part, over its own variables.
+
+        Per column of numbers with the standard deviation s, ``s`` times the integral of the squared slope, which is the
+        sum of ``s rise^2 / gap`` and does not depend on how many knots there are; per category, the squared difference
+        of its level from the mean of levels; per missing number, that of its level from the mean of the shape.
+        """
+        return [self._roughness_of(j) for j in range(len(self.parts))]
+
+    def _roughness_of(self, j: int) -> FloatArray:
+        part, rises = self.parts[j], self.allowed[j]
+        if part.column < 0:
+            return np.zeros((1, 1))
+        if part.knots is None:
+            # Around their mean, so that levels can be shifted to the middle of what they may be; the intercept makes
+            # up for it.
+            n = part.n_slots
+            return np.eye(n) - (1 - _SHIFT) * np.full((n, n), 1 / n)
+        free = rises > _SMALLEST
+        gaps = np.diff(part.knots)[free]
+        diagonal = part.spread / gaps
+        if not self._has_level(part):
+            return np.diag(diagonal)
+        here = slice(int(self.starts[j]), int(self.starts[j + 1]))
+        slots = slice(int(self.slot_starts[j]), int(self.slot_starts[j + 1]))
+        mean = part.share[: part.n_knots] / part.share[: part.n_knots].sum()
+        to_slots = self.to_slots[slots].toarray()[:, here]
+        line = to_slots[-1] - mean @ to_slots[:-1]
+        return np.asarray(np.diag(np.append(diagonal, 0.0)) + np.outer(line, line))
 
     def limits(self, n_functions: int) -> Limits:
         """What the variables of all functions, one after the other, may be."""
@@ -213,10 +228,6 @@ class Layout(Frozen):
 
     def _has_level(self, part: Part) -> bool:
         return part.has_missing and bool(self.weights.missing[part.column] > 0)
-
-    def _slots(self, part: Part) -> slice:
-        j = self.parts.index(part)
-        return slice(int(self.slot_starts[j]), int(self.slot_starts[j + 1]))
 
 
 def constant(layout: Layout, scores: Any) -> FloatArray:

@@ -123,7 +123,8 @@ def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
 def _categories(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     scorer, points = model._scorer(), signs @ shape.values
     allowed = scorer.unit * float(scorer.guarantee.metric.weights_of(model.encoder_).scales[shape.column])
-    ends = (points == points.max()) | (points == points.min())
+    near = (1 - _NEARLY) * allowed
+    ends = (points >= points.max() - near) | (points <= points.min() + near)
     order = np.argsort(points, kind="stable")
     if len(order) > _MOST_LEVELS:  # the ends say most
         half = _MOST_LEVELS // 2

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from likewise._optional import is_partitioned
 from likewise._typing import FloatArray
-from likewise._validation import SEED, THREADS, TRUTH, Rule, check_numbers, one_of, positive, whole
+from likewise._validation import THREADS, TRUTH, Rule, check_numbers, one_of, positive, whole
 from likewise.additive.fit import FitOptions, fit_scorer
 from likewise.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.additive.scorecard import ScorecardMixin
@@ -66,11 +66,15 @@ def _scores(teacher: Any, people: People, method: str) -> FloatArray:
 
 _LOSSES: dict[str, type[Loss]] = {"logistic": LogLoss, "probit": ProbitLoss, "clip": SquaredLoss}
 
+_PENALTIES = Rule(
+    "a mapping from column to a positive finite number",
+    lambda value: isinstance(value, Mapping) and all(positive().holds(penalty) for penalty in value.values()),
+)
+
 SHARED_RULES: dict[str, Rule] = {
     "metric": METRIC,
     "max_knots": whole(2, "2 makes straight lines."),
-    "penalty": one_of("auto") | positive("'auto' chooses by cross-validation."),
-    "random_state": SEED,
+    "penalty": one_of("auto") | _PENALTIES | positive("'auto' chooses one per column."),
     "n_jobs": THREADS,
     "verbose": TRUTH,
 }
@@ -117,19 +121,20 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     monotone : mapping from column to -1 or +1, optional
         Columns of numbers whose shape may only rise (+1: more never lowers the probability of ``classes_[1]``) or only
         fall (-1). For two classes.
-    max_knots : int, default=32
-        Knots per column, at most; they stand at quantiles, beyond 262,144 people those of a fixed sample.
-    penalty : float or "auto", default="auto"
-        Price of bends, and of levels of categories that differ, beside the mean loss. "auto" chooses it by
-        cross-validation with five folds, on one path from smooth to rough.
+    max_knots : int, default=128
+        Knots per column, at most, and no more than ``4 n^(1/3)`` for n people. They stand at quantiles of people and of
+        distinct values; beyond 262,144 people at those of a fixed sample.
+    penalty : float, mapping from column to float, or "auto", default="auto"
+        Weight of the roughness of each column's shape beside the mean loss: of a column of numbers the integral of the
+        squared slope, times its standard deviation; of categories the squared differences of levels from their mean.
+        "auto" chooses one per column by restricted maximum likelihood. A column that a mapping does not name gets the
+        largest one in it.
     link : {"logistic", "probit", "clip"}, default="logistic"
         From the score to a probability. With "probit" the promise is ``erf(sqrt(pi) D / 2)``, with "clip" (fitted by
         squared loss) ``min(1, D)``. Several classes need "logistic".
     teacher : fitted classifier or callable, optional
         A model whose probabilities are aimed at in place of the labels: the result is the scorecard closest to it, by
         mean log loss. A function of people returns one probability per person or class.
-    random_state : int, RandomState instance or None, default=None
-        Salt of the folds. None is a fixed salt: the same people give the same model.
     n_jobs : int, optional
         Threads; None and -1 use every core. Results do not depend on it.
     verbose : bool, default=False
@@ -138,7 +143,8 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     Attributes
     ----------
     guarantee_ : Guarantee
-    penalty_ : float
+    penalty_ : float or dict
+        The penalty given, or the one chosen for each column.
     classes_ : ndarray of shape (n_classes,)
     scorer_ : AdditiveScorer
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -157,7 +163,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     >>> metric = TableMetric({"income": 0.01}, {"region": 0.1, "race": 0})
     >>> model = AdditiveClassifier(metric, monotone={"income": +1}, penalty=1e-3).fit(people, [0, 0, 0, 1, 1, 1])
     >>> model.predict_proba(people.drop(columns="race"))[:, 1].round(2)
-    array([0.18, 0.38, 0.42, 0.78, 0.81, 0.42])
+    array([0.19, 0.39, 0.41, 0.77, 0.81, 0.43])
     >>> model.guarantee_.level, model.guarantee_.epsilon
     ('exact', 0.0)
     """
@@ -165,18 +171,17 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     rules = SHARED_RULES | {"link": one_of("logistic", "probit", "clip")}
 
     scorer_: AdditiveScorer
-    penalty_: float
+    penalty_: float | Mapping[Any, float]
 
     def __init__(
         self,
         metric: Metric | None = None,
         *,
         monotone: Mapping[Any, int] | None = None,
-        max_knots: int = 32,
-        penalty: float | Literal["auto"] = "auto",
+        max_knots: int = 128,
+        penalty: float | Mapping[Any, float] | Literal["auto"] = "auto",
         link: Literal["logistic", "probit", "clip"] = "logistic",
         teacher: Any = None,
-        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -186,7 +191,6 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         self.penalty = penalty
         self.link = link
         self.teacher = teacher
-        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -236,7 +240,7 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
 
     Parameters
     ----------
-    metric, monotone, max_knots, penalty, random_state, n_jobs, verbose
+    metric, monotone, max_knots, penalty, n_jobs, verbose
         As for `AdditiveClassifier`.
     output_range : tuple of float, optional
         Limits ``(lo, hi)`` of predictions. None takes the range of `y` in `fit`.
@@ -265,18 +269,17 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
     rules = SHARED_RULES | ConstrainedRegressor.rules
 
     scorer_: AdditiveScorer
-    penalty_: float
+    penalty_: float | Mapping[Any, float]
 
     def __init__(
         self,
         metric: Metric | None = None,
         *,
         monotone: Mapping[Any, int] | None = None,
-        max_knots: int = 32,
-        penalty: float | Literal["auto"] = "auto",
+        max_knots: int = 128,
+        penalty: float | Mapping[Any, float] | Literal["auto"] = "auto",
         output_range: tuple[float, float] | None = None,
         teacher: Any = None,
-        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -286,7 +289,6 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
         self.penalty = penalty
         self.output_range = output_range
         self.teacher = teacher
-        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 

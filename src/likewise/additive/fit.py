@@ -2,85 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from likewise._fit_validation import seed_from
 from likewise._links import LINKS
 from likewise._progress import progress_bar
-from likewise._typing import FloatArray, IntArray
+from likewise._typing import FloatArray
 from likewise._validation import in_a_line
-from likewise.additive.binning import Part, bin_columns
+from likewise.additive.binning import Part, bin_columns, knots_for
 from likewise.additive.design_matrix import Layout, constant, read_shapes
 from likewise.additive.losses import Loss
+from likewise.additive.penalties import choose_penalties
 from likewise.additive.scorer import AdditiveScorer, promise
 from likewise.additive.shapes import Shape, finish
 from likewise.additive.solver import Objective, needs_blocks, settle_budgets, solve_any
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People
-from likewise.pairs.points import row_hashes
 
-PENALTIES = tuple(10.0**-k for k in range(1, 6))
-_N_FOLDS = 5
-_PATIENCE = 2  # penalties in a row that bring nothing
+Penalty = float | Mapping[Any, float]
+"""One for all columns, or one for each by its name."""
 
-
-def choose_penalty(
-    problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None
-) -> tuple[float, FloatArray]:
-    """Return the penalty with the smallest loss for held-out people, and variables to start from.
-
-    Parameters
-    ----------
-    problem : Objective
-        With folds; its penalty is not looked at.
-    start : ndarray of shape (n_functions, n_variables)
-    """
-    found, parts, shares = {}, {}, problem.fold_shares(_N_FOLDS)
-    for k in range(_N_FOLDS):
-        left = float(np.delete(shares, k).sum())
-        if shares[k] > 0 and left > 0 and _can_learn(problem.without(k, left)):
-            found[k], parts[k] = start, problem.without(k, left)
-    best, losses = PENALTIES[len(PENALTIES) // 2], [np.inf]
-    nearest = start
-    for penalty in PENALTIES:
-        total = 0.0
-        for k, x in found.items():
-            found[k] = solve_any(replace(parts[k], penalty=penalty, tolerance=1e-7), x)
-            held_out = problem.only(k)
-            total += held_out.mean_loss(held_out.scores(found[k]))
-            advance(1)
-        if found and total < min(losses):
-            best, nearest = penalty, found[min(found)]
-        losses.append(total)
-        if min(losses[-_PATIENCE:]) > min(losses):
-            break
-    return best, nearest
-
-
-def content_folds(rows: FloatArray, target: FloatArray, seed: int) -> IntArray:
-    """Folds from what is known of people, so that equal people share one and the order of people does not matter.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_columns)
-    target : ndarray of shape (n_functions, n_samples)
-    seed : int
-    """
-    return (row_hashes((*rows.T, *target), seed) % np.uint64(_N_FOLDS)).astype(np.int64)
-
-
-def _can_learn(problem: Objective) -> bool:
-    """Whether no class is absent from the people kept, or alone: its intercept would have no limit."""
-    if not problem.loss.of_classes:
-        return True
-    shares = problem.mean_target()
-    return bool(((shares > 0) & (shares < 1)).all())
+_LABEL_LINKS = ("logistic", "softmax", "probit")  # their losses are log-likelihoods of labels
 
 
 @dataclass(frozen=True)
@@ -88,18 +35,17 @@ class FitOptions:
     """What the user asked for."""
 
     max_knots: int
-    penalty: float | None
-    seed: int
+    penalty: float | Mapping[Any, float] | None
+    labels: bool
     n_jobs: int | None
     verbose: bool
 
     @classmethod
     def read(cls, model: Any) -> FitOptions:
         """Read the parameters of an estimator, which its rules have checked."""
-        penalty = None if isinstance(model.penalty, str) else float(model.penalty)
-        # A fixed seed where none is given: the same people give the same model.
-        seed = 0 if model.random_state is None else seed_from(model.random_state)
-        return cls(int(model.max_knots), penalty, seed, model.n_jobs, bool(model.verbose))
+        penalty = None if isinstance(model.penalty, str) else model.penalty
+        labels = model.teacher is None and model.link_name in _LABEL_LINKS
+        return cls(int(model.max_knots), penalty, labels, model.n_jobs, bool(model.verbose))
 
 
 def fit_scorer(
@@ -112,15 +58,24 @@ def fit_scorer(
     *,
     link: str,
     output_range: tuple[float, float] | None = None,
-) -> tuple[AdditiveScorer, float]:
-    """Fit, finish and promise; return the scorer and the penalty that was used."""
+) -> tuple[AdditiveScorer, Penalty]:
+    """Fit, finish and promise; return the scorer and the penalties that were used."""
     plan = Plan.of(metric, people.encoder, monotone, link)
-    n = len(people)
+    n, stood_for = len(people), n_people(len(people), weights)
     shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    parts = bin_columns(people.rows, shares, plan.columns, wishes.max_knots, wishes.n_jobs)
-    folds = content_folds(people.rows[:, plan.columns.matters], loss.target, wishes.seed)
-    problem = Objective(plan.layout(parts), loss, shares, wishes.penalty or 1e-3, n_jobs=wishes.n_jobs, folds=folds)
+    parts = bin_columns(people.rows, shares, plan.columns, knots_for(stood_for, wishes.max_knots), wishes.n_jobs)
+    problem = Objective(plan.layout(parts), loss, shares, np.zeros(len(parts)), stood_for, n_jobs=wishes.n_jobs)
     return plan.complete(problem, wishes, output_range)
+
+
+def n_people(n_rows: int, weights: FloatArray | None) -> float:
+    """How many people rows stand for: whole weights count repetitions, others give the effective sample size."""
+    if weights is None:
+        return float(n_rows)
+    if (weights == np.rint(weights)).all():
+        return float(weights.sum())
+    shares = weights / weights.max()
+    return float(shares.sum() ** 2 / (shares**2).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +83,7 @@ class Plan:
     """What is to be fitted, before anybody is looked at."""
 
     metric: Metric
+    encoder: Encoder
     columns: ColumnWeights
     signs: dict[int, int]
     link: str
@@ -141,7 +97,7 @@ class Plan:
                 "metric must have a positive weight: under weights of 0 only, nothing may be told from anything, and "
                 "only a constant remains. Give at least one column a positive weight."
             )
-        return cls(metric, columns, check_monotone(monotone, encoder, columns), link)
+        return cls(metric, encoder, columns, check_monotone(monotone, encoder, columns), link)
 
     def layout(self, parts: list[Part]) -> Layout:
         """The variables."""
@@ -150,14 +106,16 @@ class Plan:
 
     def complete(
         self, problem: Objective, wishes: FitOptions, output_range: tuple[float, float] | None = None
-    ) -> tuple[AdditiveScorer, float]:
-        """Solve, finish and promise; return the scorer and the penalty that was used."""
+    ) -> tuple[AdditiveScorer, Penalty]:
+        """Solve, finish and promise; return the scorer and the penalties that were used."""
         columns, unit, fixed, n_functions = (
             self.columns,
             problem.layout.unit,
             problem.layout.budgets,
             problem.loss.n_functions,
         )
+        penalty, penalties = self._penalties(problem, wishes)
+        problem = replace(problem, penalties=penalties)
         with progress_bar("Fitting", None, show=wishes.verbose) as advance:
             budgets = None if fixed is None else np.tile(fixed, (n_functions, 1))
             if budgets is None and needs_blocks(problem):
@@ -166,10 +124,7 @@ class Plan:
                 budgets = np.tile(fixed, (n_functions, 1))
                 problem = replace(problem, layout=replace(problem.layout, budgets=fixed))
             start = constant(problem.layout, problem.best_constants())
-            penalty = wishes.penalty
-            if penalty is None:
-                penalty, start = choose_penalty(problem, start, advance)
-            x = solve_any(replace(problem, penalty=penalty), start, advance)
+            x = solve_any(problem, start, advance)
         if budgets is None:
             budgets = np.stack([problem.layout.found_budgets(line) for line in x])
         intercepts, shapes = read_shapes(problem.layout, x)
@@ -183,6 +138,28 @@ class Plan:
         return AdditiveScorer(
             promise(self.metric, LINKS[self.link], used, output_range), model, self.link, budgets
         ), penalty
+
+    def with_penalties(self, problem: Objective, penalty: Penalty) -> Objective:
+        """The problem with given penalties, by column."""
+        return replace(problem, penalties=self._given_penalties(problem, penalty))
+
+    def _penalties(self, problem: Objective, wishes: FitOptions) -> tuple[Penalty, FloatArray]:
+        """Penalties as they are reported, and of each part."""
+        given, parts, names = wishes.penalty, problem.layout.parts, self.encoder.names
+        if given is None:
+            found = choose_penalties(problem, labels=wishes.labels)
+            return {names[part.column]: float(found[j]) for j, part in enumerate(parts) if part.column >= 0}, found
+        return given, self._given_penalties(problem, given)
+
+    def _given_penalties(self, problem: Objective, given: Penalty) -> FloatArray:
+        parts, names = problem.layout.parts, self.encoder.names
+        if not isinstance(given, Mapping):
+            return np.full(len(parts), float(given))
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise InvalidInputError(f"penalty must name columns of X, {names}; got {in_a_line(unknown)}.")
+        most = max(given.values(), default=1.0)
+        return np.array([float(given.get(names[part.column], most)) for part in parts])
 
 
 def check_monotone(monotone: Any, encoder: Encoder, columns: ColumnWeights) -> dict[int, int]:

@@ -16,6 +16,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 
 _MOST_STEPS = 100
+_NEAR = 0.97  # way from the middle to a given point
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +67,12 @@ class Limits:
         return out
 
 
-def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: float = 1e-14) -> FloatArray:
+def minimise_quadratic(
+    H: FloatArray, g: FloatArray, limits: Limits, tolerance: float = 1e-14, near: FloatArray | None = None
+) -> FloatArray:
     """Return the minimiser, strictly inside the limits, within `tolerance` of the optimal value.
 
-    Mehrotra's predictor and corrector (Nocedal & Wright 2006, section 16.6); all iterates are inside.
+    `near` is a point inside the limits, or on them, that is close to it.
 
     Examples
     --------
@@ -77,34 +80,56 @@ def minimise_quadratic(H: FloatArray, g: FloatArray, limits: Limits, tolerance: 
     >>> minimise_quadratic(np.array([[2.0]]), np.array([-2.0]), box).round(6)  # (x - 1)^2 for x <= 1/2
     array([0.5])
     """
-    x = limits.inside.copy()
+    return solve_quadratic(H, g, limits, tolerance, near)[0]
+
+
+def solve_quadratic(
+    H: FloatArray, g: FloatArray, limits: Limits, tolerance: float = 1e-14, near: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the minimiser and the multipliers of the limits.
+
+    Mehrotra's predictor and corrector (Nocedal & Wright 2006, section 16.6); all iterates are inside.
+
+    Examples
+    --------
+    >>> box = Limits(csr_array([[1.0]]), np.array([0.5]), (), 1.0, np.array([0.0]))
+    >>> solve_quadratic(np.array([[2.0]]), np.array([-2.0]), box)[1].round(6)
+    array([1.])
+    """
+    x = limits.inside if near is None else _NEAR * near + (1 - _NEAR) * limits.inside
     f = limits.values(x)
     if not len(f):
-        return -np.asarray(cho_solve(_factor(H), g))
+        return -np.asarray(cho_solve(factorised(H), g)), f
     # In units of the objective's own steepness, so that a start with weak and strong columns is balanced.
-    multipliers = max(1e-3, float(np.abs(g).max(initial=0.0))) / len(f) / -f
+    steepness = float(np.abs(g if near is None else H @ x + g).max(initial=0.0))
+    multipliers = max(1e-3, steepness) / len(f) / -f
+    size_before = 1.0
     for _ in range(_MOST_STEPS):
-        gap = float(-f @ multipliers)
-        if gap <= tolerance:
+        gap, slopes = float(-f @ multipliers), limits.gradients(x)
+        left_over = np.abs(H @ x + g + slopes.T @ multipliers).max()
+        # The gap bounds the error once the multipliers balance the gradient.
+        if gap <= tolerance and left_over <= 0.01 * np.sqrt(tolerance):
             break
-        slopes = limits.gradients(x)
         weights = multipliers / -f
-        system = H + _products(slopes, weights)
+        system = _products(slopes, weights)
+        system += H
         system[np.diag_indices_from(system)] += limits.bend(x, multipliers)
-        newton = _Newton(_factor(system), H @ x + g, slopes, slopes.T, f, multipliers)
+        newton = _Newton(factorised(system), H @ x + g, slopes, slopes.T, f, multipliers)
         _, shift, turn = newton.move(np.zeros_like(f))
         size = min(_longest(multipliers, turn), _longest(-f, -shift))
         left = float((-f - size * shift) @ (multipliers + size * turn))
-        # The product of the two changes is what the linear system leaves out.
-        step, shift, turn = newton.move((left / gap) ** 3 * gap / len(f) + turn * shift)
+        # The product of the two changes is what the linear system leaves out. After a short step, back to the middle:
+        # next to a curved limit no direction leads far.
+        centring = max(left / gap, 1 - size_before) ** 3
+        step, shift, turn = newton.move(centring * gap / len(f) + turn * shift)
         size = 0.995 * min(_longest(multipliers, turn), _longest(-f, -shift))
-        while size > 1e-10 and not (limits.values(x + size * step) < 0).all():
+        while size > 1e-10 and not (limits.values(x + size * step) <= 0.001 * f).all():
             size *= 0.8
         if size <= 1e-10:
             break  # no progress in floating point
-        x, multipliers = x + size * step, multipliers + size * turn
+        x, multipliers, size_before = x + size * step, multipliers + size * turn, size
         f = limits.values(x)
-    return x
+    return x, multipliers
 
 
 class _Newton(NamedTuple):
@@ -140,12 +165,13 @@ def _longest(values: FloatArray, change: FloatArray) -> float:
         return min(1.0, float((-values[falls] / change[falls]).min(initial=1.0)))
 
 
-def _factor(system: FloatArray) -> Any:
+def factorised(system: FloatArray) -> Any:
     """Cholesky factor; with rising weights on the diagonal where rounding made the system indefinite."""
     for lift in (0.0, *(10.0**k for k in range(-14, 1))):
         try:
             lifted = system + lift * np.diag(np.diag(system)) if lift else system
-            return cho_factor(lifted, lower=True, check_finite=False)
+            # Turned, a symmetric matrix is the same one in the order that LAPACK reads.
+            return cho_factor(lifted.T, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
             continue
     raise UnsolvedError(

@@ -235,7 +235,8 @@ def _rows(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, signs: FloatAr
         assert shape.other is not None
         allowed = scorer.unit * float(weights.scales[shape.column])
         full = np.ptp(points) >= _NEARLY * allowed
-        at_end = (points == points.max()) | (points == points.min())
+        near = (1 - _NEARLY) * allowed
+        at_end = (points >= points.max() - near) | (points <= points.min() + near)
         for level, value, end in zip(levels, points.tolist(), at_end, strict=True):
             yield name, _MISSING if level is None else str(level), value, value, allowed, bool(full and end)
         other = float(signs @ shape.other)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,15 @@ _TOLERANCE = 1e-8  # of the mean loss, per round
 def needs_blocks(problem: Objective) -> bool:
     """Whether there are too many variables for one matrix."""
     return problem.loss.n_functions * problem.layout.n_variables > _MOST_VARIABLES
+
+
+def coarse_enough(problem: Objective) -> Objective:
+    """The same problem, with few enough knots for one matrix."""
+    if not needs_blocks(problem):
+        return problem
+    layout = problem.layout
+    at_once = max(1, (_MOST_VARIABLES // problem.loss.n_functions - layout.n_budgets) // max(1, len(layout.parts)))
+    return problem.coarser(at_once + 1)
 
 
 def solve_any(problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
@@ -55,9 +65,7 @@ def solve_any(problem: Objective, start: FloatArray, advance: Callable[[int], No
 
 def settle_budgets(problem: Objective) -> FloatArray:
     """Budgets of each function, shape (n_functions, n_columns), from a fit with few enough knots for one matrix."""
-    layout, n_functions = problem.layout, problem.loss.n_functions
-    at_once = max(1, (_MOST_VARIABLES // n_functions - layout.n_budgets) // max(1, len(layout.parts)))
-    coarse = problem.coarser(at_once + 1)
+    coarse = coarse_enough(problem)
     x = solve(coarse, constant(coarse.layout, problem.best_constants()))
     return np.stack([coarse.layout.found_budgets(line) for line in x])
 
@@ -93,6 +101,7 @@ def _improve(
 
 _AT_ONCE = 16_384  # people whose scores one thread adds up
 _MOST_STEPS = 100
+_ROUGH = 1e-3  # error of a step beside what the step before it brought
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,22 +114,22 @@ class Objective:
     loss : Loss
     weights : ndarray of shape (n_samples,)
         Sample weights that add up to 1.
-    penalty : float
-        Weight of the roughness.
+    penalties : ndarray of shape (n_parts,)
+        Weight of the roughness of each part; that of the intercept has no effect.
+    n_people : float
+        People that the weights stand for.
     tolerance : float
         What a step must bring of the mean loss to be worth another one.
     n_jobs : int or None
-    folds : ndarray of shape (n_samples,), or None
-        Which fold holds each person out.
     """
 
     layout: Layout
     loss: Loss
     weights: FloatArray
-    penalty: float
-    tolerance: float = 1e-14
+    penalties: FloatArray
+    n_people: float
+    tolerance: float = 1e-10
     n_jobs: int | None = None
-    folds: IntArray | None = None
 
     def scores(self, x: FloatArray) -> FloatArray:
         """Scores of everyone, shape (n_functions, n_samples), for variables of shape (n_functions, n_variables)."""
@@ -128,28 +137,37 @@ class Objective:
 
     def value(self, x: FloatArray, scores: FloatArray) -> float:
         """Mean loss and penalty."""
-        rough = float(np.einsum("ki,ij,kj->", x, self.layout.roughness, x))
-        shift = self._shift * float(x[:, 0].sum()) ** 2
-        return self.mean_loss(scores) + self.penalty * rough + shift
+        rough = float(np.einsum("ki,ij,kj->", x, self.roughness, x))
+        shift = self.shift * float(x[:, 0].sum()) ** 2
+        return self.mean_loss(scores) + rough + shift
 
     def gradient(self, x: FloatArray, scores: FloatArray) -> FloatArray:
         """First derivatives, shape (n_functions, n_variables)."""
         sums = self.slope_sums(scores)
-        out = np.asarray(sums @ self.layout.to_slots + 2 * self.penalty * (x @ self.layout.roughness))
-        out[:, 0] += 2 * self._shift * x[:, 0].sum()
+        out = np.asarray(sums @ self.layout.to_slots + 2 * (x @ self.roughness))
+        out[:, 0] += 2 * self.shift * x[:, 0].sum()
         return out
 
     def hessian(self, scores: FloatArray) -> FloatArray:
         """Second derivatives, a matrix over the variables of all functions."""
-        n, size, T = self.loss.n_functions, self.layout.n_variables, self.layout.to_slots
+        n, size, layout = self.loss.n_functions, self.layout.n_variables, self.layout
         out = np.empty((n, size, n, size))
         for (k, other), sums in self.bend_sums(scores).items():
-            block = T.T @ (T.T @ sums).T
+            block = layout.to_variables(layout.to_variables(sums).T)
             if k == other:
-                block = block + 2 * self.penalty * self.layout.roughness
+                block = block + 2 * self.roughness
             out[k, :, other], out[other, :, k] = block, block.T
-        out[:, 0, :, 0] += 2 * self._shift
+        out[:, 0, :, 0] += 2 * self.shift
         return out.reshape(n * size, n * size)
+
+    @cached_property
+    def roughness(self) -> FloatArray:
+        """Matrix R of the whole penalty ``x'Rx``."""
+        layout, out = self.layout, np.zeros((self.layout.n_variables, self.layout.n_variables))
+        for j, (matrix, penalty) in enumerate(zip(layout.roughness, self.penalties, strict=True)):
+            here = slice(int(layout.starts[j]), int(layout.starts[j + 1]))
+            out[here, here] = penalty * matrix
+        return out
 
     def best_constants(self) -> FloatArray:
         """The best scores that are the same for everyone."""
@@ -175,6 +193,11 @@ class Objective:
             )
         )
 
+    def squared_slopes(self, scores: FloatArray) -> float:
+        """Mean of the squared first derivatives, added up over functions."""
+        squares = (self.loss.derivative(scores) ** 2).sum(axis=0) * self.weights
+        return float(sum(squares[people].sum() for people in blocks_of(len(squares))))
+
     def slope_sums(self, scores: FloatArray) -> FloatArray:
         """Sums of first derivatives per slot, shape (n_functions, n_slots)."""
         slopes = self.loss.derivative(scores) * self.weights
@@ -188,25 +211,11 @@ class Objective:
             for other in range(k + 1)
         }
 
-    def fold_shares(self, n_folds: int) -> FloatArray:
-        """Weight of the people in each fold."""
-        assert self.folds is not None
-        blocks = blocks_of(len(self.weights))
-        return np.asarray(sum(np.bincount(self.folds[block], self.weights[block], n_folds) for block in blocks))
-
-    def only(self, fold: int) -> Objective:
-        """The same for the people in a fold alone; their weights stay what they are."""
-        return replace(self, weights=np.where(self.folds == fold, self.weights, 0.0))
-
-    def without(self, fold: int, left: float) -> Objective:
-        """The same without the people in a fold, where the others weigh `left` together."""
-        return replace(self, weights=np.where(self.folds == fold, 0.0, self.weights) / left)
-
     def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
         """The same for function k in some parts alone, with scores from the values `held` at slots added."""
         loss = SingleScoreLoss(self.loss.target[:1], self.loss, self.scores_at(held), k)
         smaller = replace(self.layout, parts=[self.layout.parts[j] for j in chosen])
-        return replace(self, layout=smaller, loss=loss)
+        return replace(self, layout=smaller, loss=loss, penalties=self.penalties[chosen])
 
     def coarser(self, most: int) -> Objective:
         """The same with at most so many knots per column."""
@@ -214,7 +223,8 @@ class Objective:
         return replace(self, layout=replace(self.layout, parts=parts))
 
     @property
-    def _shift(self) -> float:
+    def shift(self) -> float:
+        """Weight of the squared sum of intercepts."""
         # A softmax does not see a shift of all intercepts: of those that are as good, take the one around 0.
         return 1.0 if self.loss.n_functions > 1 else 0.0
 
@@ -228,12 +238,18 @@ def solve(problem: Objective, start: FloatArray, advance: Callable[[int], None] 
 
 def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable[[int], None]) -> FloatArray:
     scores = problem.scores(x)
-    value = problem.value(x, scores)
+    value, finest = problem.value(x, scores), problem.tolerance / 10
+    precision = max(finest, _ROUGH)
     for _ in range(_MOST_STEPS):
         g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
-        target = minimise_quadratic(H, g - H @ x.ravel(), limits, problem.tolerance / 100)
-        step = (target - x.ravel()).reshape(x.shape)
-        slope = float(g @ step.ravel())
+        while True:
+            # Only what is found with a gain well above its own error is a step.
+            target = minimise_quadratic(H, g - H @ x.ravel(), limits, precision, x.ravel())
+            step = (target - x.ravel()).reshape(x.shape)
+            slope = float(g @ step.ravel())
+            if -slope > 10 * precision or precision == finest:
+                break
+            precision = max(finest, precision * _ROUGH)
         if -slope <= problem.tolerance:
             return x + step  # too small to be seen in the value, and not for nothing in flat directions
         size = 1.0
@@ -246,6 +262,7 @@ def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable
             size *= 0.5
         else:
             break  # no progress in floating point
+        precision = max(finest, min(precision, _ROUGH * (value - value_new)))
         x, scores, value = x_new, scores_new, value_new
         advance(1)
     return x

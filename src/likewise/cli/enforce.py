@@ -98,7 +98,7 @@ def enforce(
             f"--{next(iter(smoothing))} is for --method smoothing or --method auto; got --method {method}."
         )
     if in_partitions(source.table, cluster):
-        _fit_partitions(say, source, out, method=method, seed=seed, cluster=cluster)
+        _fit_partitions(say, source, out, method=method, cluster=cluster)
         return
     data, metric = source.load(say.note, natural=inner.endswith(".skops"))  # a model that was trained elsewhere
     model = inner_model(data, inner)
@@ -130,15 +130,13 @@ def enforce(
     )
 
 
-def _fit_partitions(
-    say: Output, source: DatasetSource, out: Path, *, method: str, seed: int | None, cluster: str | None
-) -> None:
+def _fit_partitions(say: Output, source: DatasetSource, out: Path, *, method: str, cluster: str | None) -> None:
     """Train an additive model on a table in partitions."""
     from likewise.cli.partitions import fit_additive
     from likewise.io import save_model
 
     with say.busy("Fitting, block by block"):
-        model = fit_additive(source, method=method, seed=seed, cluster=cluster)
+        model = fit_additive(source, method=method, cluster=cluster)
     save_model(model, out)
     say(model.guarantee_.statement)
     say(

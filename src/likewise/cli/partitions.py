@@ -24,7 +24,7 @@ def in_partitions(table: Path, cluster: str | None) -> bool:
     return cluster is not None
 
 
-def fit_additive(source: DatasetSource, *, method: str, seed: int | None, cluster: str | None) -> Any:
+def fit_additive(source: DatasetSource, *, method: str, cluster: str | None) -> Any:
     """Fit an additive model to a table in partitions."""
     if method != "additive":
         raise InvalidInputError(
@@ -42,10 +42,10 @@ def fit_additive(source: DatasetSource, *, method: str, seed: int | None, cluste
     file = read_metric_file(source.metric_file)
     limits = resolve_range(file, source.output_range, source.metric_file)
     if task == "regression":
-        model: Any = AdditiveRegressor(file.metric, random_state=seed, output_range=limits)
+        model: Any = AdditiveRegressor(file.metric, output_range=limits)
     elif limits is not None:
         raise InvalidInputError(f"An output range is for --task regression; {target!r} has classes. Leave it out.")
     else:
-        model = AdditiveClassifier(file.metric, random_state=seed)
+        model = AdditiveClassifier(file.metric)
     with connected(cluster or workers_for(source.table)):
         return model.fit(source.table, target)

@@ -117,7 +117,7 @@ def build_estimator(
     """An unfitted estimator within the metric; `smoothing` are parameters of a smoothed one."""
     import likewise
 
-    shared: dict[str, Any] = {"metric": metric, "random_state": seed}
+    shared: dict[str, Any] = {"metric": metric} if method == "additive" else {"metric": metric, "random_state": seed}
     if not data.is_classification:
         shared["output_range"] = data.output_range
         smoothing = {name: value for name, value in smoothing.items() if name != "vote"}

@@ -18,9 +18,9 @@ import pandas as pd
 from likewise._fit_validation import all_or_nothing, check_outcomes
 from likewise._typing import FloatArray
 from likewise._validation import check_rules
-from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
+from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, knots_for, plan_column, slot_shares
 from likewise.additive.design_matrix import Layout
-from likewise.additive.fit import FitOptions, Plan, content_folds
+from likewise.additive.fit import FitOptions, Plan
 from likewise.additive.losses import Loss
 from likewise.additive.solver import Objective
 from likewise.distributed.frames import (
@@ -67,8 +67,8 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         sample = metric.people(partitions.rows_at(knot_sample(n), names), encoder)
         ends = People.read(digest[names], encoder)
         options, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
-        parts = _plan_columns(plan, sample.rows, ends.rows, n, options.max_knots)
-        binning = _Binning(model, names, target, encoder, parts, n, options.seed)
+        parts = _plan_columns(plan, sample.rows, ends.rows, n, knots_for(n, options.max_knots))
+        binning = _Binning(model, names, target, encoder, parts, n)
         blocks = persist(_bin_blocks(partitions, binning))
         shares = compute([delayed(_shares)(block) for block in blocks])
         for j, part in enumerate(parts):
@@ -76,7 +76,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         loss = model.loss_of(np.asarray(digest[target])[:2], ends.take(slice(2)))
         template = Template(plan.layout([intercept(0), *parts]), replace(loss, target=loss.target[:, :0]), n)
         problem = DaskObjective(
-            template.layout, template.loss, np.empty(0), options.penalty or 1e-3, blocks=blocks, template=template
+            template.layout, template.loss, np.empty(0), np.zeros(1 + len(parts)), n, blocks=blocks, template=template
         )
         output_range = None if model._classify else model.output_range_
         model.scorer_, model.penalty_ = plan.complete(problem, options, output_range)
@@ -107,22 +107,20 @@ class _Binning:
     encoder: Encoder
     parts: list[Part]
     n_rows: int
-    seed: int
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Binned rows: per part the slot and the fraction towards the next one; targets, folds and shares of slots."""
+    """Binned rows: per part the slot and the fraction towards the next one; targets and shares of slots."""
 
     index: list[npt.NDArray[Any]]
     fraction: list[FloatArray | None]
     target: FloatArray
-    folds: npt.NDArray[np.uint8]
     shares: list[FloatArray]
 
     def __sizeof__(self) -> int:
         # Dask spills by size, and does not look into objects by itself.
-        arrays = [*self.index, *(line for line in self.fraction if line is not None), self.target, self.folds]
+        arrays = [*self.index, *(line for line in self.fraction if line is not None), self.target]
         return sum(array.nbytes for array in arrays)
 
 
@@ -161,13 +159,10 @@ def _bin(given: _Binning, start: int, skipped: int, size: int, *tables: pd.DataF
     parts = [fill(part, np.ascontiguousarray(people.rows[:, part.column])) for part in given.parts]
     weights = np.full(len(people), 1 / given.n_rows)
     target = model.loss_of(y, people).target
-    matters = model.metric.weights_of(given.encoder).matters
-    folds = content_folds(people.rows[:, matters], target, given.seed)
     return Block(
         [part.index for part in parts],
         [part.fraction for part in parts],
         target,
-        folds.astype(np.uint8),
         [slot_shares(part, weights) for part in parts],
     )
 
@@ -188,16 +183,15 @@ class Template(NamedTuple):
 
     def objective(self, block: Block) -> Objective:
         """The objective of the rows of a block alone."""
-        n = len(block.folds)
+        n = block.target.shape[1]
         filled = (
             replace(part, index=index, fraction=fraction)
             for part, index, fraction in zip(self.layout.parts[1:], block.index, block.fraction, strict=True)
         )
         layout = replace(self.layout, parts=[intercept(n), *filled])
         weights = np.full(n, 1 / self.n_rows)
-        return Objective(
-            layout, replace(self.loss, target=block.target), weights, 0.0, n_jobs=1, folds=block.folds.astype(np.int64)
-        )
+        loss = replace(self.loss, target=block.target)
+        return Objective(layout, loss, weights, np.zeros(len(layout.parts)), self.n_rows, n_jobs=1)
 
 
 View = tuple[tuple[str, tuple[Any, ...]], ...]
@@ -238,9 +232,9 @@ class DaskObjective(Objective):
         """Mean of the targets."""
         return np.asarray(self._total(_mean_target, None))
 
-    def fold_shares(self, n_folds: int) -> FloatArray:
-        """Weight of the rows in each fold."""
-        return np.asarray(self._total(_fold_shares, n_folds))
+    def squared_slopes(self, scores: FloatArray) -> float:
+        """Mean of the squared first derivatives, added up over functions."""
+        return float(self._total(_squared_slopes, scores))
 
     def slope_sums(self, scores: FloatArray) -> FloatArray:
         """Sums of first derivatives per slot, shape (n_functions, n_slots)."""
@@ -250,14 +244,6 @@ class DaskObjective(Objective):
         """Sums of second derivatives per pair of slots, for each pair of functions once."""
         pairs = [(k, other) for k in range(self.loss.n_functions) for other in range(k + 1)]
         return dict(zip(pairs, self._derivatives(scores)[1:], strict=True))
-
-    def only(self, fold: int) -> Objective:
-        """The same for the rows in one fold."""
-        return self._seen(self, "only", fold)
-
-    def without(self, fold: int, left: float) -> Objective:
-        """The same without the rows in a fold."""
-        return self._seen(self, "without", fold, left)
 
     def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
         """The same for function k in some parts."""
@@ -321,8 +307,8 @@ def _mean_target(problem: Objective, _: None) -> FloatArray:
     return problem.mean_target()
 
 
-def _fold_shares(problem: Objective, n_folds: int) -> FloatArray:
-    return problem.fold_shares(n_folds)
+def _squared_slopes(problem: Objective, slots: FloatArray) -> float:
+    return problem.squared_slopes(problem.scores_at(slots))
 
 
 def _derivatives(problem: Objective, slots: FloatArray) -> list[FloatArray]:

@@ -1,0 +1,141 @@
+"""What each weight of a metric costs a fitted scorecard, and what a column is worth."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from likewise._typing import FloatArray
+from likewise.additive.binning import bin_columns, knots_for
+from likewise.additive.design_matrix import Layout, constant
+from likewise.additive.fit import FitOptions, Plan, n_people
+from likewise.additive.qp import solve_quadratic
+from likewise.additive.solver import Objective, coarse_enough, solve
+from likewise.metrics.base import Metric
+from likewise.metrics.encoders import People
+from likewise.metrics.table import TableMetric
+from likewise.metrics.weighted_lp import WeightedLp
+from likewise.pairs.points import row_hashes
+
+_LOOSER = 0.1
+COLUMNS = ["column", "weight", "gain if 10% looser", "cost if it must not matter", "standard error"]
+
+
+def column_prices(
+    model: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None, n_folds: int
+) -> pd.DataFrame:
+    """One row per column with a positive weight, the most expensive weight first, and one per weight of blanks."""
+    metric: Metric = model.guarantee_.metric
+    gains = weight_gains(model, people, y, weights)
+    columns, names, rows = metric.weights_of(people.encoder), people.encoder.names, []
+    counts = np.ones(len(people)) if weights is None else weights
+    folds = row_hashes((*people.rows[:, columns.matters].T, *model.loss_of(y, people).target)) % np.uint64(n_folds)
+    within = _held_out(model, metric, people, y, weights, folds)
+    for i in np.flatnonzero(columns.matters):
+        losses = _held_out(model, _without(metric, people, int(i)), people, y, weights, folds)
+        shares = np.where(np.isnan(within - losses), 0.0, counts)
+        shares = shares / shares.sum()
+        change = np.nan_to_num(losses - within)
+        cost = float(shares @ change)
+        error = float(np.sqrt(shares**2 @ (change - cost) ** 2))
+        rows.append((names[i], float(columns.weights[i]), gains[0][i], cost, error))
+        if columns.missing[i] > 0:
+            rows.append((f"missing {names[i]}", float(columns.missing[i]), gains[1][i], np.nan, np.nan))
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    return table.sort_values(COLUMNS[2], ascending=False, kind="stable", ignore_index=True)
+
+
+def weight_gains(
+    model: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Gain in the training objective if a weight were 10% larger, to first order: of columns, and of blanks.
+
+    The multiplier of a limit is the gain per unit of it. As the optimum is convex in the weights, the true gain of 10%
+    is no larger.
+    """
+    metric: Metric = model.guarantee_.metric
+    plan, options = Plan.of(metric, people.encoder, model.monotone, model.link_name), FitOptions.read(model)
+    n, stood_for = len(people), n_people(len(people), weights)
+    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    parts = bin_columns(people.rows, shares, plan.columns, knots_for(stood_for, options.max_knots), options.n_jobs)
+    problem = Objective(
+        plan.layout(parts), model.loss_of(y, people), shares, np.zeros(len(parts)), stood_for, n_jobs=options.n_jobs
+    )
+    problem = coarse_enough(plan.with_penalties(problem, model.penalty_))
+    x = solve(problem, constant(problem.layout, problem.best_constants()))
+    scores = problem.scores(x)
+    g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
+    limits = problem.layout.limits(problem.loss.n_functions)
+    _, multipliers = solve_quadratic(H, g - H @ x.ravel(), limits, 1e-12)
+    p = plan.columns.p
+    share = _LOOSER if np.isinf(p) else _LOOSER / p
+    return _by_weight(problem.layout, limits.rows, multipliers[: len(limits.highest)], x.ravel(), share)
+
+
+def _by_weight(
+    layout: Layout, rows: Any, multipliers: FloatArray, x: FloatArray, share: float
+) -> tuple[FloatArray, FloatArray]:
+    """Multipliers times what they hold back, added up by weight."""
+    n = len(layout.weights.scales)
+    out = np.zeros(n), np.zeros(n)
+    for r in range(rows.shape[0]):
+        entries = slice(rows.indptr[r], rows.indptr[r + 1])
+        variables, values = rows.indices[entries], rows.data[entries]
+        local = variables % layout.n_variables
+        shapes = local < layout.starts[-1]  # the others are budgets
+        j = int(np.searchsorted(layout.starts, local[0], side="right")) - 1
+        part = layout.parts[j]
+        held = float(values[shapes] @ x[variables[shapes]])
+        blank = part.knots is not None and part.has_missing and (local == layout.starts[j + 1] - 1).any()
+        factor = share if part.knots is not None and not blank else _LOOSER
+        out[int(blank)][part.column] += factor * multipliers[r] * max(0.0, held)
+    return out
+
+
+def _held_out(
+    model: Any, metric: Metric, people: People, y: npt.NDArray[Any], weights: FloatArray | None, folds: Any
+) -> FloatArray:
+    """Brier score or squared error of each person, by a card that was fitted without them; NaN if there is none."""
+    losses = np.full(len(y), np.nan)
+    matters = metric.weights_of(people.encoder).matters.any()
+    for fold in np.unique(folds):
+        out = folds == fold
+        kept = np.flatnonzero(~out)
+        some = None if weights is None else weights[kept]
+        if model._classify and len(np.unique(y[kept])) < len(model.classes_):
+            continue
+        if matters:
+            card = model.with_metric(metric).set_params(penalty=model.penalty_)
+            if not model._classify:
+                card.set_params(output_range=model.output_range_)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                card.fit(people.take(kept).table, y[kept], some)
+            table = people.take(np.flatnonzero(out)).table
+            answers = card.predict_proba(table) if model._classify else card.predict(table)
+        elif model._classify:
+            means = [np.average(y[kept] == label, weights=some) for label in model.classes_]
+            answers = np.tile(means, (int(out.sum()), 1))
+        else:
+            answers = np.full(int(out.sum()), np.average(y[kept].astype(np.float64), weights=some))
+        truth = (y[out][:, None] == model.classes_) if model._classify else y[out]
+        squares = np.asarray((answers - truth) ** 2)
+        losses[out] = squares.sum(axis=1) / 2 if model._classify else squares
+    return losses
+
+
+def _without(metric: Metric, people: People, column: int) -> Metric:
+    """The metric in which a column must not matter."""
+    name = people.encoder.names[column]
+    if isinstance(metric, TableMetric):
+        numeric, categorical = dict(metric.numeric), dict(metric.categorical)
+        (numeric if name in numeric else categorical)[name] = 0.0
+        return metric.with_params(numeric=numeric, categorical=categorical)
+    assert isinstance(metric, WeightedLp)
+    weights = metric.weights.copy()
+    weights[column] = 0.0
+    return metric.with_params(weights=weights)

@@ -1,0 +1,105 @@
+"""What a frontier is shown beside: a constant, the linear model's own metric, and boosting."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import FloatArray
+from likewise.design.frontier import Reference
+from likewise.exceptions import LikewiseError
+from likewise.inspection.baselines import table_model
+from likewise.metrics.base import Metric
+from likewise.metrics.table import TableMetric
+from likewise.metrics.weighted_lp import WeightedLp
+from likewise.reveal.linear import minimal_metric
+
+CONSTANT, OWN_METRIC, BOOSTING = "constant", "linear model's own metric", "boosting, no guarantee"
+
+
+def measure(problem: Any, folds: list[int], counted: Any, hidden: list[Any]) -> dict[str, Reference]:
+    """Losses of people held out, by title."""
+    names = list(problem.people.encoder.names)
+    table = problem.people.table
+    frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(problem.people.rows, columns=names)
+    shown = frame[[name for name in names if name not in hidden]]
+    task = "classification" if problem.model._classify else "regression"
+    found: dict[str, Reference] = {}
+
+    def held_out(fit: Any, answer: Any) -> Any:
+        losses = np.zeros(len(problem.y))
+        for fold in folds:
+            out = problem.folds == fold
+            weights = None if problem.weights is None else problem.weights[~out]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                losses[out] = _losses(problem, answer(fit(~out, weights), out), out)
+        return problem.summary(losses, counted)
+
+    loss, error = held_out(lambda kept, weights: _mean(problem, kept, weights), _repeat)
+    found[CONSTANT] = Reference(loss, error, 0.0)
+    try:
+        metric = _own_metric(problem, shown, frame, hidden, task)
+        card = problem.model.with_metric(metric)
+
+        def fit_card(kept: Any, weights: Any) -> Any:
+            return card.with_metric(metric).fit(table[kept], problem.y[kept], weights)
+
+        loss, error = held_out(fit_card, lambda model, out: _answers(model, table[out], task))
+        found[OWN_METRIC] = Reference(loss, error, problem.mean_distance(metric))
+    except LikewiseError:
+        pass  # a linear model without weights, or that cannot be read: the frontier is shown without it
+    boosting = table_model(shown, "boosting", task)  # type: ignore[arg-type]
+    last = boosting.steps[-1][0]
+
+    def fit_boosting(kept: Any, weights: Any) -> Any:
+        return boosting.fit(shown[kept], problem.y[kept], **{f"{last}__sample_weight": weights})
+
+    found[BOOSTING] = Reference(*held_out(fit_boosting, lambda model, out: _answers(model, shown[out], task)))
+    return found
+
+
+def _own_metric(problem: Any, shown: pd.DataFrame, frame: pd.DataFrame, hidden: list[Any], task: Any) -> Metric:
+    """The linear model's metric, read exactly, the hidden columns at 0."""
+    linear = table_model(shown, "logistic" if task == "classification" else "linear", task)
+    limits = None if problem.model._classify else problem.model.output_range_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read: Any = minimal_metric(linear.fit(shown, problem.y), shown, output_range=limits)
+    numbers = problem.people.encoder.is_number
+    weights = {**read.numeric, **read.categorical} | dict.fromkeys(hidden, 0.0)
+    names = list(frame.columns)
+    if not isinstance(problem.people.table, pd.DataFrame):
+        return WeightedLp([weights[name] for name in names], p=1, feature_names=problem.people.encoder.labels)
+    numeric = {name: weights[name] for name, number in zip(names, numbers, strict=True) if number}
+    categorical = {name: weights[name] for name, number in zip(names, numbers, strict=True) if not number}
+    missing = {name: weight for name, weight in read.missing.items() if name in numeric}
+    for name in numeric:
+        if name not in missing and frame[name].isna().any():
+            missing[name] = 1.0
+    return TableMetric(numeric, categorical, missing=missing or "refuse")
+
+
+def _mean(problem: Any, kept: Any, weights: Any) -> FloatArray:
+    if not problem.model._classify:
+        return np.atleast_1d(np.average(problem.y[kept].astype(np.float64), weights=weights))
+    return np.array([np.average(problem.y[kept] == label, weights=weights) for label in problem.model.classes_])
+
+
+def _repeat(mean: FloatArray, out: Any) -> FloatArray:
+    return np.tile(mean, (int(out.sum()), 1)) if len(mean) > 1 else np.full(int(out.sum()), mean[0])
+
+
+def _answers(model: Any, people: Any, task: str) -> FloatArray:
+    return np.asarray(model.predict_proba(people) if task == "classification" else model.predict(people))
+
+
+def _losses(problem: Any, answers: FloatArray, out: Any) -> FloatArray:
+    """Brier score or squared error of each person."""
+    y = problem.y[out]
+    if not problem.model._classify:
+        return np.asarray((answers - y) ** 2)
+    return np.asarray(((answers - (y[:, None] == problem.model.classes_)) ** 2).sum(axis=1) / 2)

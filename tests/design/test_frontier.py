@@ -1,0 +1,277 @@
+"""Designed metrics and their cards: guarantee, protected columns, choices of points, and bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from likewise import AdditiveClassifier, FrontierDisplay, TableMetric, WeightedLp, attack, audit, design_metric
+from likewise.additive.prices import weight_gains
+from likewise.design.bounds import read_bounds
+from likewise.design.frontier import _Problem, _widest
+from likewise.design.joint import Costs
+from likewise.reveal.empirical import read_people
+
+
+def people(n=700, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "income": np.round(rng.gamma(4, 12, n)),
+            "tenure": np.where(rng.random(n) < 0.15, np.nan, rng.poisson(5, n)),
+            "noise": rng.normal(size=n),
+            "region": rng.choice(["north", "south", "west"], n),
+            "race": rng.choice(["x", "y"], n),
+        }
+    )
+    score = 0.06 * (X["income"] - 48) + 0.2 * X["tenure"].fillna(9) - 1.2 + (X["region"] == "west") + (X["race"] == "x")
+    return X, (rng.random(n) < expit(score)).astype(int).to_numpy(), score.to_numpy()
+
+
+@pytest.fixture(scope="module")
+def frontier():
+    X, y, _ = people()
+    return design_metric(X, y, protected=["race"], n_points=6, cv=3)
+
+
+def test_every_card_is_within_its_metric_under_attack(frontier):
+    X, _, _ = people()
+    for point in frontier.points:
+        assert point.card.guarantee_.metric == point.metric
+        assert (point.card.guarantee_.level, point.card.guarantee_.epsilon) == ("exact", 0.0)
+        found = attack(point.card, point.metric, X, n_pairs=3000, random_state=0)
+        assert found.excess <= 1e-12
+        assert audit(point.card, X, point.metric).n_violations == 0
+
+
+def test_a_protected_column_never_comes_back(frontier):
+    """The outcome depends on it; so does nothing else that could stand in for it here."""
+    X, _, _ = people()
+    other = X.assign(race=np.where(X["race"] == "x", "y", "x"))
+    for point in frontier.points:
+        assert point.metric.categorical["race"] == 0
+        assert point.card.predict_proba(X).tobytes() == point.card.predict_proba(other).tobytes()
+        assert point.card.predict_proba(X.drop(columns="race")).tobytes() == point.card.predict_proba(X).tobytes()
+    X, y, _ = people()
+    control = design_metric(X, y, n_points=3, cv=2, references=False)
+    assert control.points[-1].metric.categorical["race"] > 0.05  # it would matter if it were allowed to
+
+
+def test_a_column_without_effect_gets_the_weight_0(frontier):
+    assert frontier.best().metric.numeric["noise"] == 0
+    assert frontier.best().metric.numeric["income"] > 0
+
+
+def test_loss_falls_and_mean_distance_rises(frontier):
+    table = frontier.table
+    assert (np.diff(table["mean_distance"]) > 0).all()
+    assert (np.diff(table["training_objective"]) < 0).all()
+    slopes = -np.diff(table["training_objective"]) / np.diff(table["mean_distance"])
+    assert (np.diff(slopes) < 1e-5).all()
+    assert table["loss"].iloc[-1] < table["loss"].iloc[0]
+
+
+def test_mean_distance_is_that_of_all_pairs(frontier):
+    X, _, _ = people()
+    for point in frontier.points[::3]:
+        a, b = np.repeat(np.arange(200), 200), np.tile(np.arange(200), 200)
+        part = X.iloc[:200]
+        shares, encoder = np.full(200, 1 / 200), point.card.encoder_
+        columns = point.metric.weights_of(encoder)
+        costs = Costs.of(point.metric.people(part, encoder).rows, shares, columns.is_number)
+        expected = columns.scales @ costs.weights + np.nan_to_num(columns.missing) @ costs.missing
+        assert point.metric(part.iloc[a], part.iloc[b]).mean() == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_card_is_the_joint_optimum(frontier):
+    """A card fitted within the designed metric with the same penalties is as good as the shapes designed with it."""
+    X, y, _ = people()
+    for point in frontier.points[1:]:
+        h = point.card.predict_proba(X)[:, 1]
+        loss = -np.mean(np.log(np.where(y == 1, h, 1 - h)))
+        assert loss <= point.training_objective + 1e-4
+
+
+def test_best_is_the_strictest_within_a_standard_error(frontier):
+    best, table = frontier.best(), frontier.table
+    limit = table["loss"].min() + table["standard_error"][table["loss"].idxmin()]
+    assert best.loss <= limit
+    assert all(point.loss > limit for point in frontier.points if point.mean_distance < best.mean_distance)
+
+
+def test_points_between_points(frontier):
+    low, high = frontier.points[2], frontier.points[3]
+    wanted = 0.3 * low.mean_distance + 0.7 * high.mean_distance
+    point = frontier.at(mean_distance=wanted)
+    assert point.metric.numeric["income"] == pytest.approx(
+        0.3 * low.metric.numeric["income"] + 0.7 * high.metric.numeric["income"]
+    )
+    assert point.card.guarantee_.metric == point.metric
+    assert min(low.loss, high.loss) <= point.loss <= max(low.loss, high.loss)
+    assert frontier.at(mean_distance=low.mean_distance) is low
+    assert frontier.at(loss=low.loss).mean_distance <= low.mean_distance
+    with pytest.raises(ValueError, match="mean_distance must be between"):
+        frontier.at(mean_distance=1e9)
+    with pytest.raises(ValueError, match="loss must be at least"):
+        frontier.at(loss=0.0)
+    with pytest.raises(ValueError, match="one of the two"):
+        frontier.at()
+
+
+def test_the_same_bits_in_any_order_and_number_of_threads():
+    X, y, _ = people(300)
+    order = np.random.default_rng(1).permutation(300)
+    options = {"protected": ["race"], "n_points": 3, "cv": 2, "references": False}
+    one = design_metric(X, y, **options, n_jobs=1)
+    two = design_metric(X.iloc[order], y[order], **options, n_jobs=2)
+    assert one.table.to_numpy().tobytes() == two.table.to_numpy().tobytes()
+    assert [point.metric for point in one.points] == [point.metric for point in two.points]
+    for a, b in zip(one.points, two.points, strict=True):
+        assert a.card.predict_proba(X).tobytes() == b.card.predict_proba(X).tobytes()
+
+
+def test_several_classes_regression_weights_and_arrays():
+    X, y, score = people(400)
+    kinds = np.digitize(score + np.random.default_rng(2).normal(size=400), [-0.5, 1])
+    several = design_metric(X, kinds, protected=["race"], n_points=3, cv=2)
+    assert len(several.points[-1].card.classes_) == 3
+    assert set(several.references) == {"constant", "linear model's own metric", "boosting, no guarantee"}
+    numbers = design_metric(X, score, protected=["race"], output_range=(-4, 6), n_points=3, cv=2)
+    assert numbers.points[0].card.output_range_ == (-4, 6)
+    assert numbers.points[-1].loss < numbers.references["constant"].loss / 2
+    Z = X[["income", "noise"]].to_numpy()
+    times = np.random.default_rng(3).integers(0, 3, 400)
+    weighted = design_metric(Z, y, sample_weight=times, n_points=3, cv=2, references=False)
+    repeated = design_metric(np.repeat(Z, times, axis=0), np.repeat(y, times), n_points=3, cv=2, references=False)
+    assert isinstance(weighted.points[0].metric, WeightedLp)
+    np.testing.assert_allclose(weighted.table["mean_distance"], repeated.table["mean_distance"], rtol=1e-3)
+    np.testing.assert_allclose(weighted.table["loss"], repeated.table["loss"], rtol=1e-4)
+
+
+def test_blanks_are_designed_too(frontier):
+    metric = frontier.points[-1].metric
+    assert 0 < metric.missing["tenure"] <= 1
+    ends = np.ptp(frontier.points[-1].card.scorer_.model.shapes[1].values)
+    assert ends <= 2 * 4 * metric.missing["tenure"] + 1e-9
+
+
+def test_what_people_have_said_is_kept():
+    X, y, _ = people(300)
+    told = {"fixed": {"income": 0.004}, "lower": {"region": 0.2}, "upper": {"tenure": 0.01}}
+    for point in design_metric(X, y, protected=["race"], **told, n_points=3, cv=2, references=False).points:
+        assert point.metric.numeric["income"] == 0.004
+        assert point.metric.categorical["region"] >= 0.2
+        assert point.metric.numeric["tenure"] <= 0.01
+
+
+BAD = [
+    ({"protected": ["income", "tenure", "noise", "region", "race"]}, "protected must leave a column that may matter"),
+    ({"protected": ["age"]}, "protected must list columns of X"),
+    ({"lower": {"income": 0.2}, "upper": {"income": 0.1}}, "lower must not exceed upper"),
+    ({"fixed": {"income": 0.2}, "upper": {"income": 0.1}}, "fixed must be within lower and upper"),
+    ({"protected": ["race"], "fixed": {"race": 0.1}}, "'race' is protected and has a positive weight"),
+    ({"fixed": {"region": 1.5}}, "fixed must be within lower and upper|mismatch weight must be at most 1"),
+    ({"upper": {"age": 1}}, "upper must name columns of X"),
+    ({"lower": {"income": -1}}, "lower of 'income' must be a non-negative finite number"),
+    ({"n_points": 1}, "n_points must be a whole number >= 2"),
+    ({"cv": 1}, "cv must be a whole number >= 2"),
+    ({"output_range": (0, 1), "task": "classification"}, "output_range must be None for classification"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), BAD)
+def test_bad_input_has_one_clear_error(wrong, message):
+    X, y, _ = people(60)
+    with pytest.raises(ValueError, match=message) as error:
+        design_metric(X, y, **wrong)
+    assert "\n" not in str(error.value)
+
+
+def test_one_class_is_refused():
+    X, _, _ = people(60)
+    with pytest.raises(ValueError, match="y must hold at least two"):
+        design_metric(X, np.zeros(60, dtype=int))
+
+
+def test_gains_are_equal_per_unit_of_mean_distance(frontier):
+    """At a designed metric, the first-order gain of a weight is the price times the distance that it makes."""
+    X, y, _ = people()
+    point = frontier.points[2]
+    metric: TableMetric = point.metric
+    encoder = point.card.encoder_
+    rows = metric.people(X, encoder)
+    gains, blanks = weight_gains(point.card, rows, y, None)
+    costs = Costs.of(rows.rows, np.full(len(X), 1 / len(X)), encoder.is_number)
+    columns = metric.weights_of(encoder)
+    for i in np.flatnonzero(columns.matters):
+        spent = 0.1 * columns.weights[i] * costs.weights[i]
+        if spent > 1e-4:
+            assert gains[i] / spent == pytest.approx(point.price, rel=0.02), encoder.names[i]
+    spent = 0.1 * columns.missing[1] * costs.missing[1]
+    assert blanks[1] / spent == pytest.approx(point.price, rel=0.02)
+    by_hand = AdditiveClassifier(metric.with_params(numeric={**metric.numeric, "income": 3 * metric.numeric["income"]}))
+    loose = by_hand.set_params(penalty=point.card.penalty_).fit(X, y)
+    gains, _ = weight_gains(loose, loose.guarantee_.metric.people(X, loose.encoder_), y, None)
+    assert gains[0] / (0.3 * metric.numeric["income"] * costs.weights[0]) < 0.7 * point.price  # control
+
+
+def test_prices_say_what_a_column_is_worth():
+    X, y, _ = people(500)
+    card = AdditiveClassifier(
+        TableMetric({"income": 0.01, "tenure": 0.05, "noise": 0.2}, {"region": 0.2, "race": 0}, missing={"tenure": 0.3})
+    ).fit(X, y)
+    table = card.prices(X, y, cv=3).set_index("column")
+    assert set(table.index) == {"income", "tenure", "missing tenure", "noise", "region"}
+    assert table.loc["income", "cost if it must not matter"] > 3 * table.loc["income", "standard error"]
+    assert abs(table.loc["noise", "cost if it must not matter"]) < 4 * table.loc["noise", "standard error"] + 1e-3
+    wider = card.metric.with_params(numeric={**card.metric.numeric, "income": 0.011})
+    penalised = AdditiveClassifier(wider, penalty=card.penalty_).fit(X, y)
+
+    def log_loss(model):
+        h = model.predict_proba(X)[:, 1]
+        return -np.mean(np.log(np.where(y == 1, h, 1 - h)))
+
+    gain = log_loss(card) - log_loss(penalised)  # without the roughness, which rises
+    assert 0 < gain <= 2 * table.loc["income", "gain if 10% looser"]
+
+
+def test_a_picture(frontier):
+    pytest.importorskip("matplotlib").use("Agg")
+    display = FrontierDisplay.from_frontier(frontier)
+    assert display.ax_.get_ylabel() == "Brier score on held-out people (lower is better)"
+    assert {text.get_text() for text in display.ax_.texts} == set(frontier.references)
+    assert "best within one standard error" in str(frontier)
+    with pytest.raises(TypeError, match="frontier must be what design_metric returned"):
+        FrontierDisplay.from_frontier(1)
+
+
+def test_people_held_out_teach_nothing():
+    X, y, _ = people(200)
+    encoded = read_people(X, None)
+    bounds = read_bounds(encoded.encoder.names, encoded.encoder.is_number, ["race"], None, None, None)
+    model = AdditiveClassifier(_widest(encoded, bounds))
+    problem = _Problem.read(model, encoded, y, None, bounds, 4)
+    for fold in problem.usable_folds(4):
+        weights = problem.without(fold).objective.weights
+        assert (weights[problem.folds == fold] == 0).all()
+        assert weights.sum() == pytest.approx(1)
+        assert (weights[problem.folds != fold] > 0).all()
+
+
+def test_a_blank_that_nobody_had_is_answered_if_others_had_blanks(frontier):
+    X, y, _ = people()
+    point = frontier.points[3]
+    assert 0 < point.metric.missing["income"] <= 1
+    blank = X.assign(income=np.nan)
+    assert np.isfinite(point.card.predict_proba(blank)).all()
+    complete = X.fillna({"tenure": 5.0})
+    strict = design_metric(complete, y, protected=["race"], n_points=2, cv=2, references=False).points[-1]
+    with pytest.raises(ValueError, match="Column 'income' has missing numbers, which the metric refuses"):
+        strict.card.predict_proba(complete.assign(income=np.nan))
+
+
+def test_columns_that_say_nothing_get_the_weight_0():
+    X, y, _ = people(200)
+    X = X.assign(constant=3.0, empty=np.nan, only=pd.Categorical(["a"] * 200))
+    metric = design_metric(X, y, protected=["race"], n_points=2, cv=2, references=False).points[-1].metric
+    assert metric.numeric["constant"] == metric.numeric["empty"] == metric.categorical["only"] == 0
