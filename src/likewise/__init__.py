@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from likewise.auditing.ceiling import Ceiling as Ceiling
     from likewise.auditing.ceiling import ceiling as ceiling
     from likewise.calibration.estimators import RecalibratedClassifier as RecalibratedClassifier
+    from likewise.decisions.threshold import ThresholdDecision as ThresholdDecision
     from likewise.design.frontier import FrontierPoint as FrontierPoint
     from likewise.design.frontier import MetricFrontier as MetricFrontier
     from likewise.design.frontier import design_metric as design_metric
@@ -83,6 +84,7 @@ _MODULES = {
     "likewise.calibration.estimators": ("RecalibratedClassifier",),
     "likewise.smoothing.estimators": ("SmoothedClassifier", "SmoothedRegressor"),
     "likewise.smoothing.noise": ("Gaussian", "Laplace", "Splitting", "Uniform"),
+    "likewise.decisions.threshold": ("ThresholdDecision",),
     "likewise.exceptions": (
         "DownloadError",
         "FileError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
@@ -18,10 +19,10 @@ from likewise._links import to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import FOLDS, in_a_line
-from likewise.base import ConstrainedEstimator
+from likewise.base import ConstrainedClassifier, ConstrainedEstimator, Scorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import clipped_predictions, hard_votes, is_plain_function, soft_votes
-from likewise.metrics.encoders import People
+from likewise.metrics.encoders import Encoder, People
 
 
 class WrapsEstimator(MetaEstimatorMixin, ConstrainedEstimator):
@@ -60,6 +61,57 @@ def seed_inner(estimator: Any, state: np.random.RandomState) -> None:
     params = estimator.get_params(deep=True)
     unset = sorted(name for name in params if name.split("__")[-1] == "random_state" and params[name] is None)
     estimator.set_params(**{name: int(state.randint(2**31)) for name in unset})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WrappedScorer(Scorer):
+    """A scorer whose outputs are a function of another scorer's outputs.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+    scorer : Scorer
+        Of the inner model.
+    encoder : Encoder
+        Of the inner model.
+    """
+
+    scorer: Scorer
+    encoder: Encoder
+
+    def visible(self, people: People) -> FloatArray:
+        """What the inner model sees."""
+        return self.scorer.visible(self.encoder.recode(people))
+
+    @property
+    def reads_tables(self) -> bool:
+        """True: the inner model's encoder may read the table again."""
+        return True
+
+    def landmarks(self, n_columns: int) -> list[FloatArray]:
+        """Those of the inner model, unless it was fitted without a column of weight 0."""
+        return self.scorer.landmarks(n_columns) if len(self.encoder.names) == n_columns else [np.empty(0)] * n_columns
+
+    def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
+        """The outputs themselves: a function of single draws would have another mean."""
+        return self.estimate(people).mean
+
+    def distance_to_tie(self, people: People) -> FloatArray | None:
+        """None: the function moves the tie away from that of the inner score."""
+        return None
+
+
+def inner_classifier(estimator: Any) -> ConstrainedClassifier:
+    """The inner classifier, unpacked if it is frozen; raise if it does not enforce a metric."""
+    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    if isinstance(inner, type) or not isinstance(inner, ConstrainedClassifier):
+        given = inner.__name__ if isinstance(inner, type) else type(inner).__name__
+        kind = "is a regressor" if isinstance(inner, ConstrainedEstimator) else "has no guarantee"
+        raise InvalidTypeError(
+            f"estimator must be a classifier that enforces a metric, such as AdditiveClassifier(); got {given}, which "
+            f"{kind}. Enforce a metric first: what comes after a model can keep a guarantee and cannot make one."
+        )
+    return inner
 
 
 def fit_weighted(estimator: Any, table: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:

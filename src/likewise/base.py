@@ -23,6 +23,7 @@ from likewise._fit_validation import (
 )
 from likewise._frozen import Frozen
 from likewise._optional import is_dask
+from likewise._shared_draw import SharedDraw, probability_decided_differently
 from likewise._typing import FloatArray
 from likewise._validation import LIMITS, NOTHING, Rule, check_rules, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
@@ -304,30 +305,53 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
         distance = self.scorer_.distance_to_tie(people)
         return certify(self._estimate_of(people), self.guarantee_, self.classes_, distance)
 
-    def decide(self, X: Any, random_state: Any = None) -> npt.NDArray[Any]:
+    def decide(
+        self, X: Any, random_state: Any = None, *, round: str | None = None, key: bytes | None = None
+    ) -> npt.NDArray[Any]:
         """Draw one outcome per person from the model's probabilities.
 
-        Covered by the guarantee, without sampling error: for two people at distance D, the probability of any set of
-        outcomes differs by at most ``guarantee_.curve.bound(D)``. Probabilities are close, not outcomes: each person
-        gets an independent draw, so two people who both have a probability of 60% get different outcomes 48% of the
-        time. Every call draws again, and anyone who can call it repeatedly gets more chances: decide once per person
-        and store the outcome.
+        With `round` and `key`, everybody in the round shares one draw, so that similar people get the same outcome: two
+        people at distance D are decided differently with probability at most ``decision_bound(D)``. For two classes the
+        order of scores is kept, and a small change of a row changes the outcome with a small probability only. The draw
+        follows from key and round; `likewise decide` writes what is needed to check it afterwards.
+
+        Without, each person gets an independent draw: the probability of any set of outcomes differs by at most
+        ``guarantee_.curve.bound(D)``, but two people who both have a probability of 60% get different outcomes 48% of
+        the time. Every call draws again, and anyone who can call it repeatedly gets more chances: decide once per
+        person and store the outcome.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         random_state : int, RandomState instance or None, default=None
-            None draws afresh on each call. With a fixed seed the draw depends on the person's position in `X`; do not
-            let applicants choose or learn the seed. `likewise score --decide` derives draws from a secret key and the
-            row instead.
+            For independent draws. None draws afresh on each call. With a fixed seed the draw depends on the person's
+            position in `X`; do not let applicants choose or learn the seed.
+        round : str, optional
+            Name of the round, such as a date. Outcomes of the same round and key are the same in every call.
+        key : bytes, optional
+            Secret of 16 bytes or more: whoever has it can foresee the outcomes.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
+        if round is not None or key is not None:
+            if random_state is not None:
+                raise InvalidInputError("random_state is for independent draws. Leave it out with round and key.")
+            return self._decide_together(X, SharedDraw.from_key(key, round))
         votes, rng = self._draws(X, random_state)
         # A hard vote has probability 1 for one class; a soft vote is a distribution to draw from.
         return self.outcomes_at(votes, rng.random(len(votes)))
+
+    def decision_bound(self, distance: npt.ArrayLike) -> FloatArray:
+        """Largest probability that two people of a round at `distance` are decided differently (`decide` with a key).
+
+        ``v = guarantee_.bound(distance)`` for two classes, ``2 v / (1 + v)`` for several.
+        """
+        return probability_decided_differently(self.guarantee_.bound(distance), len(self.classes_))
+
+    def _decide_together(self, X: Any, draw: SharedDraw) -> npt.NDArray[Any]:
+        return draw.decide(self.predict_proba(X), self.classes_)
 
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.unique(y)

@@ -170,6 +170,7 @@ _OWN = tuple(
         "additive",
         "base",
         "calibration",
+        "decisions",
         "dummy",
         "guarantees",
         "inspection",

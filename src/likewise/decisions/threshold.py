@@ -1,9 +1,10 @@
 """Soft thresholds: a cut-off that everybody in a round shares, drawn from a band.
 
-Let h(x) be the probability of the favourable class and C uniform on ``[t - W/2, t + W/2]``, one draw per round. A person
-is accepted if ``h(x) >= C``. Outside the band the decision is certain; inside it two people are decided differently with
-probability ``|h(x) - h(x')| / W``. So decisions are within ``bound(D) / W``, where ``bound`` is that of the scores
-(docs/theory.md §16). W = 1 lets the whole score be the chance; W = 0 is a plain threshold, which guarantees nothing.
+Let h(x) be the probability of the favourable class and C uniform on ``[t - W/2, t + W/2]``, one draw per round. A
+person is accepted if ``h(x) > C``. Outside the band the decision is certain; inside it, two people are decided
+differently with probability ``|h(x) - h(x')| / W``. So decisions are within ``bound(D) / W``, where ``bound`` is that
+of the scores (docs/theory.md §16). W = 1 with t = 1/2 is a lottery by the score itself; W = 0 is a plain threshold,
+which guarantees nothing.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from likewise._inner_estimator import WrapsEstimator, fit_weighted
+from likewise._inner_estimator import WrappedScorer, WrapsEstimator, fit_weighted, inner_classifier
+from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
 from likewise._validation import Rule, in_a_line, positive
-from likewise.base import METRIC, ConstrainedClassifier, Scorer, check_fitted
-from likewise.calibration.estimators import RecalibratedScorer, _within
-from likewise.decisions.shared_draw import SharedDraw
+from likewise.base import METRIC, ConstrainedClassifier
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound, round_down
-from likewise.guarantees.certificate import Estimate
+from likewise.guarantees.certificate import ROUNDING, Estimate
 from likewise.guarantees.guarantee import Guarantee, said_once
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
@@ -56,8 +57,8 @@ class BandBound(Bound):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ThresholdScorer(RecalibratedScorer):
-    """Chances of each decision over the draw of a round.
+class ThresholdScorer(WrappedScorer):
+    """Chances of each decision, over the draw of a round.
 
     Attributes
     ----------
@@ -67,59 +68,73 @@ class ThresholdScorer(RecalibratedScorer):
     width : float
     """
 
-    column: int = 1
-    thresholds: FloatArray = None  # type: ignore[assignment]
-    width: float = 1.0
+    column: int
+    thresholds: FloatArray
+    width: float
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Chances with intervals."""
-        found = self.scorer.estimate(self._read(people), verbose=verbose)
-        mean, lower, upper = (self._chances(part[:, self.column]) for part in (found.mean, found.lower, found.upper))
-        if found.lower is found.mean:  # nothing is sampled
-            return Estimate(mean, mean, mean, found.n_draws)
-        # A grade is reached more often by a higher score and left more often, so either end may be the smaller one.
-        at_least = [self.at_least(part[:, self.column]) for part in (found.lower, found.upper)]
-        ones, zeros = np.ones((len(mean), 1)), np.zeros((len(mean), 1))
-        low, high = (np.hstack([ones, part, zeros]) for part in at_least)
-        return Estimate(
-            mean, np.maximum(0.0, low[:, :-1] - high[:, 1:]), np.minimum(1.0, high[:, :-1] - low[:, 1:]), found.n_draws
-        )
+        inner = self.scorer.estimate(self.encoder.recode(people), verbose=verbose)
+        reached = self._reached(inner.mean)
+        mean = self._in_order(reached[:, :-1] - reached[:, 1:])
+        if inner.lower is inner.mean:  # nothing is sampled
+            return Estimate(mean, mean, mean, inner.n_draws)
+        low, high = self._reached(inner.lower), self._reached(inner.upper)
+        lower = self._in_order(np.clip(low[:, :-1] - high[:, 1:], 0.0, 1.0))
+        upper = self._in_order(np.clip(high[:, :-1] - low[:, 1:], 0.0, 1.0))
+        return Estimate(mean, lower, upper, inner.n_draws)
 
-    def at_least(self, score: FloatArray) -> FloatArray:
-        """Probability of reaching each grade, shape (n_samples, n_thresholds)."""
-        return np.clip((score[:, None] - self.thresholds) / self.width + 0.5, 0.0, 1.0)
+    def reaching(self, probabilities: FloatArray) -> FloatArray:
+        """Probability of reaching each threshold, shape (n_samples, n_thresholds), by the inner model's outputs."""
+        return np.clip((probabilities[:, [self.column]] - self.thresholds) / self.width + 0.5, 0.0, 1.0)
 
-    def scores(self, people: People) -> FloatArray:
-        """The inner model's probability of the favourable class."""
-        return self.scorer.estimate(self._read(people)).mean[:, self.column]
+    def inner_estimate(self, people: People) -> Estimate:
+        """Outputs of the inner model."""
+        return self.scorer.estimate(self.encoder.recode(people))
 
-    def _chances(self, score: FloatArray) -> FloatArray:
-        reached = np.hstack([np.ones((len(score), 1)), self.at_least(score), np.zeros((len(score), 1))])
-        chances = reached[:, :-1] - reached[:, 1:]
-        return chances if self.column else chances[:, ::-1] if chances.shape[1] == 2 else chances
+    def distance_to_tie(self, people: People) -> FloatArray:
+        """Distance within which the more likely decision stays the same."""
+        return self.distance_to_band(people, 0.0)
+
+    def distance_to_band(self, people: People, width: float) -> FloatArray:
+        """Distance, rounded down, at which a score may come within ``width / 2`` of a threshold."""
+        inner, curve = self.inner_estimate(people), self.scorer.guarantee.curve
+        below = self.thresholds - inner.upper[:, [self.column]]
+        above = inner.lower[:, [self.column]] - self.thresholds
+        lead = np.clip(np.maximum(below, above).min(axis=1) - width / 2 - ROUNDING, 0.0, 1.0)
+        return round_down(curve._inverse_curve(round_down(lead))) / self.width
+
+    def _reached(self, probabilities: FloatArray) -> FloatArray:
+        """`reaching`, between the lowest grade, which everybody reaches, and one above the highest."""
+        n = len(probabilities)
+        return np.hstack([np.ones((n, 1)), self.reaching(probabilities), np.zeros((n, 1))])
+
+    def _in_order(self, chances: FloatArray) -> FloatArray:
+        """In the order of the classes: a favourable first class has the first column."""
+        return chances[:, ::-1] if self.column == 0 and chances.shape[1] == 2 else chances
 
 
 class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
-    """Decisions by a threshold that guarantee something: a cut-off drawn once per round from a band.
+    """Decisions by a threshold, with a guarantee: the cut-off is drawn from a band, once per round.
 
     Everybody in a round is compared with one cut-off, drawn from ``[threshold - width / 2, threshold + width / 2]``.
-    Outside the band decisions are certain. Two people are decided differently with probability at most
-    ``model.guarantee_.bound(D) / width``: enforce a metric at ``width * D``, and decisions are within D.
+    Outside the band decisions are certain. Two people at distance D are decided differently with probability at most
+    ``estimator_.guarantee_.bound(D) / width``. With a metric enforced at ``width * D``, decisions are within D.
 
     Parameters
     ----------
     estimator : classifier of likewise
-        Two classes. It is fitted by `fit`; one that is fitted already comes in `sklearn.frozen.FrozenEstimator`, or
-        through `from_model`, which needs no data.
-    threshold : float or increasing sequence of float, default=0.5
-        Probability of the favourable class at the middle of the band. Several thresholds give grades, with a band at
+        For two classes. `fit` fits a clone, unless it comes in `sklearn.frozen.FrozenEstimator`. `from_model` takes a
+        fitted one and needs no data.
+    threshold : float or increasing sequence of floats, default=0.5
+        Probability of the favourable class in the middle of the band. Several thresholds give grades, with a band at
         each; bands must not overlap.
     width : float, default=0.1
-        Of each band. 1 is a lottery by the score itself.
+        Of each band. 1 with a threshold of 0.5 is a lottery by the score itself.
     favourable : class label, default=None
-        Whose probability is compared; None takes the last class.
+        The class whose probability is compared; None takes the last one.
     grades : sequence, default=None
-        Names of the grades, lowest first; needed for several thresholds.
+        Labels of the grades, lowest first: one more than there are thresholds. None takes the two classes.
 
     Attributes
     ----------
@@ -127,11 +142,13 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         Under the metric divided by `width`.
     estimator_ : the fitted inner model
     classes_ : ndarray of shape (n_classes,)
+        The classes, or the grades.
+    n_features_in_, feature_names_in_ : as in scikit-learn
 
     Notes
     -----
-    Covered: `decide` with a round and a key, and `predict_proba`, which gives the chance of each decision over the draw
-    of a round. Not covered: `predict`, the more likely decision, which is a plain threshold again.
+    Covered: `decide` with a round and a key, and `predict_proba`, the chance of each decision over the draw of a round.
+    Not covered: `predict`, the more likely decision, which is a plain threshold again.
 
     Examples
     --------
@@ -140,12 +157,13 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     >>> X, y = make_classification(random_state=0)
     >>> card = AdditiveClassifier(penalty=0.01).fit(X, y)
     >>> decision = ThresholdDecision.from_model(card, threshold=0.6, width=0.2)
-    >>> outcomes = decision.decide(X, round="2026-11-17", key=b"a secret of 21 bytes.")
+    >>> decision.decide(X, round="2026-11-17", key=b"a secret of 21 bytes.").shape
+    (100,)
     >>> decision.guarantee_.level
     'exact'
     """
 
-    rules: ClassVar[dict[str, Rule]] = {"width": positive("Use 1 for a lottery by the score itself.", below=1 + 1e-12)}
+    rules: ClassVar[dict[str, Rule]] = {"width": positive(below=1.0) | Rule("1", lambda value: value == 1)}
 
     scorer_: ThresholdScorer
     estimator_: ConstrainedClassifier
@@ -164,3 +182,159 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         self.width = width
         self.favourable = favourable
         self.grades = grades
+
+    @classmethod
+    def from_model(cls, model: Any, **options: Any) -> Self:
+        """Decisions of a fitted model; `options` are the parameters beside `estimator`."""
+        decision = cls(FrozenEstimator(inner_classifier(model)), **options)
+        for name, rule in cls.rules.items():
+            rule.check(name, getattr(decision, name))
+        decision.scorer_ = decision._scorer(inner_classifier(model))
+        decision.encoder_ = model.encoder_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(decision, name, getattr(model, name))
+        return decision
+
+    @staticmethod
+    def width_for(different: float, distance: float, bound: Bound | None = None) -> float:
+        """The smallest width with which people at `distance` are decided differently with probability `different`.
+
+        Parameters
+        ----------
+        different : float
+            Largest probability, in (0, 1].
+        distance : float
+            Between two people, under the metric of the inner model.
+        bound : Bound, optional
+            Of the inner model, ``guarantee_.curve``; by default the distance itself.
+
+        Examples
+        --------
+        >>> ThresholdDecision.width_for(0.1, 0.01)
+        0.1
+        """
+        positive(below=1 + 1e-9).check("different", different)
+        width = float((bound or Bound()).bound(distance)) / different
+        if width > 1:
+            raise InvalidInputError(
+                f"different must be at least {width * different:.4g} for people at a distance of {distance:g}, even "
+                f"with a width of 1; got {different:g}. Enforce a stricter metric."
+            )
+        return width
+
+    @property
+    def metric(self) -> Metric | None:  # type: ignore[override]
+        """That of the inner estimator."""
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        inner = self.estimator.estimator if frozen else self.estimator
+        return inner.guarantee_.metric if frozen and hasattr(inner, "scorer_") else getattr(inner, "metric", None)
+
+    def with_metric(self, metric: Metric) -> Self:
+        """Return an unfitted copy whose scores are within another metric."""
+        return clone(self).set_params(estimator=inner_classifier(self.estimator).with_metric(metric))  # type: ignore[no-any-return]
+
+    def _asked_metric(self) -> Metric | None:
+        inner = inner_classifier(self.estimator)
+        METRIC.check("metric of the estimator", inner.metric)
+        return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner.metric
+
+    def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ThresholdScorer:
+        """Fit the inner model, unless it is frozen, and put the threshold behind it."""
+        inner = inner_classifier(self.estimator)
+        if not isinstance(self.estimator, FrozenEstimator):
+            with said_once():
+                inner = fit_weighted(inner.with_metric(metric), people.table, y, self._inner_weights(weights))
+        return self._scorer(inner)
+
+    def _scorer(self, inner: ConstrainedClassifier) -> ThresholdScorer:
+        guarantee = inner.guarantee_
+        thresholds, column = self._thresholds(), self._column(inner.classes_)
+        self.estimator_ = inner
+        self.classes_ = inner.classes_ if self.grades is None else np.array(list(self.grades))
+        where = ", ".join(f"{t:g}" for t in thresholds)
+        basis = (
+            f"Everybody in a round shares one cut-off, drawn from a band of width {self.width:g} around {where}; D is "
+            f"the distance of the scores divided by that width. {guarantee.basis}"
+        )
+        own = Guarantee(
+            guarantee.metric.scaled(1 / self.width),
+            BandBound(guarantee.curve, self.width, guarantee.slack),
+            guarantee.level,
+            basis,
+            delta=guarantee.delta,
+            n_draws=guarantee.n_draws,
+        )
+        return ThresholdScorer(own, inner.scorer_, inner.encoder_, column, thresholds, float(self.width))
+
+    def _thresholds(self) -> FloatArray:
+        try:
+            thresholds = np.atleast_1d(np.asarray(self.threshold, dtype=np.float64))
+        except (TypeError, ValueError):
+            thresholds = np.array([np.nan])
+        if thresholds.ndim != 1 or not ((thresholds > 0) & (thresholds < 1)).all() or not len(thresholds):
+            raise InvalidInputError(
+                f"threshold must be between 0 and 1, or several such numbers; got {in_a_line(self.threshold)}."
+            )
+        if (np.diff(thresholds) < self.width).any():
+            raise InvalidInputError(
+                f"threshold must be increasing, with at least width ({self.width:g}) between neighbours, so that bands "
+                f"do not overlap; got {in_a_line(self.threshold)}. Use a smaller width."
+            )
+        n_grades = 2 if self.grades is None else len(self.grades)
+        if n_grades != len(thresholds) + 1:
+            raise InvalidInputError(
+                f"grades must name {len(thresholds) + 1} grades for {len(thresholds)} thresholds, lowest first; got "
+                f"{in_a_line(self.grades)}."
+            )
+        if self.grades is not None and len(set(self.grades)) < n_grades:
+            raise InvalidInputError(f"grades must differ from each other; got {in_a_line(self.grades)}.")
+        return thresholds
+
+    def _column(self, classes: npt.NDArray[Any]) -> int:
+        if len(classes) != 2:
+            raise InvalidInputError(
+                f"estimator must be for two classes; got {len(classes)}. For grades, give several thresholds on the "
+                "probability of one outcome."
+            )
+        favourable = classes[1] if self.favourable is None else self.favourable
+        if favourable not in classes.tolist():
+            raise InvalidInputError(f"favourable must be one of the classes {list(classes)}; got {favourable!r}.")
+        return int(classes.tolist().index(favourable))
+
+    def decision_bound(self, distance: npt.ArrayLike) -> FloatArray:
+        """Largest probability that two people at `distance` are decided differently, under the metric of `guarantee_`.
+
+        The same for grades: neighbouring grades share the draw.
+        """
+        return self.guarantee_.bound(distance)
+
+    def _decide_together(self, X: Any, draw: SharedDraw) -> npt.NDArray[Any]:
+        inner = self.scorer_.inner_estimate(self._people(X)).mean
+        grade = draw.grade(self.scorer_.reaching(inner))
+        names = self.classes_[::-1] if self.grades is None and self.scorer_.column == 0 else self.classes_
+        return np.asarray(names[grade])
+
+    def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        return np.asarray(inner_classifier(self.estimator).classes_ if frozen else np.unique(y))
+
+    def band(self, X: Any) -> pd.DataFrame:
+        """Where people stand relative to the band.
+
+        Returns
+        -------
+        DataFrame with one row per person
+            ``score`` (probability of the favourable class), ``in_band`` (whether the draw matters), and
+            ``sure_distance``: everyone closer than this, under the metric of `guarantee_`, gets the same decision in
+            every round. 0 within the band.
+        """
+        people = self._people(X)
+        reached = self.scorer_.reaching(self.scorer_.inner_estimate(people).mean)
+        return pd.DataFrame(
+            {
+                "score": self.scorer_.inner_estimate(people).mean[:, self.scorer_.column],
+                "in_band": ((reached > 0) & (reached < 1)).any(axis=1),
+                "sure_distance": self.scorer_.distance_to_band(people, self.scorer_.width),
+            }
+        )

@@ -15,7 +15,7 @@ from likewise.guarantees.guarantee import Guarantee
 
 # Outputs are sums of up to a few thousand terms, each rounded to 2^-53 of the largest, so their error is below this:
 # a probability stored as 1 may be smaller by this much.
-_ROUNDING = 2.0**-40
+ROUNDING = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Certificate:
         low, high = self.output_range
         width = high - low
         size = max(width, abs(low), abs(high))
-        error, unit = _ROUNDING * size / width, 2 * np.finfo(np.float64).eps * size
+        error, unit = ROUNDING * size / width, 2 * np.finfo(np.float64).eps * size
         lowest = 1 - self.curve.highest(np.clip(1 - (self.lower - low) / width + error, 0, 1), distance)
         highest = self.curve.highest(np.clip((self.upper - low) / width + error, 0, 1), distance)
         smallest = low + width * round_down(lowest) - unit
@@ -110,8 +110,8 @@ def certify(
         people, top = np.arange(len(found.mean)), found.mean.argmax(axis=1)
         outcome = classes[top]
         if distance is None:
-            surely = found.lower[people, top] - _ROUNDING
-            others = found.upper + _ROUNDING
+            surely = found.lower[people, top] - ROUNDING
+            others = found.upper + ROUNDING
             others[people, top] = -np.inf
             distance = guarantee.curve.distance_to_tie(surely, np.minimum(others.max(axis=1), 1 - surely))
     return Certificate(

@@ -105,7 +105,7 @@ class SharedDraw:
         return np.asarray((at_least > self.uniform).sum(axis=1))
 
     def _log_clocks(self, classes: npt.NDArray[Any]) -> FloatArray:
-        """Logarithms of one exponential variable per class, by its name, so that the order of classes does not matter."""
+        """Logarithms of one exponential variable per class, seeded by its name: the order of classes is irrelevant."""
         return np.array([math.log(_exponential(self._bits(f"class\0{label}"))) for label in classes.tolist()])
 
     def _bits(self, use: str) -> int:

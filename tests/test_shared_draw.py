@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from likewise.decisions.shared_draw import (
+from likewise._shared_draw import (
     SharedDraw,
     _round_down,
     key_commitment,

@@ -1,0 +1,197 @@
+"""Soft thresholds: closed forms, a search for pairs that are decided differently too often, and controls."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from likewise import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    SmoothedClassifier,
+    WeightedLp,
+    attack,
+    load_model,
+    save_model,
+)
+from likewise.decisions.threshold import ThresholdDecision
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+
+KEY = b"a key of 21 bytes...!"
+METRIC = WeightedLp([0.4, 0.1])
+ROUNDS = 4000
+# Two-sided Hoeffding bound for a mean of ROUNDS indicators at 1e-6, the suite's rate of false alarms.
+MARGIN = math.sqrt(math.log(2e6) / (2 * ROUNDS))
+
+
+def people(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2))
+    return X, np.where(rng.random(n) < expit(2 * X[:, 0]), "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def card():
+    return AdditiveClassifier(METRIC, penalty=0.01).fit(*people(500))
+
+
+@pytest.mark.parametrize("favourable", ["yes", "no"])
+@pytest.mark.parametrize(("threshold", "width"), [(0.5, 1.0), (0.6, 0.2), (0.3, 0.05)])
+def test_chances_are_those_of_a_uniform_cut_off(card, favourable, threshold, width):
+    decision = ThresholdDecision.from_model(card, threshold=threshold, width=width, favourable=favourable)
+    X, _ = people(300, 1)
+    column = list(card.classes_).index(favourable)
+    expected = np.clip((card.predict_proba(X)[:, column] - (threshold - width / 2)) / width, 0, 1)
+    np.testing.assert_allclose(decision.predict_proba(X)[:, column], expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(decision.predict_proba(X).sum(axis=1), 1, rtol=0, atol=1e-15)
+    outcomes = np.array([decision.decide(X[:20], round=str(i), key=KEY) for i in range(ROUNDS)])
+    np.testing.assert_allclose((outcomes == favourable).mean(axis=0), expected[:20], rtol=0, atol=MARGIN)
+
+
+def test_people_outside_the_band_are_decided_for_sure_and_so_is_everyone_within_their_sure_distance(card):
+    decision = ThresholdDecision.from_model(card, threshold=0.5, width=0.2)
+    X, _ = people(400, 1)
+    band = decision.band(X)
+    assert band["in_band"].any()
+    assert not band["in_band"].all()
+    assert (band["sure_distance"][band["in_band"]] == 0).all()
+    sure = decision.predict_proba(X)[~band["in_band"]]
+    assert set(np.unique(sure)) == {0.0, 1.0}
+    # Someone almost as far away as the sure distance allows, in the direction of the other decision.
+    far = band["sure_distance"].to_numpy()
+    towards = np.where(band["score"] > 0.5, -1, 1) * far / decision.guarantee_.metric.weights[0] * (1 - 1e-9)
+    moved = X + np.column_stack([towards, np.zeros(len(X))])
+    keep = ~band["in_band"].to_numpy()
+    np.testing.assert_array_equal(decision.predict_proba(moved)[keep], decision.predict_proba(X)[keep])
+
+
+def test_no_pair_is_decided_differently_more_often_than_the_guarantee_says(card):
+    for width in (0.05, 0.3, 1.0):
+        decision = ThresholdDecision.from_model(card, threshold=0.55 if width < 1 else 0.5, width=width)
+        found = attack(
+            decision, decision.guarantee_.metric, people(200)[0], n_pairs=30_000, tolerance=1e-12, random_state=0
+        )
+        assert found.n_violations == 0
+        pairs = np.random.default_rng(3).uniform(-2, 2, (2, 100_000, 2))
+        gaps = np.abs(decision.predict_proba(pairs[0])[:, 1] - decision.predict_proba(pairs[1])[:, 1])
+        assert (gaps <= decision.decision_bound(decision.guarantee_.metric(*pairs)) + 1e-12).all()
+
+
+def test_control_a_band_narrower_than_claimed_is_found(card):
+    narrow = ThresholdDecision.from_model(card, threshold=0.55, width=0.1)
+    claimed = ThresholdDecision.from_model(card, threshold=0.55, width=0.12).guarantee_
+    found = attack(
+        lambda X: narrow.predict_proba(X)[:, 1], claimed.metric, people(200)[0], n_pairs=30_000, random_state=0
+    )
+    assert found.n_violations > 0
+
+
+def test_shared_cut_offs_differ_as_often_as_the_closed_form_says_and_independent_draws_more_often(card):
+    decision = ThresholdDecision.from_model(card, threshold=0.5, width=0.4)
+    X = np.array([[0.0, 0.0], [0.05, 0.0]])
+    a, b = decision.predict_proba(X)[:, 1]
+    shared = np.array([decision.decide(X, round=str(i), key=KEY) for i in range(ROUNDS)])
+    different = (shared[:, 0] != shared[:, 1]).mean()
+    assert abs(different - abs(a - b)) <= MARGIN
+    assert different <= decision.decision_bound(decision.guarantee_.metric(X[:1], X[1:]))[0] + MARGIN
+    independent = np.array([decision.decide(X, random_state=i) for i in range(ROUNDS)])
+    assert (independent[:, 0] != independent[:, 1]).mean() > abs(a - b) + MARGIN
+
+
+def test_a_metric_enforced_at_width_times_d_gives_decisions_within_d():
+    width = 0.25
+    decision = ThresholdDecision(AdditiveClassifier(METRIC.scaled(width), penalty=0.01), width=width).fit(*people(500))
+    np.testing.assert_allclose(decision.guarantee_.metric.weights, METRIC.weights, rtol=1e-15)
+    D = np.linspace(0, 1, 20)
+    assert (decision.decision_bound(D) <= D * (1 + 1e-14)).all()
+
+
+def test_grades_have_a_band_at_each_threshold_and_one_draw(card):
+    decision = ThresholdDecision.from_model(card, threshold=[0.3, 0.5, 0.7], width=0.1, grades=["D", "C", "B", "A"])
+    X, _ = people(300, 1)
+    score, chances = card.predict_proba(X)[:, 1], decision.predict_proba(X)
+    at_least = np.clip((score[:, None] - np.array([0.25, 0.45, 0.65])) / 0.1, 0, 1)
+    np.testing.assert_allclose(chances[:, ::-1].cumsum(axis=1)[:, :-1][:, ::-1], at_least, rtol=0, atol=1e-12)
+    order = {grade: i for i, grade in enumerate("DCBA")}
+    for i in range(50):
+        grades = [order[grade] for grade in decision.decide(X, round=str(i), key=KEY)]
+        assert (np.diff(np.array(grades)[np.argsort(score)]) >= 0).all()
+    pairs = np.random.default_rng(3).uniform(-2, 2, (2, 50_000, 2))
+    gaps = np.abs(decision.predict_proba(pairs[0]) - decision.predict_proba(pairs[1])).sum(axis=1) / 2
+    assert (gaps <= decision.decision_bound(decision.guarantee_.metric(*pairs)) + 1e-12).all()
+    certificate = decision.certify(X)
+    assert set(certificate.outcome) <= set("DCBA")
+
+
+def test_sampled_scores_have_intervals_and_their_error_counts():
+    X, y = people(200)
+    inner = SmoothedClassifier(
+        DecisionTreeClassifier(max_depth=2, random_state=0),
+        metric=METRIC,
+        noise="laplace",
+        n_draws=2000,
+        random_state=0,
+    ).fit(X, y)
+    decision = ThresholdDecision.from_model(inner, width=0.5)
+    certificate = decision.certify(X)
+    assert (certificate.lower <= certificate.estimate).all()
+    assert (certificate.estimate <= certificate.upper).all()
+    assert decision.guarantee_.epsilon == pytest.approx(inner.guarantee_.epsilon / 0.5)
+    assert (decision.guarantee_.level, decision.guarantee_.delta) == ("sampled", inner.guarantee_.delta)
+
+
+def test_a_frozen_model_and_one_that_is_fitted_here_and_a_saved_one_agree(card, tmp_path):
+    X, y = people(500)
+    frozen = ThresholdDecision(FrozenEstimator(card), threshold=0.4).fit(X, y)
+    fitted = ThresholdDecision(AdditiveClassifier(METRIC, penalty=0.01), threshold=0.4).fit(X, y)
+    np.testing.assert_array_equal(frozen.predict_proba(X), fitted.predict_proba(X))
+    save_model(frozen, tmp_path / "decision.skops")
+    loaded = load_model(tmp_path / "decision.skops")
+    np.testing.assert_array_equal(loaded.decide(X, round="r", key=KEY), frozen.decide(X, round="r", key=KEY))
+
+
+def test_the_width_that_a_guarantee_needs_and_back(card):
+    width = ThresholdDecision.width_for(0.1, 0.02, card.guarantee_.curve)
+    decision = ThresholdDecision.from_model(card, width=width)
+    assert decision.decision_bound(0.02 / width) <= 0.1 * (1 + 1e-12)
+    assert decision.decision_bound(0.02 / width) == pytest.approx(0.1, rel=1e-9)
+    with pytest.raises(
+        InvalidInputError, match=r"different must be at least 0\.0\d+ for people at a distance of 0\.02"
+    ):
+        ThresholdDecision.width_for(0.01, 0.02, card.guarantee_.curve)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"width": 0}, "width must be a positive number below 1 or 1; got 0"),
+        ({"width": 1.5}, "width must be a positive number below 1 or 1; got 1.5"),
+        ({"threshold": 1.0}, "threshold must be between 0 and 1"),
+        ({"threshold": "high"}, "threshold must be between 0 and 1, or several such numbers; got 'high'"),
+        ({"threshold": [0.5, 0.55]}, "threshold must be increasing, with at least width"),
+        ({"threshold": [0.3, 0.7]}, "grades must name 3 grades for 2 thresholds, lowest first; got None"),
+        ({"threshold": [0.3, 0.7], "grades": ["a", "a", "b"]}, "grades must differ"),
+        ({"favourable": "maybe"}, "favourable must be one of the classes"),
+    ],
+)
+def test_bad_input_is_refused(card, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        ThresholdDecision.from_model(card, **options)
+    with pytest.raises(InvalidInputError, match=message):
+        ThresholdDecision(FrozenEstimator(card), **options).fit(*people(50))
+
+
+def test_models_without_a_guarantee_and_keys_that_are_no_keys_are_refused(card):
+    with pytest.raises(InvalidTypeError, match="got LogisticRegression, which has no guarantee"):
+        ThresholdDecision.from_model(LogisticRegression())
+    with pytest.raises(InvalidTypeError, match="got AdditiveRegressor, which is a regressor"):
+        ThresholdDecision.from_model(AdditiveRegressor())
+    X = people(10)[0]
+    with pytest.raises(InvalidInputError, match="random_state is for independent draws"):
+        card.decide(X, 0, round="r", key=KEY)
+    with pytest.raises(InvalidTypeError, match="key must be bytes; got NoneType"):
+        card.decide(X, round="r")
