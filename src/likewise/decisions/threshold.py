@@ -211,11 +211,11 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
 
         Examples
         --------
-        >>> ThresholdDecision.width_for(0.1, 0.01)
+        >>> round(ThresholdDecision.width_for(0.1, 0.01), 6)
         0.1
         """
         positive(below=1 + 1e-9).check("different", different)
-        width = float((bound or Bound()).bound(distance)) / different
+        width = float(np.nextafter((bound or Bound()).bound(distance) / different, 2.0))
         if width > 1:
             raise InvalidInputError(
                 f"different must be at least {width * different:.4g} for people at a distance of {distance:g}, even "

@@ -1,0 +1,102 @@
+"""What soft thresholds cost: closed forms on few people, and simulated rounds."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from likewise import AdditiveClassifier, ThresholdDecision, WeightedLp
+from likewise.decisions.costs import chance_of, decision_costs
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+
+METRIC = WeightedLp([0.5, 0.1])
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    return X, (rng.random(300) < 0.5 + 0.4 * X[:, 0]).astype(int)
+
+
+@pytest.fixture(scope="module")
+def card(people):
+    return AdditiveClassifier(METRIC, penalty=0.01).fit(*people)
+
+
+def test_figures_are_those_of_a_loop_over_people_and_pairs(card, people):
+    X, y = people
+    costs = decision_costs(card, X, y, threshold=0.45, widths=[0, 0.1], near=0.05, profit=[[0, -5], [-1, 2]])
+    h = card.predict_proba(X)[:, 1]
+    D = METRIC.pairwise(X)
+    i, j = np.nonzero(np.triu(D <= 0.05, 1))
+    assert costs.n_near_pairs == len(i) > 50
+    for width in (0, 0.1):
+        p = chance_of(h, 0.45, width)
+        row = costs.table.loc[width]
+        assert row["accuracy"] == pytest.approx(np.mean([p[k] if y[k] else 1 - p[k] for k in range(300)]))
+        assert row["false_positive_rate"] == pytest.approx(p[y == 0].mean())
+        assert row["false_negative_rate"] == pytest.approx(1 - p[y == 1].mean())
+        gains = [(-1 * (1 - q) + 2 * q) if outcome else -5 * q for q, outcome in zip(p, y, strict=True)]
+        assert row["profit"] == pytest.approx(np.mean(gains))
+        assert row["near_different"] == pytest.approx(np.abs(p[i] - p[j]).mean())
+        assert row["near_largest"] == pytest.approx(np.abs(p[i] - p[j]).max())
+        independent = p[i] * (1 - p[j]) + p[j] * (1 - p[i])
+        assert row["near_different_independent"] == pytest.approx(independent.mean())
+        assert row["against_threshold"] == pytest.approx(np.abs(p - (h > 0.45)).mean())
+    assert costs.table.loc[0.1, "guarantee"] == pytest.approx(float(card.guarantee_.bound(0.05)) / 0.1)
+    assert costs.table.loc[0.0, ["in_band", "against_threshold", "guarantee"]].tolist() == [0, 0, 1]
+
+
+def test_the_share_of_near_pairs_is_that_of_rounds(card, people):
+    X, _ = people
+    width = 0.2
+    costs = decision_costs(card, X, widths=[width])
+    decision = ThresholdDecision.from_model(card, width=width)
+    i, j = np.nonzero(np.triu(METRIC.pairwise(X) <= 0.05, 1))
+    rounds = [decision.decide(X, round=str(r), key=bytes(16)) for r in range(400)]
+    different = np.mean([(outcome[i] != outcome[j]).mean() for outcome in rounds])
+    # Hoeffding: a mean of 400 shares is off by more than 0.135 with probability 1e-6.
+    assert abs(different - costs.table.loc[width, "near_different"]) < 0.135
+    assert costs.table.loc[width, "near_different"] <= costs.table.loc[width, "guarantee"]
+
+
+def test_a_wider_band_promises_more_and_contradicts_the_score_more_often(card, people):
+    table = decision_costs(card, *people).table
+    assert (np.diff(table["guarantee"]) <= 0).all()
+    assert (np.diff(table["against_threshold"]) >= 0).all()
+    assert (np.diff(table["in_band"]) >= 0).all()
+
+
+def test_models_without_a_guarantee_need_a_metric_and_have_no_guarantee(people):
+    X, y = people
+    model = LogisticRegression().fit(X, y)
+    with pytest.raises(InvalidInputError, match="metric must be given for LogisticRegression"):
+        decision_costs(model, X)
+    assert "guarantee" not in decision_costs(model, X, metric=METRIC).table
+
+
+def test_large_tables_are_sampled_evenly_and_it_says_so(card, people):
+    costs = decision_costs(card, people[0], n_people=50)
+    assert costs.n_people == 50
+    assert "among 50 people" in str(costs)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"widths": [2]}, r"widths must be numbers from 0 to 1; got \[2.0\]"),
+        ({"threshold": 0}, "threshold must be a positive number below 1; got 0"),
+        ({"favourable": 3}, r"favourable must be one of the classes \[0, 1\]; got 3"),
+        ({"profit": [1, 2]}, r"profit must be a matrix of 2 outcomes by 2 decisions; got shape \(2,\)"),
+        ({"profit": np.eye(2)}, "profit needs y"),
+        ({"y": [1]}, r"y must hold one outcome per row of X \(300\); got shape \(1,\)"),
+    ],
+)
+def test_bad_input_is_refused(card, people, options, message):
+    with pytest.raises(InvalidInputError, match=message):
+        decision_costs(card, people[0], **options)
+
+
+def test_what_is_no_model_is_refused(people):
+    with pytest.raises(InvalidTypeError, match="model must be a fitted classifier with predict_proba; got int"):
+        decision_costs(3, people[0])
