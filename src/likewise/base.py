@@ -211,11 +211,6 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         rows = self.scorer_.visible(self._people(X))
         return np.where(np.isnan(rows), np.nan, rows + 0.0)
 
-    def _draws(self, X: Any, random_state: Any) -> tuple[FloatArray, np.random.Generator]:
-        """One draw per person, shape (n_samples, n_outputs), and the generator for further draws."""
-        people, rng = self._people(X), np.random.default_rng(seed_from(random_state))
-        return self.scorer_.draw(people, rng), rng
-
     def _asked_metric(self) -> Metric | None:
         return self.metric
 
@@ -339,7 +334,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
             if random_state is not None:
                 raise InvalidInputError("random_state is for independent draws. Leave it out with round and key.")
             return self._decide_together(X, SharedDraw.from_key(key, round))
-        votes, rng = self._draws(X, random_state)
+        people, rng = self._people(X), np.random.default_rng(seed_from(random_state))
+        votes = self.scorer_.draw(people, rng)
         # A hard vote has probability 1 for one class; a soft vote is a distribution to draw from.
         return self.outcomes_at(votes, rng.random(len(votes)))
 
@@ -395,26 +391,6 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedEstimator):
     def certify(self, X: Any) -> Certificate:
         """Per person: prediction, an interval, and (`Certificate.range_at`) the range at a distance."""
         return certify(self._estimate(X), self.guarantee_)
-
-    def decide(self, X: Any, random_state: Any = None) -> FloatArray:
-        """One random number per person, whose mean over draws is the prediction.
-
-        A smoothed model returns the inner model's prediction under a single draw of the noise: for two people at
-        distance D, the probability of any set of numbers differs by at most ``guarantee_.curve.bound(D)``. Models that
-        compute their predictions (additive models, 1-Lipschitz networks, projections) return `predict`, which differs
-        by at most ``guarantee_.bound(D)``; as distributions, two predictions that differ at all have total variation 1.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        random_state : int, RandomState instance or None, default=None
-            None draws afresh on each call.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._draws(X, random_state)[0][:, 0]
 
     def _check_target(self, y: npt.NDArray[Any]) -> None:
         self.output_range_ = range_of_outcomes(y, self.output_range)

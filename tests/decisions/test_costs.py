@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from likewise import AdditiveClassifier, ThresholdDecision, WeightedLp
-from likewise.decisions.costs import chance_of, decision_costs
+from likewise import AdditiveClassifier, ThresholdDecision, WeightedLp, decision_costs
+from likewise.decisions.threshold import chance_above
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 
 METRIC = WeightedLp([0.5, 0.1])
@@ -31,7 +31,7 @@ def test_figures_are_those_of_a_loop_over_people_and_pairs(card, people):
     i, j = np.nonzero(np.triu(D <= 0.05, 1))
     assert costs.n_near_pairs == len(i) > 50
     for width in (0, 0.1):
-        p = chance_of(h, 0.45, width)
+        p = chance_above(h, 0.45, width)
         row = costs.table.loc[width]
         assert row["accuracy"] == pytest.approx(np.mean([p[k] if y[k] else 1 - p[k] for k in range(300)]))
         assert row["false_positive_rate"] == pytest.approx(p[y == 0].mean())

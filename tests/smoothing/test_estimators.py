@@ -183,8 +183,7 @@ def test_decide_draws_afresh_unless_seeded(people):
     model = SmoothedClassifier(LogisticRegression(), n_draws=10, random_state=0).fit(X, y)
     assert (model.decide(X, 3) == model.decide(X, 3)).all()
     assert (model.decide(X) != model.decide(X)).any()
-    regressor = SmoothedRegressor(Ridge(), n_draws=10).fit(X, y)
-    assert regressor.decide(X).shape == (300,)
+    assert not hasattr(SmoothedRegressor(Ridge()), "decide")  # a prediction is no decision
 
 
 # -- a prediction depends on the row alone ----------------------------------------------------------------------

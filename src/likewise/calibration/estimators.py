@@ -10,35 +10,35 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from likewise._inner_estimator import WrapsEstimator, fit_weighted, folds_for, seed_inner
+from likewise._inner_estimator import (
+    WrappedScorer,
+    WrapsEstimator,
+    fit_weighted,
+    folds_for,
+    inner_classifier,
+    seed_inner,
+)
 from likewise._typing import FloatArray
 from likewise._validation import FOLDS, SEED, Rule, check_random, one_of
-from likewise.base import METRIC, ConstrainedClassifier, Scorer
+from likewise.base import METRIC, ConstrainedClassifier
 from likewise.calibration.bounded_isotonic import MAPS, Calibrator
-from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee, said_once
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People
+from likewise.metrics.encoders import People
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecalibratedScorer(Scorer):
+class RecalibratedScorer(WrappedScorer):
     """A scorer followed by a calibrator of bounded slope.
 
     Attributes
     ----------
-    guarantee : Guarantee
-    scorer : Scorer
-        Of the inner model.
-    encoder : Encoder
-        Of the inner model.
     map : Calibrator
     """
 
-    scorer: Scorer
-    encoder: Encoder
     map: Calibrator
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
@@ -53,27 +53,6 @@ class RecalibratedScorer(Scorer):
             lower[:, k] = self._mapped(_with_column(found.upper, k, found.lower))[:, k]
             upper[:, k] = self._mapped(_with_column(found.lower, k, found.upper))[:, k]
         return Estimate(mean, lower, upper, found.n_draws)
-
-    def visible(self, people: People) -> FloatArray:
-        """Those of the inner model."""
-        return self.scorer.visible(self.encoder.recode(people))
-
-    @property
-    def reads_tables(self) -> bool:
-        """True: the inner model's encoder may read the table again."""
-        return True
-
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
-        """Those of the inner model, unless it was fitted without a column of weight 0."""
-        return self.scorer.landmarks(n_columns) if len(self.encoder.names) == n_columns else [np.empty(0)] * n_columns
-
-    def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
-        """The calibrated probabilities. Calibrating single draws would change their mean."""
-        return self.estimate(people).mean
-
-    def distance_to_tie(self, people: People) -> FloatArray | None:
-        """None: calibration moves the tie of the inner scores."""
-        return None
 
     def _mapped(self, probabilities: FloatArray) -> FloatArray:
         return self.map(scale_of(self.scorer.guarantee).scores(probabilities))
@@ -159,7 +138,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         return inner.guarantee_.metric if frozen and hasattr(inner, "scorer_") else getattr(inner, "metric", None)
 
     def _asked_metric(self) -> Metric | None:
-        inner = _within(self.estimator)
+        inner = inner_classifier(self.estimator)
         METRIC.check("metric of the estimator", inner.metric)
         return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner.metric
 
@@ -176,7 +155,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
 
     def with_metric(self, metric: Metric) -> Self:
         """Return an unfitted copy with another metric."""
-        return clone(self).set_params(estimator=_within(self.estimator).with_metric(metric))  # type: ignore[no-any-return]
+        return clone(self).set_params(estimator=inner_classifier(self.estimator).with_metric(metric))  # type: ignore[no-any-return]
 
     def learn(
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
@@ -199,7 +178,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
     ) -> tuple[ConstrainedClassifier, FloatArray]:
         """The inner model, and out-of-fold scores."""
-        frozen, inner = isinstance(self.estimator, FrozenEstimator), _within(self.estimator)
+        frozen, inner = isinstance(self.estimator, FrozenEstimator), inner_classifier(self.estimator)
         if frozen:
             return inner, self._scores(inner, people)
         state = check_random(self.random_state)
@@ -230,7 +209,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
 
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         frozen = isinstance(self.estimator, FrozenEstimator)
-        return np.asarray(_within(self.estimator).classes_ if frozen else np.unique(y))
+        return np.asarray(inner_classifier(self.estimator).classes_ if frozen else np.unique(y))
 
 
 def scale_of(guarantee: Guarantee) -> Bound:
@@ -249,15 +228,3 @@ def _with_column(matrix: FloatArray, k: int, other: FloatArray) -> FloatArray:
     mixed = matrix.copy()
     mixed[:, k] = other[:, k]
     return mixed
-
-
-def _within(estimator: Any) -> ConstrainedClassifier:
-    """The inner classifier, unwrapped if frozen."""
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    if isinstance(inner, type) or not isinstance(inner, ConstrainedClassifier):
-        given = inner.__name__ if isinstance(inner, type) else type(inner).__name__
-        raise InvalidTypeError(
-            f"estimator must be a classifier that enforces a metric, such as AdditiveClassifier(); got {given}. "
-            "Calibration keeps a guarantee, but cannot give one."
-        )
-    return inner

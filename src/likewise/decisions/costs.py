@@ -14,6 +14,7 @@ from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_numbers, in_a_line, positive, whole
 from likewise.base import ConstrainedClassifier
+from likewise.decisions.threshold import chance_above
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 
@@ -126,7 +127,7 @@ def decision_costs(
     a, b = _near_pairs(metric, X, some, near)
     rows = []
     for width in asked:
-        chance = chance_of(score, threshold, float(width))
+        chance = chance_above(score, threshold, float(width))
         row = {
             "in_band": float(((chance > 0) & (chance < 1)).mean()),
             "against_threshold": float(np.abs(chance - (score > threshold)).mean()),
@@ -145,13 +146,6 @@ def decision_costs(
         rows.append(row)
     table = pd.DataFrame(rows, index=pd.Index(asked, name="width"))
     return DecisionCosts(table, float(threshold), float(near), len(a), len(some))
-
-
-def chance_of(score: FloatArray, threshold: float, width: float) -> FloatArray:
-    """Probability that a score exceeds a cut-off drawn from the band; 0 or 1 for a width of 0."""
-    if width == 0:
-        return (score > threshold).astype(np.float64)
-    return np.clip((score - threshold) / width + 0.5, 0.0, 1.0)
 
 
 def _errors(chance: FloatArray, good: BoolArray) -> dict[str, float]:

@@ -32,6 +32,13 @@ from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 
 
+def chance_above(score: FloatArray, threshold: npt.ArrayLike, width: float) -> FloatArray:
+    """Probability that a score exceeds a cut-off drawn from the band; 0 or 1 for a width of 0."""
+    if width == 0:
+        return np.asarray(score > threshold, dtype=np.float64)
+    return np.clip((score - np.asarray(threshold)) / width + 0.5, 0.0, 1.0)
+
+
 @dataclass(frozen=True)
 class BandBound(Bound):
     """``bound(D / W) = (inner.bound(D) + slack) / W``: of decisions by a cut-off from a band of width W.
@@ -86,7 +93,7 @@ class ThresholdScorer(WrappedScorer):
 
     def reaching(self, probabilities: FloatArray) -> FloatArray:
         """Probability of reaching each threshold, shape (n_samples, n_thresholds), by the inner model's outputs."""
-        return np.clip((probabilities[:, [self.column]] - self.thresholds) / self.width + 0.5, 0.0, 1.0)
+        return chance_above(probabilities[:, [self.column]], self.thresholds, self.width)
 
     def inner_estimate(self, people: People) -> Estimate:
         """Outputs of the inner model."""
@@ -312,8 +319,13 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     def _decide_together(self, X: Any, draw: SharedDraw) -> npt.NDArray[Any]:
         inner = self.scorer_.inner_estimate(self._people(X)).mean
         grade = draw.grade(self.scorer_.reaching(inner))
-        names = self.classes_[::-1] if self.grades is None and self.scorer_.column == 0 else self.classes_
-        return np.asarray(names[grade])
+        return np.asarray(self.ranked_classes_[grade])
+
+    @property
+    def ranked_classes_(self) -> npt.NDArray[Any]:
+        """The classes or grades, the least favourable first."""
+        _ = self.guarantee_  # raises if not fitted
+        return self.classes_[::-1] if self.grades is None and self.scorer_.column == 0 else self.classes_
 
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         frozen = isinstance(self.estimator, FrozenEstimator)

@@ -1,1 +1,1 @@
-"""Plots of metrics, audits, comparisons and trade-offs."""
+"""Plots of metrics, audits, comparisons, trade-offs and decisions."""

@@ -110,17 +110,16 @@ class Guarantee:
         """Three lines: what holds, at which level and why, and what is not covered."""
         if self.output_range is None:
             outputs, unit = "the class probabilities", "in total variation"
-            covered = "predict_proba and decide"
+            covered = "predict_proba and decide" + " (independent draws without sampling error)" * bool(self.slack)
             not_covered = "predict (it jumps where classes tie), "
         else:
             low, high = self.output_range
             outputs, unit = "the predictions", f"times {high - low:g}, the width of the output range"
-            covered, not_covered = "predict and the mean of decide", ""
-        sampled = " (decide without sampling error)" if self.slack else ""
+            covered, not_covered = "predict", ""
         return (
             f"For any two people x and x', {outputs} differ by at most {self._size} {unit}.\n"
             f"Level: {self.level}. {self.basis}\n"
-            f"Covered: {covered}{sampled}. Not covered: {not_covered}what the features leave out, differences between "
+            f"Covered: {covered}. Not covered: {not_covered}what the features leave out, differences between "
             "groups, accuracy, and whether the metric is the right one."
         )
 

@@ -341,8 +341,8 @@ class SmoothedRegressor(_Smoothed, ConstrainedRegressor):
 
     Notes
     -----
-    The guarantee covers `predict` and `decide`, for every inner model. It says nothing about omitted features, groups
-    or accuracy (`docs/limitations.md`).
+    The guarantee covers `predict`, for every inner model. It says nothing about omitted features, groups or
+    accuracy (`docs/limitations.md`).
 
     Examples
     --------
