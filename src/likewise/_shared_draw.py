@@ -100,7 +100,7 @@ class SharedDraw:
         if probabilities.shape[1] == 2:
             second = probabilities[:, 1] > self.uniform
             second = (second | (probabilities[:, 0] == 0)) & (probabilities[:, 1] > 0)
-            return second.astype(np.intp)
+            return np.asarray(second, dtype=np.intp)
         with np.errstate(divide="ignore"):
             ratios = self._log_clocks(names) - np.log(probabilities)
         return np.asarray(ratios.argmin(axis=1))

@@ -25,11 +25,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from likewise._progress import progress_bar
+from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
 from likewise._writing import atomic_write, write_csv
 from likewise.cli.batches import Batches, ReadBatch
 from likewise.cli.column_kinds import Kinds, as_naturally_typed
 from likewise.cli.table_io import Dialect, Note, Unseen, kind_of, no_note
+from likewise.decisions.round_record import DecisionRule
 from likewise.distributed.frames import connected
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.io import model_from_bytes
@@ -49,12 +51,16 @@ class ScoringJob:
     intervals : bool
         Whether to add the intervals of `certify`.
     key : bytes or None
-        Secret key for decisions; None for none.
+        Secret key for decisions with a draw per row; None for none.
+    draw, rule : SharedDraw and DecisionRule, or None
+        For decisions with one draw for everybody.
     """
 
     model: bytes
     intervals: bool = False
     key: bytes | None = None
+    draw: SharedDraw | None = None
+    rule: DecisionRule | None = None
 
     def __call__(self, X: pd.DataFrame) -> pd.DataFrame:
         """Score a batch."""
@@ -63,6 +69,9 @@ class ScoringJob:
         if absent:
             raise FileError(f"The table has no column {absent[0]!r}, which the model needs; it has {list(X.columns)}.")
         people = X[[name for name in model.feature_names_in_ if name in X.columns]]
+        if self.draw is not None and self.rule is not None:
+            scores = self.rule.scores(model, people)
+            return scores.assign(decision=_labels(model, self.rule)[self.rule.choose(scores, self.draw)])
         regression = not hasattr(model, "classes_")
         names = ["prediction"] if regression else [f"p_{label}" for label in model.classes_]
         certificate = model.certify(people) if self.intervals else None
@@ -81,6 +90,12 @@ class ScoringJob:
                 raise InvalidInputError("Decisions are for classifiers; this model is a regressor.")
             scores["decision"] = keyed_decisions(model, people, outputs, self.key)
         return scores
+
+
+def _labels(model: Any, rule: DecisionRule) -> npt.NDArray[Any]:
+    """Labels of the decisions with the type of the model's classes, so that whole numbers stay such."""
+    known = {str(label): label for label in model.classes_.tolist()}
+    return np.array([known[label] for label in rule.labels])
 
 
 def keyed_decisions(model: Any, people: pd.DataFrame, probabilities: FloatArray, key: bytes) -> npt.NDArray[Any]:
@@ -282,10 +297,11 @@ def _plan(job: ScoringJob, source: Path, keep: tuple[str, ...], batch_rows: int,
     """Identity of a run, by which its parts are recognised when it is resumed."""
     if not source.is_file():
         raise FileError(f"There is no file {source}.")
-    options = {name: value for name, value in asdict(job).items() if name not in ("model", "key")}
     status = source.stat()
-    return {
-        **options,
+    plan = {
+        "intervals": job.intervals,
+        "rule": None if job.rule is None else asdict(job.rule),
+        "draw": None if job.draw is None else job.draw.commitment,
         "model": hashlib.sha256(job.model).hexdigest(),
         "key": None if job.key is None else hashlib.sha256(b"likewise" + job.key).hexdigest(),
         "source": [str(source.resolve()), status.st_size, status.st_mtime_ns],
@@ -293,6 +309,7 @@ def _plan(job: ScoringJob, source: Path, keep: tuple[str, ...], batch_rows: int,
         "batch_rows": batch_rows,
         "dialect": asdict(dialect),
     }
+    return json.loads(json.dumps(plan))  # type: ignore[no-any-return]  # as it will be read again
 
 
 @contextmanager

@@ -56,6 +56,15 @@ if TYPE_CHECKING:
 @click.option(
     "--augment", type=int, show_default="0; 0 and 5 with --method auto", help="Noisy copies of each person to train on."
 )
+@click.option(
+    "--decide",
+    is_flag=True,
+    help="Guarantee decisions instead of scores, by a cut-off drawn from a band; needs --threshold and --width. The "
+    "metric is enforced at width times D, so that decisions are within D.",
+)
+@click.option("--threshold", type=float, help="With --decide: probability at the middle of the band.")
+@click.option("--width", type=float, help="With --decide: width of the band.")
+@click.option("--favourable", help="With --decide: class whose probability is compared; the last one by default.")
 @click.option("--holdout", type=float, default=0.2, show_default=True, help="Share of the people to measure on.")
 @click.option("--out", type=options.FILE, default=Path("model.skops"), show_default=True)
 @options.force
@@ -68,6 +77,10 @@ def enforce(
     source: DatasetSource,
     method: str,
     inner: str,
+    decide: bool,
+    threshold: float | None,
+    width: float | None,
+    favourable: str | None,
     holdout: float,
     out: Path,
     force: bool,
@@ -83,6 +96,8 @@ def enforce(
     With --method additive, a directory of Parquet files is read in partitions, so it need not fit into memory; with
     --cluster, other machines do the work. Nobody is held out then.
 
+    With --decide, the model is a ThresholdDecision, for likewise decide.
+
     Example: likewise enforce loans.csv --target approved --metric metric.toml --method additive --out model.skops
     """
     from likewise.auditing.coverage import measure_coverage
@@ -97,8 +112,16 @@ def enforce(
         raise InvalidInputError(
             f"--{next(iter(smoothing))} is for --method smoothing or --method auto; got --method {method}."
         )
+    if decide != (threshold is not None) or decide != (width is not None) or (favourable and not decide):
+        raise InvalidInputError("--decide, --threshold and --width go together; --favourable goes with them.")
     if in_partitions(source.table, cluster):
         _fit_partitions(say, source, out, method=method, cluster=cluster)
+        if decide:
+            raise InvalidInputError(
+                "--decide is for tables that fit into memory. Enforce the metric scaled by the width (likewise scale), "
+                "and give --threshold and --width to likewise decide."
+            )
+        _fit_partitions(say, source, out, method=method, seed=seed, cluster=cluster)
         return
     data, metric = source.load(say.note, natural=inner.endswith(".skops"))  # a model that was trained elsewhere
     model = inner_model(data, inner)
@@ -106,12 +129,15 @@ def enforce(
         raise InvalidInputError(f"--vote is for a classification; {source.target!r} is a regression, by the mean.")
     if "draws" in smoothing:
         smoothing["n_draws"] = smoothing.pop("draws")
+    strict = metric if width is None else _scaled_by(metric, width, data)
     if method == "auto":
-        estimator = _best_estimator(say, data, metric, None if inner == "boosting" else model, seed, smoothing)
+        estimator = _best_estimator(say, data, strict, None if inner == "boosting" else model, seed, smoothing)
     else:
         defaults = {"noise": "auto", "vote": "hard", "epsilon": 0.01, "delta": 1e-3, "n_draws": "auto", "augment": 0}
         smoothing = defaults | smoothing | {"verbose": not say.as_json}
-        estimator = build_estimator(method, data, metric, model, seed=seed, smoothing=smoothing)
+        estimator = build_estimator(method, data, strict, model, seed=seed, smoothing=smoothing)
+    if decide:
+        estimator = _with_band(estimator, data, threshold, width, favourable)
     result = fit_and_measure(estimator, build_baselines(data, metric, inner, model), data, share=holdout)
     fitted = result.model
     if "verbose" in fitted.get_params():
@@ -119,10 +145,16 @@ def enforce(
     save_model(fitted, out)
     say(fitted.guarantee_.statement, task=data.task)
     _say_scores(say, result)
-    _say_noise(say, fitted, data.X)
+    _say_noise(say, fitted.estimator_ if decide else fitted, data.X)
     say_coverage(say, measure_coverage(metric, data.X))
     _say_saved(say, fitted, out)
     table = hinted(source.table)
+    if decide:
+        say.finish(
+            then("decide", out, table, "--round", "NAME", "--key-file", "KEY", "--out", free_name("decisions.csv")),
+            then("report", out, table, "--target", source.target, "--out", free_name("report.html")),
+        )
+        return
     say.finish(
         then("score", out, table, "--out", free_name("scores.csv")),
         then("audit", table, "--model", out),
@@ -131,6 +163,29 @@ def enforce(
 
 
 def _fit_partitions(say: Output, source: DatasetSource, out: Path, *, method: str, cluster: str | None) -> None:
+def _scaled_by(metric: TableMetric, width: float, data: Dataset) -> TableMetric:
+    """The metric times the width of a band."""
+    from likewise.decisions.threshold import ThresholdDecision
+
+    if not data.is_classification:
+        raise InvalidInputError("--decide is for a classification; this target is a regression.")
+    ThresholdDecision.rules["width"].check("--width", width)
+    return metric.scaled(width)
+
+
+def _with_band(estimator: Any, data: Dataset, threshold: Any, width: Any, favourable: str | None) -> Any:
+    import numpy as np
+
+    from likewise.cli.decide import class_named
+    from likewise.decisions.threshold import ThresholdDecision
+
+    chosen = class_named(favourable, np.unique(data.y))
+    return ThresholdDecision(estimator, threshold=threshold, width=width, favourable=chosen)
+
+
+def _fit_partitions(
+    say: Output, source: DatasetSource, out: Path, *, method: str, seed: int | None, cluster: str | None
+) -> None:
     """Train an additive model on a table in partitions."""
     from likewise.cli.partitions import fit_additive
     from likewise.io import save_model

@@ -11,11 +11,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._shared_draw import SharedDraw
+from likewise._typing import BoolArray, FloatArray
 from likewise.base import ConstrainedClassifier
 from likewise.decisions.threshold import ThresholdDecision, chance_above
 from likewise.exceptions import FileError, InvalidInputError
 
 _FORMAT = "likewise round 1"
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -74,26 +76,23 @@ class DecisionRule:
             return draw.choose(scores[self.names].to_numpy(dtype=np.float64), self.labels)
         return draw.grade(self._reaching(scores["score"].to_numpy(dtype=np.float64)))
 
-    def faults(self, scores: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def faults(self, scores: pd.DataFrame) -> BoolArray:
         """Rows whose probabilities cannot be those of a model."""
         given = scores[self.columns].to_numpy(dtype=np.float64)
         sums = given[:, : len(self.names)].sum(axis=1)
         wrong = ~((given >= 0) & (given <= 1)).all(axis=1) | ~(np.abs(sums - 1) < _ROUNDING)
         if self.thresholds:
             wrong |= ~(np.abs(self._chances(given[:, -1]) - given[:, :-1]) < _ROUNDING).all(axis=1)
-        return wrong
+        return np.asarray(wrong)
 
-    def _reaching(self, score: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _reaching(self, score: FloatArray) -> FloatArray:
         assert self.width is not None
-        return chance_above(score[:, None], self.thresholds, self.width)
+        return chance_above(score[:, None], np.array(self.thresholds), self.width)
 
-    def _chances(self, score: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _chances(self, score: FloatArray) -> FloatArray:
         n = len(score)
         reached = np.hstack([np.ones((n, 1)), self._reaching(score), np.zeros((n, 1))])
         return np.asarray(reached[:, :-1] - reached[:, 1:])
-
-
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)

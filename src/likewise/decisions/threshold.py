@@ -32,11 +32,11 @@ from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 
 
-def chance_above(score: FloatArray, threshold: npt.ArrayLike, width: float) -> FloatArray:
+def chance_above(score: FloatArray, threshold: float | FloatArray, width: float) -> FloatArray:
     """Probability that a score exceeds a cut-off drawn from the band; 0 or 1 for a width of 0."""
     if width == 0:
         return np.asarray(score > threshold, dtype=np.float64)
-    return np.clip((score - np.asarray(threshold)) / width + 0.5, 0.0, 1.0)
+    return np.asarray(np.clip((score - threshold) / width + 0.5, 0.0, 1.0))
 
 
 @dataclass(frozen=True)

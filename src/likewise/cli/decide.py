@@ -1,0 +1,250 @@
+"""The command that decides about people in rounds, and verifies earlier decisions: decide."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli import console as options
+from likewise.cli.console import Output, command, then
+from likewise.cli.score import read_key
+from likewise.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    from likewise.cli.table_io import Dialect
+    from likewise.decisions.costs import DecisionCosts
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_NEAR = 0.05
+
+
+@click.command()
+@click.argument("model", type=_FILE, required=False)
+@click.argument("table", type=_FILE, required=False)
+@click.option("--round", "round_name", help="Name of the round, such as 2026-11-17: everybody in it shares one draw.")
+@click.option("--key-file", type=_FILE, help="Secret key, 16 bytes or more; whoever has it can foresee the decisions.")
+@click.option("--threshold", type=float, help="Probability at the middle of the band; needs --width.")
+@click.option(
+    "--width",
+    type=float,
+    help="Width of the band from which the cut-off is drawn: people at distance D are decided differently with "
+    "probability at most D / width.",
+)
+@click.option("--favourable", help="Class whose probability is compared; the last one by default.")
+@click.option(
+    "--out", type=_FILE, default=Path("decisions.csv"), show_default=True, help="CSV or Parquet; its record beside it."
+)
+@options.force
+@click.option("--commit", is_flag=True, help="Print the commitments to publish before the round, and decide nothing.")
+@click.option("--verify", "earlier", type=_FILE, help="Check this file of decisions; with model and table, more.")
+@click.option("--id", "id_column", help="Column that names people, to repeat beside the decisions.")
+@click.option("--keep", multiple=True, help="Another column of the table to repeat beside the decisions.")
+@click.option("--batch", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
+@options.cluster
+@command
+@options.reads_table
+def decide(
+    say: Output,
+    model: Path | None,
+    table: Path | None,
+    round_name: str | None,
+    key_file: Path | None,
+    earlier: Path | None,
+    commit: bool,
+    dialect: Dialect,
+    id_column: str | None,
+    **chosen: Any,
+) -> None:
+    """Decide about people by one draw for everybody in a round, so that similar people get the same decision.
+
+    The draw follows from a secret key and the name of the round. Publish the commitments before the round (--commit);
+    afterwards the record beside the decisions opens the draw, and anyone can check them (--verify).
+
+    Example: likewise decide model.skops new.csv --round 2026-11-17 --key-file secret.key --threshold 0.6 --width 0.1
+    """
+    if earlier is not None:
+        _verify(say, earlier, model, table, key_file, dialect, id_column)
+        return
+    if round_name is None or key_file is None:
+        raise InvalidInputError("--round and --key-file are needed: the draw follows from the key and the round.")
+    if commit:
+        _commit(say, round_name, key_file)
+        return
+    if model is None or table is None:
+        raise InvalidInputError("MODEL and TABLE are needed to decide; without them use --commit or --verify.")
+    _decide(say, model, table, round_name, key_file, dialect, id_column, **chosen)
+
+
+def _commit(say: Output, round_name: str, key_file: Path) -> None:
+    from likewise._shared_draw import SharedDraw, key_commitment
+
+    key = read_key(key_file)
+    draw = SharedDraw.from_key(key, round_name)
+    say(
+        f"Round:               {round_name}\nCommitment of key:   {key_commitment(key)}\n"
+        f"Commitment of draw:  {draw.commitment}\nPublish these before the round.",
+        round=round_name,
+        key_commitment=key_commitment(key),
+        draw_commitment=draw.commitment,
+    )
+    say.finish()
+
+
+def _decide(
+    say: Output,
+    model: Path,
+    table: Path,
+    round_name: str,
+    key_file: Path,
+    dialect: Dialect,
+    id_column: str | None,
+    *,
+    threshold: float | None,
+    width: float | None,
+    favourable: str | None,
+    out: Path,
+    force: bool,
+    keep: tuple[str, ...],
+    batch: int,
+    jobs: int,
+    cluster: str | None,
+) -> None:
+    from likewise._shared_draw import SharedDraw
+    from likewise.cli.batch_scoring import ScoringJob, score_file
+    from likewise.cli.decision_files import costs_beside_threshold, record_of, write_record
+    from likewise.decisions.round_record import DecisionRule
+    from likewise.io import check_free, load_model
+
+    key = read_key(key_file)
+    for path in (out, record_of(out)):
+        check_free(path, model, table, key_file, force=force)
+    fitted = load_model(model)
+    decision = fitted if threshold is None and width is None else _with_band(fitted, threshold, width, favourable)
+    if favourable is not None and threshold is None:
+        raise InvalidInputError("--favourable goes with --threshold and --width.")
+    rule = DecisionRule.of(decision)
+    job = ScoringJob(model.read_bytes(), draw=SharedDraw.from_key(key, round_name), rule=rule)
+    n = score_file(
+        job,
+        table,
+        out,
+        id_column=id_column,
+        keep=keep,
+        batch_rows=batch,
+        dialect=dialect,
+        jobs=jobs,
+        cluster=cluster,
+        verbose=not say.as_json,
+        note=say.note,
+    )
+    record = write_record(job, key, model, table, out, n)
+    say(
+        f"Decided about {n:,} people in the round {round_name}.",
+        n_people=n,
+        round=round_name,
+        key_commitment=record.key_commitment,
+        draw_commitment=record.draw_commitment,
+    )
+    costs = costs_beside_threshold(fitted, rule, table, dialect, _NEAR)
+    if costs is not None:
+        _say_costs(say, costs)
+    say(
+        f"\nWrote {out}\nWrote {record_of(out)}: it opens the draw. Publish it after the round.",
+        decisions_file=str(out),
+        record_file=str(record_of(out)),
+    )
+    say.finish(then("decide", model, table, "--verify", out))
+
+
+def _with_band(model: Any, threshold: float | None, width: float | None, favourable: str | None) -> Any:
+    from likewise.decisions.threshold import ThresholdDecision
+
+    if threshold is None or width is None:
+        raise InvalidInputError("--threshold and --width go together; a plain threshold (width 0) guarantees nothing.")
+    if isinstance(model, ThresholdDecision):
+        raise InvalidInputError("--threshold and --width are in this model already. Leave them out.")
+    return ThresholdDecision.from_model(
+        model, threshold=threshold, width=width, favourable=class_named(favourable, getattr(model, "classes_", None))
+    )
+
+
+def class_named(name: str | None, classes: Any) -> Any:
+    """The class of this name; None for none."""
+    if name is None or classes is None:
+        return None
+    known = {str(label): label for label in classes.tolist()}
+    if name not in known:
+        raise InvalidInputError(f"--favourable must be one of {', '.join(known)}; got {name!r}.")
+    return known[name]
+
+
+def _say_costs(say: Output, costs: DecisionCosts) -> None:
+    """Show near pairs decided differently, beside the plain threshold."""
+    plain, soft = costs.table.iloc[0], costs.table.iloc[1]
+    say.facts["near_pairs"] = costs.n_near_pairs
+    if not costs.n_near_pairs:
+        say(f"\nNo two of {costs.n_people:,} people are at a distance of at most {costs.near:g}.")
+        return
+    say(
+        f"\nOf {costs.n_near_pairs:,} pairs of people at a distance of at most {costs.near:g}, decided differently:\n"
+        f"  {plain['near_different']:6.1%}  by a plain threshold at {costs.threshold:g}, which guarantees nothing\n"
+        f"  {soft['near_different']:6.1%}  by this rule on average over rounds; for any two people at most "
+        f"{soft['guarantee']:.1%}\n"
+        f"  {soft['near_different_independent']:6.1%}  if everyone had a draw of their own\n"
+        f"The draw matters for {soft['in_band']:.1%} of people.",
+        width=float(costs.table.index[1]),
+        near_different_by_threshold=float(plain["near_different"]),
+        near_different=float(soft["near_different"]),
+        near_guarantee=float(soft["guarantee"]),
+        near_different_independent=float(soft["near_different_independent"]),
+        in_band=float(soft["in_band"]),
+    )
+
+
+def _verify(
+    say: Output,
+    earlier: Path,
+    model: Path | None,
+    table: Path | None,
+    key_file: Path | None,
+    dialect: Dialect,
+    id_column: str | None,
+) -> None:
+    from likewise._shared_draw import SharedDraw, key_commitment
+    from likewise.cli.decision_files import VerificationError, read_record, verify, verify_scores
+
+    if (model is None) != (table is None):
+        raise InvalidInputError("MODEL and TABLE go together: with both, the probabilities are verified too.")
+    record = read_record(earlier)
+    try:
+        if key_file is not None:
+            key = read_key(key_file)
+            if key_commitment(key) != record.key_commitment:
+                raise VerificationError(f"{key_file} is not the key of the record.")
+            if SharedDraw.from_key(key, record.round).opening.hex() != record.opening:
+                raise VerificationError("The draw does not follow from the key and the round.")
+        if model is not None and table is not None:
+            verify_scores(earlier, record, model, table, dialect, id_column)
+        n = verify(earlier, record, id_column)
+    except VerificationError as failure:
+        say.facts |= {"verified": False, "reason": str(failure)}
+        if say.as_json:
+            say.finish()
+        click.echo(f"Failed: {failure}", err=True)
+        sys.exit(1)
+    also = " and the model" if model is not None else ""
+    say(
+        f"Verified: all {n:,} decisions of the round {record.round} follow from its draw{also}.\n"
+        f"Compare with what was published before the round: commitment of draw {record.draw_commitment}, "
+        f"commitment of key {record.key_commitment}.",
+        verified=True,
+        n_people=n,
+        round=record.round,
+        draw_commitment=record.draw_commitment,
+        key_commitment=record.key_commitment,
+    )
+    say.finish()
