@@ -20,6 +20,7 @@ from likewise import (
     SmoothedClassifier,
     SmoothedRegressor,
     TableMetric,
+    ThresholdDecision,
     WeightedLp,
     audit,
     compare,
@@ -328,3 +329,43 @@ def test_what_cannot_be_reported_is_refused_with_the_cure():
     plain = ShareClassifier(WeightedLp([1.0])).fit(X[["age"]], y)
     with pytest.raises(TypeError, match="metric that takes tables"):
         build_report(plain, X[["age"]], y)
+
+
+def near_pairs(table, metric, near):
+    return np.nonzero(np.triu(metric.pairwise(table) <= near, 1))
+
+
+def test_two_classes_show_a_soft_threshold_beside_the_plain_one():
+    X, y = applicants(120)
+    model = AdditiveClassifier(METRIC, penalty=0.01).fit(X, y)
+    data = build_report(model, X, y, outcome="no")
+    h, (i, j) = model.predict_proba(data.people.table)[:, 0], near_pairs(data.people.table, METRIC, 0.05)
+    chance = np.clip((h - 0.4) / 0.2, 0, 1)
+    shown = prepare(data)["decisions"]
+    assert shown["plain"] == pytest.approx(((h[i] > 0.5) != (h[j] > 0.5)).mean())
+    assert shown["soft"] == pytest.approx(np.abs(chance[i] - chance[j]).mean())
+    assert shown["guarantee"] == pytest.approx(float(model.guarantee_.bound(0.05)) / 0.2)
+    assert (shown["n_pairs"], shown["band"]) == (len(i), "40% to 60%")
+    page = render(data)
+    assert "From scores to decisions" in page
+    assert 'href="#decisions"' in page
+
+
+def test_a_model_with_a_threshold_of_its_own_is_shown_with_that():
+    X, y = applicants(120)
+    card = AdditiveClassifier(METRIC.scaled(0.3), penalty=0.01).fit(X, y)
+    model = ThresholdDecision.from_model(card, threshold=0.6, width=0.3, favourable="yes")
+    data = build_report(model, X, y)
+    shown = prepare(data)["decisions"]
+    assert (shown["threshold"], shown["band"]) == ("60%", "45% to 75%")
+    assert shown["guarantee"] == pytest.approx(float(model.decision_bound(0.05)))
+    assert shown["guarantee"] <= 0.05 * (1 + 1e-12)
+    chance, (i, j) = model.predict_proba(data.people.table)[:, 1], near_pairs(data.people.table, METRIC, 0.05)
+    assert shown["soft"] == pytest.approx(np.abs(chance[i] - chance[j]).mean())
+
+
+def test_several_classes_and_numbers_have_no_threshold():
+    X, y = applicants(60)
+    several = build_report(AdditiveClassifier(METRIC, penalty=0.01).fit(X, X["age"] // 20), X, X["age"] // 20)
+    assert prepare(several)["decisions"] is None
+    assert "From scores to decisions" not in render(several)

@@ -16,6 +16,7 @@ from likewise._validation import check_numbers, in_a_line, positive, whole
 from likewise.base import ConstrainedClassifier
 from likewise.decisions.threshold import chance_above
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import Metric, check_metric
 
 WIDTHS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -123,10 +124,29 @@ def decision_costs(
     score = np.asarray(model.predict_proba(X), dtype=np.float64)[:, column]
     good = None if y is None else _outcomes(y, model.classes_[column], len(score))
     value = None if profit is None else _profit(profit, good)
+    return costs_of_scores(
+        score, X, metric, guarantee, float(threshold), asked, float(near), good=good, value=value, n_people=n_people
+    )
+
+
+def costs_of_scores(
+    score: FloatArray,
+    X: Any,
+    metric: Metric,
+    guarantee: Guarantee | None,
+    threshold: float,
+    widths: FloatArray,
+    near: float,
+    *,
+    good: BoolArray | None = None,
+    value: FloatArray | None = None,
+    n_people: int = 2000,
+) -> DecisionCosts:
+    """`decision_costs` from the probabilities of the favourable class and validated arguments."""
     some = np.unique(np.linspace(0, len(score) - 1, min(n_people, len(score))).round().astype(np.intp))
     a, b = _near_pairs(metric, X, some, near)
     rows = []
-    for width in asked:
+    for width in widths:
         chance = chance_above(score, threshold, float(width))
         row = {
             "in_band": float(((chance > 0) & (chance < 1)).mean()),
@@ -144,8 +164,8 @@ def decision_costs(
         if guarantee is not None:
             row["guarantee"] = min(1.0, float(guarantee.bound(near)) / width) if width else 1.0
         rows.append(row)
-    table = pd.DataFrame(rows, index=pd.Index(asked, name="width"))
-    return DecisionCosts(table, float(threshold), float(near), len(a), len(some))
+    table = pd.DataFrame(rows, index=pd.Index(widths, name="width"))
+    return DecisionCosts(table, threshold, near, len(a), len(some))
 
 
 def _errors(chance: FloatArray, good: BoolArray) -> dict[str, float]:

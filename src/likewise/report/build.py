@@ -21,6 +21,8 @@ from likewise.auditing.audit import Audit, audit, tolerance_under
 from likewise.auditing.ceiling import ceiling
 from likewise.auditing.coverage import measure_coverage
 from likewise.base import ConstrainedEstimator
+from likewise.decisions.costs import DecisionCosts, costs_of_scores
+from likewise.decisions.threshold import ThresholdDecision
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import Guarantee, said_once
 from likewise.inspection.prediction import hard_votes, soft_votes
@@ -212,6 +214,7 @@ _SEARCHED = 3000  # people among whom all pairs are searched
 _EVALUATIONS = 20_000_000  # of a smoothed model, at most: then fewer people are searched
 _LEARNED = 6000  # people from whom models are trained anew
 _WORST, _REASONS = 5, 3
+_THRESHOLD, _WIDTH, _NEAR = 0.5, 0.2, 0.05  # of decisions that are shown for a model of scores
 
 
 def build_report(
@@ -306,6 +309,7 @@ def build_report(
         panels=tuple(panels_of(model, favourable)) if isinstance(model, ScorecardMixin) else (),
         reasons=_reasons(model, people),
         reach=measure_coverage(metric, table) if len(table) > 1 else None,
+        decisions=_decisions(model, people, after, shown),
         kind=_kind(model),
         plain="" if cost is None else cost.comparison.results[cost.plain].row["title"],
         classes=() if classes is None else tuple(map(str, classes)),
@@ -365,6 +369,21 @@ def _audit(people: People, answers: FloatArray, guarantee: Guarantee) -> Audit |
         tolerance=tolerance_under(guarantee),
         n_worst=_WORST,
     )
+
+
+def _decisions(model: Any, people: People, after: FloatArray, shown: int) -> DecisionCosts | None:
+    """Near pairs decided differently by a plain threshold and by a soft one; None without near pairs of two classes."""
+    if after.ndim != 2 or after.shape[1] != 2 or len(people) < 2:
+        return None
+    guarantee, threshold, width = model.guarantee_, _THRESHOLD, _WIDTH
+    scores = after[:, shown]
+    if isinstance(model, ThresholdDecision):
+        threshold, width = float(model.scorer_.thresholds[0]), model.scorer_.width
+        scores = model.band(people.table)["score"].to_numpy()
+    found = costs_of_scores(scores, people.table, guarantee.metric, guarantee, threshold, np.array([0.0, width]), _NEAR)
+    if isinstance(model, ThresholdDecision):  # its guarantee is about decisions already
+        found = replace(found, table=found.table.assign(guarantee=[1.0, float(guarantee.bound(_NEAR))]))
+    return found if found.n_near_pairs else None
 
 
 def _groups(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from likewise.additive.display import Panel
     from likewise.auditing.audit import Audit
     from likewise.auditing.coverage import Coverage
+    from likewise.decisions.costs import DecisionCosts
     from likewise.selection.compare import Comparison
     from likewise.selection.tradeoff import Tradeoff
 
@@ -143,6 +144,8 @@ class ReportData:
         For each of the `people`, the main reasons for their score.
     reach : Coverage, optional
         How many pairs the metric constrains.
+    decisions : DecisionCosts, optional
+        Of a plain threshold (width 0) and a soft one, under `metric`; for two classes.
     kind : str
         Key of `text.KINDS`; empty where the method is not known.
     plain : str
@@ -175,6 +178,7 @@ class ReportData:
     panels: tuple[Panel, ...] = ()
     reasons: tuple[tuple[str, ...], ...] = ()
     reach: Coverage | None = None
+    decisions: DecisionCosts | None = None
     kind: str = ""
     plain: str = "a model without a promise"
     classes: tuple[str, ...] = ()

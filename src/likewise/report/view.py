@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
+from likewise.decisions.costs import DecisionCosts
 from likewise.metrics.units import Unit, number
 from likewise.report import charts
 from likewise.report import text as words
@@ -30,6 +31,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         ("shapes", "The model", bool(data.panels)),
         ("compare", "Two people", True),
         ("search", "Pairs", bool(data.audits)),
+        ("decisions", "Decisions", data.decisions is not None),
         ("cost", "What it costs", data.cost is not None or bool(data.missed)),
         ("groups", "Groups", bool(data.groups)),
         ("limits", "Not promised", True),
@@ -53,6 +55,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "broken": _is_broken(data),
         "closest": [] if data.closest is None else _cards(data, columns, data.closest, "after"),
         "first": first_pair(data),
+        "decisions": None if data.decisions is None else _decisions(data.decisions),
         "cost": cost,
         "charts": [] if data.cost is None else charts.tradeoff_charts(data.cost),
         "shapes": charts.shapes(data.panels, getattr(data.metric, "units", {}), _SHAPES) if data.panels else None,
@@ -62,6 +65,25 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "range": [number(end) for end in data.output_range or ()],
         "several": next((n for n in (x.shape[1] for x in data.shares.values()) if n > 2), None),
         "statement": _statement(data),
+    }
+
+
+def _decisions(costs: DecisionCosts) -> dict[str, Any]:
+    """A plain threshold beside a soft one."""
+    plain, soft = costs.table.iloc[0], costs.table.iloc[1]
+    half = float(costs.table.index[1]) / 2
+    low, high = max(0.0, costs.threshold - half), min(1.0, costs.threshold + half)
+    return {
+        "threshold": f"{100 * costs.threshold:.4g}%",
+        "band": f"{100 * low:.4g}% to {100 * high:.4g}%",
+        "plain": float(plain["near_different"]),
+        "soft": float(soft["near_different"]),
+        "independent": float(soft["near_different_independent"]),
+        "guarantee": float(soft["guarantee"]),
+        "in_band": float(soft["in_band"]),
+        "near": words.points(costs.near),
+        "n_pairs": costs.n_near_pairs,
+        "n_people": costs.n_people,
     }
 
 
