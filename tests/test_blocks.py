@@ -15,6 +15,7 @@ from likewise import (
     SmoothedClassifier,
     SmoothedRegressor,
     TableMetric,
+    ThresholdDecision,
     WeightedLp,
     base,
 )
@@ -44,6 +45,7 @@ MODELS = {
     "splitting": SmoothedClassifier(jump, metric=METRIC, noise="splitting", n_draws=20, random_state=0),
     "draws": SmoothedClassifier(jump, metric=METRIC, noise="laplace", n_draws=20, random_state=0),
     "numbers": SmoothedRegressor(jump, metric=METRIC, noise="uniform", n_draws=20, random_state=0),
+    "threshold": ThresholdDecision(AdditiveClassifier(METRIC, penalty=0.01)),
     "recalibrated": RecalibratedClassifier(AdditiveClassifier(METRIC, penalty=0.01), cv=2, random_state=0),
 }
 
@@ -66,7 +68,10 @@ def test_every_person_of_every_block_has_the_answer_that_he_has_alone(name, smal
         np.testing.assert_allclose(answer(X[:n]), alone[:n], rtol=0, atol=1e-12)
         certificate = model.certify(X[:n])
         np.testing.assert_allclose(certificate.estimate, alone[:n].reshape(n, -1), rtol=0, atol=1e-12)
-        assert model.decide(X[:n], random_state=0).shape == (n,)
+        if hasattr(model, "classes_"):
+            assert model.decide(X[:n], random_state=0).shape == (n,)
+            together = model.decide(X[:3], round="r", key=bytes(16))
+            assert [*together] == [model.decide(X[[i]], round="r", key=bytes(16))[0] for i in range(3)]
 
 
 def test_decisions_of_a_whole_block_and_one_more_have_their_law(small_blocks):

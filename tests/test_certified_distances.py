@@ -20,6 +20,7 @@ from likewise import (
     RecalibratedClassifier,
     SmoothedClassifier,
     SmoothedRegressor,
+    ThresholdDecision,
     WeightedLp,
 )
 from likewise._links import LINKS, Erf, Tanh
@@ -316,11 +317,12 @@ def some_models():
     tree = SmoothedClassifier(DecisionTreeClassifier(max_depth=4), metric=metric, random_state=0)
     yield RecalibratedClassifier(tree, random_state=0), X, y
     yield tree, X, y
+    yield ThresholdDecision(card, threshold=0.4, width=0.3), X, y
     yield tree.__class__(DecisionTreeClassifier(max_depth=4), metric=metric, noise="gaussian", random_state=0), X, y
     yield tree.__class__(DecisionTreeClassifier(max_depth=4), metric=metric, noise="splitting"), X, y
 
 
-@pytest.mark.parametrize("case", range(7))
+@pytest.mark.parametrize("case", range(8))
 def test_nobody_within_the_certified_distance_has_another_class(case):
     model, X, y = list(some_models())[case]
     model.fit(X, y)

@@ -31,6 +31,7 @@ from likewise import (
     SmoothedClassifier,
     SmoothedRegressor,
     TableMetric,
+    ThresholdDecision,
     WeightedLp,
 )
 from likewise._parallel import n_threads
@@ -52,13 +53,14 @@ ESTIMATORS = [
     SmoothedClassifier(LogisticRegression(), metric=METRIC),
     SmoothedRegressor(Ridge(), metric=METRIC),
     RecalibratedClassifier(AdditiveClassifier(METRIC)),
+    ThresholdDecision(AdditiveClassifier(METRIC)),
     ConstantClassifier(METRIC),
     ConstantRegressor(METRIC),
 ]
 EACH = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 
 # Parameters with errors of their own: they depend on one another, or on the people.
-CHECKED_ELSEWHERE = {"estimator", "base", "teacher", "monotone"}
+CHECKED_ELSEWHERE = {"estimator", "base", "teacher", "monotone", "threshold", "favourable", "grades"}
 
 
 def test_every_public_estimator_is_here():

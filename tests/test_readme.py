@@ -18,6 +18,7 @@ def test_the_command_line_example_runs(tmp_path, monkeypatch):
     table = table.dropna()
     table[:150].to_csv(tmp_path / "loans.csv", index=False)
     table[150:200].drop(columns="approved").assign(id=range(50)).to_csv(tmp_path / "new.csv", index=False)
+    (tmp_path / "secret.key").write_bytes(bytes(32))
     monkeypatch.chdir(tmp_path)
     commands = [
         line
@@ -25,7 +26,7 @@ def test_the_command_line_example_runs(tmp_path, monkeypatch):
         for line in block.splitlines()
         if line.startswith("likewise ")
     ]
-    assert len(commands) == 6
+    assert len(commands) == 7
     for command in commands:
         done = CliRunner().invoke(main, shlex.split(command, comments=True)[1:])
         assert done.exit_code == 0, f"{command}\n{done.output}"

@@ -8,7 +8,9 @@ from scipy.special import expit
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from contract import run_check
 from likewise import (
     AdditiveClassifier,
     AdditiveRegressor,
@@ -32,6 +34,11 @@ def people(n, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-2, 2, (n, 2))
     return X, np.where(rng.random(n) < expit(2 * X[:, 0]), "yes", "no")
+
+
+@parametrize_with_checks([ThresholdDecision(AdditiveClassifier(max_knots=4, penalty=0.01))])
+def test_scikit_learn_contract(estimator, check):
+    run_check(estimator, check)
 
 
 @pytest.fixture(scope="module")
@@ -195,3 +202,28 @@ def test_models_without_a_guarantee_and_keys_that_are_no_keys_are_refused(card):
         card.decide(X, 0, round="r", key=KEY)
     with pytest.raises(InvalidTypeError, match="key must be bytes; got NoneType"):
         card.decide(X, round="r")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "penalty"), [(0.02, 1e-4), (0.1, 1e-4), (1.0, 1e-4), (0.1, 0.01)])
+def test_a_million_pairs_are_searched_for_one_that_differs_more_often_than_guaranteed(width, penalty):
+    """Near, random and steep pairs; then the worst of them in simulated rounds."""
+    rng = np.random.default_rng(7)
+    X, y = people(1000)
+    decision = ThresholdDecision.from_model(AdditiveClassifier(METRIC, penalty=penalty).fit(X, y), width=width)
+    worst = (-np.inf, None)
+    for spread in (0.01, 0.1, 1.0, 4.0):
+        a = rng.uniform(-2, 2, (250_000, 2))
+        b = a + spread * rng.normal(size=a.shape) * rng.integers(0, 2, a.shape)  # in one direction, or both
+        D = decision.guarantee_.metric(a, b)
+        gaps = np.abs(decision.predict_proba(a)[:, 1] - decision.predict_proba(b)[:, 1])
+        excess = gaps - decision.decision_bound(D)
+        assert excess.max() <= 1e-12
+        near = np.where((D > 0) & (D < 1), gaps / np.maximum(D, 1e-300), 0)
+        if near.max() > worst[0]:
+            worst = near.max(), np.stack([a[near.argmax()], b[near.argmax()]])
+    share, pair = worst
+    assert share > 0.5  # the control: some pair uses much of what it may
+    outcomes = np.array([decision.decide(pair, round=str(i), key=KEY) for i in range(ROUNDS)])
+    bound = decision.decision_bound(decision.guarantee_.metric(pair[:1], pair[1:]))[0]
+    assert (outcomes[:, 0] != outcomes[:, 1]).mean() <= bound + MARGIN

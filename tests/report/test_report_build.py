@@ -339,13 +339,15 @@ def test_two_classes_show_a_soft_threshold_beside_the_plain_one():
     X, y = applicants(120)
     model = AdditiveClassifier(METRIC, penalty=0.01).fit(X, y)
     data = build_report(model, X, y, outcome="no")
-    h, (i, j) = model.predict_proba(data.people.table)[:, 0], near_pairs(data.people.table, METRIC, 0.05)
-    chance = np.clip((h - 0.4) / 0.2, 0, 1)
+    h, (i, j) = model.predict_proba(data.people.table)[:, 0], near_pairs(data.people.table, METRIC, 0.02)
+    t = np.median(h).round(2)
+    chance = np.clip((h - t + 0.05) / 0.1, 0, 1)
     shown = prepare(data)["decisions"]
-    assert shown["plain"] == pytest.approx(((h[i] > 0.5) != (h[j] > 0.5)).mean())
+    assert shown["plain"] == pytest.approx(((h[i] > t) != (h[j] > t)).mean())
+    assert shown["plain"] > 0
     assert shown["soft"] == pytest.approx(np.abs(chance[i] - chance[j]).mean())
-    assert shown["guarantee"] == pytest.approx(float(model.guarantee_.bound(0.05)) / 0.2)
-    assert (shown["n_pairs"], shown["band"]) == (len(i), "40% to 60%")
+    assert shown["guarantee"] == pytest.approx(float(model.guarantee_.bound(0.02)) / 0.1)
+    assert (shown["n_pairs"], shown["band"]) == (len(i), f"{100 * t - 5:.4g}% to {100 * t + 5:.4g}%")
     page = render(data)
     assert "From scores to decisions" in page
     assert 'href="#decisions"' in page
@@ -357,15 +359,15 @@ def test_a_model_with_a_threshold_of_its_own_is_shown_with_that():
     model = ThresholdDecision.from_model(card, threshold=0.6, width=0.3, favourable="yes")
     data = build_report(model, X, y)
     shown = prepare(data)["decisions"]
-    assert (shown["threshold"], shown["band"]) == ("60%", "45% to 75%")
-    assert shown["guarantee"] == pytest.approx(float(model.decision_bound(0.05)))
-    assert shown["guarantee"] <= 0.05 * (1 + 1e-12)
-    chance, (i, j) = model.predict_proba(data.people.table)[:, 1], near_pairs(data.people.table, METRIC, 0.05)
+    assert (shown["threshold"], shown["band"], data.kind) == ("60%", "45% to 75%", "threshold")
+    assert shown["guarantee"] == pytest.approx(float(model.decision_bound(0.02)))
+    assert shown["guarantee"] <= 0.02 * (1 + 1e-12)
+    chance, (i, j) = model.predict_proba(data.people.table)[:, 1], near_pairs(data.people.table, METRIC, 0.02)
     assert shown["soft"] == pytest.approx(np.abs(chance[i] - chance[j]).mean())
 
 
 def test_several_classes_and_numbers_have_no_threshold():
-    X, y = applicants(60)
+    X, _ = applicants(60)
     several = build_report(AdditiveClassifier(METRIC, penalty=0.01).fit(X, X["age"] // 20), X, X["age"] // 20)
     assert prepare(several)["decisions"] is None
     assert "From scores to decisions" not in render(several)

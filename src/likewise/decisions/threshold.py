@@ -237,6 +237,11 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         inner = self.estimator.estimator if frozen else self.estimator
         return inner.guarantee_.metric if frozen and hasattr(inner, "scorer_") else getattr(inner, "metric", None)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
     def with_metric(self, metric: Metric) -> Self:
         """Return an unfitted copy whose scores are within another metric."""
         return clone(self).set_params(estimator=inner_classifier(self.estimator).with_metric(metric))  # type: ignore[no-any-return]
@@ -249,6 +254,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ThresholdScorer:
         """Fit the inner model, unless it is frozen, and put the threshold behind it."""
         inner = inner_classifier(self.estimator)
+        _check_two(self.classes_)
         if not isinstance(self.estimator, FrozenEstimator):
             with said_once():
                 inner = fit_weighted(inner.with_metric(metric), people.table, y, self._inner_weights(weights))
@@ -299,11 +305,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         return thresholds
 
     def _column(self, classes: npt.NDArray[Any]) -> int:
-        if len(classes) != 2:
-            raise InvalidInputError(
-                f"estimator must be for two classes; got {len(classes)}. For grades, give several thresholds on the "
-                "probability of one outcome."
-            )
+        _check_two(classes)
         favourable = classes[1] if self.favourable is None else self.favourable
         if favourable not in classes.tolist():
             raise InvalidInputError(f"favourable must be one of the classes {list(classes)}; got {favourable!r}.")
@@ -349,4 +351,12 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
                 "in_band": ((reached > 0) & (reached < 1)).any(axis=1),
                 "sure_distance": self.scorer_.distance_to_band(people, self.scorer_.width),
             }
+        )
+
+
+def _check_two(classes: npt.NDArray[Any]) -> None:
+    if len(classes) != 2:
+        raise InvalidInputError(  # scikit-learn's checks expect the first two sentences
+            "Only binary classification is supported. The type of the target is multiclass. (estimator must be for two "
+            f"classes; got {len(classes)}. For grades, give several thresholds on the probability of one outcome.)"
         )

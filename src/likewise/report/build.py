@@ -214,7 +214,7 @@ _SEARCHED = 3000  # people among whom all pairs are searched
 _EVALUATIONS = 20_000_000  # of a smoothed model, at most: then fewer people are searched
 _LEARNED = 6000  # people from whom models are trained anew
 _WORST, _REASONS = 5, 3
-_THRESHOLD, _WIDTH, _NEAR = 0.5, 0.2, 0.05  # of decisions that are shown for a model of scores
+_WIDTH, _NEAR = 0.1, 0.02  # of the decisions that are shown for a model of scores
 
 
 def build_report(
@@ -375,8 +375,8 @@ def _decisions(model: Any, people: People, after: FloatArray, shown: int) -> Dec
     """Near pairs decided differently by a plain threshold and by a soft one; None without near pairs of two classes."""
     if after.ndim != 2 or after.shape[1] != 2 or len(people) < 2:
         return None
-    guarantee, threshold, width = model.guarantee_, _THRESHOLD, _WIDTH
-    scores = after[:, shown]
+    guarantee, scores, width = model.guarantee_, after[:, shown], _WIDTH
+    threshold = float(np.clip(np.median(scores).round(2), 0.01, 0.99))
     if isinstance(model, ThresholdDecision):
         threshold, width = float(model.scorer_.thresholds[0]), model.scorer_.width
         scores = model.band(people.table)["score"].to_numpy()

@@ -145,7 +145,8 @@ class ReportData:
     reach : Coverage, optional
         How many pairs the metric constrains.
     decisions : DecisionCosts, optional
-        Of a plain threshold (width 0) and a soft one, under `metric`; for two classes.
+        Of a plain threshold (width 0) and a soft one, under `metric`; for two classes. The threshold is that of the
+        model, or the median score.
     kind : str
         Key of `text.KINDS`; empty where the method is not known.
     plain : str

@@ -132,6 +132,11 @@ KINDS = {
         "smoothed model",
         "The average answer of another model over random variations of a person, as wide as the distance needs.",
     ),
+    "threshold": (
+        "soft threshold",
+        "One cut-off for everybody is drawn from a band, and a person's score is compared with it. The scores on this "
+        "page are the chances of that decision.",
+    ),
     "constant": ("constant", "Everybody gets the same score."),
 }
 """How a promise is kept, by how the name of the class begins: what it is called, and how it works."""
