@@ -24,6 +24,7 @@ from likewise import (
     WeightedLp,
 )
 from likewise._links import LINKS, Erf, Tanh
+from likewise.decisions.threshold import BandBound
 from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.certificate import Estimate, certify
 from likewise.smoothing.noise import GaussianBound, LaplaceBound
@@ -46,6 +47,7 @@ def half_laplace(z):
 TRUTHS = {
     Bound: (Bound(), clipped),
     LoosenedBound: (LoosenedBound(0.01), lambda z: clipped(z + np.sign(z) * 0.005)),
+    BandBound: (BandBound(Bound(), 0.5, 0.01), lambda z: clipped(z + np.sign(z) * 0.01)),
     Tanh: (Tanh(), lambda z: expit(4 * z)),
     Erf: (Erf(), lambda z: ndtr(np.sqrt(2 * np.pi) * z)),
     GaussianBound: (Gaussian.for_metric(ONE).curve, lambda z: ndtr(np.sqrt(2 * np.pi) * z)),
