@@ -15,6 +15,7 @@ def work(tmp_path_factory):
         "--target approved --metric metric.toml --draws 20 --holdout 0 --seed 0 --out model.skops",
     ):
         assert run(place, command).exit_code == 0
+    (place / "key").write_bytes(bytes(32))
     (place / "notes.txt").write_text("mine")
     (place / "same.csv").symlink_to(place / "loans.csv")
     return place
@@ -27,6 +28,7 @@ WRITERS = {
         "metric.toml",
     ),
     "score model.skops loans.csv": ("model.skops", "loans.csv", "same.csv"),
+    "decide model.skops loans.csv --round r --key-file key": ("model.skops", "loans.csv", "same.csv", "key"),
     "audit loans.csv --metric metric.toml --model model.skops": ("loans.csv", "metric.toml", "model.skops"),
     "report model.skops loans.csv --target approved": ("model.skops", "loans.csv"),
 }

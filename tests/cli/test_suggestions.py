@@ -31,6 +31,7 @@ def work(tmp_path_factory):
     revealed = call(place, 'metric "the loans.csv" --target "was approved" --drop id --zero race --delimiter ";"')
     assert revealed.exit_code == 0
     assert call(place, f"enforce {READ} --method additive --holdout 0 --out card.skops").exit_code == 0
+    (place / "key").write_bytes(bytes(32))
     for name in ("model.skops", "scores.csv", "scores.parquet", "report.html", "metric-x0.5.toml", "metric-x2.toml"):
         (place / name).write_text("precious")
     return place
@@ -60,6 +61,8 @@ def contents(place):
         (f"enforce {READ} --method additive --out made.skops", 3),
         ('enforce parts --target "was approved" --metric metric.toml --method additive --out parts.skops', 1),
         ('score card.skops "the loans.csv" --delimiter ";" --id id --out fresh.csv', 1),
+        ('decide card.skops "the loans.csv" --delimiter ";" --id id --round r --key-file key --out fresh.csv', 1),
+        (f"enforce {READ} --method additive --decide --threshold 0.5 --width 0.2 --out made.skops", 1),
         (f"compare {READ} --method additive --folds 2", 1),
         (f"compare {READ} --method smoothing --folds 2 --draws 20", 1),
         (f"tradeoff {READ} --scale 0.5 --folds 2", 2),

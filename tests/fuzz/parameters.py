@@ -28,7 +28,9 @@ METRIC = TableMetric({"age": 0.02, "income": 0.1}, {"job": 0.3})
 NUMBERS = WeightedLp([0.02, 0.1])
 NOT_FUZZED = {
     "Attack, Audit, Ceiling, Certificate, Comparison, Guarantee, MetricEstimate, Tradeoff": "results, which we make",
+    "DecisionCosts": "a result too",
     "AuditDisplay, ComparisonDisplay, MetricDisplay, TradeoffDisplay, ScorecardDisplay": "pictures of results",
+    "DecisionDisplay": "a picture too",
     "LipschitzClassifier, LipschitzRegressor": "training needs an extra, and takes seconds",
     "Metric": "abstract",
     "load_model, read_metric, save_model, write_metric": "files, which have targets of their own",
@@ -121,6 +123,10 @@ def calls():
             {"X": rows, "y": y},
             lambda model: model.predict(rows),
         ),
+        "ThresholdDecision": Call(
+            likewise.ThresholdDecision, {"estimator": likewise.AdditiveClassifier(**additive)}, fit(X, y)
+        ),
+        "decision_costs": Call(likewise.decision_costs, {"model": fitted, **table}),
         "RecalibratedClassifier": Call(
             likewise.RecalibratedClassifier, {"estimator": likewise.AdditiveClassifier(**additive), "cv": 2}, fit(X, y)
         ),
@@ -131,6 +137,7 @@ def calls():
                 "predict_proba": {"X": X},
                 "certify": {"X": X},
                 "decide": {"X": X},
+                "decision_bound": {"distance": [0.1, 0.2]},
                 "explain": {"X": X},
                 "reasons": {"X": X},
                 "scorecard": {},

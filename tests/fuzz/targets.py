@@ -85,6 +85,7 @@ _COMMANDS = (  # those that take long, seldom
     *["metric loans.csv --target approved --out out.toml"] * 3,
     "enforce loans.csv --target approved --metric metric.toml --method additive --out out.skops",
     *["score model.skops loans.csv --out out.csv"] * 3,
+    *["decide model.skops loans.csv --round r --key-file key --out out.csv"] * 3,
     *["audit loans.csv --metric metric.toml --scores score"] * 3,
     *["audit loans.csv --model model.skops"] * 3,
 )
@@ -92,10 +93,18 @@ _OPTIONS = {
     "metric": ["--zero job", "--drop id", "--scale 0.{}", "--seed {}", "--json", "--normalize", "--model logistic"],
     "enforce": ["--holdout 0.{}", "--json", "--force", "--seed {}", "--task classification"],
     "score": ["--id id", "--intervals", "--keep age", "--force", "--decide --id id --key-file key", "--batch {}"],
+    "decide": [
+        "--id id",
+        "--threshold 0.5 --width 0.{}",
+        "--favourable yes",
+        "--commit",
+        "--verify out.csv",
+        "--force",
+    ],
     "audit": ["--worst {}", "--id id", "--json", "--max-excess 0.{}", "--out out.csv", "--force"],
 }
 _words = st.lists(st.sampled_from(["", *_WORDS]), max_size=8)
-_names = st.sampled_from(["metric", "enforce", "score", "audit", "compare", "tradeoff", "report", "no"])
+_names = st.sampled_from(["metric", "enforce", "score", "decide", "audit", "compare", "tradeoff", "report", "no"])
 
 
 def _sentence(parts):

@@ -150,10 +150,8 @@ def enforce(
     _say_saved(say, fitted, out)
     table = hinted(source.table)
     if decide:
-        say.finish(
-            then("decide", out, table, "--round", "NAME", "--key-file", "KEY", "--out", free_name("decisions.csv")),
-            then("report", out, table, "--target", source.target, "--out", free_name("report.html")),
-        )
+        say(f"Decide with it: likewise decide {out} TABLE --round NAME --key-file KEY")
+        say.finish(then("report", out, table, "--target", source.target, "--out", free_name("report.html")))
         return
     say.finish(
         then("score", out, table, "--out", free_name("scores.csv")),

@@ -14,7 +14,7 @@ from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_numbers, in_a_line, positive, whole
 from likewise.base import ConstrainedClassifier
-from likewise.decisions.threshold import chance_above
+from likewise.decisions.threshold import chance_above, column_of
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import Metric, check_metric
@@ -117,7 +117,7 @@ def decision_costs(
     positive(below=1.0).check("threshold", threshold)
     positive().check("near", near)
     whole(2).check("n_people", n_people)
-    asked = check_numbers("widths", list(widths))
+    asked = check_numbers("widths", widths)
     if asked.ndim != 1 or not len(asked) or not ((asked >= 0) & (asked <= 1)).all():
         raise InvalidInputError(f"widths must be numbers from 0 to 1; got {in_a_line(asked.tolist())}.")
     column = _column_of(model, favourable)
@@ -203,16 +203,16 @@ def _metric_of(model: Any, metric: Metric | None) -> tuple[Metric, Any]:
 
 
 def _column_of(model: Any, favourable: Any) -> int:
-    classes = np.asarray(model.classes_).tolist()
-    if len(classes) != 2:
-        raise InvalidInputError(f"model must be for two classes; got {len(classes)}.")
-    if favourable is not None and favourable not in classes:
-        raise InvalidInputError(f"favourable must be one of the classes {classes}; got {favourable!r}.")
-    return 1 if favourable is None else classes.index(favourable)
+    if len(model.classes_) != 2:
+        raise InvalidInputError(f"model must be for two classes; got {len(model.classes_)}.")
+    return column_of(favourable, np.asarray(model.classes_))
 
 
 def _outcomes(y: Any, favourable: Any, n: int) -> BoolArray:
-    outcomes = np.asarray(y)
+    try:
+        outcomes = np.asarray(y)
+    except ValueError:  # lists of different lengths
+        outcomes = np.empty(0)
     if outcomes.shape != (n,):
         raise InvalidInputError(f"y must hold one outcome per row of X ({n}); got shape {outcomes.shape}.")
     return np.asarray(outcomes == favourable)

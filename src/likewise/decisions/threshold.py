@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from sklearn.frozen import FrozenEstimator
 from likewise._inner_estimator import WrappedScorer, WrapsEstimator, fit_weighted, inner_classifier
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
-from likewise._validation import Rule, in_a_line, positive
+from likewise._validation import NOTHING, Rule, in_a_line, positive
 from likewise.base import METRIC, ConstrainedClassifier
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound, round_down
@@ -170,7 +171,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     'exact'
     """
 
-    rules: ClassVar[dict[str, Rule]] = {"width": positive(below=1.0) | Rule("1", lambda value: value == 1)}
+    rules: ClassVar[dict[str, Rule]] = {"width": positive(below=1.0) | Rule("1", lambda width: _is_label(width, 1.0))}
 
     scorer_: ThresholdScorer
     estimator_: ConstrainedClassifier
@@ -221,7 +222,9 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         >>> round(ThresholdDecision.width_for(0.1, 0.01), 6)
         0.1
         """
-        positive(below=1 + 1e-9).check("different", different)
+        (positive(below=1.0) | Rule("1", lambda share: _is_label(share, 1.0))).check("different", different)
+        positive().check("distance", distance)
+        (NOTHING | Rule("a Bound", lambda curve: isinstance(curve, Bound))).check("bound", bound)
         width = float(np.nextafter((bound or Bound()).bound(distance) / different, 2.0))
         if width > 1:
             raise InvalidInputError(
@@ -283,7 +286,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     def _thresholds(self) -> FloatArray:
         try:
             thresholds = np.atleast_1d(np.asarray(self.threshold, dtype=np.float64))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             thresholds = np.array([np.nan])
         if thresholds.ndim != 1 or not ((thresholds > 0) & (thresholds < 1)).all() or not len(thresholds):
             raise InvalidInputError(
@@ -294,22 +297,17 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
                 f"threshold must be increasing, with at least width ({self.width:g}) between neighbours, so that bands "
                 f"do not overlap; got {in_a_line(self.threshold)}. Use a smaller width."
             )
-        n_grades = 2 if self.grades is None else len(self.grades)
-        if n_grades != len(thresholds) + 1:
+        grades = _check_grades(self.grades)
+        if len(grades or "12") != len(thresholds) + 1:
             raise InvalidInputError(
                 f"grades must name {len(thresholds) + 1} grades for {len(thresholds)} thresholds, lowest first; got "
                 f"{in_a_line(self.grades)}."
             )
-        if self.grades is not None and len(set(self.grades)) < n_grades:
-            raise InvalidInputError(f"grades must differ from each other; got {in_a_line(self.grades)}.")
         return thresholds
 
     def _column(self, classes: npt.NDArray[Any]) -> int:
         _check_two(classes)
-        favourable = classes[1] if self.favourable is None else self.favourable
-        if favourable not in classes.tolist():
-            raise InvalidInputError(f"favourable must be one of the classes {list(classes)}; got {favourable!r}.")
-        return int(classes.tolist().index(favourable))
+        return column_of(self.favourable, classes)
 
     def decision_bound(self, distance: npt.ArrayLike) -> FloatArray:
         """Largest probability that two people at `distance` are decided differently, under the metric of `guarantee_`.
@@ -352,6 +350,38 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
                 "sure_distance": self.scorer_.distance_to_band(people, self.scorer_.width),
             }
         )
+
+
+def column_of(favourable: Any, classes: npt.NDArray[Any]) -> int:
+    """Position of the favourable class; None is the last one."""
+    labels = classes.tolist()
+    if favourable is None:
+        return len(labels) - 1
+    for i, label in enumerate(labels):
+        if _is_label(favourable, label):
+            return i
+    raise InvalidInputError(f"favourable must be one of the classes {labels}; got {in_a_line(favourable)}.")
+
+
+def _is_label(value: Any, label: Any) -> bool:
+    return (
+        isinstance(value, str | Real | np.generic)
+        and isinstance(value, bool) <= isinstance(label, bool)
+        and bool(value == label)
+    )
+
+
+def _check_grades(grades: Any) -> list[str] | None:
+    """Names of the grades."""
+    if grades is None:
+        return None
+    labels = np.asarray(grades, dtype=object).tolist() if isinstance(grades, list | tuple | np.ndarray) else [None]
+    if not all(isinstance(label, str | Real | np.generic) for label in labels):
+        raise InvalidInputError(f"grades must be a list of labels, lowest first; got {in_a_line(grades)}.")
+    names = [str(label) for label in labels]
+    if len(set(names)) < len(names):
+        raise InvalidInputError(f"grades must differ from each other; got {in_a_line(grades)}.")
+    return names
 
 
 def _check_two(classes: npt.NDArray[Any]) -> None:
