@@ -115,13 +115,12 @@ def enforce(
     if decide != (threshold is not None) or decide != (width is not None) or (favourable and not decide):
         raise InvalidInputError("--decide, --threshold and --width go together; --favourable goes with them.")
     if in_partitions(source.table, cluster):
-        _fit_partitions(say, source, out, method=method, cluster=cluster)
         if decide:
             raise InvalidInputError(
                 "--decide is for tables that fit into memory. Enforce the metric scaled by the width (likewise scale), "
                 "and give --threshold and --width to likewise decide."
             )
-        _fit_partitions(say, source, out, method=method, seed=seed, cluster=cluster)
+        _fit_partitions(say, source, out, method=method, cluster=cluster)
         return
     data, metric = source.load(say.note, natural=inner.endswith(".skops"))  # a model that was trained elsewhere
     model = inner_model(data, inner)
@@ -160,7 +159,6 @@ def enforce(
     )
 
 
-def _fit_partitions(say: Output, source: DatasetSource, out: Path, *, method: str, cluster: str | None) -> None:
 def _scaled_by(metric: TableMetric, width: float, data: Dataset) -> TableMetric:
     """The metric times the width of a band."""
     from likewise.decisions.threshold import ThresholdDecision
@@ -181,9 +179,7 @@ def _with_band(estimator: Any, data: Dataset, threshold: Any, width: Any, favour
     return ThresholdDecision(estimator, threshold=threshold, width=width, favourable=chosen)
 
 
-def _fit_partitions(
-    say: Output, source: DatasetSource, out: Path, *, method: str, seed: int | None, cluster: str | None
-) -> None:
+def _fit_partitions(say: Output, source: DatasetSource, out: Path, *, method: str, cluster: str | None) -> None:
     """Train an additive model on a table in partitions."""
     from likewise.cli.partitions import fit_additive
     from likewise.io import save_model
