@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from likewise.auditing.ceiling import Ceiling as Ceiling
     from likewise.auditing.ceiling import ceiling as ceiling
     from likewise.calibration.estimators import RecalibratedClassifier as RecalibratedClassifier
+    from likewise.design.judgements import JudgedMetric as JudgedMetric
+    from likewise.design.judgements import learn_metric as learn_metric
+    from likewise.design.questions import Question as Question
+    from likewise.design.questions import next_question as next_question
     from likewise.display.audit import AuditDisplay as AuditDisplay
     from likewise.display.metric import MetricDisplay as MetricDisplay
     from likewise.display.selection import ComparisonDisplay as ComparisonDisplay
@@ -97,6 +101,8 @@ _MODULES = {
     "likewise.metrics.callable": ("FunctionMetric",),
     "likewise.metrics.weighted_lp": ("WeightedLp",),
     "likewise.metrics.table": ("TableMetric",),
+    "likewise.design.judgements": ("JudgedMetric", "learn_metric"),
+    "likewise.design.questions": ("Question", "next_question"),
     "likewise.display.audit": ("AuditDisplay",),
     "likewise.display.selection": ("ComparisonDisplay", "TradeoffDisplay"),
     "likewise.display.metric": ("MetricDisplay",),
