@@ -12,6 +12,7 @@ from likewise.cli.compare import compare, tradeoff
 from likewise.cli.console import Output, command
 from likewise.cli.decide import decide
 from likewise.cli.enforce import enforce
+from likewise.cli.judge import judge
 from likewise.cli.metric import metric, scale
 from likewise.cli.report import report
 from likewise.cli.score import score
@@ -32,7 +33,7 @@ def main() -> None:
     """
 
 
-for _command in (metric, scale, compare, tradeoff, enforce, score, decide, audit, report):
+for _command in (metric, judge, scale, compare, tradeoff, enforce, score, decide, audit, report):
     main.add_command(_command)
 
 
