@@ -11,16 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._links import LINKS
 from likewise._typing import FloatArray
 from likewise._validation import check_count, in_a_line
 from likewise._writing import atomic_write, write_csv
 from likewise.additive.scorer import AdditiveScorer, card_of, level_names
 from likewise.additive.sql import expression
 from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import People
+from likewise.metrics.encoders import Encoder, People
 from likewise.metrics.units import Unit
+from likewise.verify_card import BOUNDS
 
 
 def reasons_of(
@@ -68,7 +69,7 @@ def reasons_of(
 
 
 def _of(scorer: AdditiveScorer, outcome: Any) -> str:
-    return f"{LINKS[scorer.link].score} of {outcome!r}"
+    return f"{scorer.score_name} of {outcome!r}"
 
 
 def _value(people: People, person: int, column: int, units: Any) -> str:
@@ -130,8 +131,7 @@ class ScorecardMixin:
         names = [self.encoder_.names[shape.column] for shape in scorer.model.shapes]
         table = pd.DataFrame(scorer.points(people) @ signs, columns=names, index=_index(people))
         table.insert(0, "intercept", scorer.model.intercepts @ signs, allow_duplicates=True)
-        total = "prediction" if scorer.guarantee.output_range else LINKS[scorer.link].score
-        table.insert(table.shape[1], total, scorer.scores(people) @ signs, allow_duplicates=True)
+        table.insert(table.shape[1], scorer.score_name, scorer.scores(people) @ signs, allow_duplicates=True)
         return table
 
     def reasons(self, X: Any, n: int = 4, outcome: Any = None) -> pd.DataFrame:
@@ -190,38 +190,46 @@ class ScorecardMixin:
         """The whole model as JSON text, with all digits; also written to `path` if given.
 
         Points at knots (linear between them, constant outside), of categories, of missing numbers and unseen
-        categories; the link; the guarantee in words; and the metric. A category is ``{"value": ..., "points": ...}``
-        with its value as it is, so that 1 and "1" are two; null is a missing one. What JSON has no form for is text,
-        with its ``"type"``.
+        categories; the link; the metric; and the guarantee, which ``likewise verify-card`` proves from these numbers.
+        A category is ``{"value": ..., "points": ...}`` with its value as it is, so that 1 and "1" are two; null is a
+        missing one. What JSON has no form for is text, with its ``"type"``. Of more than two classes, the points of
+        all, in a list each; with `outcome`, those of one, which prove nothing on their own.
         """
-        scorer, signs = self._scorer(), self._signs(outcome)
+        scorer = self._scorer()
+        n_functions = len(scorer.model.intercepts)
+        signs = np.eye(n_functions) if n_functions > 1 and outcome is None else self._signs(outcome)
+        kind = np.int64 if scorer.scale else np.float64
         columns = []
         for shape in scorer.model.shapes:
-            kind = self.encoder_.columns[shape.column]
+            column = self.encoder_.columns[shape.column]
             entry: dict[str, Any] = {"column": str(self.encoder_.names[shape.column])}
-            points = (signs @ shape.values).tolist()
-            other = None if shape.other is None else float(signs @ shape.other)
+            points = (signs @ shape.values).astype(kind)
+            other = None if shape.other is None else (signs @ shape.other).astype(kind).tolist()
             if shape.knots is not None:
-                entry |= {"knots": shape.knots.tolist(), "points": points, "missing": other}
-                if kind.categories is not None:
-                    entry["order"] = [plain(level) for level in kind.categories]
+                entry |= {"knots": shape.knots.tolist(), "points": points.tolist(), "missing": other}
+                if column.categories is not None:
+                    entry["order"] = [plain(level) for level in column.categories]
             else:
-                levels = [*map(plain, kind.levels), *([{"value": None}] if kind.has_missing else [])]
+                levels = [*map(plain, column.levels), *([{"value": None}] if column.has_missing else [])]
                 entry |= {
-                    "categories": [level | {"points": p} for level, p in zip(levels, points, strict=True)],
+                    "categories": [level | {"points": p} for level, p in zip(levels, points.T.tolist(), strict=True)],
                     "unseen": other,
                 }
             columns.append(entry)
+        regression = scorer.guarantee.output_range is not None
         text = json.dumps(
             {
+                "format": 1,
                 "model": type(self).__name__,
-                "outcome": None if scorer.guarantee.output_range else plain(self._outcome(outcome))["value"],
+                "outcome": None if regression else plain(self._outcome(outcome))["value"],
+                "classes": None if regression else [plain(label)["value"] for label in self._labels()],
                 "link": scorer.link,
                 "output_range": scorer.guarantee.output_range,
-                "intercept": float(signs @ scorer.model.intercepts),
+                "scale": scorer.scale,
+                "intercept": (signs @ scorer.model.intercepts).astype(kind).tolist(),
                 "columns": columns,
-                "guarantee": scorer.guarantee.statement,
-                "metric": scorer.guarantee.metric.definition,
+                "metric": metric_document(scorer.guarantee.metric, self.encoder_),
+                "guarantee": guarantee_document(scorer, self.encoder_),
             },
             indent=2,
         )
@@ -287,6 +295,28 @@ def plain(level: Any) -> dict[str, Any]:
     if isinstance(level, (bool, int, str)) or (isinstance(level, float) and np.isfinite(level)):
         return {"value": level}
     return {"value": str(level), "type": type(level).__name__}
+
+
+def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
+    """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused."""
+    weights = metric.weights_of(encoder)
+    columns = [
+        {
+            "column": str(name),
+            "kind": "numeric" if weights.is_number[i] else "categorical",
+            "weight": float(weights.weights[i]),
+            "missing": None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
+        }
+        for i, name in enumerate(encoder.names)
+    ]
+    return {"p": "inf" if np.isinf(weights.p) else weights.p, "columns": columns}
+
+
+def guarantee_document(scorer: AdditiveScorer, encoder: Encoder) -> dict[str, Any]:
+    """The guarantee, its bound, and the share of what the metric allows that the model uses, rounded upwards."""
+    used = scorer.model.used(scorer.guarantee.metric.weights_of(encoder), scorer.unit)
+    statement = scorer.guarantee.statement.splitlines()[0]
+    return {"statement": statement, "bound": BOUNDS[scorer.link], "used": float(used.max())}
 
 
 def _among(outcome: Any, outcomes: list[Any]) -> bool:

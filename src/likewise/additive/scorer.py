@@ -62,6 +62,16 @@ class AdditiveScorer(PlainScorer):
         return LINKS[self.link].unit * (high - low)
 
     @property
+    def score_name(self) -> str:
+        """Name of the sum of points."""
+        return "prediction" if self.guarantee.output_range else LINKS[self.link].score
+
+    @property
+    def scale(self) -> dict[str, Any] | None:
+        """How whole points count; None where points are those of the score itself."""
+        return None
+
+    @property
     def n_outputs(self) -> int:
         """Classes, or 1 for regression."""
         return 1 if self.guarantee.output_range else max(2, len(self.model.intercepts))
