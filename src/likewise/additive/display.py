@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from likewise._links import LINKS
 from likewise._optional import need
 from likewise._typing import BoolArray, FloatArray
 from likewise.additive.scorecard import ScorecardMixin

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._optional import need
 from likewise._typing import FloatArray
 from likewise._validation import check_count, in_a_line
-from likewise._writing import atomic_write, write_csv
+from likewise._writing import atomic_write, quoted, write_csv
+from likewise.additive.points import PointsScorer, in_points, points_table, rounding_cost
 from likewise.additive.scorer import AdditiveScorer, card_of, level_names
-from likewise.additive.sql import expression
+from likewise.additive.sql import expression, whole_points
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
@@ -44,7 +46,7 @@ def reasons_of(
     n = check_count("n", n)
     points = scorer.points(people)  # of each person, column and function
     if points.shape[2] == 1:
-        points = np.concatenate([-points, points], axis=2)
+        points = np.concatenate([-points, points] if scorer.counts_for else [points, -points], axis=2)
     if chosen is None:
         # Beside the average person's, the log of a probability grows by the sum of points and a term that all outcomes
         # share. The last of equals.
@@ -110,9 +112,13 @@ class ScorecardMixin:
             end``; ``allowed``, the largest change of points that the metric allows over this range, between two
             categories, or from a missing number to any other; and ``binds``, whether the model uses it up: there the
             metric holds it back. Where a ``missing`` number binds, its weight holds the whole column back. Outside
-            the ranges points stay what they are at the ends.
+            the ranges points stay what they are at the ends. In whole points (`in_points`), also the points that
+            everybody has, and the ranges outside the first and last knot.
         """
-        return card_of(self._scorer(), self.encoder_, self._signs(outcome))
+        scorer, signs = self._scorer(), self._signs(outcome)
+        if isinstance(scorer, PointsScorer):
+            return points_table(scorer, self.encoder_)
+        return card_of(scorer, self.encoder_, signs)
 
     def explain(self, X: Any, outcome: Any = None) -> pd.DataFrame:
         """Points per person and column; a row adds up to the person's score, exactly and in any order.
@@ -177,6 +183,90 @@ class ScorecardMixin:
         chosen = None if outcome is None else outcomes.index(outcome)
         return reasons_of(scorer, people, outcomes, chosen, n, _index(people))
 
+    def in_points(
+        self,
+        points_to_double: float = 20,
+        base_score: int = 600,
+        base_odds: float = 50,
+        *,
+        outcome: Any = None,
+        max_bins: int = 8,
+        whole_numbers: Sequence[Any] = (),
+    ) -> Self:
+        """The same card in whole points, as lenders print them, within the same metric.
+
+        Points are whole at knots and for categories, and lie on a line between two knots: a step in a column of numbers
+        would put people who are next to each other a step apart. Rounding keeps every slope and range within the
+        metric, the guarantee is read off the rounded card, and `likewise.verify_card` proves it (`docs/theory.md` §18).
+
+        Parameters
+        ----------
+        points_to_double : float, default=20
+            Points that double the odds of `outcome`.
+        base_score, base_odds : default=600 and 50
+            Someone with this many points, a whole number, has these odds: 50 means 50 to 1.
+        outcome : label of a class, optional
+            Whose odds rise with points, the favourable one; ``classes_[-1]`` if not given.
+        max_bins : int, default=8
+            Ranges of a column of numbers, at most. Fewer are used where that adds no more error than rounding does.
+        whole_numbers : sequence of columns, optional
+            Columns of whole numbers, such as dependants, that have whole points for each of them. Their points change
+            from one number to the next, in steps that the metric must allow.
+
+        Returns
+        -------
+        AdditiveClassifier
+            A fitted copy. Its `scorecard`, `explain` and exports are in points; `predict_proba`, `certify` and
+            ``guarantee_`` are those of the rounded card.
+
+        Examples
+        --------
+        >>> from likewise import AdditiveClassifier, TableMetric
+        >>> people = pd.DataFrame({"debt": [10, 20, 30, 40, 50, 60], "owner": list("ynynyn")})
+        >>> model = AdditiveClassifier(TableMetric({"debt": 0.02}, {"owner": 0.1}), penalty=0.01)
+        >>> card = model.fit(people, [1, 1, 1, 0, 1, 0]).in_points()
+        >>> print(card.scorecard()[["column", "range", "points", "points at end"]].to_string(index=False))
+             column       range  points  points at end
+        base points   everybody     516            516
+               debt    up to 10      57             57
+               debt    10 to 40      57            -12
+               debt    40 to 50     -12            -33
+               debt    50 to 60     -33            -56
+               debt 60 and more     -56            -56
+              owner           n      -6             -6
+              owner           y       5              5
+              owner   any other       0              0
+        """
+        return in_points(  # type: ignore[no-any-return]
+            self, points_to_double, base_score, base_odds, outcome, max_bins, whole_numbers
+        )
+
+    def rounding_cost(self, card: Any, X: Any, y: Any) -> pd.DataFrame:
+        """What whole points cost: this model beside its `card` in points, for people with known outcomes.
+
+        Parameters
+        ----------
+        card : fitted classifier
+            From `in_points`.
+        X, y : people and their classes
+            Held out, for an honest figure.
+
+        Returns
+        -------
+        DataFrame
+            ``Brier score`` and ``log loss`` of ``model`` and ``points``, their difference, ``cost``, and the
+            ``largest change`` of a person's probability.
+        """
+        return rounding_cost(self, card, X, y)
+
+    def to_excel(self, path: str | Path, outcome: Any = None) -> None:
+        """Write `scorecard` as an Excel file; needs openpyxl. Text that looks like a formula gets a single quote."""
+        need("openpyxl", "An Excel file")
+        card = self.scorecard(outcome)
+        safe = pd.DataFrame({name: card[name].map(quoted) for name in card.columns})
+        with atomic_write(path) as temporary:
+            safe.to_excel(temporary, index=False, sheet_name="scorecard", engine="openpyxl")
+
     def to_csv(self, path: str | Path, outcome: Any = None) -> None:
         """Write `scorecard` as a CSV file, with all digits.
 
@@ -239,7 +329,7 @@ class ScorecardMixin:
         return text
 
     def to_sql(self, outcome: Any = None) -> str:
-        """An SQL expression that a database evaluates to the probability of the outcome, or to the prediction.
+        """An SQL expression for the probability of the outcome, the prediction, or, after `in_points`, the points.
 
         Columns are referred to by name; text of categories is compared as it is. It is plain SQL with ``CASE``,
         ``EXP`` and arithmetic in double precision, and agrees with `predict_proba` (or `predict`) to 1e-12.
@@ -251,6 +341,9 @@ class ScorecardMixin:
         >>> model.to_sql()[:22]
         '1.0e0 / (1.0e0 + EXP(-'
         """
+        if isinstance(self._scorer(), PointsScorer):
+            self._signs(outcome)
+            return whole_points(self._scorer(), self.encoder_)
         position = 0 if self._scorer().guarantee.output_range else self._labels().index(self._outcome(outcome))
         return expression(self._scorer(), self.encoder_, position)
 
@@ -264,7 +357,7 @@ class ScorecardMixin:
     def _outcome(self, outcome: Any) -> Any:
         labels = self._labels()
         if outcome is None:
-            return labels[-1]
+            return labels[self._scorer().counts_for if len(labels) == 2 else -1]
         if not _among(outcome, labels):
             raise InvalidInputError(f"outcome must be one of the classes, {labels}; got {in_a_line(outcome)}.")
         return outcome
@@ -277,6 +370,13 @@ class ScorecardMixin:
             return np.ones(1)
         position = self._labels().index(self._outcome(outcome))
         n_functions = len(self.scorer_.model.intercepts)
+        if isinstance(self.scorer_, PointsScorer):
+            if position != self.scorer_.counts_for:
+                raise InvalidInputError(
+                    f"outcome must be the one that points count for, {self._outcome(None)!r}; got "
+                    f"{in_a_line(outcome)}. Use in_points(outcome=...)."
+                )
+            return np.ones(1)
         if n_functions == 1:
             return np.array([2.0 * position - 1])
         return np.asarray(np.eye(n_functions)[position])

@@ -27,7 +27,7 @@ def main() -> None:
     Reveal the distance between people that a model respects, discuss and edit it, train a model that provably
     respects it, and audit every pair.
 
-    Exit codes: 0 done, 1 a gate failed (audit --max-excess, verify-card), 2 bad input, 3 a crash, 130 stopped by Ctrl-C.
+    Exit codes: 0 done, 1 a gate or a proof failed, 2 bad input, 3 a crash, 130 stopped by Ctrl-C.
     """
 
 
