@@ -15,6 +15,7 @@ from likewise._optional import need
 from likewise._typing import FloatArray
 from likewise._validation import check_count, in_a_line
 from likewise._writing import atomic_write, quoted, write_csv
+from likewise.additive.notices import Notice, notices
 from likewise.additive.points import PointsScorer, in_points, points_table, rounding_cost
 from likewise.additive.scorer import AdditiveScorer, card_of, level_names
 from likewise.additive.sql import expression, whole_points
@@ -62,7 +63,7 @@ def reasons_of(
         outcome, words = outcomes[which[person]], []
         for j in columns[speaks[person, columns] > 0]:
             column, size = scorer.model.shapes[j].column, speaks[person, j]
-            what = _value(people, person, column, units)
+            what = written_value(people, person, column, units)
             # A prediction that is lower is lower by a negative number.
             size = f"{size if which[person] else -size:+.2f}" if numeric else f"{size:+.2f} {_of(scorer, outcome)}"
             words.append(f"{people.encoder.names[column]} is {what}: {size} against the average person")
@@ -74,7 +75,8 @@ def _of(scorer: AdditiveScorer, outcome: Any) -> str:
     return f"{scorer.score_name} of {outcome!r}"
 
 
-def _value(people: People, person: int, column: int, units: Any) -> str:
+def written_value(people: People, person: int, column: int, units: Any) -> str:
+    """A person's value of a column, in words."""
     value, levels = people.rows[person, column], level_names(people.encoder, column)
     if np.isnan(value):
         return "not known"
@@ -182,6 +184,55 @@ class ScorecardMixin:
             outcome = self._outcome(outcome)
         chosen = None if outcome is None else outcomes.index(outcome)
         return reasons_of(scorer, people, outcomes, chosen, n, _index(people))
+
+    def notice(
+        self,
+        X: Any,
+        *,
+        threshold: float | None = None,
+        favourable: Any = None,
+        policy: Any = None,
+        n: int = 4,
+    ) -> list[Notice]:
+        """For each person, what lowers the chance of the favourable outcome, and the smallest change that would do.
+
+        Reasons are the columns that take most points away, against the average person, the strongest first; a column
+        with less than 5% of all that is taken away is no main reason, and columns tied with the last one are listed as
+        well. The change is the smallest one, by the sum of its columns' distances under the metric, that reaches the
+        threshold: exact among all changes of columns that can be changed, within the ranges of the card, and to six
+        digits.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        threshold : float, optional
+            Probability of the favourable outcome that is needed. Without one, no change is looked for.
+        favourable : label of a class, optional
+            ``classes_[-1]`` if not given.
+        policy : path or mapping, optional
+            A TOML or JSON file of one's own, or its entries: ``outcome``, the favourable outcome in words; ``reasons``,
+            approved texts by column; ``protected``, columns that are never named; ``immutable``, columns that nobody
+            can change, marked so; ``steps``, the smallest step of a column, such as 1 or 100.
+        n : int, default=4
+            Reasons per person, ties aside.
+
+        Returns
+        -------
+        list of Notice
+            With `to_text`, `to_html` and `to_json`.
+
+        Examples
+        --------
+        >>> from likewise import AdditiveClassifier, WeightedLp
+        >>> people = pd.DataFrame({"debt": [10, 20, 30, 40]})
+        >>> model = AdditiveClassifier(WeightedLp({"debt": 0.01}), penalty=1e-4).fit(people, [1, 1, 0, 0])
+        >>> (notice,) = model.notice(people.tail(1), threshold=0.5, policy={"outcome": "being approved"})
+        >>> print(notice.to_text()[:67])
+        The chance of being approved is 35%, below the 50% that is needed.
+        >>> notice.reasons[0].text, notice.changes[0].to
+        ('debt is 40', '25')
+        """
+        return notices(self, X, threshold, favourable, policy, n)
 
     def in_points(
         self,
