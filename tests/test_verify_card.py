@@ -182,6 +182,16 @@ def test_a_falsified_card_is_found(card, falsify, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("Not proven: ")
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_card_that_falls_too_steeply_is_found(card, sign):
+    """A column of numbers that rises, or falls, by a millionth more than is allowed, and nothing else is steep."""
+    false = copy.deepcopy(card)
+    false["guarantee"]["used"] = 1.0
+    for factor, expected in ((1 - 1e-12, True), (1 + 1e-6, False)):
+        column(false, "income").update(knots=[0.0, 10.0], points=[0.0, sign * factor * 4 * 0.02 * 10])
+        assert proven(false) == expected
+
+
 @pytest.mark.parametrize("what", ["score", "intercept", "points", "person"])
 def test_scores_that_are_not_the_cards_are_found(what, card, tmp_path):
     """A card may be changed so that its guarantee still holds. Its scores are then others."""

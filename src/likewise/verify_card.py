@@ -136,9 +136,7 @@ def check_categories(card: Any, entry: Any, weights: Any, limit: Fraction) -> li
     need(len({*texts}) == len(texts), f"{name!r} has a category twice.")
     n = len(functions(card, entry["unseen"], name))
     for k in range(n):
-        listed = [functions(card, level["points"], name)[k] for level in levels] + [
-            functions(card, entry["unseen"], name)[k]
-        ]
+        listed = [functions(card, level["points"], name)[k] for level in [*levels, {"points": entry["unseen"]}]]
         values = [exact(value, f"Points of {name!r}") for value in listed]
         far, most = max(values) - min(values), limit * Fraction(weights["weight"])
         need(far <= most, f"{name!r}: {float(far):g} between two categories; the metric allows {float(most):g}.")

@@ -1,4 +1,4 @@
-"""Notices say what lowers a chance, name nothing they must not, and the change they ask for is the smallest that does."""
+"""Notices say what lowers a chance, name nothing they must not, and ask for the smallest change that does."""
 
 import itertools
 import json
@@ -174,6 +174,14 @@ def test_free_numbers_are_searched_exactly(seed):
     assert gained >= gain - 1e-5
     assert total <= best + 1e-5
     assert total >= best - 2 * fine * max(column.scale for column in columns) - 1e-5
+
+
+@pytest.mark.parametrize(("left", "right", "expected"), [(1.0, 0.5, 6.0), (0.5, 1.0, 14.0), (1.0, 1.0, 14.0)])
+def test_the_nearer_of_two_sides_is_taken(left, right, expected):
+    """From 10, points rise on both sides: 4 units of the steeper side are enough. Of equals, upwards."""
+    knots, values = np.array([0.0, 10.0, 20.0]), np.array([10 * left, 0.0, 10 * right])
+    column = Column(0, 10.0, knots, values, None, 0.1, np.nan, 0.0, [])
+    assert smallest_change([column], 4.0) == {0: expected}
 
 
 def test_control_changing_one_column_alone_is_not_always_the_smallest():

@@ -329,10 +329,16 @@ def _changes(
     for column, value in found.items():
         levels, name = level_names(encoder, column), str(encoder.names[column])
         unit = getattr(scorer.guarantee.metric, "units", {}).get(encoder.names[column], "")
-        to = str(levels[int(value)]) if levels is not None else Unit.of(unit).written(value)
+        to = str(levels[int(value)]) if levels is not None else _all_digits(value, Unit.of(unit))
         now = value_text(people, row, column, scorer)
         changes.append(Change(name, now, to, value if levels is None else to))
     return tuple(changes), after
+
+
+def _all_digits(value: float, unit: Unit) -> str:
+    """A number with its unit, not rounded: a rounded one may not do."""
+    digits = f"{value * unit.factor:,.9f}".rstrip("0").rstrip(".")
+    return f"{unit.prefix}{digits}{unit.suffix}"
 
 
 def _needed(scorer: AdditiveScorer, threshold: float, sign: float) -> float:

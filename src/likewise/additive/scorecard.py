@@ -227,7 +227,7 @@ class ScorecardMixin:
         >>> people = pd.DataFrame({"debt": [10, 20, 30, 40]})
         >>> model = AdditiveClassifier(WeightedLp({"debt": 0.01}), penalty=1e-4).fit(people, [1, 1, 0, 0])
         >>> (notice,) = model.notice(people.tail(1), threshold=0.5, policy={"outcome": "being approved"})
-        >>> print(notice.to_text()[:67])
+        >>> print(notice.to_text().splitlines()[0])
         The chance of being approved is 35%, below the 50% that is needed.
         >>> notice.reasons[0].text, notice.changes[0].to
         ('debt is 40', '25')
@@ -313,8 +313,8 @@ class ScorecardMixin:
     def to_excel(self, path: str | Path, outcome: Any = None) -> None:
         """Write `scorecard` as an Excel file; needs openpyxl. Text that looks like a formula gets a single quote."""
         need("openpyxl", "An Excel file")
-        card = self.scorecard(outcome)
-        safe = pd.DataFrame({name: card[name].map(quoted) for name in card.columns})
+        table = self.scorecard(outcome)
+        safe = pd.DataFrame({name: table[name].map(quoted) for name in table.columns})
         with atomic_write(path) as temporary:
             safe.to_excel(temporary, index=False, sheet_name="scorecard", engine="openpyxl")
 
