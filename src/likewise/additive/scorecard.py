@@ -260,7 +260,7 @@ class ScorecardMixin:
             Whose odds rise with points, the favourable one; ``classes_[-1]`` if not given.
         max_bins : int, default=8
             Ranges of a column of numbers, at most. Fewer are used where that adds no more error than rounding does.
-        whole_numbers : sequence of columns, optional
+        whole_numbers : sequence of str, optional
             Columns of whole numbers, such as dependants, that have whole points for each of them. Their points change
             from one number to the next, in steps that the metric must allow.
 
