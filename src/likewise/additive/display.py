@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from likewise._links import LINKS
 from likewise._optional import need
 from likewise._typing import BoolArray, FloatArray
 from likewise.additive.scorecard import ScorecardMixin
@@ -229,7 +228,7 @@ class ScorecardDisplay:
         scorer = self.model._scorer()
         if scorer.guarantee.output_range:
             return "units of the output"
-        return f"{LINKS[scorer.link].score} of {self.model._outcome(self.outcome)!r}"
+        return f"{scorer.score_name} of {self.model._outcome(self.outcome)!r}"
 
 
 def _draw_numbers(ax: Any, panel: Panel) -> None:

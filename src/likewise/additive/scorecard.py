@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +14,20 @@ from sklearn.base import clone
 
 from likewise._fit_validation import check_fitted, check_sample_weight
 from likewise._links import LINKS
+from likewise._optional import need
 from likewise._typing import FloatArray
 from likewise._validation import check_count, checking, in_a_line
-from likewise._writing import atomic_write, write_csv
+from likewise._writing import atomic_write, quoted, write_csv
+from likewise.additive.notices import Notice, notices
+from likewise.additive.points import PointsScorer, in_points, points_table, rounding_cost
 from likewise.additive.scorer import AdditiveScorer, card_of, level_names
-from likewise.additive.sql import expression
+from likewise.additive.sql import expression, whole_points
 from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import People
+from likewise.metrics.encoders import Encoder, People
 from likewise.metrics.units import Unit
+from likewise.verify_card import BOUNDS
 
 
 def reasons_of(
@@ -45,7 +50,7 @@ def reasons_of(
     n = check_count("n", n)
     points = scorer.points(people)  # of each person, column and function
     if points.shape[2] == 1:
-        points = np.concatenate([-points, points], axis=2)
+        points = np.concatenate([-points, points] if scorer.counts_for else [points, -points], axis=2)
     if chosen is None:
         # Beside the average person's, the log of a probability grows by the sum of points and a term that all outcomes
         # share. The last of equals.
@@ -61,7 +66,7 @@ def reasons_of(
         outcome, words = outcomes[which[person]], []
         for j in columns[speaks[person, columns] > 0]:
             column, size = scorer.model.shapes[j].column, speaks[person, j]
-            what = _value(people, person, column, units)
+            what = written_value(people, person, column, units)
             # A prediction that is lower is lower by a negative number.
             size = f"{size if which[person] else -size:+.2f}" if numeric else f"{size:+.2f} {_of(scorer, outcome)}"
             words.append(f"{people.encoder.names[column]} is {what}: {size} against the average person")
@@ -70,10 +75,11 @@ def reasons_of(
 
 
 def _of(scorer: AdditiveScorer, outcome: Any) -> str:
-    return f"{LINKS[scorer.link].score} of {outcome!r}"
+    return f"{scorer.score_name} of {outcome!r}"
 
 
-def _value(people: People, person: int, column: int, units: Any) -> str:
+def written_value(people: People, person: int, column: int, units: Any) -> str:
+    """A person's value of a column, in words."""
     value, levels = people.rows[person, column], level_names(people.encoder, column)
     if np.isnan(value):
         return "not known"
@@ -111,9 +117,13 @@ class ScorecardMixin:
             end``; ``allowed``, the largest change of points that the metric allows over this range, between two
             categories, or from a missing number to any other; and ``binds``, whether the model uses it up: there the
             metric holds it back. Where a ``missing`` number binds, its weight holds the whole column back. Outside
-            the ranges points stay what they are at the ends.
+            the ranges points stay what they are at the ends. In whole points (`in_points`), also the points that
+            everybody has, and the ranges outside the first and last knot.
         """
-        return card_of(self._scorer(), self.encoder_, self._signs(outcome))
+        scorer, signs = self._scorer(), self._signs(outcome)
+        if isinstance(scorer, PointsScorer):
+            return points_table(scorer, self.encoder_)
+        return card_of(scorer, self.encoder_, signs)
 
     def explain(self, X: Any, outcome: Any = None) -> pd.DataFrame:
         """Points per person and column; a row adds up to the person's score, exactly and in any order.
@@ -132,8 +142,7 @@ class ScorecardMixin:
         names = [self.encoder_.names[shape.column] for shape in scorer.model.shapes]
         table = pd.DataFrame(scorer.points(people) @ signs, columns=names, index=_index(people))
         table.insert(0, "intercept", scorer.model.intercepts @ signs, allow_duplicates=True)
-        total = "prediction" if scorer.guarantee.output_range else LINKS[scorer.link].score
-        table.insert(table.shape[1], total, scorer.scores(people) @ signs, allow_duplicates=True)
+        table.insert(table.shape[1], scorer.score_name, scorer.scores(people) @ signs, allow_duplicates=True)
         return table
 
     def reasons(self, X: Any, n: int = 4, outcome: Any = None) -> pd.DataFrame:
@@ -216,6 +225,139 @@ class ScorecardMixin:
             weights = check_sample_weight(sample_weight, len(people))
         return column_prices(model, people, outcomes, weights, check_count("cv", cv, least=2))
 
+    def notice(
+        self,
+        X: Any,
+        *,
+        threshold: float | None = None,
+        favourable: Any = None,
+        policy: Any = None,
+        n: int = 4,
+    ) -> list[Notice]:
+        """For each person, what lowers the chance of the favourable outcome, and the smallest change that would do.
+
+        Reasons are the columns that take most points away, against the average person, the strongest first; a column
+        with less than 5% of all that is taken away is no main reason, and columns tied with the last one are listed as
+        well. The change is the smallest one, by the sum of its columns' distances under the metric, that reaches the
+        threshold: exact among all changes of columns that can be changed, within the ranges of the card, and to six
+        digits.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        threshold : float, optional
+            Probability of the favourable outcome that is needed. Without one, no change is looked for.
+        favourable : label of a class, optional
+            ``classes_[-1]`` if not given.
+        policy : path or mapping, optional
+            A TOML or JSON file of one's own, or its entries: ``outcome``, the favourable outcome in words; ``reasons``,
+            approved texts by column; ``protected``, columns that are never named; ``immutable``, columns that nobody
+            can change, marked so; ``steps``, the smallest step of a column, such as 1 or 100.
+        n : int, default=4
+            Reasons per person, ties aside.
+
+        Returns
+        -------
+        list of Notice
+            With `to_text`, `to_html` and `to_json`.
+
+        Examples
+        --------
+        >>> from likewise import AdditiveClassifier, WeightedLp
+        >>> people = pd.DataFrame({"debt": [10, 20, 30, 40]})
+        >>> model = AdditiveClassifier(WeightedLp({"debt": 0.01}), penalty=1e-4).fit(people, [1, 1, 0, 0])
+        >>> (notice,) = model.notice(people.tail(1), threshold=0.5, policy={"outcome": "being approved"})
+        >>> print(notice.to_text().splitlines()[0])
+        The chance of being approved is 35%, below the 50% that is needed.
+        >>> notice.reasons[0].text, notice.changes[0].to
+        ('debt is 40', '25')
+        """
+        return notices(self, X, threshold, favourable, policy, n)
+
+    def in_points(
+        self,
+        points_to_double: float = 20,
+        base_score: int = 600,
+        base_odds: float = 50,
+        *,
+        outcome: Any = None,
+        max_bins: int = 8,
+        whole_numbers: Sequence[Any] = (),
+    ) -> Self:
+        """The same card in whole points, as lenders print them, within the same metric.
+
+        Points are whole at knots and for categories, and lie on a line between two knots: a step in a column of numbers
+        would put people who are next to each other a step apart. Rounding keeps every slope and range within the
+        metric, the guarantee is read off the rounded card, and `likewise.verify_card` proves it (`docs/theory.md` §18).
+
+        Parameters
+        ----------
+        points_to_double : float, default=20
+            Points that double the odds of `outcome`.
+        base_score, base_odds : default=600 and 50
+            Someone with this many points, a whole number, has these odds: 50 means 50 to 1.
+        outcome : label of a class, optional
+            Whose odds rise with points, the favourable one; ``classes_[-1]`` if not given.
+        max_bins : int, default=8
+            Ranges of a column of numbers, at most. Fewer are used where that adds no more error than rounding does.
+        whole_numbers : sequence of str, optional
+            Columns of whole numbers, such as dependants, that have whole points for each of them. Their points change
+            from one number to the next, in steps that the metric must allow.
+
+        Returns
+        -------
+        AdditiveClassifier
+            A fitted copy. Its `scorecard`, `explain` and exports are in points; `predict_proba`, `certify` and
+            ``guarantee_`` are those of the rounded card.
+
+        Examples
+        --------
+        >>> from likewise import AdditiveClassifier, TableMetric
+        >>> people = pd.DataFrame({"debt": [10, 20, 30, 40, 50, 60], "owner": list("ynynyn")})
+        >>> model = AdditiveClassifier(TableMetric({"debt": 0.02}, {"owner": 0.1}), penalty=0.01)
+        >>> card = model.fit(people, [1, 1, 1, 0, 1, 0]).in_points()
+        >>> print(card.scorecard()[["column", "range", "points", "points at end"]].to_string(index=False))
+             column       range  points  points at end
+        base points   everybody     516            516
+               debt    up to 10      57             57
+               debt    10 to 40      57            -12
+               debt    40 to 50     -12            -33
+               debt    50 to 60     -33            -56
+               debt 60 and more     -56            -56
+              owner           n      -6             -6
+              owner           y       5              5
+              owner   any other       0              0
+        """
+        return in_points(  # type: ignore[no-any-return]
+            self, points_to_double, base_score, base_odds, outcome, max_bins, whole_numbers
+        )
+
+    def rounding_cost(self, card: Any, X: Any, y: Any) -> pd.DataFrame:
+        """What whole points cost: this model beside its `card` in points, for people with known outcomes.
+
+        Parameters
+        ----------
+        card : fitted classifier
+            From `in_points`.
+        X, y : people and their classes
+            Held out, for an honest figure.
+
+        Returns
+        -------
+        DataFrame
+            ``Brier score`` and ``log loss`` of ``model`` and ``points``, their difference, ``cost``, and the
+            ``largest change`` of a person's probability.
+        """
+        return rounding_cost(self, card, X, y)
+
+    def to_excel(self, path: str | Path, outcome: Any = None) -> None:
+        """Write `scorecard` as an Excel file; needs openpyxl. Text that looks like a formula gets a single quote."""
+        need("openpyxl", "An Excel file")
+        table = self.scorecard(outcome)
+        safe = pd.DataFrame({name: table[name].map(quoted) for name in table.columns})
+        with atomic_write(path) as temporary:
+            safe.to_excel(temporary, index=False, sheet_name="scorecard", engine="openpyxl")
+
     def to_csv(self, path: str | Path, outcome: Any = None) -> None:
         """Write `scorecard` as a CSV file, with all digits.
 
@@ -229,38 +371,46 @@ class ScorecardMixin:
         """The whole model as JSON text, with all digits; also written to `path` if given.
 
         Points at knots (linear between them, constant outside), of categories, of missing numbers and unseen
-        categories; the link; the guarantee in words; and the metric. A category is ``{"value": ..., "points": ...}``
-        with its value as it is, so that 1 and "1" are two; null is a missing one. What JSON has no form for is text,
-        with its ``"type"``.
+        categories; the link; the metric; and the guarantee, which ``likewise verify-card`` proves from these numbers.
+        A category is ``{"value": ..., "points": ...}`` with its value as it is, so that 1 and "1" are two; null is a
+        missing one. What JSON has no form for is text, with its ``"type"``. Of more than two classes, the points of
+        all, in a list each; with `outcome`, those of one, which prove nothing on their own.
         """
-        scorer, signs = self._scorer(), self._signs(outcome)
+        scorer = self._scorer()
+        n_functions = len(scorer.model.intercepts)
+        signs = np.eye(n_functions) if n_functions > 1 and outcome is None else self._signs(outcome)
+        kind = np.int64 if scorer.scale else np.float64
         columns = []
         for shape in scorer.model.shapes:
-            kind = self.encoder_.columns[shape.column]
+            column = self.encoder_.columns[shape.column]
             entry: dict[str, Any] = {"column": str(self.encoder_.names[shape.column])}
-            points = (signs @ shape.values).tolist()
-            other = None if shape.other is None else float(signs @ shape.other)
+            points = (signs @ shape.values).astype(kind)
+            other = None if shape.other is None else (signs @ shape.other).astype(kind).tolist()
             if shape.knots is not None:
-                entry |= {"knots": shape.knots.tolist(), "points": points, "missing": other}
-                if kind.categories is not None:
-                    entry["order"] = [plain(level) for level in kind.categories]
+                entry |= {"knots": shape.knots.tolist(), "points": points.tolist(), "missing": other}
+                if column.categories is not None:
+                    entry["order"] = [plain(level) for level in column.categories]
             else:
-                levels = [*map(plain, kind.levels), *([{"value": None}] if kind.has_missing else [])]
+                levels = [*map(plain, column.levels), *([{"value": None}] if column.has_missing else [])]
                 entry |= {
-                    "categories": [level | {"points": p} for level, p in zip(levels, points, strict=True)],
+                    "categories": [level | {"points": p} for level, p in zip(levels, points.T.tolist(), strict=True)],
                     "unseen": other,
                 }
             columns.append(entry)
+        regression = scorer.guarantee.output_range is not None
         text = json.dumps(
             {
+                "format": 1,
                 "model": type(self).__name__,
-                "outcome": None if scorer.guarantee.output_range else plain(self._outcome(outcome))["value"],
+                "outcome": None if regression else plain(self._outcome(outcome))["value"],
+                "classes": None if regression else [plain(label)["value"] for label in self._labels()],
                 "link": scorer.link,
                 "output_range": scorer.guarantee.output_range,
-                "intercept": float(signs @ scorer.model.intercepts),
+                "scale": scorer.scale,
+                "intercept": (signs @ scorer.model.intercepts).astype(kind).tolist(),
                 "columns": columns,
-                "guarantee": scorer.guarantee.statement,
-                "metric": scorer.guarantee.metric.definition,
+                "metric": metric_document(scorer.guarantee.metric, self.encoder_),
+                "guarantee": guarantee_document(scorer, self.encoder_),
             },
             indent=2,
         )
@@ -270,7 +420,7 @@ class ScorecardMixin:
         return text
 
     def to_sql(self, outcome: Any = None) -> str:
-        """An SQL expression that a database evaluates to the probability of the outcome, or to the prediction.
+        """An SQL expression for the probability of the outcome, the prediction, or, after `in_points`, the points.
 
         Columns are referred to by name; text of categories is compared as it is. It is plain SQL with ``CASE``,
         ``EXP`` and arithmetic in double precision, and agrees with `predict_proba` (or `predict`) to 1e-12.
@@ -282,6 +432,9 @@ class ScorecardMixin:
         >>> model.to_sql()[:22]
         '1.0e0 / (1.0e0 + EXP(-'
         """
+        if isinstance(self._scorer(), PointsScorer):
+            self._signs(outcome)
+            return whole_points(self._scorer(), self.encoder_)
         position = 0 if self._scorer().guarantee.output_range else self._labels().index(self._outcome(outcome))
         return expression(self._scorer(), self.encoder_, position)
 
@@ -295,7 +448,7 @@ class ScorecardMixin:
     def _outcome(self, outcome: Any) -> Any:
         labels = self._labels()
         if outcome is None:
-            return labels[-1]
+            return labels[self._scorer().counts_for if len(labels) == 2 else -1]
         if not _among(outcome, labels):
             raise InvalidInputError(f"outcome must be one of the classes, {labels}; got {in_a_line(outcome)}.")
         return outcome
@@ -308,6 +461,13 @@ class ScorecardMixin:
             return np.ones(1)
         position = self._labels().index(self._outcome(outcome))
         n_functions = len(self.scorer_.model.intercepts)
+        if isinstance(self.scorer_, PointsScorer):
+            if position != self.scorer_.counts_for:
+                raise InvalidInputError(
+                    f"outcome must be the one that points count for, {self._outcome(None)!r}; got "
+                    f"{in_a_line(outcome)}. Use in_points(outcome=...)."
+                )
+            return np.ones(1)
         if n_functions == 1:
             return np.array([2.0 * position - 1])
         return np.asarray(np.eye(n_functions)[position])
@@ -326,6 +486,28 @@ def plain(level: Any) -> dict[str, Any]:
     if isinstance(level, (bool, int, str)) or (isinstance(level, float) and np.isfinite(level)):
         return {"value": level}
     return {"value": str(level), "type": type(level).__name__}
+
+
+def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
+    """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused."""
+    weights = metric.weights_of(encoder)
+    columns = [
+        {
+            "column": str(name),
+            "kind": "numeric" if weights.is_number[i] else "categorical",
+            "weight": float(weights.weights[i]),
+            "missing": None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
+        }
+        for i, name in enumerate(encoder.names)
+    ]
+    return {"p": "inf" if np.isinf(weights.p) else weights.p, "columns": columns}
+
+
+def guarantee_document(scorer: AdditiveScorer, encoder: Encoder) -> dict[str, Any]:
+    """The guarantee, its bound, and the share of what the metric allows that the model uses, rounded upwards."""
+    used = scorer.model.used(scorer.guarantee.metric.weights_of(encoder), scorer.unit)
+    statement = scorer.guarantee.statement.splitlines()[0]
+    return {"statement": statement, "bound": BOUNDS[scorer.link], "used": float(used.max())}
 
 
 def _among(outcome: Any, outcomes: list[Any]) -> bool:

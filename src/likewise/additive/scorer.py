@@ -62,6 +62,21 @@ class AdditiveScorer(PlainScorer):
         return LINKS[self.link].unit * (high - low)
 
     @property
+    def score_name(self) -> str:
+        """Name of the sum of points."""
+        return "prediction" if self.guarantee.output_range else LINKS[self.link].score
+
+    @property
+    def counts_for(self) -> int:
+        """Which of two classes the score is of."""
+        return 1
+
+    @property
+    def scale(self) -> dict[str, Any] | None:
+        """How whole points count; None where points are those of the score itself."""
+        return None
+
+    @property
     def n_outputs(self) -> int:
         """Classes, or 1 for regression."""
         return 1 if self.guarantee.output_range else max(2, len(self.model.intercepts))
@@ -182,10 +197,11 @@ class Scorecard(pd.DataFrame):
         categories = set(self.loc[self["range"] == _OTHER, "column"])
         for row in self.itertuples(index=False):
             name, span, start, end, allowed, binds = row
-            points = f"{start:+.2f}" if start == end else f"{start:+.2f} to {end:+.2f}"
+            points = _signed(start) if start == end else f"{_signed(start)} to {_signed(end)}"
             by = " by missing weight" if span == _MISSING and name not in categories else ""
             held = f"held back{by}" if binds else ""
-            rows.append(("" if name == before else str(name), str(span), points, f"{allowed:.2f}", held))
+            most = "" if np.isinf(allowed) else f"{allowed:.2f}"
+            rows.append(("" if name == before else str(name), str(span), points, most, held))
             before = name
         note = (
             "Points add up to the score. Allowed is the largest change of points that the metric allows over a range, "
@@ -194,6 +210,11 @@ class Scorecard(pd.DataFrame):
         )
         head = ["column", "range", "points", "allowed", ""]
         return panel("Scorecard", grid(head, rows, left=2), words(note, quiet=True))
+
+
+def _signed(points: float) -> str:
+    """Points with their sign; whole ones without decimals."""
+    return f"{points:+d}" if isinstance(points, (int, np.integer)) else f"{points:+.2f}"
 
 
 def card_of(scorer: AdditiveScorer, encoder: Encoder, signs: FloatArray) -> Scorecard:

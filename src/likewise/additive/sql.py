@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,8 @@ from likewise.additive.scorer import AdditiveScorer, level_names
 from likewise.additive.shapes import Shape
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.encoders import Encoder
+
+Written = Callable[[float], str]
 
 
 def expression(scorer: AdditiveScorer, encoder: Encoder, position: int) -> str:
@@ -35,16 +38,22 @@ def expression(scorer: AdditiveScorer, encoder: Encoder, position: int) -> str:
     return f"{_number(1.0)} / (" + " + ".join(f"EXP(({other}) - ({own}))" for other in score) + ")"
 
 
-def _sum(scorer: AdditiveScorer, encoder: Encoder, function: int) -> str:
-    terms = [_number(scorer.model.intercepts[function])]
-    terms += [_points(shape, encoder, function) for shape in scorer.model.shapes]
+def whole_points(scorer: AdditiveScorer, encoder: Encoder) -> str:
+    """The points of a card in whole points; whole numbers are integers."""
+    return _sum(scorer, encoder, 0, _integer)
+
+
+def _sum(scorer: AdditiveScorer, encoder: Encoder, function: int, written: Written | None = None) -> str:
+    written = written or _number
+    terms = [written(scorer.model.intercepts[function])]
+    terms += [_points(shape, encoder, function, written) for shape in scorer.model.shapes]
     return "\n  + ".join(terms)
 
 
-def _points(shape: Shape, encoder: Encoder, function: int) -> str:
+def _points(shape: Shape, encoder: Encoder, function: int, written: Written) -> str:
     name = '"' + str(encoder.names[shape.column]).replace('"', '""') + '"'
     values, levels = shape.values[function], level_names(encoder, shape.column)
-    other = None if shape.other is None else _number(shape.other[function])
+    other = None if shape.other is None else written(shape.other[function])
     cases = []
     if shape.knots is None:
         numeric = any(_is_number(level) for level in levels or [])
@@ -57,26 +66,27 @@ def _points(shape: Shape, encoder: Encoder, function: int) -> str:
             for level in levels or []
         ]
         _check_told_apart(encoder.names[shape.column], levels or [], tests)
-        cases = [f"WHEN {test} THEN {_number(value)}" for test, value in zip(tests, values, strict=True)]
+        cases = [f"WHEN {test} THEN {written(value)}" for test, value in zip(tests, values, strict=True)]
         return f"CASE {' '.join(cases)} ELSE {other} END"
     if levels is not None:  # ordered categories stand at whole numbers
         at = np.interp(np.arange(len(levels)), shape.knots, values)
-        cases = [f"WHEN {name} = {_literal(level)} THEN {_number(v)}" for level, v in zip(levels, at, strict=True)]
+        cases = [f"WHEN {name} = {_literal(level)} THEN {written(v)}" for level, v in zip(levels, at, strict=True)]
         cases += [] if other is None else [f"WHEN {name} IS NULL THEN {other}"]
         return f"CASE {' '.join(cases)} END"
-    cases = _segments(name, shape.knots, values)
+    cases = _segments(name, shape.knots, values, written)
     # What is no number, NULL or NaN, is missing; where that is refused, the score is NULL.
     return f"CASE {' '.join(cases)}{'' if other is None else f' ELSE {other}'} END"
 
 
-def _segments(name: str, knots: FloatArray, values: FloatArray) -> list[str]:
-    cases = [f"WHEN {name} <= {_number(knots[0])} THEN {_number(values[0])}"]
+def _segments(name: str, knots: FloatArray, values: FloatArray, written: Written) -> list[str]:
+    cases = [f"WHEN {name} <= {_number(knots[0])} THEN {written(values[0])}"]
     for k in range(len(knots) - 1):
         share = f"({name} - {_number(knots[k])}) / {_number(knots[k + 1] - knots[k])}"
-        line = f"{_number(values[k])} + {_number(values[k + 1] - values[k])} * ({share})"
+        rise = values[k + 1] - values[k]
+        line = f"{written(values[k])} + {written(rise)} * ({share})" if rise else written(values[k])
         cases.append(f"WHEN {name} < {_number(knots[k + 1])} THEN {line}")
     # A number above all knots. Databases differ on NaN: where it is not NULL, it may be above all numbers.
-    return [*cases, f"WHEN {name} >= {_number(knots[-1])} AND {_is_known(name)} THEN {_number(values[-1])}"]
+    return [*cases, f"WHEN {name} >= {_number(knots[-1])} AND {_is_known(name)} THEN {written(values[-1])}"]
 
 
 def _is_known(name: str) -> str:
@@ -100,6 +110,10 @@ def _number(value: float) -> str:
     digits = repr(float(value))
     digits = digits if "e" in digits else f"{digits}e0"
     return f"({digits})" if value < 0 else digits
+
+
+def _integer(value: float) -> str:
+    return f"({value:.0f})" if value < 0 else f"{value:.0f}"
 
 
 def _literal(level: Any) -> str:

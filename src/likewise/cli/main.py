@@ -16,6 +16,7 @@ from likewise.cli.judge import judge
 from likewise.cli.metric import metric, scale
 from likewise.cli.report import report
 from likewise.cli.score import score
+from likewise.cli.verify_card import verify_card
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
@@ -28,12 +29,12 @@ def main() -> None:
     Reveal the distance between people that a model respects, discuss and edit it, train a model that provably
     respects it, and audit every pair.
 
-    Exit codes: 0 done, 1 a gate failed (audit --max-excess, decide --verify), 2 bad input, 3 a crash, 130 stopped by
-    Ctrl-C.
+    Exit codes: 0 done, 1 a gate or a proof failed (audit --max-excess, decide --verify, verify-card), 2 bad input,
+    3 a crash, 130 stopped by Ctrl-C.
     """
 
 
-for _command in (metric, judge, scale, compare, tradeoff, enforce, score, decide, audit, report):
+for _command in (metric, judge, scale, compare, tradeoff, enforce, score, decide, verify_card, audit, report):
     main.add_command(_command)
 
 

@@ -1,0 +1,343 @@
+"""Scorecards in whole points, as lenders print them, within the metric."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._links import LINKS
+from likewise._typing import FloatArray
+from likewise._validation import check_count, check_names, check_positive, in_a_line
+from likewise.additive.scorer import COLUMNS, AdditiveScorer, Scorecard, level_names, promise
+from likewise.additive.shapes import Shape, SumOfShapes
+from likewise.exceptions import InvalidInputError, UnsolvedError
+from likewise.guarantees.certificate import Estimate
+from likewise.metrics.base import dual, lp_norm
+from likewise.metrics.encoders import Encoder, People
+from likewise.verify_card import LN2, NotProvenError, prove
+
+_ROUNDING = 1 / 12  # mean squared error of rounding to whole numbers
+_LEAST = 0.5  # points: a column that moves the score by less is left out
+_MOST_WHOLE = 400  # whole numbers of a column that are looked at one by one
+_BITS = 50  # of a sum of points
+_ROOM = 1 - 2.0**-40  # for the rounding of budgets
+_ERROR = 1e-12  # of log-odds, from points
+BASE = "base points"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointsScorer(AdditiveScorer):
+    """Sums of whole points, on a scale of log-odds.
+
+    Attributes
+    ----------
+    guarantee, model, link, budgets
+        As for `AdditiveScorer`; `model` is in points, whole ones at knots and for categories.
+    points_to_double : float
+        Points that double the odds.
+    base_score, base_odds : float
+        Whoever has `base_score` points has these odds.
+    position : int
+        Class whose odds rise with points, 0 or 1.
+    """
+
+    points_to_double: float
+    base_score: float
+    base_odds: float
+    position: int
+
+    @property
+    def unit(self) -> float:
+        """What points may move at distance 1: the points of 4 in log-odds."""
+        return 4 * self.points_to_double / math.log(2)
+
+    @property
+    def score_name(self) -> str:
+        """Points."""
+        return "points"
+
+    @property
+    def scale(self) -> dict[str, Any] | None:
+        """How points count."""
+        return {
+            "points_to_double": self.points_to_double,
+            "base_score": self.base_score,
+            "base_odds": self.base_odds,
+        }
+
+    @property
+    def counts_for(self) -> int:
+        """Class that points count for."""
+        return self.position
+
+    def log_odds(self, people: People) -> FloatArray:
+        """Log-odds of the last class, shape (n_samples, 1)."""
+        points = self.scores(people) - self.base_score
+        odds = math.log(self.base_odds) + points * (math.log(2) / self.points_to_double)
+        return np.asarray(odds if self.position else -odds)
+
+    def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
+        """Probabilities; there is nothing to estimate, so the intervals have width 0."""
+        from likewise.additive.kernels import logistic
+
+        mean = np.empty((len(people), 2))
+        logistic(self.log_odds(people), mean)
+        return Estimate(mean, mean, mean, np.zeros(len(people), dtype=np.int64))
+
+    def distance_to_tie(self, people: People) -> FloatArray | None:
+        """By the log-odds."""
+        return LINKS[self.link].distance_to_tie(self.log_odds(people), _ERROR * (1 + len(self.model.shapes)))
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What the metric allows in one column, in points.
+
+    Attributes
+    ----------
+    rate : Fraction
+        Per unit of a number, or between two categories.
+    missing : int or None
+        Whole points between a number and a missing one.
+    """
+
+    rate: Fraction
+    missing: int | None
+
+
+def in_points(
+    model: Any, points_to_double: float, base_score: int, base_odds: float, outcome: Any, max_bins: int, whole: Any
+) -> Any:
+    """A copy of a fitted classifier in whole points; `ScorecardMixin.in_points` has the parameters."""
+    scorer, encoder = model._scorer(), model.encoder_
+    if scorer.guarantee.output_range or scorer.link != "logistic" or len(scorer.model.intercepts) > 1 or scorer.scale:
+        raise InvalidInputError(
+            "in_points needs a classifier of two classes with the link 'logistic' whose points are log-odds: whole "
+            "points count doublings of odds."
+        )
+    double = check_positive("points_to_double", points_to_double)
+    base_odds = check_positive("base_odds", base_odds)
+    if isinstance(base_score, bool) or not isinstance(base_score, (int, np.integer)):
+        raise InvalidInputError(f"base_score must be a whole number; got {in_a_line(base_score)}.")
+    max_bins = check_count("max_bins", max_bins)
+    position = model._labels().index(model._outcome(outcome))
+    named = set(check_names("whole_numbers", whole, encoder.names))
+    factor = double / math.log(2) * (1 if position else -1)
+    limits = _limits(scorer, encoder, double)
+    reals = [_in_real_points(shape, encoder, factor, named) for shape in scorer.model.shapes]
+    _refuse_coarse(reals, limits, encoder, double, named)
+    shapes = []
+    intercept = np.rint(base_score - abs(factor) * math.log(base_odds) + factor * scorer.model.intercepts)
+    for real, limit in zip(reals, limits, strict=True):
+        ordered = level_names(encoder, real.column) is not None or encoder.names[real.column] in named
+        found = _round_levels(real, limit) if real.knots is None else _round_knots(real, limit, max_bins, ordered)
+        if np.ptp(found.all_values) > 0:
+            shapes.append(found)
+        else:
+            intercept += found.values[0, 0]
+    largest = float(np.abs(intercept).max()) + sum(float(np.abs(shape.all_values).max()) for shape in shapes)
+    bits = int(_BITS - math.ceil(math.log2(max(1.0, largest))))
+    sums, weights = SumOfShapes(intercept, tuple(shapes), bits), scorer.guarantee.metric.weights_of(encoder)
+    used = float(sums.used(weights, 4 * double / math.log(2)).max())
+    card = copy.copy(model)
+    card.scorer_ = PointsScorer(
+        promise(scorer.guarantee.metric, LINKS["logistic"], used),
+        sums,
+        "logistic",
+        scorer.budgets,
+        double,
+        int(base_score),
+        base_odds,
+        position,
+    )
+    try:
+        prove(json.loads(card.to_json()))
+    except NotProvenError as problem:  # cannot be, by the proof in docs/theory.md; and nothing may be promised if it is
+        raise UnsolvedError(
+            f"The points could not be brought within the metric ({problem}). Please report this."
+        ) from None
+    return card
+
+
+def _limits(scorer: AdditiveScorer, encoder: Encoder, double: float) -> list[_Limits]:
+    """Limits of each shape, rounded down."""
+    weights, unit = scorer.guarantee.metric.weights_of(encoder), 4 * Fraction(double) / LN2
+    columns = [shape.column for shape in scorer.model.shapes if shape.knots is not None]
+    budgets = scorer.budgets[0]
+    if weights.p != 1:
+        budgets = budgets * _ROOM / max(1.0, float(lp_norm(budgets[columns], dual(weights.p))))
+    found = []
+    for shape in scorer.model.shapes:
+        i, absent = shape.column, None
+        rate = unit * Fraction(float(weights.scales[i]))
+        if shape.knots is not None and weights.p != 1:
+            rate *= Fraction(float(budgets[i]))
+        if shape.knots is not None and shape.other is not None:
+            absent = math.floor(unit * Fraction(float(weights.missing[i])))
+        found.append(_Limits(rate, absent))
+    return found
+
+
+def _in_real_points(shape: Shape, encoder: Encoder, factor: float, named: set[Any]) -> Shape:
+    """A shape in points, with a knot at each of the whole numbers or ordered categories."""
+    knots, values = shape.knots, shape.values * factor
+    levels, name = level_names(encoder, shape.column), encoder.names[shape.column]
+    if knots is not None and (levels is not None or name in named):
+        low, high = (0, len(levels) - 1) if levels is not None else (math.floor(knots[0]), math.ceil(knots[-1]))
+        if high - low > _MOST_WHOLE:
+            raise InvalidInputError(
+                f"whole_numbers must name columns of at most {_MOST_WHOLE} whole numbers; {name!r} goes from {low:,} "
+                f"to {high:,}. Leave it out: its points then rise along lines between knots."
+            )
+        grid = np.arange(low, high + 1.0)
+        knots, values = grid, np.interp(grid, knots, values[0])[None]
+    elif knots is None and name in named:
+        raise InvalidInputError(f"whole_numbers must name columns of numbers; {name!r} has categories.")
+    return Shape(shape.column, knots, values, None if shape.other is None else shape.other * factor)
+
+
+def _refuse_coarse(
+    shapes: Sequence[Shape], limits: Sequence[_Limits], encoder: Encoder, double: float, named: set[Any]
+) -> None:
+    """Raise where the metric allows less than one point in a column that is worth half a point or more."""
+    worst, where = Fraction(1), ""
+    for shape, limit in zip(shapes, limits, strict=True):
+        name = encoder.names[shape.column]
+        if np.ptp(shape.all_values) < _LEAST:
+            continue
+        if shape.knots is None:
+            most, between = limit.rate, "between two categories"
+        elif level_names(encoder, shape.column) is not None or name in named:
+            most, between = limit.rate, "from one value to the next"
+        else:
+            most, between = limit.rate * (Fraction(shape.knots[-1]) - Fraction(shape.knots[0])), "over its whole range"
+        if most < worst:
+            worst, where = most, f"{float(most):.2g} points {between} of {name!r}"
+    if where:
+        enough = math.ceil(Fraction(double) / worst) if worst > 0 else math.inf
+        raise InvalidInputError(
+            f"points_to_double must be at least {enough:,} under this metric: with {double:g} it allows only {where}, "
+            f"less than one. Use points_to_double={enough}, or a larger weight."
+        )
+
+
+def _round_levels(shape: Shape, limit: _Limits) -> Shape:
+    """Whole points of categories, in the window of the allowed width with the smallest squared error."""
+    assert shape.other is not None
+    real, width = shape.values[0], math.floor(limit.rate)
+    starts = math.floor(real.min()) + np.arange(-1, 2)
+    windows = [np.clip(np.rint(real), low, low + width) for low in starts]
+    best = int(np.argmin([((window - real) ** 2).sum() for window in windows]))
+    other = np.clip(np.rint(shape.other), starts[best], starts[best] + width)
+    return Shape(shape.column, None, windows[best][None] + 0.0, other + 0.0)
+
+
+def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Shape:
+    """Few knots with whole points, as close to the shape as lines between them can be.
+
+    By dynamic programming over knots and whole points near the shape's own: the path with the smallest squared error at
+    the knots, for every number of lines. Of these, the one with the fewest lines that adds no more error than rounding
+    to whole numbers does. Where values must be whole between knots too, lines are flat or lead to the next value.
+    """
+    assert shape.knots is not None
+    real, knots = shape.values[0], shape.knots
+    n, other = len(knots), None if shape.other is None else float(np.rint(shape.other[0]))
+    choices = np.floor(real)[:, None] + np.arange(-1, 3)
+    if other is not None and limit.missing is not None:
+        choices = np.clip(choices, other - limit.missing, other + limit.missing)
+    costs = _line_costs(knots, real, choices, limit.rate, whole)
+    squares = (choices - real[:, None]) ** 2
+    before = np.array([((choices[i][:, None] - real[:i]) ** 2).sum(axis=1) for i in range(n)]) + squares
+    after = np.array([((choices[i][:, None] - real[i + 1 :]) ** 2).sum(axis=1) for i in range(n)])
+    paths, origins = [before.ravel()], []
+    for _ in range(min(n - 1, 2 * max_bins - 1 if whole else max_bins)):
+        sums = paths[-1][:, None] + costs
+        origins.append(np.argmin(sums, axis=0))
+        paths.append(np.min(sums, axis=0))
+    errors = np.array([(path + after.ravel()).min() for path in paths]) / n
+    lines = int(np.flatnonzero(errors <= errors.min() + _ROUNDING)[0])
+    state = int(np.argmin(paths[lines] + after.ravel()))
+    states = [state]
+    for origin in reversed(origins[:lines]):
+        states.append(int(origin[states[-1]]))
+    states = states[::-1]
+    chosen = np.array([s // choices.shape[1] for s in states])
+    values = np.array([choices.ravel()[s] for s in states]) + 0.0
+    return Shape(shape.column, knots[chosen], values[None], None if other is None else np.array([other + 0.0]))
+
+
+def _line_costs(knots: FloatArray, real: FloatArray, choices: FloatArray, rate: Fraction, whole: bool) -> FloatArray:
+    """Squared errors of lines from each knot and choice to each later one; infinite where too steep."""
+    n, m = choices.shape
+    costs = np.full((n * m, n * m), np.inf)
+    for i in range(n - 1):
+        for j in range(i + 1, n):
+            rises = choices[j][None, :] - choices[i][:, None]
+            allowed = math.floor(rate * (Fraction(knots[j]) - Fraction(knots[i])))
+            fits = np.abs(rises) <= allowed
+            if whole and j > i + 1:
+                fits &= rises == 0
+            if not fits.any():
+                continue
+            shares = (knots[i + 1 : j + 1] - knots[i]) / (knots[j] - knots[i])
+            lines = choices[i][:, None, None] + rises[:, :, None] * shares
+            errors = ((lines - real[i + 1 : j + 1]) ** 2).sum(axis=2)
+            costs[i * m : (i + 1) * m, j * m : (j + 1) * m] = np.where(fits, errors, np.inf)
+    return costs
+
+
+def points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
+    """The card as a lender prints it: one row per line between knots, category and missing number."""
+    weights = scorer.guarantee.metric.weights_of(encoder)
+    rows: list[tuple[Any, ...]] = [
+        (BASE, "everybody", int(scorer.model.intercepts[0]), int(scorer.model.intercepts[0]), 0.0, False)
+    ]
+    for shape in scorer.model.shapes:
+        name, i = encoder.names[shape.column], shape.column
+        levels, values = level_names(encoder, i), shape.values[0].astype(int).tolist()
+        scale = scorer.unit * float(weights.scales[i])
+        other = None if shape.other is None else int(shape.other[0])
+        if shape.knots is None:
+            assert levels is not None
+            full = np.ptp(shape.all_values) + 1 > scale
+            ends = {min(*values, other), max(*values, other)}
+            cells = [("missing" if level is None else str(level), v) for level, v in zip(levels, values, strict=True)]
+            rows += [(name, text, v, v, scale, bool(full and v in ends)) for text, v in [*cells, ("any other", other)]]
+            continue
+        texts = [f"{knot:.15g}" if levels is None else str(levels[int(knot)]) for knot in shape.knots]
+        rows.append((name, f"up to {texts[0]}", values[0], values[0], np.inf, False))
+        for k in range(len(values) - 1):
+            most = scale * float(scorer.budgets[0, i]) * float(shape.knots[k + 1] - shape.knots[k])
+            rise = abs(values[k + 1] - values[k])
+            rows.append((name, f"{texts[k]} to {texts[k + 1]}", values[k], values[k + 1], most, 0 < most < rise + 1))
+        rows.append((name, f"{texts[-1]} and more", values[-1], values[-1], np.inf, False))
+        if other is not None:
+            most = scorer.unit * float(weights.missing[i])
+            far = int(np.abs(shape.values[0] - other).max())
+            rows.append((name, "missing", other, other, most, bool(far + 1 > most)))
+    return Scorecard(rows, columns=COLUMNS)
+
+
+def rounding_cost(model: Any, card: Any, X: Any, y: Any) -> pd.DataFrame:
+    """Brier score and log loss of a model and its card in points; `ScorecardMixin.rounding_cost` has the parameters."""
+    truth = np.asarray(y) == model.classes_[1]
+    if len(truth) != len(X) or not np.isin(np.asarray(y), model.classes_).all():
+        raise InvalidInputError(f"y must have one of the classes {model._labels()} for each person in X.")
+    rows, both = {}, []
+    for name, one in (("model", model), ("points", card)):
+        h = one.predict_proba(X)[:, 1]
+        likely = np.clip(np.where(truth, h, 1 - h), 1e-15, 1.0)
+        rows[name] = [float(((h - truth) ** 2).mean()), float(-np.log(likely).mean())]
+        both.append(h)
+    table = pd.DataFrame(rows, index=["Brier score", "log loss"]).T
+    table.loc["cost"] = table.loc["points"] - table.loc["model"]
+    table["largest change"] = [0.0, *[float(np.abs(both[0] - both[1]).max())] * 2]
+    return table

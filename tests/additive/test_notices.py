@@ -1,0 +1,297 @@
+"""Notices say what lowers a chance, name nothing they must not, and ask for the smallest change that does."""
+
+import itertools
+import json
+import math
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
+from likewise.additive.changes import Column, smallest_change
+
+METRIC = TableMetric(
+    {"income": 0.02, "debt": 0.02, "age": 0.01, "children": 0.05},
+    {"region": 0.1, "race": 0.0},
+    missing={"debt": 0.3},
+    units={"income": "$1000"},
+)
+POLICY = {
+    "outcome": "being approved",
+    "reasons": {"debt": "Level of debt", "region": "Location <of> the property"},
+    "protected": ["age"],
+    "immutable": ["region"],
+    "steps": {"children": 1, "income": 0.5},
+}
+
+
+def people(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "income": rng.gamma(3, 15, n).round(1),
+            "debt": np.where(rng.random(n) < 0.2, np.nan, rng.gamma(2, 10, n)),
+            "age": rng.uniform(18, 80, n),
+            "children": rng.integers(0, 5, n),
+            "region": rng.choice(["north", "south", "west"], n),
+            "race": rng.choice(["x", "y"], n),
+        },
+        index=[f"p{i}" for i in range(n)],
+    )
+    score = 0.08 * (X["income"] - 45) - (X["region"] == "south") - 0.1 * X["debt"].fillna(30) + 2 + 0.02 * X["age"]
+    return X, (rng.random(n) < 1 / (1 + np.exp(-score + 0.3 * X["children"]))).astype(int).to_numpy()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return AdditiveClassifier(METRIC, penalty=1e-3, max_knots=8).fit(*people())
+
+
+def test_reasons_are_what_lowers_the_favourable_outcome_most(model):
+    X = people(60, seed=1)[0]
+    for favourable in (1, 0):
+        points = model.explain(X, outcome=favourable).drop(columns=["intercept", "log-odds"])
+        for notice in model.notice(X, favourable=favourable, n=3):
+            lowering = -points.loc[notice.person]
+            expected = lowering[lowering > 0].sort_values(ascending=False)
+            expected = expected[expected >= 0.05 * expected.sum()]
+            assert [reason.column for reason in notice.reasons] == list(expected.index[:3])
+            assert [reason.effect for reason in notice.reasons] == expected[:3].tolist()
+            assert "race" not in notice.to_text()  # weight 0
+
+
+def test_a_policy_gives_texts_marks_what_cannot_change_and_hides_what_is_protected(model):
+    X = people(80, seed=2)[0]
+    found = model.notice(X, threshold=0.9, policy=POLICY, n=6)
+    texts = [notice.to_text() for notice in found]
+    assert not any("age" in text.split() for text in texts)
+    assert any("age" in notice.to_text().split() for notice in model.notice(X, n=6))  # control
+    assert any("Columns that are not listed lower it as well." in text for text in texts)
+    south = [text for text in texts if "Location <of> the property (region is south)" in text]
+    assert south
+    assert all("lowers the chance of being approved. It cannot be changed." in text for text in south)
+    assert any("Level of debt (debt is " in text for text in texts)
+    for notice in found:
+        for change in notice.changes or ():
+            assert change.column in ("income", "debt", "children")
+            if change.column == "children":
+                assert change.value == int(change.value)
+            if change.column == "income":
+                assert change.value * 2 == int(change.value * 2)
+                assert change.to.startswith("$")
+
+
+def test_the_change_reaches_the_threshold_and_nothing_a_little_smaller_does(model):
+    """Asked of the model itself. A tenth less of every number that was changed is not enough."""
+    X = people(60, seed=3)[0]
+    changed = 0
+    for notice in model.notice(X, threshold=0.7):
+        if notice.probability >= 0.7:
+            assert notice.changes is None
+            continue
+        assert notice.changes
+        person, less = X.loc[[notice.person]].astype(object), X.loc[[notice.person]].astype(object)
+        for change in notice.changes:
+            person[change.column] = change.value
+            now = less[change.column].iloc[0]
+            numeric = isinstance(change.value, float) and not pd.isna(now)
+            less[change.column] = now + 0.9 * (change.value - now) if numeric else now
+        kinds = dict.fromkeys(METRIC.numeric, float)
+        assert model.predict_proba(person.astype(kinds))[0, 1] == notice.changed_probability >= 0.7
+        assert model.predict_proba(less.astype(kinds))[0, 1] < 0.7
+        changed += 1
+    assert changed > 10
+
+
+def random_column(rng, i, *, step):
+    if rng.random() < 0.3:
+        return Column(
+            i, float(rng.integers(0, 3)), None, rng.normal(size=3), 0.0, rng.uniform(0.1, 1), np.nan, 1.0, [0, 1, 2]
+        )
+    knots = np.unique(rng.integers(0, 20, int(rng.integers(2, 6)))).astype(float)
+    values = np.cumsum(rng.normal(size=len(knots)))
+    now = np.nan if rng.random() < 0.2 else float(rng.integers(-3, 23))
+    return Column(i, now, knots, values, float(values.mean()), rng.uniform(0.02, 0.2), rng.uniform(0.1, 1), step, [])
+
+
+def by_brute_force(columns, gain, fine):
+    """Smallest sum of distances over a grid of all columns."""
+    choices = []
+    for column in columns:
+        options = [(0.0, 0.0)]
+        if column.knots is None:
+            options += [(column.scale, column.values[k] - column.points) for k in range(3) if k != column.now]
+        else:
+            grid = np.arange(column.knots[0], column.knots[-1] + fine / 2, fine)
+            far = column.scale * np.abs(grid - column.now)
+            far = np.where(np.isnan(far), column.missing, far)
+            options += list(zip(far, column.at(grid) - column.points, strict=True))
+        choices.append(options)
+    sums = [(sum(d for d, _ in each), sum(g for _, g in each)) for each in itertools.product(*choices)]
+    return min((d for d, g in sums if g >= gain), default=math.inf)
+
+
+def distance(columns, found):
+    total = gained = 0.0
+    for column in columns:
+        if column.column in found:
+            value = found[column.column]
+            if column.knots is None:
+                total, gained = total + column.scale, gained + column.values[int(value)] - column.points
+            else:
+                total += column.missing if math.isnan(column.now) else column.scale * abs(value - column.now)
+                gained += float(column.at(value)) - column.points
+    return total, gained
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_steps_and_categories_are_searched_exactly(seed):
+    rng = np.random.default_rng(seed)
+    columns = [random_column(rng, i, step=1.0) for i in range(3)]
+    gain = float(rng.uniform(0.1, 3))
+    found, best = smallest_change(columns, gain), by_brute_force(columns, gain, 1.0)
+    if found is None:
+        assert best == math.inf
+        return
+    total, gained = distance(columns, found)
+    assert gained >= gain - 1e-9
+    assert total == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_free_numbers_are_searched_exactly(seed):
+    """Never worse than a fine grid, and better by no more than its resolution."""
+    rng = np.random.default_rng(100 + seed)
+    columns = [random_column(rng, i, step=0.0) for i in range(2)]
+    gain, fine = float(rng.uniform(0.1, 3)), 1 / 16
+    found, best = smallest_change(columns, gain), by_brute_force(columns, gain, fine)
+    if found is None:
+        assert best == math.inf
+        return
+    total, gained = distance(columns, found)
+    assert gained >= gain - 1e-5
+    assert total <= best + 1e-5
+    assert total >= best - 2 * fine * max(column.scale for column in columns) - 1e-5
+
+
+@pytest.mark.parametrize(("left", "right", "expected"), [(1.0, 0.5, 6.0), (0.5, 1.0, 14.0), (1.0, 1.0, 14.0)])
+def test_the_nearer_of_two_sides_is_taken(left, right, expected):
+    """From 10, points rise on both sides: 4 units of the steeper side are enough. Of equals, upwards."""
+    knots, values = np.array([0.0, 10.0, 20.0]), np.array([10 * left, 0.0, 10 * right])
+    column = Column(0, 10.0, knots, values, None, 0.1, np.nan, 0.0, [])
+    assert smallest_change([column], 4.0) == {0: expected}
+
+
+def test_control_changing_one_column_alone_is_not_always_the_smallest():
+    """The brute force above would notice a search that looks at one column at a time."""
+    rng, worse = np.random.default_rng(0), 0
+    for _ in range(40):
+        columns, gain = [random_column(rng, i, step=1.0) for i in range(3)], float(rng.uniform(0.1, 3))
+        best = by_brute_force(columns, gain, 1.0)
+        alone = min(by_brute_force([column], gain, 1.0) for column in columns)
+        worse += alone > best + 1e-9
+    assert worse > 5
+
+
+def test_a_card_in_points_says_the_same(model):
+    X = people(40, seed=4)[0]
+    card = model.in_points()
+    for notice in card.notice(X, threshold=0.7, policy=POLICY):
+        if notice.changes:
+            assert notice.changed_probability >= 0.7
+    turned = model.in_points(outcome=0)
+    for one, other in zip(turned.notice(X, threshold=0.6, favourable=1), card.notice(X, threshold=0.6), strict=True):
+        assert one.probability == pytest.approx(other.probability, abs=0.02)
+        assert not one.changes or one.changed_probability >= 0.6
+
+
+def test_columns_tied_with_the_last_reason_are_listed_as_well(model):
+    """Two columns that take away the same are both a reason, even if one is asked for."""
+    X = people(40, seed=5)[0]
+    tied = AdditiveClassifier(TableMetric({}, {"a": 0.2, "b": 0.2}), penalty=0.1)
+    table = pd.DataFrame({"a": list("xyxyxyxy"), "b": list("xyxyxyxy")})
+    (notice,) = tied.fit(table, [1, 0] * 4).notice(pd.DataFrame({"a": ["y"], "b": ["y"]}), n=1)
+    assert [reason.column for reason in notice.reasons] == ["a", "b"]
+    assert all(len(each.reasons) <= 1 for each in model.notice(X, n=1))
+
+
+class Words(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words = [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.words += data
+
+
+def test_one_person_as_json_html_and_text(model):
+    X = people(80, seed=2)[0]
+    notice = next(n for n in model.notice(X, threshold=0.9, policy=POLICY) if "Location" in n.to_text())
+    data = json.loads(notice.to_json())
+    assert data["person"] == notice.person
+    assert [reason["column"] for reason in data["reasons"]] == [reason.column for reason in notice.reasons]
+    page = Words(notice.to_html())
+    assert page.tags.count("li") == len(notice.reasons)
+    assert "of" not in page.tags  # "<of>" in a text is escaped
+    assert "Location <of> the property" in page.words
+    for line in notice.to_text().splitlines():
+        assert line.partition(". ")[2] in page.words
+    assert notice.to_text().startswith("The chance of being approved is ")
+
+
+def test_a_threshold_that_nothing_reaches_is_said(model):
+    X = people(5, seed=6)[0]
+    everything = {"immutable": ["income", "debt", "age", "children", "region"]}
+    for notice in model.notice(X, threshold=0.999, policy=everything):
+        assert notice.changes == ()
+        assert "No change of the columns that can be changed reaches what is needed." in notice.to_text()
+    assert all(notice.changes is None for notice in model.notice(X))
+
+
+def test_policies_are_read_from_files(model, tmp_path):
+    X = people(5, seed=6)[0]
+    (tmp_path / "policy.json").write_text(json.dumps(POLICY))
+    (tmp_path / "policy.toml").write_text(
+        'outcome = "being approved"\nprotected = ["age"]\nimmutable = ["region"]\n'
+        '[reasons]\ndebt = "Level of debt"\nregion = "Location <of> the property"\n[steps]\n'
+        "children = 1\nincome = 0.5\n"
+    )
+    expected = model.notice(X, threshold=0.9, policy=POLICY)
+    for name in ("policy.json", "policy.toml"):
+        assert model.notice(X, threshold=0.9, policy=tmp_path / name) == expected
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"threshold": 0}, "threshold must be a positive number below 1; got 0"),
+        ({"threshold": 1.5}, "threshold must be a positive number below 1; got 1.5"),
+        ({"favourable": "yes"}, r"outcome must be one of the classes, \[0, 1\]; got 'yes'"),
+        ({"n": 0}, "n must be a whole number >= 1; got 0"),
+        ({"policy": {"text": {}}}, "policy must have the entries outcome, reasons, .*; it has 'text'"),
+        ({"policy": {"reasons": {"shoe": "x"}}}, "policy reasons must name columns of X, .*; it has 'shoe'"),
+        ({"policy": {"immutable": "age"}}, "policy immutable must be a list of columns; got 'age'"),
+        ({"policy": {"steps": {"income": 0}}}, "policy step of 'income' must be a positive finite number; got 0"),
+        ({"policy": {"outcome": 1}}, "policy outcome must be text; got 1"),
+        ({"policy": "none.toml"}, "Cannot read none.toml"),
+    ],
+)
+def test_bad_input_is_refused_in_a_line(model, parameters, words):
+    with pytest.raises(ValueError, match=words):
+        model.notice(people(3)[0], **parameters)
+
+
+def test_notices_need_two_classes():
+    X, _ = people(60)
+    for other in (
+        AdditiveClassifier(METRIC, penalty=0.1).fit(X, np.arange(60) % 3),
+        AdditiveRegressor(METRIC, penalty=0.1).fit(X, X["age"]),
+    ):
+        with pytest.raises(ValueError, match="notice needs a classifier of two classes"):
+            other.notice(X)
