@@ -1,0 +1,357 @@
+"""Who there can be: what each column can hold, and linear rules between columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import BoolArray, FloatArray
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.metrics.columns import canonical_category
+from likewise.metrics.encoders import as_frame, is_table
+
+_STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 0.0001)
+_TERM = re.compile(r"\s*([+-])?\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)\s*(?:\*\s*)?)?(`[^`]+`|[^\W\d]\w*)?\s*")
+_CLOSE = 1e-9  # of a step, or of the size of a rule's terms: what rounding may move a number by
+
+
+@dataclass(frozen=True)
+class NumericDomain:
+    """Numbers from `low` to `high`, both included.
+
+    Parameters
+    ----------
+    low, high : float
+    step : float or None, default=None
+        Only multiples of it; 1 for whole numbers. None for all numbers.
+    blank : bool, default=False
+        Whether the value may be missing.
+    """
+
+    low: float
+    high: float
+    step: float | None = None
+    blank: bool = False
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low <= self.high):
+            raise InvalidInputError(f"low must be at most high, both finite; got {self.low:g} and {self.high:g}.")
+        if self.step is not None and not 0 < self.step < np.inf:
+            raise InvalidInputError(f"step must be positive, or None for all numbers; got {self.step!r}.")
+        if self.step is not None and self.first > self.last:
+            raise InvalidInputError(
+                f"There must be a multiple of step between low and high; got {self.low:g}, {self.high:g} and step "
+                f"{self.step:g}."
+            )
+
+    @classmethod
+    def learn(cls, column: pd.Series[Any]) -> NumericDomain:
+        """Range, step and blanks of a column of numbers."""
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        present = np.unique(values[~np.isnan(values)])
+        if not len(present):
+            return cls(0.0, 0.0, 1.0, True)
+        low, high = float(present[0]), float(present[-1])
+        step = next((step for step in _STEPS if _on_grid(present, step).all()), None)
+        return cls(low, high, step, bool(np.isnan(values).any()))
+
+    @property
+    def first(self) -> int:
+        """Position of the lowest number: how many steps it is, or its place among floating-point numbers."""
+        if self.step is None:
+            return int(_to_ordinals(np.array(float(self.low))))
+        return int(np.ceil(self.low / self.step - _CLOSE))
+
+    @property
+    def last(self) -> int:
+        """Position of the highest number."""
+        if self.step is None:
+            return int(_to_ordinals(np.array(float(self.high))))
+        return int(np.floor(self.high / self.step + _CLOSE))
+
+    def at(self, positions: Any) -> FloatArray:
+        """Numbers by their positions, which ascend with them."""
+        places = np.asarray(positions, dtype=np.int64)
+        if self.step is None:
+            return _from_ordinals(places)
+        # Dividing by a whole number gives the float that the decimal is read as: 7 / 100, not 7 * 0.01.
+        per_unit = 1 / self.step
+        exact = float(np.rint(per_unit))
+        return np.asarray(places / exact if abs(per_unit - exact) < _CLOSE * exact else places * self.step)
+
+    def holds(self, values: FloatArray) -> BoolArray:
+        """Which values it holds; NaN is a blank."""
+        inside = (values >= self.low) & (values <= self.high)
+        if self.step is not None:
+            inside &= _on_grid(values, self.step)
+        return np.where(np.isnan(values), self.blank, inside)
+
+    def __str__(self) -> str:
+        kind = "" if self.step is None else "whole numbers, " if self.step == 1 else f"multiples of {self.step:g}, "
+        return f"{kind}{self.low:g} to {self.high:g}{', or blank' if self.blank else ''}"
+
+
+@dataclass(frozen=True)
+class CategoricalDomain:
+    """Listed values.
+
+    Parameters
+    ----------
+    values : sequence
+    blank : bool, default=False
+        Whether the value may be missing.
+    """
+
+    values: tuple[Any, ...]
+    blank: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values))
+        if not self.values and not self.blank:
+            raise InvalidInputError("values must list at least one category; got none.")
+
+    @classmethod
+    def learn(cls, column: pd.Series[Any]) -> CategoricalDomain:
+        """Values that occur, in the order of their names."""
+        present = column.dropna().unique().tolist()
+        return cls(tuple(sorted(present, key=canonical_category)), bool(column.isna().any()))
+
+    def holds(self, column: pd.Series[Any]) -> BoolArray:
+        """Which values it holds."""
+        known = {canonical_category(value) for value in self.values}
+        answers = [self.blank if pd.isna(value) else canonical_category(value) in known for value in column]
+        return np.array(answers, dtype=bool)
+
+    def __str__(self) -> str:
+        words = [*map(str, self.values), *(["blank"] if self.blank else [])]
+        more = f" and {len(words) - 6} more" if len(words) > 7 else ""
+        return ", ".join(words[:6] if more else words) + more
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A linear rule: ``sum of coefficients * columns <= bound``.
+
+    It says nothing of people of whom a column is missing.
+
+    Examples
+    --------
+    >>> Rule.parse("debt <= 2 * income + 100")
+    Rule(debt - 2 * income <= 100)
+    """
+
+    coefficients: Mapping[str, float]
+    bound: float
+
+    @classmethod
+    def parse(cls, text: str) -> Rule:
+        """Read a rule such as ``debt <= income`` or ``2 * rent + `other costs` <= income - 100``."""
+        sides = re.split(r"<=|>=", text)
+        if len(sides) != 2:
+            raise InvalidInputError(f"A rule must have one <= or >=, such as 'debt <= income'; got {text!r}.")
+        left, right = (_linear(side, text) for side in sides)
+        sign = 1.0 if "<=" in text else -1.0
+        names = [name for name in dict.fromkeys((*left, *right)) if name is not None]
+        found = {name: sign * (left.get(name, 0.0) - right.get(name, 0.0)) for name in names}
+        found = {name: coefficient for name, coefficient in found.items() if coefficient}
+        if not found:
+            raise InvalidInputError(f"A rule must name a column; got {text!r}.")
+        return cls(MappingProxyType(found), sign * (right.get(None, 0.0) - left.get(None, 0.0)))
+
+    def room(self, size: float) -> float:
+        """The bound with what rounding may add to a sum of terms of this size."""
+        return self.bound + _CLOSE * max(1.0, abs(self.bound), size)
+
+    def __str__(self) -> str:
+        parts = []
+        for name, coefficient in self.coefficients.items():
+            shown = name if re.fullmatch(r"[^\W\d]\w*", str(name)) else f"`{name}`"
+            size = "" if abs(coefficient) == 1 else f"{abs(coefficient):.12g} * "
+            sign = ("-" if coefficient < 0 else "") if not parts else " - " if coefficient < 0 else " + "
+            parts.append(f"{sign}{size}{shown}")
+        return f"{''.join(parts)} <= {self.bound:.12g}"
+
+    def __repr__(self) -> str:
+        return f"Rule({self})"
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.coefficients.items()), self.bound))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rule):
+            return NotImplemented
+        return dict(self.coefficients) == dict(other.coefficients) and self.bound == other.bound
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Who there can be: what each column can hold, and rules between columns.
+
+    Learned from people, shown by `describe`, and edited with `with_column` and `with_rules`.
+
+    Parameters
+    ----------
+    columns : mapping from column to NumericDomain or CategoricalDomain
+    rules : sequence of Rule, default=()
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": [19, 64], "debt": [100.5, 20.25], "sex": ["f", "m"]})
+    >>> domain = Domain.learn(people).with_column("age", low=18, high=99).with_rules("debt <= 10 * age")
+    >>> domain.describe()
+      column                           can hold
+    0    age           whole numbers, 18 to 99
+    1   debt  multiples of 0.25, 20.25 to 100.5
+    2    sex                               f, m
+    3   rule             debt - 10 * age <= 0
+    """
+
+    columns: Mapping[Any, NumericDomain | CategoricalDomain]
+    rules: tuple[Rule, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        object.__setattr__(self, "rules", tuple(self.rules))
+        for rule in self.rules:
+            for name in rule.coefficients:
+                if not isinstance(self.columns.get(name), NumericDomain):
+                    raise InvalidInputError(f"A rule must name columns of numbers; got {name!r} in {str(rule)!r}.")
+
+    @classmethod
+    def learn(cls, X: Any, categorical: Sequence[Any] = ()) -> Domain:
+        """Learn ranges, steps, categories and blanks from people.
+
+        Parameters
+        ----------
+        X : table, or array-like of shape (n_samples, n_features)
+        categorical : sequence of column names, default=()
+            Columns of categories that look like numbers.
+        """
+        frame = frame_of(X)
+        kinds = {name: is_numeric(frame[name]) and name not in set(categorical) for name in frame}
+        return cls(
+            {name: (NumericDomain if kinds[name] else CategoricalDomain).learn(frame[name]) for name in frame}
+        )
+
+    def with_column(self, name: Any, **changes: Any) -> Domain:
+        """Return a domain with another range, step or list for one column: ``with_column("age", low=18)``."""
+        if name not in self.columns:
+            raise InvalidInputError(f"The domain has no column {name!r}; it has {list(self.columns)}.")
+        try:
+            changed = replace(self.columns[name], **changes)
+        except TypeError:
+            kind = self.columns[name]
+            raise InvalidTypeError(
+                f"{type(kind).__name__} of {name!r} takes {list(kind.__dataclass_fields__)}; got {list(changes)}."
+            ) from None
+        return replace(self, columns={**self.columns, name: changed})
+
+    def with_rules(self, *rules: str | Rule) -> Domain:
+        """Return a domain with more rules, such as ``"debt <= income"``."""
+        more = tuple(rule if isinstance(rule, Rule) else Rule.parse(rule) for rule in rules)
+        return replace(self, rules=(*self.rules, *(rule for rule in more if rule not in self.rules)))
+
+    def without_rules(self) -> Domain:
+        """Return the same domain without rules."""
+        return replace(self, rules=())
+
+    def orders(self, X: Any) -> list[Rule]:
+        """Rules ``a <= b`` between two columns that hold for everybody in `X`, and are not obvious from their ranges.
+
+        They are suggestions: that nobody in a table breaks a rule does not show that nobody can.
+        """
+        frame = frame_of(X)
+        numeric = [name for name, held in self.columns.items() if isinstance(held, NumericDomain)]
+        found = []
+        for a in numeric:
+            for b in numeric:
+                both = frame[[a, b]].dropna()
+                overlap = self.columns[a].high > self.columns[b].low  # type: ignore[union-attr]
+                if a != b and overlap and len(both) and (both[a] <= both[b]).all() and (both[a] != both[b]).any():
+                    found.append(Rule(MappingProxyType({a: 1.0, b: -1.0}), 0.0))
+        return found
+
+    def holds(self, X: Any) -> BoolArray:
+        """Which people are in the domain."""
+        frame = frame_of(X)
+        inside = np.ones(len(frame), dtype=bool)
+        for name, held in self.columns.items():
+            if name not in frame:
+                raise InvalidInputError(f"X must have the column {name!r} of the domain; it has {list(frame)}.")
+            column = frame[name]
+            numbers = isinstance(held, NumericDomain)
+            inside &= held.holds(column.to_numpy(np.float64, na_value=np.nan) if numbers else column)
+        for rule in self.rules:
+            terms = np.column_stack(
+                [c * frame[name].to_numpy(np.float64, na_value=np.nan) for name, c in rule.coefficients.items()]
+            )
+            known = ~np.isnan(terms).any(axis=1)
+            sums, sizes = np.nansum(terms, axis=1), np.nansum(np.abs(terms), axis=1)
+            inside &= ~known | (sums <= np.array([rule.room(size) for size in sizes]))
+        return inside
+
+    def describe(self) -> pd.DataFrame:
+        """What each column can hold, and the rules, in words."""
+        rows = [(str(name), str(held)) for name, held in self.columns.items()]
+        rows += [("rule", str(rule)) for rule in self.rules]
+        return pd.DataFrame(rows, columns=["column", "can hold"])
+
+
+def frame_of(X: Any) -> pd.DataFrame:
+    """People as a DataFrame; the columns of an array are called by their positions."""
+    if is_table(X):
+        return as_frame(X)
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise InvalidInputError(f"X must be a table of people and features, (n_samples, n_features); got {array.shape}.")
+    return pd.DataFrame(array, columns=[f"feature {i}" for i in range(array.shape[1])])
+
+
+def is_numeric(column: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers: booleans, text and categories are no numbers."""
+    kind = column.dtype
+    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+
+
+def _linear(side: str, text: str) -> dict[str | None, float]:
+    """Coefficients of one side of a rule; None is the constant."""
+    found: dict[str | None, float] = {}
+    place = 0
+    while place < len(side):
+        match = _TERM.match(side, place)
+        sign, number, name = match.groups() if match else (None, None, None)
+        if match is None or match.end() == place or (number is None and name is None) or (place and sign is None):
+            raise InvalidInputError(
+                f"A rule must be linear, such as 'debt <= 2 * income + 100' (put `backticks` around names with "
+                f"blanks); got {text!r}."
+            )
+        key = None if name is None else name.strip("`")
+        size = 1.0 if number is None else float(number)
+        found[key] = found.get(key, 0.0) + (-size if sign == "-" else size)
+        place = match.end()
+    if not found:
+        raise InvalidInputError(f"A rule must have something on both sides of its sign; got {text!r}.")
+    return found
+
+
+def _on_grid(values: FloatArray, step: float) -> BoolArray:
+    with np.errstate(invalid="ignore"):
+        count = values / step
+        return np.asarray(np.abs(count - np.rint(count)) <= _CLOSE * np.maximum(1.0, np.abs(count)))
+
+
+def _to_ordinals(values: FloatArray) -> Any:
+    """Floating-point numbers counted in their order."""
+    bits = (values + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
+    return np.where(bits >= 0, bits, -(bits & np.int64(2**63 - 1)))
+
+
+def _from_ordinals(places: Any) -> FloatArray:
+    sign = np.where(places < 0, np.int64(-(2**63)), np.int64(0))
+    return np.asarray((np.abs(places) | sign).view(np.float64))

@@ -1,0 +1,139 @@
+"""People as coded rows inside a domain, and what a model says about them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import FloatArray
+from likewise.auditing.domains import CategoricalDomain, Domain, frame_of, is_numeric
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric
+from likewise.metrics.columns import UNSEEN
+from likewise.metrics.encoders import Encoder, TableEncoder, is_table
+from likewise.pairs.model_outputs import OutputLabels, asked
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleSpace:
+    """People of a domain, coded as numbers, with a model that can be asked about them.
+
+    Attributes
+    ----------
+    model : object
+    encoder : TableEncoder
+    domain : Domain
+    rows : ndarray of shape (n_samples, n_columns)
+        The people given, coded: NaN where missing, positions among the known categories.
+    table : DataFrame
+        The people given.
+    as_array : bool
+        Whether the model takes an array.
+    output_range : tuple of float, optional
+        Of which differences of numbers are shares.
+    """
+
+    model: Any
+    encoder: Encoder
+    domain: Domain
+    rows: FloatArray
+    table: pd.DataFrame
+    as_array: bool
+    output_range: tuple[float, float] | None
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        metric: Metric | None = None,
+        domain: Domain | None = None,
+        output_range: tuple[float, float] | None = None,
+    ) -> PeopleSpace:
+        """Code people, and learn the domain if none is given."""
+        frame = frame_of(X).reset_index(drop=True)
+        if not len(frame):
+            raise InvalidInputError("X must hold at least one person; got none.")
+        known = getattr(model, "feature_names_in_", None)
+        if is_table(X) and known is not None:
+            absent = [name for name in known if name not in frame]
+            if absent:
+                raise InvalidInputError(f"X must have the column {absent[0]!r}, which the model takes.")
+            frame = frame[[*known, *(name for name in frame if name not in set(known))]]
+        numeric = [name for name in frame if is_numeric(frame[name])]
+        if metric is not None and metric.takes_tables:
+            kinds = metric.encoder(frame)
+            numeric = [name for name, number in zip(kinds.names, kinds.is_number, strict=True) if number]
+        categories = [name for name in frame if name not in set(numeric)]
+        encoder = TableEncoder.learn(frame, numeric, categories)
+        if domain is None:
+            # Ordered categories are coded as numbers, and hold none but their own.
+            listed = [name for name in frame if name in set(categories) or not is_numeric(frame[name])]
+            domain = Domain.learn(frame, listed)
+        else:
+            unknown = [name for name in frame if name not in domain.columns]
+            if unknown:
+                raise InvalidInputError(f"domain must say what {unknown[0]!r} can hold; it has {list(domain.columns)}.")
+        limits = output_range or getattr(getattr(model, "guarantee_", None), "output_range", None)
+        return cls(model, encoder, domain, encoder.encode(frame), frame, not is_table(X), limits)
+
+    @property
+    def names(self) -> list[Any]:
+        """Names of the columns, in the order of the coded rows."""
+        return list(self.encoder.names)
+
+    def position(self, name: Any) -> int:
+        """Where a column is; raises if it is not there."""
+        if name not in self.names:
+            raise InvalidInputError(f"column must be one of {self.names}; got {name!r}.")
+        return self.names.index(name)
+
+    def given(self, rows: FloatArray) -> Any:
+        """Coded people as the model takes them: only the columns that it has learned from, if it knows these."""
+        table = self.encoder.decode(rows)
+        known = getattr(self.model, "feature_names_in_", None)
+        if self.as_array:
+            array = table.to_numpy(dtype=np.float64)
+            return array if known is None else pd.DataFrame(array, columns=list(known))
+        return table if known is None else table[list(known)]
+
+    def outputs(self, rows: FloatArray) -> FloatArray:
+        """Outputs of coded people, in a form whose differences add up to the total variation."""
+        return self.answers(rows)[0]
+
+    def answers(self, rows: FloatArray) -> tuple[FloatArray, bool]:
+        """Outputs of coded people, and whether these are probabilities."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a model thinks of people who do not exist
+            return asked(self.model, self.given(rows), self.output_range, getattr(self.model, "classes_", None))
+
+    def labels(self, *, probable: bool) -> OutputLabels:
+        """What the outputs are of."""
+        return OutputLabels.of(self.model, None, self.output_range, probable=probable)
+
+    def codes(self, column: int) -> FloatArray:
+        """Coded categories of a column, a blank last where it may be missing."""
+        name = self.names[column]
+        held = self.domain.columns[name]
+        assert isinstance(held, CategoricalDomain)
+        values = pd.Series([*held.values, *([None] if held.blank else [])], dtype=object, name=name)
+        codes = self.encoder.columns[column].encode(values)  # type: ignore[attr-defined]
+        unseen = codes == UNSEEN
+        if unseen.any():
+            raise InvalidInputError(
+                f"The domain of {name!r} lists {values[unseen.argmax()]!r}, which nobody in X has. Add such a person, "
+                "or take it off the list."
+            )
+        return np.asarray(codes, dtype=np.float64)
+
+    def people(self, rows: FloatArray) -> pd.DataFrame:
+        """Coded people as they are shown: whole numbers without a point."""
+        table = self.encoder.decode(rows)
+        for name, held in self.domain.columns.items():
+            if getattr(held, "step", None) == 1 and not table[name].isna().any():
+                table[name] = table[name].astype(np.int64)
+        return table
