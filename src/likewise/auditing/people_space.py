@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,16 @@ class PeopleSpace:
 
     def codes(self, column: int) -> FloatArray:
         """Coded categories of a column, a blank last where it may be missing."""
+        return self._codes[column]
+
+    @cached_property
+    def _codes(self) -> dict[int, FloatArray]:
+        held = self.domain.columns
+        return {
+            i: self._encoded(i) for i, name in enumerate(self.names) if isinstance(held[name], CategoricalDomain)
+        }
+
+    def _encoded(self, column: int) -> FloatArray:
         name = self.names[column]
         held = self.domain.columns[name]
         assert isinstance(held, CategoricalDomain)
