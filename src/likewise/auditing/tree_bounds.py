@@ -207,7 +207,7 @@ class _Search:
         tables = [problem.distances[i].ravel() for i in columns]
         self.costs = np.concatenate([np.empty(0), *tables])
         self.cost_start = np.concatenate([[0], np.cumsum([len(each) for each in tables])]).astype(np.int64)
-        self.rules = [self._rule(*rule) for rule in problem.rules for _ in (0,)]
+        self.rules = [self._rule(*rule) for rule in problem.rules]
         self.nodes = self._flat_trees()
         self.best, self.point = -np.inf, np.zeros(len(self.start) - 1, dtype=np.int64)
         self.pruned = -np.inf
@@ -294,8 +294,13 @@ class _Search:
             if weak.sum() < 0.1 * box.sum():
                 return float(bound), np.where(box, cell_bound, -np.inf)
 
-    def climb(self, point: IntArray, allowed: BoolArray) -> None:
-        """Look for a better point from one that is given."""
+    def climb(self, point: IntArray) -> None:
+        """Look for a better point from one that is given; climbing may leave what the rules allow."""
+        self._climb(point.copy(), self.everything)
+        if self.rules:
+            self._climb(point.copy(), ~self.everything)
+
+    def _climb(self, point: IntArray, allowed: BoolArray) -> None:
         from likewise.auditing.tree_kernels import climb
 
         left, right, test, column, answers, values, roots = self.nodes
@@ -305,7 +310,7 @@ class _Search:
             len(self.problem.cells),
         )
         if found > self.best and self.keeps_rules(point):
-            self.best, self.point = float(found), point.copy()
+            self.best, self.point = float(found), point
 
     def keeps_rules(self, point: IntArray) -> bool:
         if not self.rules:
@@ -321,10 +326,14 @@ class _Search:
             dtype=np.int64,
         )
 
-    def splits(self, box: BoolArray, cell_bound: FloatArray) -> list[BoolArray]:
-        """Ways to cut a box in two, as the cells of one half; the most promising first."""
-        found: list[tuple[float, int, BoolArray]] = []
-        limit = self.best + self.tolerance
+    def is_point(self, box: BoolArray) -> bool:
+        """Whether a box holds one cell of each variable."""
+        return int(box.sum()) == len(self.start) - 1
+
+    def splits(self, box: BoolArray, cell_bound: FloatArray) -> list[tuple[BoolArray, BoolArray]]:
+        """Ways to cut a box in two by the cells of one variable; the most promising first."""
+        found: list[tuple[float, int, tuple[BoolArray, BoolArray]]] = []
+        limit = self.best + self.tolerance if np.isfinite(self.best) else float(cell_bound[box].min())
         for v in range(len(self.start) - 1):
             a, b = int(self.start[v]), int(self.start[v + 1])
             inside = np.flatnonzero(box[a:b])
@@ -340,11 +349,12 @@ class _Search:
             work = (left - limit) * np.log2(1 + n) + (right - limit) * np.log2(1 + len(u) - n)
             whole = (u.max() - limit) * np.log2(1 + len(u))
             i = int(work.argmin())
-            half = np.zeros(len(box), dtype=bool)
-            half[a + inside[order[: i + 1]]] = True
-            found.append((float(work[i] - whole - (u.max() - u.mean()) * len(u)), v, half))
+            halves = box.copy(), box.copy()
+            for half, gone in zip(halves, (order[i + 1 :], order[: i + 1]), strict=True):
+                half[a + inside[gone]] = False
+            found.append((float(work[i] - whole - (u.max() - u.mean()) * len(u)), v, halves))
         found.sort(key=lambda each: each[:2])
-        return [half for _, _, half in found]
+        return [halves for _, _, halves in found]
 
 
 def bound_trees(
@@ -377,8 +387,8 @@ def bound_trees(
     history: list[tuple[int, float, float]] = []
     box = search.everything.copy()
     for point in starts:
-        search.climb(np.array(point, dtype=np.int64), search.everything)
-    search.climb(np.zeros(len(search.start) - 1, dtype=np.int64), search.everything)
+        search.climb(np.array(point, dtype=np.int64))
+    search.climb(np.zeros(len(search.start) - 1, dtype=np.int64))
     bound, cell_bound = search.bound(box)
     heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-bound, 0, box, cell_bound)]
     count, proven = 1, bound
@@ -395,13 +405,13 @@ def bound_trees(
         if max_seconds is not None and time.process_time() - begun > max_seconds:
             break
         bound, _, box, cell_bound = heapq.heappop(heap)
-        if count < 64 or count % 16 == 0:
-            search.climb(search.top(cell_bound), search.everything)
+        if count < 64 or count % 16 == 0 or search.is_point(box):
+            search.climb(search.top(cell_bound))
         best_children: list[tuple[float, BoolArray, FloatArray]] | None = None
         best_key: tuple[float, float] | None = None
-        for half in search.splits(box, cell_bound)[:n_tried]:
+        for halves in search.splits(box, cell_bound)[:n_tried]:
             children = []
-            for part in (box & half, box & ~half):
+            for part in halves:
                 value, bounds = search.bound(part)
                 children.append((min(value, -bound), part, bounds))
             key = (max(each[0] for each in children), sum(max(each[0], search.best) for each in children))

@@ -219,9 +219,10 @@ def climb(  # type: ignore[no-untyped-def]
             keep = point[v]
             chosen = keep
             for k in range(start[v + 1] - start[v]):
-                if not (allowed[start[v] + k] or k == keep):
+                # The point itself comes first, and is looked at once.
+                if k == keep and (v > 0 or not first):
                     continue
-                if k == keep and not first:
+                if k != keep and not allowed[start[v] + k]:
                     continue
                 point[v] = k
                 for u in range(n_vars):
@@ -241,6 +242,6 @@ def climb(  # type: ignore[no-untyped-def]
                     chosen = k
                     if k != keep:
                         improved = True
-                first = False
             point[v] = chosen
+        first = False
     return best
