@@ -1,10 +1,9 @@
 """`effect` against brute force over all people of small domains, for every kind of model."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
@@ -27,33 +26,15 @@ from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
 from likewise.auditing.domains import Domain
 from likewise.auditing.effect import effect
 from likewise.exceptions import InvalidInputError
+from small_domain import EVERYBODY, SEXES, brute_force, one_hot, outputs, people
 
-AGES, SEXES, REGIONS, INCOMES = range(20, 25), ("f", "m"), ("north", "south", "west"), (0.0, 0.5, 1.0, 1.5)
-EVERYBODY = pd.MultiIndex.from_product([AGES, SEXES, REGIONS, INCOMES], names=["age", "sex", "region", "income"])
-EVERYBODY = EVERYBODY.to_frame(index=False)
 METRIC = TableMetric({"age": 0.05, "income": 0.2}, {"sex": 0, "region": 0.1})
 
 
-def people(seed, n=250, kind="two"):
-    """People who are drawn from all there are, and outcomes in which sex counts in one corner."""
-    rng = np.random.default_rng(seed)
-    X = EVERYBODY.iloc[rng.integers(len(EVERYBODY), size=n)].reset_index(drop=True)
-    X = pd.concat([X, EVERYBODY.iloc[[0, -1, 7, 60]]], ignore_index=True)
-    score = X["income"] - 0.2 * (X["age"] - 22) + 1.5 * ((X["sex"] == "m") & (X["region"] == "west"))
-    score = score + rng.normal(scale=0.7, size=len(X))
-    if kind == "number":
-        return X, score
-    return X, np.digitize(score, [0.3, 1.4]) if kind == "three" else np.where(score > 0.8, "yes", "no")
-
-
-def one_hot(**options):
-    return make_column_transformer(
-        (OneHotEncoder(sparse_output=False, **options), ["sex", "region"]), (StandardScaler(), ["age", "income"])
-    )
-
-
 def ordinal():
-    return make_column_transformer((OrdinalEncoder(), ["sex", "region"]), (MinMaxScaler(), ["income"]), remainder="passthrough")
+    return make_column_transformer(
+        (OrdinalEncoder(), ["sex", "region"]), (MinMaxScaler(), ["income"]), remainder="passthrough"
+    )
 
 
 def as_categories(X):
@@ -82,22 +63,6 @@ REGRESSORS = {
 }
 
 
-def outputs(model, X):
-    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)[:, None]
-
-
-def brute_force(model, columns, everybody=EVERYBODY):
-    """Largest total variation between any two people who differ in these columns alone."""
-    scores = outputs(model, everybody)
-    others = [name for name in everybody if name not in columns]
-    share = 0.5 if scores.shape[1] > 1 else 1.0
-    worst = 0.0
-    for members in everybody.groupby(others, observed=True).indices.values():
-        for i, j in combinations(members, 2):
-            worst = max(worst, share * float(np.abs(scores[i] - scores[j]).sum()))
-    return worst
-
-
 def check(model, X, columns, *, exact=True, everybody=EVERYBODY, **options):
     """Found and proven against all people there are; and the pair is what it is said to be."""
     truth = brute_force(model, columns, everybody)
@@ -112,9 +77,7 @@ def check(model, X, columns, *, exact=True, everybody=EVERYBODY, **options):
     shown = outputs(model, pair.astype(everybody.dtypes.to_dict()))
     share = 0.5 if shown.shape[1] > 1 else 1.0
     assert share * np.abs(shown[0] - shown[1]).sum() == pytest.approx(result.found, abs=1e-6)
-    assert [name for name in pair if pair[name].iloc[0] != pair[name].iloc[1]] in (columns, [], [*reversed(columns)]) or (
-        set(name for name in pair if pair[name].iloc[0] != pair[name].iloc[1]) <= set(columns)
-    )
+    assert {name for name in pair if pair[name].iloc[0] != pair[name].iloc[1]} <= {*columns}
     return result
 
 
@@ -192,11 +155,31 @@ def test_three_classes(name):
 @pytest.mark.parametrize("seed", range(2))
 def test_logistic_regression(seed, columns):
     X, y = people(seed)
-    model = make_pipeline(one_hot(), LogisticRegression(C=3)).fit(X, y)
-    truth, result = brute_force(model, columns), effect(model, X, columns, tolerance=1e-6)
-    # All people of this domain are finitely many, so that the rest cannot reach every score.
-    assert result.found == pytest.approx(truth, abs=1e-6)
-    assert truth <= result.proven <= truth + 0.02
+    check(make_pipeline(one_hot(), LogisticRegression(C=3)).fit(X, y), X, columns)
+
+
+def test_logistic_regression_in_closed_form():
+    """With a column of all numbers the rest reaches every score: the change is that of two symmetric scores."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"income": rng.normal(size=500), "sex": rng.integers(0, 2, 500)})
+    model = LogisticRegression().fit(X, X["income"] + X["sex"] + rng.normal(size=500) > 0.5)
+    result = effect(model, X, "sex", tolerance=1e-6)
+    closed = np.tanh(abs(model.coef_[0, 1]) / 4)
+    assert result.meets
+    assert result.n_boxes == 0
+    assert result.proven == pytest.approx(closed, abs=1e-9)
+    # Far from even chances the same log-odds do less: the rest cannot be chosen so that the scores are symmetric.
+    narrow = effect(model, X, "sex", domain=Domain.learn(X).with_column("income", low=2.5), tolerance=1e-6)
+    odds = model.intercept_[0] + 2.5 * model.coef_[0, 0]
+    assert narrow.proven == pytest.approx(expit(odds + model.coef_[0, 1]) - expit(odds), abs=1e-9)
+    assert narrow.meets
+
+
+def test_closed_forms_are_milliseconds():
+    """No search over boxes where the closed form is reached."""
+    X, y = people(1)
+    X = X.assign(income=X["income"] + np.random.default_rng(0).normal(size=len(X)) / 7)
+    assert effect(make_pipeline(one_hot(), LogisticRegression(C=3)).fit(X, y), X, "region").n_boxes == 0
 
 
 def test_three_classes_of_a_linear_model():
@@ -218,13 +201,51 @@ def test_scorecards():
     model = AdditiveClassifier(loose).fit(X, y)
     truth, result = brute_force(model, ["region"]), effect(model, X, "region", tolerance=1e-6)
     assert result.found == pytest.approx(truth, abs=1e-6)
-    assert truth <= result.proven <= truth + 0.02
+    assert truth <= result.proven <= truth + 1e-6
     assert effect(AdditiveClassifier(METRIC).fit(X, y), X, "sex").proven < 1e-9
     X, y = people(7, kind="number")
     model = AdditiveRegressor(loose, output_range=(-4, 4)).fit(X, y)
     truth, result = brute_force(model, ["region"]) / 8, effect(model, X, "region", tolerance=1e-6)
     assert result.found == pytest.approx(truth, abs=1e-6)
     assert truth <= result.proven <= truth + 1e-6
+
+
+def excess_by_brute_force(model, metric):
+    scores = outputs(model, EVERYBODY)
+    share = 0.5 if scores.shape[1] > 1 else 1.0
+    gaps = share * np.abs(scores[:, None] - scores[None]).sum(axis=2)
+    return float((gaps - metric.pairwise(EVERYBODY)).max())
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("name", ["tree", "boosting", "forest"])
+def test_the_excess_of_trees_over_a_metric(name, p):
+    X, y = people(20)
+    metric = TableMetric(METRIC.numeric, METRIC.categorical, p=p)
+    model = make_pipeline(one_hot(), SKLEARN_TREES[name]).fit(X, y)
+    truth, excess = excess_by_brute_force(model, metric), effect(model, X, "sex", metric, max_seconds=20).excess
+    assert excess.found == pytest.approx(truth, abs=1e-4)
+    assert truth <= excess.proven <= truth + (1e-3 if p == 1 else 0.2)
+    assert excess.difference - excess.distance == pytest.approx(excess.found)
+
+
+def test_the_excess_of_additive_models_over_a_metric():
+    X, y = people(21)
+    model = make_pipeline(one_hot(), LogisticRegression(C=3)).fit(X, y)
+    truth, excess = excess_by_brute_force(model, METRIC), effect(model, X, "sex", METRIC).excess
+    assert excess.found == pytest.approx(truth, abs=1e-6)
+    assert truth <= excess.proven <= truth + 0.05
+    within = effect(AdditiveClassifier(METRIC).fit(X, y), X, "sex", METRIC).excess
+    assert within.found < 1e-9
+    assert within.proven < 1e-9
+
+
+def test_the_excess_of_other_models_is_found_only():
+    X, y = people(22)
+    model = make_pipeline(one_hot(), LogisticRegression()).fit(X, y)
+    excess = effect(lambda table: model.predict_proba(table)[:, 1], X, "sex", METRIC).excess
+    assert excess.proven is None
+    assert excess.found == pytest.approx(excess_by_brute_force(model, METRIC), abs=1e-6)
 
 
 def test_blanks_are_in_the_domain_if_people_have_them():
@@ -241,7 +262,7 @@ def test_blanks_are_in_the_domain_if_people_have_them():
         model = make_pipeline(imputed, last).fit(X, y)
         truth, result = _with_blanks(model, everybody), effect(model, X, "income", tolerance=1e-6)
         assert result.found == pytest.approx(truth, abs=1e-6)
-        assert truth <= result.proven <= truth + 0.02
+        assert truth <= result.proven <= truth + 2e-6
 
 
 def _with_blanks(model, everybody):
@@ -293,7 +314,9 @@ def test_numbers_without_a_step_are_cut_at_thresholds():
 
 def test_a_corner_that_nobody_is_in_is_found():
     rng = np.random.default_rng(12)
-    X = pd.DataFrame({"age": rng.integers(18, 80, 3000), "income": rng.integers(0, 200, 3000), "sex": rng.integers(0, 2, 3000)})
+    X = pd.DataFrame(
+        {"age": rng.integers(18, 80, 3000), "income": rng.integers(0, 200, 3000), "sex": rng.integers(0, 2, 3000)}
+    )
     y = ((X["income"] > 100) ^ ((X["sex"] == 1) & (X["age"] > 70) & (X["income"] > 180))).astype(int)
     model = DecisionTreeClassifier().fit(X, y)
     elsewhere = X[(X["age"] < 60) & (X["income"] < 150)]
@@ -356,7 +379,9 @@ def test_arrays_are_people_too():
     model = DecisionTreeClassifier(max_depth=4).fit(X, y)
     result = effect(model, X, "feature 1")
     everybody = pd.DataFrame(np.stack(np.meshgrid(*[range(3)] * 3), -1).reshape(-1, 3).astype(float))
-    truth = brute_force(type("M", (), {"predict_proba": lambda _, Z: model.predict_proba(np.asarray(Z))})(), [1], everybody)
+    truth = brute_force(
+        type("M", (), {"predict_proba": lambda _, Z: model.predict_proba(np.asarray(Z))})(), [1], everybody
+    )
     assert result.found == pytest.approx(truth)
     assert result.meets
 

@@ -171,7 +171,9 @@ def test_trees_that_do_not_read_the_column_cancel():
     problem = random_problem(np.random.default_rng(0), link="identity")
     (column,) = problem.exchanged
     others = [i for i, (where, _) in enumerate(problem.rows) if where != column]
-    idle = Tree(np.array([1, -1, -1]), np.array([2, -1, -1]), np.array([others[0], -1, -1]), np.array([[0.0], [1e6], [-1e6]]))
+    idle = Tree(
+        np.array([1, -1, -1]), np.array([2, -1, -1]), np.array([others[0], -1, -1]), np.array([[0.0], [1e6], [-1e6]])
+    )
     more = replace(problem, trees=[*problem.trees, idle])
     assert bound_trees(more, tolerance=1e-9).proven == bound_trees(problem, tolerance=1e-9).proven
 

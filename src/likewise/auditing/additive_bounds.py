@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,18 @@ from scipy.special import expit, ndtr
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.scorer import AdditiveScorer
 from likewise.additive.shapes import Shape
+from likewise.auditing.cells import Cells
 from likewise.auditing.domains import CategoricalDomain, NumericDomain
-from likewise.auditing.people_space import PeopleSpace
+from likewise.auditing.people_space import PeopleSpace, rules_of
+from likewise.auditing.tree_bounds import TreeProblem
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
 from likewise.inspection import linear
 from likewise.inspection.feature_sources import Preprocessing
+from likewise.inspection.tree_ensembles import Tree
 
 _OUTWARDS = 1 + 2.0**-40
+_MOST_VALUES, _MOST_EXCHANGED = 1000, 100  # of all columns and of an exchanged one, where all are looked at
 _MANY = 512  # values between two candidates that are tried for a pair
 
 
@@ -30,6 +34,7 @@ class MonotoneLink:
     ``G(r + high) - G(r + low)`` is then largest where ``r + (high + low) / 2`` is as close to the centre as it can be.
     """
 
+    name: str
     apply: Callable[[FloatArray], FloatArray]
     centre: float
     largest: Callable[[float], float]
@@ -38,17 +43,18 @@ class MonotoneLink:
 
 def logistic_link() -> MonotoneLink:
     """``sigma(r)``, for log-odds."""
-    return MonotoneLink(expit, 0.0, lambda d: float(np.tanh(d / 4)), 0.25)
+    return MonotoneLink("logistic", expit, 0.0, lambda d: float(np.tanh(d / 4)), 0.25)
 
 
 def probit_link() -> MonotoneLink:
     """``Phi(r)``."""
-    return MonotoneLink(ndtr, 0.0, lambda d: float(2 * ndtr(d / 2) - 1), float(1 / np.sqrt(2 * np.pi)))
+    return MonotoneLink("probit", ndtr, 0.0, lambda d: float(2 * ndtr(d / 2) - 1), float(1 / np.sqrt(2 * np.pi)))
 
 
 def clip_link(low: float, high: float, share: float) -> MonotoneLink:
     """``clip(r, low, high)``, in units of `share`."""
     return MonotoneLink(
+        "clip",
         lambda r: np.clip(r, low, high) / share,
         (low + high) / 2,
         lambda d: min(d, high - low) / share,
@@ -58,7 +64,7 @@ def clip_link(low: float, high: float, share: float) -> MonotoneLink:
 
 def identity_link(share: float) -> MonotoneLink:
     """The score itself, in units of `share`."""
-    return MonotoneLink(lambda r: np.asarray(r) / share, 0.0, lambda d: d / share, 1 / share)
+    return MonotoneLink("identity", lambda r: np.asarray(r) / share, 0.0, lambda d: d / share, 1 / share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +166,48 @@ class AdditiveModel:
         a[~chosen], b[~chosen] = rest[~chosen], rest[~chosen]
         return proven * _OUTWARDS + 2.0**-50, a, b
 
+    def finite_problem(self, columns: Sequence[int]) -> tuple[TreeProblem, list[FloatArray]] | None:
+        """The same question about finitely many people, as trees with a leaf for every value of a column.
+
+        The closed form lets the other columns add up to anything within their range. Where they hold few values, they
+        may not, and rules of the domain forbid some. None if the columns hold too many values, or the link is another.
+
+        Returns
+        -------
+        problem : TreeProblem
+        values : list of ndarray
+            Coded values of each column, in the order of its cells.
+        """
+        names, held = self.space.names, self.space.domain.columns
+        if self.link is None or self.link.name not in ("logistic", "identity"):
+            return None
+        sizes = [_size(held[name]) for name in names]
+        if sum(sizes) > _MOST_VALUES or any(sizes[i] > _MOST_EXCHANGED for i in columns):
+            return None
+        values = [_every_value(self.space, i) for i in range(len(names))]
+        cells, trees = [], []
+        rows: list[tuple[int, int]] = []
+        for i, each in enumerate(values):
+            n, number = len(each), isinstance(held[names[i]], NumericDomain)
+            ends = each if number else np.full(n, np.nan)
+            cells.append(Cells(each, ends, ends, np.eye(n, dtype=bool)[: n - 1], ordered=False))
+            trees.append(_chain(self.evaluate(i, each)[:, 0], len(rows)))
+            rows += [(i, row) for row in range(n - 1)]
+        share = 1.0 if self.link.name == "logistic" else self.link.slope
+        trees = [replace(tree, values=tree.values * share) for tree in trees]
+        rounding = self.rounding * share
+        problem = TreeProblem(
+            cells,
+            list(columns),
+            trees,
+            rows,
+            float(self.baseline[0]) * share,
+            self.link.name,
+            rounding,
+            rules=rules_of(self.space),
+        )
+        return problem, values
+
     def _reach(self, row: FloatArray, free: Any, target: float) -> FloatArray:
         """Change the free columns of a person so that the score comes close to a target; all are at their lowest."""
         row = row.copy()
@@ -176,7 +224,9 @@ class AdditiveModel:
             candidates, sizes = self.terms[i].candidates, values
             if values.max() > missing and len(between := self._between(i)):
                 candidates = np.concatenate([candidates, between])
-                sizes = np.concatenate([values, self.evaluate(i, between)[:, 0] - self.evaluate(i, row[i : i + 1])[0, 0]])
+                sizes = np.concatenate(
+                    [values, self.evaluate(i, between)[:, 0] - self.evaluate(i, row[i : i + 1])[0, 0]]
+                )
                 best = int(np.abs(sizes - missing).argmin())
             if sizes[best] > 0:
                 row[i] = candidates[best]
@@ -234,14 +284,17 @@ class AdditiveModel:
         best = np.inf
         curve = np.array([self.link.largest(d) for d in grid])
         for m in np.concatenate([[0.0], self.link.slope * np.linspace(0.01, 1.0, 100)]):
-            # Between two points of the grid the curve rises by no more than to the next of them.
-            gain = float((curve[1:] - m * grid[:-1]).max()) if most else 0.0
+            # Between two points of the grid the curve rises by no more than to the next of them. It is concave, with
+            # this slope at 0: at the last m nothing is gained.
+            gain = float((curve[1:] - m * grid[:-1]).max()) if most and m < self.link.slope else 0.0
             apart = sum(float((m * rise - away).max()) for rise, away in rises)
             best = min(best, max(gain, 0.0) + apart)
         return max(0.0, best) * _OUTWARDS + 2.0**-50
 
 
-def _terms(space: PeopleSpace, evaluate: Callable[[int, FloatArray], FloatArray], knots: dict[int, FloatArray]) -> list[Term]:
+def _terms(
+    space: PeopleSpace, evaluate: Callable[[int, FloatArray], FloatArray], knots: dict[int, FloatArray]
+) -> list[Term]:
     """Candidates of every column: categories, or the ends of the domain and both sides of each knot."""
     terms = []
     for i, name in enumerate(space.names):
@@ -253,6 +306,34 @@ def _terms(space: PeopleSpace, evaluate: Callable[[int, FloatArray], FloatArray]
             candidates = np.append(candidates, np.nan) if held.blank else candidates
         terms.append(Term(candidates, evaluate(i, candidates)))
     return terms
+
+
+def _size(held: NumericDomain | CategoricalDomain) -> int:
+    """How many values there are; far too many if there is no step."""
+    if isinstance(held, CategoricalDomain):
+        return len(held.values) + held.blank
+    return _MOST_VALUES + 1 if held.step is None else held.last - held.first + 1 + held.blank
+
+
+def _every_value(space: PeopleSpace, column: int) -> FloatArray:
+    """All coded values of a column."""
+    held = space.domain.columns[space.names[column]]
+    if isinstance(held, CategoricalDomain):
+        return space.codes(column)
+    values = held.at(np.arange(held.first, held.last + 1))
+    return np.append(values, np.nan) if held.blank else values
+
+
+def _chain(leaves: FloatArray, first: int) -> Tree:
+    """A tree that asks for one cell after the other, with a leaf for each."""
+    n = len(leaves) - 1
+    inner = np.arange(n)
+    left = np.concatenate([inner + n + 1, np.full(n + 1, -1)])
+    right = np.concatenate([inner + 1, np.full(n + 1, -1)])
+    test = np.concatenate([inner + first, np.full(n + 1, -1)])
+    # The last inner node's right child is the leaf of the last cell, which stands where the next one would.
+    values = np.concatenate([np.zeros(n), [leaves[-1]], leaves[:-1]])
+    return Tree(left.astype(np.int64), right.astype(np.int64), test.astype(np.int64), values[:, None])
 
 
 def _around(held: NumericDomain, knots: FloatArray) -> FloatArray:
@@ -323,7 +404,9 @@ def _read_linear(space: PeopleSpace) -> AdditiveModel:
     preprocessing = Preprocessing.of(space.model, len(where))
     coef, intercept, link = linear._scores(preprocessing.last)
     features_of: dict[int, IntArray] = {
-        i: np.array([j for j, s in enumerate(preprocessing.sources) if s is not None and where[s.column] == i], dtype=np.int64)
+        i: np.array(
+            [j for j, s in enumerate(preprocessing.sources) if s is not None and where[s.column] == i], dtype=np.int64
+        )
         for i in range(len(space.names))
     }
     constant = [j for j, s in enumerate(preprocessing.sources) if s is None]
@@ -346,7 +429,7 @@ def _read_linear(space: PeopleSpace) -> AdditiveModel:
         low, high = space.output_range or (0.0, 1.0)
         monotone: MonotoneLink | None = identity_link(high - low)
     elif link is linear.CLIPPED:
-        monotone = MonotoneLink(lambda r: (np.clip(r, -1, 1) + 1) / 2, 0.0, lambda d: min(1.0, d / 2), 0.5)
+        monotone = MonotoneLink("clip", lambda r: (np.clip(r, -1, 1) + 1) / 2, 0.0, lambda d: min(1.0, d / 2), 0.5)
     else:
         monotone = logistic_link() if binary else None
     terms = _terms(space, evaluate, {})
@@ -362,7 +445,10 @@ def _read_boosting_machine(space: PeopleSpace) -> AdditiveModel:
         raise UnprovableError(f"{type(model).__name__} has interactions")
     names = list(model.feature_names_in_)
     where = [i if space.as_array else space.names.index(names[i]) for i in range(len(names))]
-    scores = {where[term[0]]: np.asarray(values) for term, values in zip(model.term_features_, model.term_scores_, strict=True)}
+    scores = {
+        where[term[0]]: np.asarray(values)
+        for term, values in zip(model.term_features_, model.term_scores_, strict=True)
+    }
     bins = {where[i]: model.bins_[i][0] for i in range(len(names))}
     n_scores = 1 if np.ndim(next(iter(scores.values()))) == 1 else next(iter(scores.values())).shape[1]
 

@@ -169,7 +169,7 @@ class Rule:
         return self.bound + _CLOSE * max(1.0, abs(self.bound), size)
 
     def __str__(self) -> str:
-        parts = []
+        parts: list[str] = []
         for name, coefficient in self.coefficients.items():
             shown = name if re.fullmatch(r"[^\W\d]\w*", str(name)) else f"`{name}`"
             size = "" if abs(coefficient) == 1 else f"{abs(coefficient):.12g} * "
@@ -235,9 +235,7 @@ class Domain:
         """
         frame = frame_of(X)
         kinds = {name: is_numeric(frame[name]) and name not in set(categorical) for name in frame}
-        return cls(
-            {name: (NumericDomain if kinds[name] else CategoricalDomain).learn(frame[name]) for name in frame}
-        )
+        return cls({name: (NumericDomain if kinds[name] else CategoricalDomain).learn(frame[name]) for name in frame})
 
     def with_column(self, name: Any, **changes: Any) -> Domain:
         """Return a domain with another range, step or list for one column: ``with_column("age", low=18)``."""
@@ -309,7 +307,9 @@ def frame_of(X: Any) -> pd.DataFrame:
         return as_frame(X)
     array = np.asarray(X)
     if array.ndim != 2:
-        raise InvalidInputError(f"X must be a table of people and features, (n_samples, n_features); got {array.shape}.")
+        raise InvalidInputError(
+            f"X must be a table of people and features, (n_samples, n_features); got {array.shape}."
+        )
     return pd.DataFrame(array, columns=[f"feature {i}" for i in range(array.shape[1])])
 
 

@@ -204,6 +204,21 @@ def share_interval(count: int, n: int) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
+def differences(space: PeopleSpace, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Differences between the outputs of coded people a and b, row by row."""
+    outputs = space.outputs(np.concatenate([a, b]))
+    return np.asarray(np.abs(outputs[: len(a)] - outputs[len(a) :]).sum(axis=1))
+
+
+def shown_pair(space: PeopleSpace, a: FloatArray, b: FloatArray) -> pd.DataFrame:
+    """Two coded people as a table, with their scores."""
+    outputs, probable = space.answers(np.stack([a, b]))
+    scores = space.labels(probable=probable).pairs(outputs[:1], outputs[1:])
+    table = space.people(np.stack([a, b]))
+    table["score"] = [float(scores["score_a"].iloc[0]), float(scores["score_b"].iloc[0])]
+    return table
+
+
 # -- the search ------------------------------------------------------------------------------------------------------
 
 
@@ -263,9 +278,7 @@ class PairSearch:
             moving = values > before
         return a, b, values
 
-    def _moves(
-        self, a: FloatArray, b: FloatArray, who: Any, width: float | None
-    ) -> tuple[Any, FloatArray, FloatArray]:
+    def _moves(self, a: FloatArray, b: FloatArray, who: Any, width: float | None) -> tuple[Any, FloatArray, FloatArray]:
         """All single changes of some pairs."""
         owners, new_a, new_b = [], [], []
         for i in who:
@@ -325,3 +338,15 @@ def in_domain(space: PeopleSpace, rows: FloatArray) -> BoolArray:
         else:
             fine &= held.holds(rows[:, i])
     return fine
+
+
+def random_pairs(
+    space: PeopleSpace, columns: Sequence[int], rng: np.random.Generator, n: int
+) -> tuple[FloatArray, FloatArray]:
+    """Pairs put together from the values of several people, different in some columns."""
+    a = np.column_stack([space.rows[rng.integers(len(space.rows), size=n), i] for i in range(space.rows.shape[1])])
+    b = a.copy()
+    for column in columns:
+        b[:, column] = space.rows[rng.integers(len(space.rows), size=n), column]
+    fine = in_domain(space, a) & in_domain(space, b)
+    return a[fine], b[fine]

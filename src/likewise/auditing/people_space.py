@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.auditing.domains import CategoricalDomain, Domain, frame_of, is_numeric
+from likewise.auditing.domains import CategoricalDomain, Domain, NumericDomain, frame_of, is_numeric
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
@@ -123,9 +123,7 @@ class PeopleSpace:
     @cached_property
     def _codes(self) -> dict[int, FloatArray]:
         held = self.domain.columns
-        return {
-            i: self._encoded(i) for i, name in enumerate(self.names) if isinstance(held[name], CategoricalDomain)
-        }
+        return {i: self._encoded(i) for i, name in enumerate(self.names) if isinstance(held[name], CategoricalDomain)}
 
     def _encoded(self, column: int) -> FloatArray:
         name = self.names[column]
@@ -143,8 +141,21 @@ class PeopleSpace:
 
     def people(self, rows: FloatArray) -> pd.DataFrame:
         """Coded people as they are shown: whole numbers without a point."""
-        table = self.encoder.decode(rows)
+        table: pd.DataFrame = self.encoder.decode(rows)
         for name, held in self.domain.columns.items():
             if getattr(held, "step", None) == 1 and not table[name].isna().any():
                 table[name] = table[name].astype(np.int64)
         return table
+
+
+def rules_of(space: PeopleSpace) -> list[tuple[dict[int, float], float]]:
+    """The rules of the domain, by position of the columns, with room for rounding."""
+    found = []
+    for rule in space.domain.rules:
+        size = 0.0
+        for name, coefficient in rule.coefficients.items():
+            held = space.domain.columns[name]
+            assert isinstance(held, NumericDomain)
+            size += abs(coefficient) * max(abs(held.low), abs(held.high))
+        found.append(({space.names.index(n): c for n, c in rule.coefficients.items()}, rule.room(size)))
+    return found

@@ -40,6 +40,7 @@ class Variables:
 
     @classmethod
     def of(cls, cells: Sequence[Cells], exchanged: Sequence[int]) -> Variables:
+        """One variable for each shared column, and two for each exchanged one."""
         column, side = [], []
         for i in range(len(cells)):
             column += [i, i] if i in exchanged else [i]
@@ -151,7 +152,10 @@ def pieces_of(problem: TreeProblem, variables: Variables) -> Pieces:
             column, row = problem.rows[tree.test[node]]
             variable = sides[side][column]
             before = held.get(variable, everything[column])
-            for child, part in ((tree.right[node], before & ~sets[column][row]), (tree.left[node], before & sets[column][row])):
+            for child, part in (
+                (tree.right[node], before & ~sets[column][row]),
+                (tree.left[node], before & sets[column][row]),
+            ):
                 if part:
                     stack.append((int(child), held if part == before else {**held, variable: part}))
 
@@ -238,7 +242,10 @@ class _Search:
             values.append(tree.values[:, 0])
             roots.append(offset)
             offset += len(leaf)
-        flat = [np.concatenate([np.empty(0, dtype=np.int64), *part]).astype(np.int64) for part in (left, right, test, column)]
+        flat = [
+            np.concatenate([np.empty(0, dtype=np.int64), *part]).astype(np.int64)
+            for part in (left, right, test, column)
+        ]
         return (
             *flat,
             answers,
@@ -281,9 +288,24 @@ class _Search:
             if self.rules and not self.feasible(box):
                 return -np.inf, cell_bound
             bound = bound_box(
-                box, start, pieces.tree_start, pieces.a, pieces.b, pieces.con_start, pieces.con_mask, pieces.mask_var,
-                pieces.mask_start, pieces.mask_cells, self.link, self.problem.rounding, self.problem.baseline,
-                self.costs, self.cost_start, self.cost_vars, cell_bound, self.total,
+                box,
+                start,
+                pieces.tree_start,
+                pieces.a,
+                pieces.b,
+                pieces.con_start,
+                pieces.con_mask,
+                pieces.mask_var,
+                pieces.mask_start,
+                pieces.mask_cells,
+                self.link,
+                self.problem.rounding,
+                self.problem.baseline,
+                self.costs,
+                self.cost_start,
+                self.cost_vars,
+                cell_bound,
+                self.total,
             )
             weak = box & (cell_bound <= self.best + self.tolerance)
             if bound <= self.best + self.tolerance or not weak.any():
@@ -305,8 +327,23 @@ class _Search:
 
         left, right, test, column, answers, values, roots = self.nodes
         found = climb(
-            point, allowed, self.start, self.variables.column, self.variables.side, left, right, test, column, answers,
-            values, roots, self.link, self.problem.baseline, self.costs, self.cost_start, self.cost_vars,
+            point,
+            allowed,
+            self.start,
+            self.variables.column,
+            self.variables.side,
+            left,
+            right,
+            test,
+            column,
+            answers,
+            values,
+            roots,
+            self.link,
+            self.problem.baseline,
+            self.costs,
+            self.cost_start,
+            self.cost_vars,
             len(self.problem.cells),
         )
         if found > self.best and self.keeps_rules(point):
@@ -429,11 +466,10 @@ def bound_trees(
     else:
         proven = max(search.best, search.pruned)
     variables = search.variables
-    sides = []
-    for side in (0, 1):
-        sides.append(
-            np.array([search.point[variables.find(i, side)] for i in range(len(problem.cells))], dtype=np.int64)
-        )
+    first, second = (
+        np.array([search.point[variables.find(i, side)] for i in range(len(problem.cells))], dtype=np.int64)
+        for side in (0, 1)
+    )
     proven = proven * _OUTWARDS + 2.0**-50 if np.isfinite(proven) else proven
     history.append((search.n_boxes, search.best, proven))
-    return TreeBound(search.best, *sides, proven, search.n_boxes, time.process_time() - begun, history)
+    return TreeBound(search.best, first, second, proven, search.n_boxes, time.process_time() - begun, history)

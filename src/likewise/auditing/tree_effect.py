@@ -11,11 +11,11 @@ import numpy as np
 from likewise._typing import FloatArray, IntArray
 from likewise.auditing.cells import Cells, ColumnTests, cells_of
 from likewise.auditing.domains import CategoricalDomain
-from likewise.auditing.people_space import PeopleSpace
+from likewise.auditing.people_space import PeopleSpace, rules_of
 from likewise.auditing.tree_bounds import TreeProblem
 from likewise.exceptions import UnprovableError
 from likewise.inspection.feature_sources import Preprocessing
-from likewise.inspection.tree_ensembles import Tree, TreeEnsemble, read_tree_ensemble
+from likewise.inspection.tree_ensembles import TreeEnsemble, read_tree_ensemble
 
 _CHECKED = 2000  # people whose outputs are compared with what was read off the model
 
@@ -87,10 +87,6 @@ class TreeModel:
     def problem(self, exchanged: Sequence[int], weights: FloatArray, link: str) -> TreeProblem:
         """The largest rise of a weighted sum of the scores."""
         trees = [replace(tree, values=tree.values @ weights[:, None]) for tree in self.ensemble.trees]
-        rules = [
-            ({self.space.names.index(name): c for name, c in rule.coefficients.items()}, rule.room(self._size(rule)))
-            for rule in self.space.domain.rules
-        ]
         return TreeProblem(
             self.cells,
             list(exchanged),
@@ -99,14 +95,7 @@ class TreeModel:
             float(self.ensemble.baseline @ weights),
             link,
             self.ensemble.rounding() * float(np.abs(weights).sum()),
-            rules=rules,
-        )
-
-    def _size(self, rule: Any) -> float:
-        columns = self.space.domain.columns
-        return sum(
-            abs(c) * max(abs(columns[name].low), abs(columns[name].high))  # type: ignore[union-attr]
-            for name, c in rule.coefficients.items()
+            rules=rules_of(self.space),
         )
 
     def find(self, rows: FloatArray) -> IntArray:

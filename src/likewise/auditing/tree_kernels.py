@@ -50,8 +50,24 @@ def largest_difference(link, d, a_low, a_high, b_high):  # type: ignore[no-untyp
 
 @_compiled
 def bound_box(  # type: ignore[no-untyped-def]
-    box, start, tree_start, piece_a, piece_b, con_start, con_mask, mask_var, mask_start, mask_cells, link, rounding,
-    baseline, costs, cost_start, cost_vars, cell_bound, total,
+    box,
+    start,
+    tree_start,
+    piece_a,
+    piece_b,
+    con_start,
+    con_mask,
+    mask_var,
+    mask_start,
+    mask_cells,
+    link,
+    rounding,
+    baseline,
+    costs,
+    cost_start,
+    cost_vars,
+    cell_bound,
+    total,
 ):
     """Bound of a box, and of the box with one variable fixed to one cell, for all variables and cells.
 
@@ -162,7 +178,10 @@ def bound_box(  # type: ignore[no-untyped-def]
                 d = sums[D_HIGH, k] + 2.0 * rounding
                 if link == LOGISTIC:
                     value = largest_difference(
-                        link, d, baseline - sums[A_LOW, k] - rounding, baseline + sums[A_HIGH, k] + rounding,
+                        link,
+                        d,
+                        baseline - sums[A_LOW, k] - rounding,
+                        baseline + sums[A_HIGH, k] + rounding,
                         baseline + sums[B_HIGH, k] + rounding,
                     )
                 else:
@@ -200,8 +219,24 @@ def objective(a, b, link, baseline, distance):  # type: ignore[no-untyped-def]
 
 @_compiled
 def climb(  # type: ignore[no-untyped-def]
-    point, allowed, start, var_column, var_side, left, right, test, column, answers, values, roots, link, baseline,
-    costs, cost_start, cost_vars, n_columns,
+    point,
+    allowed,
+    start,
+    var_column,
+    var_side,
+    left,
+    right,
+    test,
+    column,
+    answers,
+    values,
+    roots,
+    link,
+    baseline,
+    costs,
+    cost_start,
+    cost_vars,
+    n_columns,
 ):
     """Improve a point, one cell for each variable, by changing one variable at a time until nothing helps.
 

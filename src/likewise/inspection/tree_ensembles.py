@@ -285,9 +285,7 @@ def _read_histogram_boosting(model: Any) -> TreeEnsemble:
     link = "identity" if not classify else "logistic" if n_scores == 1 else "softmax"
     first = getattr(model, "_preprocessor", None)
     if first is None:
-        return builder.ensemble(
-            np.ravel(model._baseline_prediction), link, _numbers, codes=frozenset(known)
-        )
+        return builder.ensemble(np.ravel(model._baseline_prediction), link, _numbers, codes=frozenset(known))
     codes = np.flatnonzero(model.is_categorical_).tolist()
     order = [*codes, *(i for i in range(model.n_features_in_) if i not in set(codes))]
     return builder.ensemble(
@@ -349,9 +347,7 @@ def _read_xgboost(model: Any) -> TreeEnsemble:
                 tests.append(None)
             elif tree["split_type"][node]:
                 every = frozenset(range(1 + max(1024, *right_sets[node])))
-                tests.append(
-                    Test(feature, blank_left=bool(blank), left=every - right_sets[node], known=every)
-                )
+                tests.append(Test(feature, blank_left=bool(blank), left=every - right_sets[node], known=every))
             else:
                 tests.append(Test(feature, float(conditions[node]), True, bool(blank), single=True))
         values = np.zeros((len(conditions), n_scores))
