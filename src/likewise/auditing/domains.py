@@ -206,10 +206,10 @@ class Domain:
     >>> domain = Domain.learn(people).with_column("age", low=18, high=99).with_rules("debt <= 10 * age")
     >>> domain.describe()
       column                           can hold
-    0    age           whole numbers, 18 to 99
+    0    age            whole numbers, 18 to 99
     1   debt  multiples of 0.25, 20.25 to 100.5
     2    sex                               f, m
-    3   rule             debt - 10 * age <= 0
+    3   rule               debt - 10 * age <= 0
     """
 
     columns: Mapping[Any, NumericDomain | CategoricalDomain]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
@@ -28,7 +29,6 @@ from likewise.auditing.exchange import (
 from likewise.auditing.people_space import PeopleSpace
 from likewise.auditing.proofs import Limits, Proof
 from likewise.auditing.prove import prove
-from likewise.base import seed_from
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric, check_metric
 

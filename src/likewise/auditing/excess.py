@@ -18,7 +18,6 @@ from likewise.auditing.tree_bounds import bound_trees
 from likewise.auditing.tree_effect import TreeModel
 from likewise.exceptions import UnprovableError
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
 
 _N_STARTS = 48  # pairs from which a search starts
 
@@ -52,13 +51,9 @@ def smallest_excess(
 ) -> Excess:
     """The smallest e with ``TV <= D + e`` for all people of the domain."""
     everything = list(range(len(space.names)))
-    encoder = metric.encoder(space.table)
 
     def distance(a: FloatArray, b: FloatArray) -> FloatArray:
-        coded = [encoder.encode(space.encoder.decode(rows)) for rows in (a, b)]
-        tables = [space.encoder.decode(rows) for rows in (a, b)]
-        people = [People(rows, encoder, table) for rows, table in zip(coded, tables, strict=True)]
-        return metric.between(*people)
+        return metric.between(space.for_metric(metric, a), space.for_metric(metric, b))
 
     def objective(a: FloatArray, b: FloatArray) -> FloatArray:
         return differences(space, a, b) - distance(a, b)
@@ -83,12 +78,12 @@ def smallest_excess(
 
 def _prove_excess(space: PeopleSpace, metric: Metric, limits: Limits) -> Proof:
     try:
-        if not metric.has_weights:
+        encoder = space.for_metric(metric, space.rows[:1]).encoder
+        weights = metric.known_weights(encoder)
+        if weights is None:
             raise UnprovableError("the metric is a function, of which nothing is known between people")
-        encoder = metric.encoder(space.table)
-        if list(encoder.names) != space.names:
-            raise UnprovableError("the model takes other columns than the metric has")
-        weights = metric.weights_of(encoder)
+        if encoder.labels is not None and list(encoder.labels) != space.names:
+            raise UnprovableError("the columns of the metric are not those of X, in this order")
         n_numbers = max(1, int((weights.is_number & weights.matters).sum()))
         # ||z||_p >= n^(1/p - 1) ||z||_1 over n numbers.
         shrink = 1.0 if weights.p == 1 else n_numbers ** (-1.0 if np.isinf(weights.p) else 1 / weights.p - 1)
@@ -143,7 +138,9 @@ def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Lim
             each = np.arange(len(cells))
             different = each[:, None] != each[None, :]
             values = cells.values
-            distances[i] = share * np.where(different, apart(i, values[:, None], values[None, :]), 0.0)
+            # Ordered categories that get the same answers are one cell, shown by one of them: nothing is known.
+            least = 0.0 if is_number[i] else apart(i, values[:, None], values[None, :])
+            distances[i] = share * np.where(different, least, 0.0)
     link = "logistic" if ensemble.link == "logistic" else "identity"
     problem = replace(model.problem(everything, np.ones(1), link), distances=distances)
     result = bound_trees(

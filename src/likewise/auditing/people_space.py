@@ -15,7 +15,7 @@ from likewise.auditing.domains import CategoricalDomain, Domain, NumericDomain, 
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import Encoder, TableEncoder, is_table
+from likewise.metrics.encoders import Encoder, People, TableEncoder, is_table
 from likewise.pairs.model_outputs import OutputLabels, asked
 
 
@@ -66,9 +66,11 @@ class PeopleSpace:
                 raise InvalidInputError(f"X must have the column {absent[0]!r}, which the model takes.")
             frame = frame[[*known, *(name for name in frame if name not in set(known))]]
         numeric = [name for name in frame if is_numeric(frame[name])]
-        if metric is not None and metric.takes_tables:
-            kinds = metric.encoder(frame)
-            numeric = [name for name, number in zip(kinds.names, kinds.is_number, strict=True) if number]
+        if metric is not None:
+            metric.people(X)  # raises for columns and blanks that it does not take
+            kinds = metric.encoder(X)
+            named = frame.columns if kinds.labels is None else kinds.labels
+            numeric = [name for name, number in zip(named, kinds.is_number, strict=True) if number]
         categories = [name for name in frame if name not in set(numeric)]
         encoder = TableEncoder.learn(frame, numeric, categories)
         if domain is None:
@@ -102,6 +104,14 @@ class PeopleSpace:
             return array if known is None else pd.DataFrame(array, columns=list(known))
         return table if known is None else table[list(known)]
 
+    def for_metric(self, metric: Metric, rows: FloatArray) -> People:
+        """Coded people as a metric takes them."""
+        table: Any = self.encoder.decode(rows)
+        if self.as_array:
+            table = table.to_numpy(dtype=np.float64)
+        known = self.table.to_numpy() if self.as_array else self.table
+        return People.read(table, metric.encoder(known))
+
     def outputs(self, rows: FloatArray) -> FloatArray:
         """Outputs of coded people, in a form whose differences add up to the total variation."""
         return self.answers(rows)[0]
@@ -130,7 +140,7 @@ class PeopleSpace:
         held = self.domain.columns[name]
         assert isinstance(held, CategoricalDomain)
         values = pd.Series([*held.values, *([None] if held.blank else [])], dtype=object, name=name)
-        codes = self.encoder.columns[column].encode(values)  # type: ignore[attr-defined]
+        codes = self.encoder.columns[column].encode(values)
         unseen = codes == UNSEEN
         if unseen.any():
             raise InvalidInputError(
