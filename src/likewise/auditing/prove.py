@@ -20,6 +20,7 @@ from likewise.auditing.tree_effect import TreeModel
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
 from likewise.inspection.preprocessing import unwrap
+from likewise.inspection.tree_ensembles import looks_like_trees
 
 _MOST_CLASSES = 6  # of a forest: all sets of classes are bounded
 
@@ -48,12 +49,9 @@ def kind_of(model: Any) -> str:
     if isinstance(model, ConstrainedEstimator):
         return "additive"
     last = unwrap(model)[1]
-    name, package = type(last).__name__, type(last).__module__.partition(".")[0]
-    if package in ("xgboost", "lightgbm", "catboost") or any(
-        part in name for part in ("DecisionTree", "ExtraTree", "RandomForest", "GradientBoosting")
-    ):
+    if looks_like_trees(last):
         return "trees"
-    if name in ("MLPClassifier", "MLPRegressor"):
+    if type(last).__name__ in ("MLPClassifier", "MLPRegressor"):
         return "network"
     return "additive"
 

@@ -22,6 +22,7 @@ from sklearn.ensemble import (
 
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnprovableError
+from likewise.inspection.booster_files import LightGBMClassifierFile, LightGBMFile
 from likewise.inspection.trees import FORESTS, SINGLE_TREES
 
 _ZERO = 1e-35  # what LightGBM takes for 0
@@ -188,6 +189,8 @@ def read_tree_ensemble(model: Any) -> TreeEnsemble:
     name, package = kind.__name__, kind.__module__.partition(".")[0]
     if kind in SINGLE_TREES or kind in FORESTS:
         return _read_forest(model)
+    if kind in (LightGBMFile, LightGBMClassifierFile):
+        return _read_lightgbm(model)
     if kind in (GradientBoostingClassifier, GradientBoostingRegressor):
         return _read_gradient_boosting(model)
     if kind in (HistGradientBoostingClassifier, HistGradientBoostingRegressor):
@@ -199,6 +202,13 @@ def read_tree_ensemble(model: Any) -> TreeEnsemble:
     if package == "catboost" and name in ("CatBoostClassifier", "CatBoostRegressor"):
         return _read_catboost(model)
     raise UnprovableError(f"{name} is not among the sums of trees that can be read")
+
+
+def looks_like_trees(model: Any) -> bool:
+    """Whether a model is a sum of trees by its name, so that `read_tree_ensemble` says why if it cannot be read."""
+    name, package = type(model).__name__, type(model).__module__.partition(".")[0]
+    words = ("DecisionTree", "ExtraTree", "RandomForest", "GradientBoosting", "LightGBM")
+    return package in ("xgboost", "lightgbm", "catboost") or any(word in name for word in words)
 
 
 def _numbers(rows: Any) -> FloatArray:
