@@ -23,7 +23,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, S
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
-from likewise.auditing.domains import Domain
+from likewise.auditing.domain import Domain
 from likewise.auditing.effect import effect
 from likewise.exceptions import InvalidInputError
 from small_domain import EVERYBODY, SEXES, brute_force, one_hot, outputs, people

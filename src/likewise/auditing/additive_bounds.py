@@ -13,7 +13,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.additive.scorer import AdditiveScorer
 from likewise.additive.shapes import Shape
 from likewise.auditing.cells import Cells
-from likewise.auditing.domains import CategoricalDomain, NumericDomain
+from likewise.auditing.domain import CategoricalDomain, NumericDomain
 from likewise.auditing.people_space import PeopleSpace, rules_of
 from likewise.auditing.tree_bounds import TreeProblem
 from likewise.base import ConstrainedEstimator

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.auditing.domains import CategoricalDomain, NumericDomain
+from likewise.auditing.domain import CategoricalDomain, NumericDomain
 from likewise.exceptions import UnprovableError
 from likewise.inspection.tree_ensembles import Test
 

@@ -15,7 +15,7 @@ from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
 from likewise._validation import check_count
-from likewise.auditing.domains import Domain
+from likewise.auditing.domain import Domain
 from likewise.auditing.excess import Excess, smallest_excess
 from likewise.auditing.exchange import (
     Exchange,

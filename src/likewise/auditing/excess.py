@@ -15,7 +15,7 @@ from likewise.auditing.people_space import PeopleSpace
 from likewise.auditing.proofs import Limits, Proof
 from likewise.auditing.prove import kind_of
 from likewise.auditing.tree_bounds import bound_trees
-from likewise.auditing.tree_effect import TreeModel
+from likewise.auditing.tree_model import TreeModel
 from likewise.exceptions import UnprovableError
 from likewise.metrics.base import Metric
 

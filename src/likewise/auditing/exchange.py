@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from likewise._typing import BoolArray, FloatArray
-from likewise.auditing.domains import CategoricalDomain
+from likewise.auditing.domain import CategoricalDomain
 from likewise.auditing.people_space import PeopleSpace
 
 _ALTERNATIVES = 16  # values of a column, or of several together, that people are given
@@ -311,20 +311,12 @@ class PairSearch:
         reach = width * (held.high - held.low)
         near = np.concatenate([row[column] + reach * self.rng.uniform(-1, 1, 2) for row in (a, b)])
         near = np.clip(near[~np.isnan(near)], held.low, held.high)
-        if held.step is not None:
-            near = held.at(np.clip(np.rint(near / held.step), held.first, held.last).astype(np.int64))
-        return np.unique(near)
+        return np.unique(held.nearest(near))
 
 
 def keeps_rules(space: PeopleSpace, rows: FloatArray) -> BoolArray:
     """Which coded people keep the rules of the domain."""
-    fine = np.ones(len(rows), dtype=bool)
-    for rule in space.domain.rules:
-        terms = np.column_stack([c * rows[:, space.names.index(name)] for name, c in rule.coefficients.items()])
-        known = ~np.isnan(terms).any(axis=1)
-        limits = np.array([rule.room(size) for size in np.nansum(np.abs(terms), axis=1)])
-        fine &= ~known | (np.nansum(terms, axis=1) <= limits)
-    return fine
+    return space.domain.keeps_rules(rows, space.names)
 
 
 def in_domain(space: PeopleSpace, rows: FloatArray) -> BoolArray:

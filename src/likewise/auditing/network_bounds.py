@@ -17,7 +17,7 @@ from scipy.special import expit, softmax
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from likewise._typing import BoolArray, FloatArray
-from likewise.auditing.domains import CategoricalDomain
+from likewise.auditing.domain import CategoricalDomain
 from likewise.auditing.people_space import PeopleSpace
 from likewise.auditing.proofs import Limits, Proof, largest_logistic
 from likewise.auditing.tree_bounds import Variables

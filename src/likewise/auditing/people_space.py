@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.auditing.domains import CategoricalDomain, Domain, NumericDomain, frame_of, is_numeric
+from likewise.auditing.domain import CategoricalDomain, Domain, NumericDomain, frame_of, is_numeric
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
 from likewise.metrics.encoders import Encoder, People, TableEncoder, is_table
-from likewise.pairs.model_outputs import OutputLabels, asked
+from likewise.pairs.model_outputs import OutputLabels, predicted_outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,9 @@ class PeopleSpace:
         """Outputs of coded people, and whether these are probabilities."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a model thinks of people who do not exist
-            return asked(self.model, self.given(rows), self.output_range, getattr(self.model, "classes_", None))
+            return predicted_outputs(
+                self.model, self.given(rows), self.output_range, getattr(self.model, "classes_", None)
+            )
 
     def labels(self, *, probable: bool) -> OutputLabels:
         """What the outputs are of."""

@@ -10,13 +10,13 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.auditing.additive_bounds import AdditiveModel
-from likewise.auditing.domains import NumericDomain
+from likewise.auditing.domain import NumericDomain
 from likewise.auditing.exchange import differences, in_domain, keeps_rules
 from likewise.auditing.network_bounds import NetworkModel, prove_network
 from likewise.auditing.people_space import PeopleSpace
 from likewise.auditing.proofs import Limits, Proof
 from likewise.auditing.tree_bounds import TreeBound, Variables, bound_trees
-from likewise.auditing.tree_effect import TreeModel
+from likewise.auditing.tree_model import TreeModel
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
 from likewise.inspection.preprocessing import unwrap

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Time for the proof."
 )
 @click.option("--boxes", type=click.IntRange(1), help="Boxes to bound at most, in place of a time.")
-@click.option("--categorical", multiple=True, help="Column of categories that look like numbers; repeat it for several.")
+@click.option("--categorical", multiple=True, help="Numeric column that holds codes; may be given several times.")
 @click.option(
     "--max-effect",
     type=click.FloatRange(0, 100),
@@ -133,7 +133,9 @@ def _people(
     if absent:
         raise FileError(f"{named(path)} has no column {absent[0]!r}, which the model takes.")
     if not known:
-        raise InvalidInputError("The model does not say which columns it takes. Train it on a table with named columns.")
+        raise InvalidInputError(
+            "The model does not know the names of its columns. Train it on a table with named columns."
+        )
     chosen = whole[known]
     if kinds is not None:
         faults = Faults()
@@ -147,14 +149,20 @@ def _people(
     return people
 
 
+def points(share: float) -> str:
+    """A share of 1 in percentage points."""
+    return f"{100 * share:.4g}"
+
+
 def _tell(say: Output, found: Effect) -> None:
     """The answers in the order of an examination: people, the worst pair, the proof."""
-    names, points = " and ".join(map(str, found.columns)), lambda share: f"{100 * share:.4g}"
+    names = " and ".join(map(str, found.columns))
     largest = float(found.on_people["effect"].max())
     low, high = found.mean_interval
     say(
-        f"For these {len(found.on_people):,} people: exchanging {names} alone changes the output by {points(found.mean)} "
-        f"points on average ({points(low)} to {points(high)} in the population, at 95%), and by {points(largest)} at most.",
+        f"For these {len(found.on_people):,} people: exchanging {names} alone changes the output by "
+        f"{points(found.mean)} points on average ({points(low)} to {points(high)} in the population, at 95%), and by "
+        f"{points(largest)} at most.",
         n_people=len(found.on_people),
         mean=found.mean,
         mean_interval=list(found.mean_interval),
@@ -173,7 +181,8 @@ def _tell(say: Output, found: Effect) -> None:
     elif found.proven is not None:
         text = (
             f"Proven: no two people of the domain who differ in {names} alone differ by more than "
-            f"{points(found.proven)} points ({found.how}). Between the two, the answer is open: more --seconds may close it."
+            f"{points(found.proven)} points ({found.how}). Between the two, the answer is open: more --seconds may "
+            "close it."
         )
     else:
         text = f"No upper bound is proven: {found.how}."
@@ -181,8 +190,8 @@ def _tell(say: Output, found: Effect) -> None:
     if found.excess is not None:
         limit = "no upper bound is proven" if found.excess.proven is None else f"at most {points(found.excess.proven)}"
         say(
-            f"\nOver all pairs of the domain, outputs exceed the metric by {points(found.excess.found)} points in the worst "
-            f"pair found; {limit}{'' if found.excess.proven is not None else ': ' + found.excess.how}.",
+            f"\nOver all pairs of the domain, outputs exceed the metric by {points(found.excess.found)} points in the "
+            f"worst pair found; {limit}{'' if found.excess.proven is not None else ': ' + found.excess.how}.",
             excess_found=found.excess.found,
             excess_proven=found.excess.proven,
         )

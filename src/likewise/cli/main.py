@@ -10,6 +10,7 @@ from likewise import __version__
 from likewise.cli.audit import audit
 from likewise.cli.compare import compare, tradeoff
 from likewise.cli.console import Output, command
+from likewise.cli.effect import effect
 from likewise.cli.enforce import enforce
 from likewise.cli.metric import metric, scale
 from likewise.cli.report import report
@@ -26,11 +27,11 @@ def main() -> None:
     Reveal the distance between people that a model respects, discuss and edit it, train a model that provably
     respects it, and audit every pair.
 
-    Exit codes: 0 done, 1 a gate failed (audit --max-excess), 2 bad input, 3 a crash, 130 stopped by Ctrl-C.
+    Exit codes: 0 done, 1 a gate failed (audit --max-excess, effect --max-effect), 2 bad input, 3 a crash, 130 stopped by Ctrl-C.
     """
 
 
-for _command in (metric, scale, compare, tradeoff, enforce, score, audit, report):
+for _command in (metric, scale, compare, tradeoff, enforce, score, audit, effect, report):
     main.add_command(_command)
 
 

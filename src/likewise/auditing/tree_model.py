@@ -10,7 +10,7 @@ import numpy as np
 
 from likewise._typing import FloatArray, IntArray
 from likewise.auditing.cells import Cells, ColumnTests, cells_of
-from likewise.auditing.domains import CategoricalDomain
+from likewise.auditing.domain import CategoricalDomain
 from likewise.auditing.people_space import PeopleSpace, rules_of
 from likewise.auditing.tree_bounds import TreeProblem
 from likewise.exceptions import UnprovableError

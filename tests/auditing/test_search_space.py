@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from likewise import TableMetric, WeightedLp
-from likewise.auditing.domain import build_search_space
+from likewise.auditing.search_space import build_search_space
 from likewise.metrics.columns import UNSEEN
 
 METRIC = TableMetric(
