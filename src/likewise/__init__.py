@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from likewise.auditing.effect import Effect as Effect
     from likewise.auditing.effect import effect as effect
     from likewise.auditing.excess import Excess as Excess
+    from likewise.auditing.file_review import FileReview as FileReview
+    from likewise.auditing.file_review import review_files as review_files
+    from likewise.auditing.group_audit import GroupAudit as GroupAudit
+    from likewise.auditing.group_audit import audit_groups as audit_groups
     from likewise.calibration.estimators import RecalibratedClassifier as RecalibratedClassifier
     from likewise.design.frontier import FrontierPoint as FrontierPoint
     from likewise.design.frontier import MetricFrontier as MetricFrontier
@@ -81,6 +85,8 @@ _MODULES = {
     "likewise.auditing.domain": ("CategoricalDomain", "Domain", "NumericDomain", "Rule"),
     "likewise.auditing.effect": ("Effect", "effect"),
     "likewise.auditing.excess": ("Excess",),
+    "likewise.auditing.file_review": ("FileReview", "review_files"),
+    "likewise.auditing.group_audit": ("GroupAudit", "audit_groups"),
     "likewise.selection.compare": ("Comparison", "compare"),
     "likewise.selection.tradeoff": ("Tradeoff", "tradeoff"),
     "likewise.auditing.audit": ("Audit", "audit"),

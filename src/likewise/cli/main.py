@@ -14,6 +14,7 @@ from likewise.cli.effect import effect
 from likewise.cli.enforce import enforce
 from likewise.cli.metric import metric, scale
 from likewise.cli.report import report
+from likewise.cli.review import review
 from likewise.cli.score import score
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
@@ -27,11 +28,12 @@ def main() -> None:
     Reveal the distance between people that a model respects, discuss and edit it, train a model that provably
     respects it, and audit every pair.
 
-    Exit codes: 0 done, 1 a gate failed (audit --max-excess, effect --max-effect), 2 bad input, 3 a crash, 130 stopped by Ctrl-C.
+    Exit codes: 0 done, 1 a gate failed (audit --max-excess, effect --max-effect), 2 bad input, 3 a crash, 130 stopped
+    by Ctrl-C.
     """
 
 
-for _command in (metric, scale, compare, tradeoff, enforce, score, audit, effect, report):
+for _command in (metric, scale, compare, tradeoff, enforce, score, audit, effect, review, report):
     main.add_command(_command)
 
 

@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -377,7 +378,7 @@ def _xgboost_levels(cats: dict[str, Any]) -> dict[int, list[Any]]:
             found[j] = list(coded["values"])
         elif ends:
             text = bytes(value % 256 for value in coded["values"])
-            found[j] = [text[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+            found[j] = [text[a:b].decode() for a, b in pairwise(ends)]
     return found
 
 
