@@ -26,7 +26,7 @@ SECTION_NOTES = {
     "categorical": "Weight of any two different values, between 0 and 1.",
     "missing": "Weight between a person who has the number and one who has not, between 0 and 1.",
     "units": "What one unit of a column is; shown in reports.",
-    "domain": "What each column can hold: low, high and step (1: whole numbers), or values; blank if it may be missing.",
+    "domain": "What each column can hold: low, high and step (1: whole numbers), or values; blank if it may be absent.",
     "rules": "Linear rules between columns of numbers that everybody keeps, such as debt <= income.",
     "output": "Lowest and highest prediction. A percentage point is a hundredth of what lies between.",
     "origin": "Where the weights came from, and why some are 0.",

@@ -29,8 +29,8 @@ class FileReview:
         One row per denied person with a comparator, those with most of them first: ``row`` (position in X),
         ``n_comparators``, ``comparator`` (the closest one) and ``distance`` to it.
     pairs : DataFrame
-        The closest comparators of each: ``row``, ``comparator``, ``distance``, and ``differs``, all columns in which the
-        two differ.
+        The closest comparators of each: ``row``, ``comparator``, ``distance``, and ``differs``, all columns in which
+        the two differ.
     n_denied, n_approved : int
         People who were decided each way.
     n_pairs : int
@@ -50,8 +50,8 @@ class FileReview:
     def headline(self) -> str:
         """What was found, in a line."""
         return (
-            f"{len(self.files):,} of {self.n_denied:,} denied people have a comparator, an approved person {self.rule}; "
-            f"{self.n_pairs:,} pairs in all"
+            f"{len(self.files):,} of {self.n_denied:,} denied people have a comparator, an approved person {self.rule};"
+            f" {self.n_pairs:,} pairs in all"
         )
 
     def __repr__(self) -> str:

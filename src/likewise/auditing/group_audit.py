@@ -30,9 +30,9 @@ class GroupAudit:
     Attributes
     ----------
     people : DataFrame
-        One row per person: ``row`` (position in X), ``score``, ``n_comparators`` (people whose score differs from theirs
-        by more than the distance), and of these ``n_favoured`` with a higher score and ``n_disfavoured`` with a lower
-        one. Those with most favoured comparators come first.
+        One row per person: ``row`` (position in X), ``score``, ``n_comparators`` (people whose score differs from
+        theirs by more than the distance), and of these ``n_favoured`` with a higher score and ``n_disfavoured`` with a
+        lower one. Those with most favoured comparators come first.
     groups : DataFrame
         For each column and value: of the violating pairs between this value and any other, ``n_pairs``, in how many the
         person with this value has the higher score (``n_favoured``), the ``share``, and ``p_value``, the chance of a
@@ -114,6 +114,8 @@ def audit_groups(
     n_permutations = check_count("n_permutations", n_permutations)
     rng = np.random.default_rng(seed_from(random_state))
     people = metric.people(X)
+    if len(people) < 2:
+        raise InvalidInputError(f"X must hold at least two people; got {len(people)}.")
     if predictions is None:
         classes = getattr(model, "classes_", None)
         outputs, probable = predicted_outputs(model, rows_for(model, people, X), output_range, classes)
