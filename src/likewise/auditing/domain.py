@@ -94,9 +94,12 @@ class NumericDomain:
 
     def holds(self, values: FloatArray) -> BoolArray:
         """Which values it holds; NaN is a blank."""
-        inside = (values >= self.low) & (values <= self.high)
-        if self.step is not None:
-            inside &= _on_grid(values, self.step)
+        if self.step is None:
+            inside = (values >= self.low) & (values <= self.high)
+        else:
+            with np.errstate(invalid="ignore"):
+                places = np.rint(values / self.step)
+                inside = (places >= self.first) & (places <= self.last) & _on_grid(values, self.step)
         return np.where(np.isnan(values), self.blank, inside)
 
     def __str__(self) -> str:

@@ -139,9 +139,8 @@ def audit_groups(
     # A U-statistic of pairs: its variance is that of the shares of single people, times 4 / n.
     shares = counts / max(1, n - 1)
     rate = float(shares.mean())
-    width = (
-        2 * float(np.std(shares, ddof=1)) / np.sqrt(n) * float(stats.t.ppf((1 + _LEVEL) / 2, n - 1)) if n > 1 else 1.0
-    )
+    error = 2 * float(np.std(shares, ddof=1)) / np.sqrt(n)
+    width = error * float(stats.t.ppf((1 + _LEVEL) / 2, n - 1))
     names = list(getattr(metric, "hidden", [])) if columns is None else list(columns)
     given = pd.DataFrame(people.table)
     absent = [name for name in names if name not in given]
