@@ -239,7 +239,7 @@ class Domain:
 
         Parameters
         ----------
-        X : table, or array-like of shape (n_samples, n_features)
+        X : DataFrame or array-like of shape (n_samples, n_features)
         categorical : sequence of column names, default=()
             Columns of categories that look like numbers.
         """

@@ -164,7 +164,7 @@ def effect(
     Parameters
     ----------
     model : object with predict_proba or predict, or callable
-    X : table or array of shape (n_samples, n_features)
+    X : DataFrame or array-like of shape (n_samples, n_features)
         People with the columns that the model takes.
     column : column name, or list of them
         Two people may differ in these alone. The columns of an array are called ``"feature 0"`` and so on.

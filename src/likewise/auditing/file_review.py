@@ -79,7 +79,7 @@ def review_files(
 
     Parameters
     ----------
-    X : table, or array of shape (n_samples, n_features)
+    X : DataFrame or array-like of shape (n_samples, n_features)
     decisions : array-like of shape (n_samples,)
         Two values.
     approved : object, optional
