@@ -54,8 +54,8 @@ def run() -> str:
         ["model", "largest on people", "found", "proven", "meet", "boxes", "time", "two-copy program in HiGHS"],
         rows,
         "Sex on Adult, 12 columns, 12,000 people to train on; the domain is that of 2,000 of them. Differences of "
-        "probabilities between two people who differ in sex alone: the largest among these people, in the worst pair of "
-        "the domain that was found, and the proven upper bound. Processor time, all of it: asking the model about "
+        "probabilities between two people who differ in sex alone: the largest among these people, in the worst pair "
+        "of the domain that was found, and the proven upper bound. Processor time, all of it: asking the model about "
         "everybody, reading it, searching and proving.",
     )
 

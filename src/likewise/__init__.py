@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from likewise.auditing.audit import audit as audit
     from likewise.auditing.ceiling import Ceiling as Ceiling
     from likewise.auditing.ceiling import ceiling as ceiling
-    from likewise.auditing.domain import CategoricalDomain as CategoricalDomain
     from likewise.auditing.domain import Domain as Domain
-    from likewise.auditing.domain import NumericDomain as NumericDomain
-    from likewise.auditing.domain import Rule as Rule
     from likewise.auditing.effect import Effect as Effect
     from likewise.auditing.effect import effect as effect
     from likewise.auditing.excess import Excess as Excess
@@ -82,7 +79,7 @@ __version__ = "0.2.0"
 _MODULES = {
     "likewise.auditing.attack": ("Attack", "attack"),
     "likewise.auditing.ceiling": ("Ceiling", "ceiling"),
-    "likewise.auditing.domain": ("CategoricalDomain", "Domain", "NumericDomain", "Rule"),
+    "likewise.auditing.domain": ("Domain",),
     "likewise.auditing.effect": ("Effect", "effect"),
     "likewise.auditing.excess": ("Excess",),
     "likewise.auditing.file_review": ("FileReview", "review_files"),

@@ -412,7 +412,7 @@ def test_the_same_number_of_boxes_gives_the_same_result():
 def test_a_column_that_is_not_there_is_refused():
     X, y = people(19)
     model = make_pipeline(one_hot(), LogisticRegression()).fit(X, y)
-    with pytest.raises(InvalidInputError, match="column must be one of"):
+    with pytest.raises(InvalidInputError, match="column must list columns of X"):
         effect(model, X, "gender")
     with pytest.raises(InvalidInputError, match="nobody in X has"):
         effect(model, X, "sex", domain=Domain.learn(X).with_column("sex", values=["f", "m", "x"]))

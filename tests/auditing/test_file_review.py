@@ -76,7 +76,7 @@ def test_what_cannot_be_compared_is_refused():
         review_files(X, decided, better={"income": "more"})
     with pytest.raises(InvalidInputError, match="two values"):
         review_files(X, np.arange(len(X)), better={"income": "higher"})
-    with pytest.raises(InvalidInputError, match="with a metric"):
+    with pytest.raises(InvalidInputError, match="come with a metric"):
         review_files(X, decided, threshold=0.1)
     with pytest.raises(InvalidInputError, match="hold numbers"):
         review_files(X, decided, better={"sex": "higher"})

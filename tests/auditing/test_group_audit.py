@@ -64,5 +64,5 @@ def test_what_cannot_be_said_is_refused():
     X, scores = drawn(0)
     with pytest.raises(InvalidInputError, match="one score per person"):
         audit_groups(None, X, METRIC, predictions=np.column_stack([scores, 1 - scores, 0 * scores]))
-    with pytest.raises(InvalidInputError, match="columns must be columns of X"):
+    with pytest.raises(InvalidInputError, match="columns must list columns of X"):
         audit_groups(None, X, METRIC, ["race"], predictions=scores)

@@ -74,7 +74,7 @@ class Term:
     Attributes
     ----------
     candidates : ndarray of shape (n_candidates,)
-        Coded values between which the function is linear or constant: its extremes are among them.
+        Encoded values between which the function is linear or constant: its extremes are among them.
     values : ndarray of shape (n_candidates, n_scores)
     """
 
@@ -93,7 +93,7 @@ class AdditiveModel:
     terms : list of Term
         One for each column.
     evaluate : callable
-        From a column and coded values to what the column adds, shape (n_values, n_scores).
+        From a column and encoded values to what the column adds, shape (n_values, n_scores).
     link : MonotoneLink or None
         None for the softmax of several scores.
     rounding : float
@@ -138,7 +138,7 @@ class AdditiveModel:
             )
 
     def scores(self, rows: FloatArray) -> FloatArray:
-        """Scores of coded people."""
+        """Scores of encoded people."""
         total = np.tile(self.baseline, (len(rows), 1)).astype(np.float64)
         for i in range(rows.shape[1]):
             total += self.evaluate(i, rows[:, i])
@@ -176,7 +176,7 @@ class AdditiveModel:
         -------
         problem : TreeProblem
         values : list of ndarray
-            Coded values of each column, in the order of its cells.
+            Encoded values of each column, in the order of its cells.
         """
         names, held = self.space.names, self.space.domain.columns
         if self.link is None or self.link.name not in ("logistic", "identity"):
@@ -271,7 +271,7 @@ class AdditiveModel:
         Parameters
         ----------
         distance : callable
-            From a column and two arrays of coded values to the least that they add to the distance.
+            From a column and two arrays of encoded values to the least that they add to the distance.
         """
         if self.link is None:
             raise UnprovableError("the excess over a metric is bounded for two classes and for regression only")
@@ -316,7 +316,7 @@ def _size(held: NumericDomain | CategoricalDomain) -> int:
 
 
 def _every_value(space: PeopleSpace, column: int) -> FloatArray:
-    """All coded values of a column."""
+    """All encoded values of a column."""
     held = space.domain.columns[space.names[column]]
     if isinstance(held, CategoricalDomain):
         return space.codes(column)

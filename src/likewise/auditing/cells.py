@@ -24,7 +24,7 @@ class ColumnTests:
     ----------
     tests : list of Test
     features : callable
-        From coded values of the column to the features that the tests are about, shape (n_values, n_features).
+        From encoded values of the column to the features that the tests are about, shape (n_values, n_features).
     monotone : ndarray of bool, shape (n_tests,)
         Whether the feature of a test rises or falls with the column.
     """
@@ -34,7 +34,7 @@ class ColumnTests:
     monotone: BoolArray
 
     def answers(self, values: FloatArray) -> BoolArray:
-        """Answers for coded values, shape (n_tests, n_values)."""
+        """Answers for encoded values, shape (n_tests, n_values)."""
         if not self.tests:
             return np.zeros((0, len(values)), dtype=bool)
         features = self.features(values)
@@ -55,7 +55,7 @@ class Cells:
     Attributes
     ----------
     values : ndarray of shape (n_cells,)
-        A coded value of each cell; NaN for a missing number.
+        An encoded value of each cell; NaN for a missing number.
     low, high : ndarray of shape (n_cells,)
         The lowest and highest number of each cell; NaN for categories and missing numbers.
     answers : ndarray of bool, shape (n_tests, n_cells)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
+from likewise._validation import TRUTH, in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.columns import canonical_category
 from likewise.metrics.encoders import as_frame, is_table
@@ -40,6 +41,9 @@ class NumericDomain:
     blank: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("low", "high", *(() if self.step is None else ("step",))):
+            object.__setattr__(self, name, _checked_number(name, getattr(self, name)))
+        TRUTH.check("blank", self.blank)
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low <= self.high):
             raise InvalidInputError(f"low must be at most high, both finite; got {self.low:g} and {self.high:g}.")
         if self.step is not None and not 0 < self.step < np.inf:
@@ -122,7 +126,12 @@ class CategoricalDomain:
     blank: bool = False
 
     def __post_init__(self) -> None:
+        TRUTH.check("blank", self.blank)
+        if not isinstance(self.values, (list, tuple)):
+            raise InvalidInputError(f"values must be a list of categories; got {in_a_line(self.values)}.")
         object.__setattr__(self, "values", tuple(self.values))
+        if any(not pd.api.types.is_scalar(value) or pd.isna(value) for value in self.values):
+            raise InvalidInputError("values must be plain categories; say blank=True for a missing one.")
         if not self.values and not self.blank:
             raise InvalidInputError("values must list at least one category; got none.")
 
@@ -226,6 +235,14 @@ class Domain:
     rules: tuple[Rule, ...] = field(default=())
 
     def __post_init__(self) -> None:
+        kinds = (NumericDomain, CategoricalDomain)
+        if not isinstance(self.columns, Mapping) or not all(isinstance(held, kinds) for held in self.columns.values()):
+            raise InvalidTypeError(
+                f"columns must map columns to what they can hold, see Domain.learn and Domain.from_entries; got "
+                f"{in_a_line(self.columns)}."
+            )
+        if not isinstance(self.rules, (list, tuple)) or not all(isinstance(rule, Rule) for rule in self.rules):
+            raise InvalidTypeError(f"rules must be rules, see with_rules; got {in_a_line(self.rules)}.")
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
         object.__setattr__(self, "rules", tuple(self.rules))
         for rule in self.rules:
@@ -244,6 +261,8 @@ class Domain:
             Columns of categories that look like numbers.
         """
         frame = frame_of(X)
+        if not isinstance(categorical, (list, tuple)) or not all(isinstance(n, Hashable) for n in categorical):
+            raise InvalidInputError(f"categorical must list columns of X; got {in_a_line(categorical)}.")
         kinds = {name: is_numeric(frame[name]) and name not in set(categorical) for name in frame}
         return cls({name: (NumericDomain if kinds[name] else CategoricalDomain).learn(frame[name]) for name in frame})
 
@@ -292,9 +311,12 @@ class Domain:
         for name, held in self.columns.items():
             if name not in frame:
                 raise InvalidInputError(f"X must have the column {name!r} of the domain; it has {list(frame)}.")
-            column = frame[name]
-            numbers = isinstance(held, NumericDomain)
-            inside &= held.holds(column.to_numpy(np.float64, na_value=np.nan) if numbers else column)
+            if isinstance(held, CategoricalDomain):
+                inside &= held.holds(frame[name])
+                continue
+            if not is_numeric(frame[name]):
+                raise InvalidInputError(f"Column {name!r} must hold numbers, as the domain says; it holds text.")
+            inside &= held.holds(frame[name].to_numpy(np.float64, na_value=np.nan))
         named = list(dict.fromkeys(name for rule in self.rules for name in rule.coefficients))
         return inside & self.keeps_rules(frame[named].to_numpy(np.float64, na_value=np.nan), named)
 
@@ -325,6 +347,13 @@ class Domain:
     @classmethod
     def from_entries(cls, entries: Mapping[Any, Mapping[str, Any]], rules: Sequence[str] = ()) -> Domain:
         """The domain that `entries` and rules in words describe; errors name the column."""
+        if not isinstance(entries, Mapping) or not all(isinstance(entry, Mapping) for entry in entries.values()):
+            raise InvalidTypeError(
+                f"entries must map columns to what they can hold, such as {{'low': 0, 'high': 9}}; got "
+                f"{in_a_line(entries)}."
+            )
+        if not isinstance(rules, (list, tuple)) or not all(isinstance(rule, str) for rule in rules):
+            raise InvalidTypeError(f"rules must be a list of texts such as 'debt <= income'; got {in_a_line(rules)}.")
         columns: dict[Any, NumericDomain | CategoricalDomain] = {}
         for name, entry in entries.items():
             kind = CategoricalDomain if "values" in entry else NumericDomain
@@ -347,7 +376,10 @@ def frame_of(X: Any) -> pd.DataFrame:
     """People as a DataFrame; the columns of an array are called by their positions."""
     if is_table(X):
         return as_frame(X)
-    array = np.asarray(X)
+    try:
+        array = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidTypeError(f"X must be a table, or an array of numbers; got {in_a_line(X)}.") from None
     if array.ndim != 2:
         raise InvalidInputError(
             f"X must be a table of people and features, (n_samples, n_features); got {array.shape}."
@@ -359,6 +391,16 @@ def is_numeric(column: pd.Series[Any]) -> bool:
     """Whether a column holds numbers: booleans, text and categories are no numbers."""
     kind = column.dtype
     return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+
+
+def _checked_number(name: str, value: Any) -> float:
+    """A finite number."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidInputError(f"{name} must be a number; got {in_a_line(value)}.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidInputError(f"{name} must be a finite number; got {in_a_line(value)}.") from None
 
 
 def _plain(number: float) -> int | float:

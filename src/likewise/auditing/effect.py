@@ -14,7 +14,7 @@ from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
-from likewise._validation import check_count
+from likewise._validation import check_count, check_names, check_output_range, check_positive, in_a_line
 from likewise.auditing.domain import Domain
 from likewise.auditing.excess import Excess, smallest_excess
 from likewise.auditing.exchange import (
@@ -29,7 +29,8 @@ from likewise.auditing.exchange import (
 from likewise.auditing.people_space import PeopleSpace
 from likewise.auditing.proofs import Limits, Proof
 from likewise.auditing.prove import prove
-from likewise.exceptions import InvalidInputError
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.base import Metric, check_metric
 
 _STARTS = 12  # people from whom a search starts
@@ -200,15 +201,21 @@ def effect(
     begun = time.process_time()
     if metric is not None:
         check_metric(metric)
-    if not 0 < tolerance < 1:
-        raise InvalidInputError(f"tolerance must be between 0 and 1; got {tolerance!r}.")
+    is_plain_function("model", model, ("predict_proba", "predict"))  # raises if it is not a model
+    if domain is not None and not isinstance(domain, Domain):
+        raise InvalidTypeError(f"domain must be a Domain, such as Domain.learn(X); got {in_a_line(domain)}.")
+    tolerance = check_positive("tolerance", tolerance, below=1)
+    max_seconds = None if max_seconds is None else check_positive("max_seconds", max_seconds)
+    limits_of_outputs = None if output_range is None else check_output_range(output_range)
     n_queries = check_count("n_queries", n_queries)
-    names = list(column) if isinstance(column, (list, tuple)) else [column]
     rng = np.random.default_rng(seed_from(random_state))
     max_boxes = None if max_boxes is None else check_count("max_boxes", max_boxes)
     with single_threaded_blas():
-        space = PeopleSpace.of(model, X, metric, domain, output_range)
-        columns = [space.position(name) for name in names]
+        space = PeopleSpace.of(model, X, metric, domain, limits_of_outputs)
+        names = check_names("column", column if isinstance(column, (list, tuple)) else [column], space.names)
+        if not names:
+            raise InvalidInputError("column must name at least one column of X; got none.")
+        columns = [space.names.index(name) for name in names]
         exchange = Exchange.of(space, columns)
         shares = exchange.probable or space.output_range is not None
         limits = Limits(max_seconds, max_boxes, tolerance * (1.0 if shares else float(np.ptp(exchange.outputs)) or 1.0))

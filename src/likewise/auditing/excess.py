@@ -90,7 +90,7 @@ def _prove_excess(space: PeopleSpace, metric: Metric, limits: Limits) -> Proof:
         shrink *= 1 - 2.0**-40
 
         def apart(i: int, a: FloatArray, b: FloatArray) -> FloatArray:
-            """The least that two coded values add to the distance."""
+            """The least that two encoded values add to the distance."""
             scale = float(weights.scales[i])
             if not weights.is_number[i]:
                 return np.where(a == b, 0.0, scale)

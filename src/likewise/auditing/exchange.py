@@ -20,7 +20,7 @@ _BATCH = 100_000  # rows that a model is asked about at once
 _CANDIDATES = 12  # numbers of a column that a search tries
 
 Objective = Callable[[FloatArray, FloatArray], FloatArray]
-"""From coded people a and b to what is maximised."""
+"""From encoded people a and b to what is maximised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Exchange:
         return low, high, np.abs(outputs[each, high] - outputs[each, low]).sum(axis=1)
 
     def pairs(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Everybody with the two alternatives, as coded people a (lower) and b, and the difference."""
+        """Everybody with the two alternatives, as encoded people a (lower) and b, and the difference."""
         low, high, effects = self._extremes()
         a, b = self.space.rows.copy(), self.space.rows.copy()
         m = len(self.alternatives)
@@ -205,13 +205,13 @@ def share_interval(count: int, n: int) -> tuple[float, float]:
 
 
 def differences(space: PeopleSpace, a: FloatArray, b: FloatArray) -> FloatArray:
-    """Differences between the outputs of coded people a and b, row by row."""
+    """Differences between the outputs of encoded people a and b, row by row."""
     outputs = space.outputs(np.concatenate([a, b]))
     return np.asarray(np.abs(outputs[: len(a)] - outputs[len(a) :]).sum(axis=1))
 
 
 def shown_pair(space: PeopleSpace, a: FloatArray, b: FloatArray) -> pd.DataFrame:
-    """Two coded people as a table, with their scores."""
+    """Two encoded people as a table, with their scores."""
     outputs, probable = space.answers(np.stack([a, b]))
     scores = space.labels(probable=probable).pairs(outputs[:1], outputs[1:])
     table = space.people(np.stack([a, b]))
@@ -315,12 +315,12 @@ class PairSearch:
 
 
 def keeps_rules(space: PeopleSpace, rows: FloatArray) -> BoolArray:
-    """Which coded people keep the rules of the domain."""
+    """Which encoded people keep the rules of the domain."""
     return space.domain.keeps_rules(rows, space.names)
 
 
 def in_domain(space: PeopleSpace, rows: FloatArray) -> BoolArray:
-    """Which coded people are in the domain."""
+    """Which encoded people are in the domain."""
     fine = keeps_rules(space, rows)
     for i, name in enumerate(space.names):
         held = space.domain.columns[name]

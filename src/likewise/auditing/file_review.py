@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import check_count
+from likewise._validation import NOT_NEGATIVE, check_count, in_a_line
 from likewise.auditing.domain import frame_of, is_numeric
-from likewise.exceptions import InvalidInputError
+from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 
 _AT_ONCE = 2**20  # pairs that are compared at once
@@ -107,11 +107,18 @@ def review_files(
     0    0              1           1
     """
     frame = frame_of(X)
+    if better is not None and not isinstance(better, Mapping):
+        raise InvalidTypeError(
+            f"better must map columns to 'higher', 'lower' or 'same', such as {{'income': 'higher'}}; got "
+            f"{in_a_line(better)}."
+        )
+    if threshold is not None:
+        NOT_NEGATIVE.check("threshold", threshold)
     denied, granted = _sides(decisions, approved, len(frame))
     if better is None and threshold is None:
         raise InvalidInputError("Give better, the directions in which columns qualify, or metric and threshold.")
-    if threshold is not None and (metric is None or not threshold >= 0):
-        raise InvalidInputError(f"threshold must be a distance of at least 0, with a metric; got {threshold!r}.")
+    if threshold is not None and metric is None:
+        raise InvalidInputError(f"threshold must come with a metric; got {float(threshold):g} alone.")
     n_comparators = check_count("n_comparators", n_comparators)
     people = None if metric is None else check_metric(metric).people(X)
     size = max(1, _AT_ONCE // max(1, len(granted)))
@@ -153,16 +160,20 @@ def review_files(
 
 def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any]:
     """Positions of denied and of approved people."""
-    values = pd.Series(decisions).reset_index(drop=True)
+    try:
+        values = pd.Series(decisions).reset_index(drop=True)
+        values.map(hash)
+    except (TypeError, ValueError):
+        raise InvalidTypeError(f"decisions must be one value for each person; got {in_a_line(decisions)}.") from None
     kinds = sorted(values.dropna().unique().tolist(), key=lambda value: (str(type(value)), value))
     if len(values) != n or values.isna().any() or len(kinds) != 2:
         raise InvalidInputError(
             f"decisions must be one of two values for each of {n:,} people, none missing; got {len(values):,} with "
-            f"{kinds[:5]}."
+            f"{in_a_line(kinds[:5])}."
         )
     wanted = kinds[-1] if approved is None else approved
-    if wanted not in kinds:
-        raise InvalidInputError(f"approved must be one of the decisions, {kinds}; got {approved!r}.")
+    if not pd.api.types.is_scalar(wanted) or wanted is pd.NA or wanted not in kinds:
+        raise InvalidInputError(f"approved must be one of the decisions, {kinds}; got {in_a_line(approved)}.")
     yes = (values == wanted).to_numpy()
     return np.flatnonzero(~yes), np.flatnonzero(yes)
 
@@ -171,9 +182,10 @@ def _no_better(frame: pd.DataFrame, better: Mapping[Any, str], denied: Any, gran
     """Whether approved people are no better than denied ones, shape (n_denied, n_granted)."""
     fine = np.ones((len(denied), len(granted)), dtype=bool)
     for name, direction in better.items():
-        if name not in frame or direction not in _DIRECTIONS:
+        if name not in frame or not isinstance(direction, str) or direction not in _DIRECTIONS:
             raise InvalidInputError(
-                f"better must map columns of X, {list(frame)}, to one of {_DIRECTIONS}; got {direction!r} for {name!r}."
+                f"better must map columns of X, {in_a_line(list(frame))}, to one of {_DIRECTIONS}; got "
+                f"{in_a_line(direction)} for {name!r}."
             )
         column = frame[name]
         if direction == "same":

@@ -12,7 +12,7 @@ from scipy import stats
 
 from likewise._fit_validation import seed_from
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import check_count
+from likewise._validation import check_count, check_names
 from likewise.auditing.audit import check_tolerance
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric, check_metric
@@ -141,11 +141,8 @@ def audit_groups(
     rate = float(shares.mean())
     error = 2 * float(np.std(shares, ddof=1)) / np.sqrt(n)
     width = error * float(stats.t.ppf((1 + _LEVEL) / 2, n - 1))
-    names = list(getattr(metric, "hidden", [])) if columns is None else list(columns)
     given = pd.DataFrame(people.table)
-    absent = [name for name in names if name not in given]
-    if columns is not None and absent:
-        raise InvalidInputError(f"columns must be columns of X, {list(given)}; got {absent[0]!r}.")
+    names = metric.hidden if columns is None else check_names("columns", columns, list(given))
     rows: list[tuple[Any, ...]] = []
     for name in names:
         if name in given:

@@ -35,7 +35,7 @@ class NumberRanges:
     Attributes
     ----------
     low, high : ndarray of shape (n_ranges,)
-        Coded values at both ends.
+        Encoded values at both ends.
     ordered : bool
     """
 

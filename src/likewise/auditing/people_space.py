@@ -1,4 +1,4 @@
-"""People as coded rows inside a domain, and what a model says about them."""
+"""People as encoded rows inside a domain, and what a model says about them."""
 
 from __future__ import annotations
 
@@ -65,6 +65,11 @@ class PeopleSpace:
             if absent:
                 raise InvalidInputError(f"X must have the column {absent[0]!r}, which the model takes.")
             frame = frame[[*known, *(name for name in frame if name not in set(known))]]
+        n_taken = getattr(model, "n_features_in_", len(frame.columns))
+        if not is_table(X) and n_taken != len(frame.columns):
+            raise InvalidInputError(
+                f"X must have the {n_taken} columns that the model takes; got {len(frame.columns)}."
+            )
         numeric = [name for name in frame if is_numeric(frame[name])]
         if metric is not None:
             metric.people(X)  # raises for columns and blanks that it does not take
@@ -86,17 +91,11 @@ class PeopleSpace:
 
     @property
     def names(self) -> list[Any]:
-        """Names of the columns, in the order of the coded rows."""
+        """Names of the columns, in the order of the encoded rows."""
         return list(self.encoder.names)
 
-    def position(self, name: Any) -> int:
-        """Where a column is; raises if it is not there."""
-        if name not in self.names:
-            raise InvalidInputError(f"column must be one of {self.names}; got {name!r}.")
-        return self.names.index(name)
-
     def given(self, rows: FloatArray) -> Any:
-        """Coded people as the model takes them: only the columns that it has learned from, if it knows these."""
+        """Encoded people as the model takes them: only the columns that it has learned from, if it knows these."""
         table = self.encoder.decode(rows)
         known = getattr(self.model, "feature_names_in_", None)
         if self.as_array:
@@ -105,7 +104,7 @@ class PeopleSpace:
         return table if known is None else table[list(known)]
 
     def for_metric(self, metric: Metric, rows: FloatArray) -> People:
-        """Coded people as a metric takes them."""
+        """Encoded people as a metric takes them."""
         table: Any = self.encoder.decode(rows)
         if self.as_array:
             table = table.to_numpy(dtype=np.float64)
@@ -113,11 +112,11 @@ class PeopleSpace:
         return People.read(table, metric.encoder(known))
 
     def outputs(self, rows: FloatArray) -> FloatArray:
-        """Outputs of coded people, in a form whose differences add up to the total variation."""
+        """Outputs of encoded people, in a form whose differences add up to the total variation."""
         return self.answers(rows)[0]
 
     def answers(self, rows: FloatArray) -> tuple[FloatArray, bool]:
-        """Outputs of coded people, and whether these are probabilities."""
+        """Outputs of encoded people, and whether these are probabilities."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a model thinks of people who do not exist
             return predicted_outputs(
@@ -129,7 +128,7 @@ class PeopleSpace:
         return OutputLabels.of(self.model, None, self.output_range, probable=probable)
 
     def codes(self, column: int) -> FloatArray:
-        """Coded categories of a column, a blank last where it may be missing."""
+        """Encoded categories of a column, a blank last where it may be missing."""
         return self._codes[column]
 
     @cached_property
@@ -152,7 +151,7 @@ class PeopleSpace:
         return np.asarray(codes, dtype=np.float64)
 
     def people(self, rows: FloatArray) -> pd.DataFrame:
-        """Coded people as they are shown: whole numbers without a point."""
+        """Encoded people as they are shown: whole numbers without a point."""
         table: pd.DataFrame = self.encoder.decode(rows)
         for name, held in self.domain.columns.items():
             if getattr(held, "step", None) == 1 and not table[name].isna().any():

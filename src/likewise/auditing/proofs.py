@@ -46,7 +46,7 @@ class Proof:
     how : str
         How it was proven, or why it was not.
     pairs : list of (ndarray, ndarray)
-        Coded people a and b, to be tried.
+        Encoded people a and b, to be tried.
     n_boxes : int
     history : tuple of (int, float, float)
         Boxes, found and proven as the search went on.

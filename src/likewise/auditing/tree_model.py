@@ -99,13 +99,13 @@ class TreeModel:
         )
 
     def find(self, rows: FloatArray) -> IntArray:
-        """Cells of coded people, shape (n, n_columns)."""
+        """Cells of encoded people, shape (n, n_columns)."""
         return np.column_stack(
             [cells.find(rows[:, i], tests) for i, (cells, tests) in enumerate(zip(self.cells, self.tests, strict=True))]
         )
 
     def values(self, cells: IntArray) -> FloatArray:
-        """Coded people from cells, shape (n, n_columns)."""
+        """Encoded people from cells, shape (n, n_columns)."""
         return np.column_stack([held.values[cells[:, i]] for i, held in enumerate(self.cells)])
 
 
