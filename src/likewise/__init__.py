@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from likewise.auditing.file_review import review_files as review_files
     from likewise.auditing.group_audit import GroupAudit as GroupAudit
     from likewise.auditing.group_audit import audit_groups as audit_groups
+    from likewise.auditing.group_gaps import GroupGaps as GroupGaps
+    from likewise.auditing.group_gaps import group_gaps as group_gaps
     from likewise.calibration.estimators import RecalibratedClassifier as RecalibratedClassifier
     from likewise.design.frontier import FrontierPoint as FrontierPoint
     from likewise.design.frontier import MetricFrontier as MetricFrontier
@@ -84,6 +86,7 @@ _MODULES = {
     "likewise.auditing.excess": ("Excess",),
     "likewise.auditing.file_review": ("FileReview", "review_files"),
     "likewise.auditing.group_audit": ("GroupAudit", "audit_groups"),
+    "likewise.auditing.group_gaps": ("GroupGaps", "group_gaps"),
     "likewise.selection.compare": ("Comparison", "compare"),
     "likewise.selection.tradeoff": ("Tradeoff", "tradeoff"),
     "likewise.auditing.audit": ("Audit", "audit"),

@@ -29,7 +29,7 @@ METRIC = TableMetric({"age": 0.02, "income": 0.1}, {"job": 0.3})
 NUMBERS = WeightedLp([0.02, 0.1])
 NOT_FUZZED = {
     "Attack, Audit, Ceiling, Certificate, Comparison, Guarantee, MetricEstimate, Tradeoff": "results, which we make",
-    "Effect, Excess, FileReview, GroupAudit": "results, too",
+    "Effect, Excess, FileReview, GroupAudit, GroupGaps": "results, too",
     "AuditDisplay, ComparisonDisplay, MetricDisplay, TradeoffDisplay, ScorecardDisplay": "pictures of results",
     "LipschitzClassifier, LipschitzRegressor": "training needs an extra, and takes seconds",
     "Metric": "abstract",
@@ -177,6 +177,10 @@ def calls():
         "audit_groups": Call(
             likewise.audit_groups,
             {"model": None, "X": X, "metric": METRIC, "predictions": amounts % 1, "n_permutations": 9},
+        ),
+        "group_gaps": Call(
+            likewise.group_gaps,
+            {"model": None, "X": X, "metric": METRIC, "column": "job", "predictions": amounts % 1},
         ),
         "review_files": Call(likewise.review_files, {"X": X, "decisions": y, "better": {"age": "higher"}}),
         "Domain": Call(likewise.Domain, {"columns": {}}, lambda made: made.describe()),

@@ -67,9 +67,7 @@ class PeopleSpace:
             frame = frame[[*known, *(name for name in frame if name not in set(known))]]
         n_taken = getattr(model, "n_features_in_", len(frame.columns))
         if not is_table(X) and n_taken != len(frame.columns):
-            raise InvalidInputError(
-                f"X must have the {n_taken} columns that the model takes; got {len(frame.columns)}."
-            )
+            raise InvalidInputError(f"X must have {n_taken} columns, as the model takes; got {len(frame.columns)}.")
         numeric = [name for name in frame if is_numeric(frame[name])]
         if metric is not None:
             metric.people(X)  # raises for columns and blanks that it does not take
