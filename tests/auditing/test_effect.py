@@ -137,6 +137,55 @@ def test_lightgbm(columns):
     check(model.fit(X, y), X, columns, everybody=everybody)
 
 
+def coded_numbers():
+    """Numbers only, of which one is a code, and all people there can be."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.integers(0, 6, 400), "b": rng.integers(-9, 9, 400) / 10, "k": rng.integers(0, 4, 400)})
+    X["m"] = rng.integers(0, 2, 400)
+    values = [range(6), np.arange(-9, 9) / 10, range(4), range(2)]
+    everybody = pd.MultiIndex.from_product(values, names=list(X)).to_frame(index=False)
+    return X, ((X["a"] > 2) ^ ((X["m"] == 1) & (X["k"] == 2))).astype(int), everybody
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "options"),
+    [
+        ("sklearn.ensemble", "HistGradientBoostingClassifier", {"max_iter": 9, "categorical_features": [2]}),
+        ("xgboost", "XGBRFClassifier", {"n_estimators": 8, "max_depth": 4, "n_jobs": 1}),
+        ("lightgbm", "LGBMClassifier", {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.6}),
+        ("lightgbm", "LGBMClassifier", {"boosting_type": "dart"}),
+        ("lightgbm", "LGBMClassifier", {"zero_as_missing": True}),
+    ],
+)
+def test_settings_that_change_how_trees_are_read(package, name, options):
+    if package == "lightgbm":
+        options = {**options, "n_estimators": 8, "n_jobs": 1, "verbose": -1}
+    X, y, everybody = coded_numbers()
+    model = getattr(pytest.importorskip(package), name)(**options).fit(X, y)
+    truth, result = brute_force(model, ["m"], everybody), effect(model, X, "m")
+    assert result.found == pytest.approx(truth, abs=1e-4)
+    assert truth <= result.proven <= truth + 3e-4
+
+
+def test_early_stopping_of_xgboost():
+    X, y, everybody = coded_numbers()
+    model = boosted("xgboost", "XGBClassifier", early_stopping_rounds=2, learning_rate=1.0)
+    model.fit(X, y, eval_set=[(X[:50], 1 - y[:50])], verbose=False)
+    assert model.best_iteration < 11
+    truth, result = brute_force(model, ["m"], everybody), effect(model, X, "m")
+    assert truth <= result.proven <= truth + 3e-4
+
+
+@pytest.mark.parametrize("kind", ["two", "number"])
+def test_explainable_boosting_machines(kind):
+    glassbox = pytest.importorskip("interpret.glassbox")
+    X, y = people(3, kind=kind)
+    made = glassbox.ExplainableBoostingRegressor if kind == "number" else glassbox.ExplainableBoostingClassifier
+    check(made(interactions=0, n_jobs=1, outer_bags=2, max_rounds=100).fit(X, y), X, ["sex"])
+    crossed = made(interactions=1, n_jobs=1, outer_bags=2, max_rounds=100).fit(X, y)
+    assert "interactions" in effect(crossed, X, "sex").how
+
+
 def test_catboost():
     catboost = pytest.importorskip("catboost")
     X, y = people(4)
