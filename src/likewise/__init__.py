@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from likewise.auditing.audit import audit as audit
     from likewise.auditing.ceiling import Ceiling as Ceiling
     from likewise.auditing.ceiling import ceiling as ceiling
+    from likewise.auditing.domain import Domain as Domain
+    from likewise.auditing.effect import Effect as Effect
+    from likewise.auditing.effect import effect as effect
+    from likewise.auditing.excess import Excess as Excess
+    from likewise.auditing.file_review import FileReview as FileReview
+    from likewise.auditing.file_review import review_files as review_files
+    from likewise.auditing.group_audit import GroupAudit as GroupAudit
+    from likewise.auditing.group_audit import audit_groups as audit_groups
+    from likewise.auditing.group_gaps import GroupGaps as GroupGaps
+    from likewise.auditing.group_gaps import group_gaps as group_gaps
     from likewise.calibration.estimators import RecalibratedClassifier as RecalibratedClassifier
     from likewise.decisions.costs import DecisionCosts as DecisionCosts
     from likewise.decisions.costs import decision_costs as decision_costs
@@ -79,6 +89,12 @@ __version__ = "0.2.0"
 _MODULES = {
     "likewise.auditing.attack": ("Attack", "attack"),
     "likewise.auditing.ceiling": ("Ceiling", "ceiling"),
+    "likewise.auditing.domain": ("Domain",),
+    "likewise.auditing.effect": ("Effect", "effect"),
+    "likewise.auditing.excess": ("Excess",),
+    "likewise.auditing.file_review": ("FileReview", "review_files"),
+    "likewise.auditing.group_audit": ("GroupAudit", "audit_groups"),
+    "likewise.auditing.group_gaps": ("GroupGaps", "group_gaps"),
     "likewise.selection.compare": ("Comparison", "compare"),
     "likewise.selection.tradeoff": ("Tradeoff", "tradeoff"),
     "likewise.auditing.audit": ("Audit", "audit"),

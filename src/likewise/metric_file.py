@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from likewise._validation import PATH, check_output_range, in_a_line
 from likewise._writing import atomic_write
-from likewise.exceptions import FileError, InvalidTypeError
+from likewise.auditing.domain import Domain
+from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
 from likewise.metrics.table import TableMetric
 from likewise.reveal.empirical import NOT_FORCED
 
@@ -25,6 +26,8 @@ SECTION_NOTES = {
     "categorical": "Weight of any two different values, between 0 and 1.",
     "missing": "Weight between a person who has the number and one who has not, between 0 and 1.",
     "units": "What one unit of a column is; shown in reports.",
+    "domain": "What each column can hold: low, high and step (1: whole numbers), or values; blank if it may be absent.",
+    "rules": "Linear rules between columns of numbers that everybody keeps, such as debt <= income.",
     "output": "Lowest and highest prediction. A percentage point is a hundredth of what lies between.",
     "origin": "Where the weights came from, and why some are 0.",
 }
@@ -64,6 +67,8 @@ class MetricFile:
         Columns that need no weight for the people of the table, though the model may use them.
     as_written : bool
         Whether the weights are those that likewise wrote, unedited.
+    domain : Domain, or None
+        What each column can hold.
     """
 
     metric: TableMetric
@@ -74,6 +79,16 @@ class MetricFile:
     not_used: tuple[str, ...] = ()
     not_forced: tuple[str, ...] = ()
     as_written: bool = False
+    domain: Domain | None = None
+
+    def domain_for(self, X: Any) -> Domain | None:
+        """The domain in the file; columns that it does not have are learned from `X`. None if it has no domain."""
+        if self.domain is None:
+            return None
+        learned = Domain.learn(X, [name for name in self.metric.categorical if name in X])
+        columns = {name: self.domain.columns.get(name, held) for name, held in learned.columns.items()}
+        kept = [rule for rule in self.domain.rules if all(name in columns for name in rule.coefficients)]
+        return Domain(columns, tuple(kept))
 
     def meanings(self) -> dict[Any, str]:
         """Meaning of each weight: the difference worth one point, or why it is 0."""
@@ -157,6 +172,8 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "categorical": {name: (_number(weight), worth[name]) for name, weight in metric.categorical.items()},
         "missing": {name: (_number(weight), "") for name, weight in metric.missing.items()},
         "units": {name: (unit, "") for name, unit in metric.units.items()},
+        "domain": {} if file.domain is None else {name: (each, "") for name, each in file.domain.entries().items()},
+        "rules": {"linear": (list(map(str, file.domain.rules)), "")} if file.domain and file.domain.rules else {},
         "output": {} if file.output_range is None else {"range": ([_number(end) for end in file.output_range], "")},
     }
     origin = {
@@ -177,7 +194,11 @@ def _lines(section: str | None, key: str, value: Any, comment: str, words: Metri
     yield from (f"# {line}" for line in words.above.get((section, key), ()))
     comment = "; ".join(part for part in (comment, words.beside.get((section, key), "")) if part)
     beside = f" # {' '.join(comment.split())}" if comment else ""
-    yield f"{tomlkit.key(key).as_string()} = {tomlkit.item(value).as_string()}{beside}"
+    item: Any = tomlkit.item(value)
+    if isinstance(value, dict):
+        item = tomlkit.inline_table()
+        item.update(value)
+    yield f"{tomlkit.key(key).as_string()} = {item.as_string()}{beside}"
 
 
 def _number(value: float) -> int | float:
@@ -220,6 +241,7 @@ def read_metric_file(path: str | Path) -> MetricFile:
     metric = reader.metric({key: given[key] for key in ("p", "units", *WEIGHT_SECTIONS) if key in given})
     output_range = reader.output_range(given.get("output", {}))
     origin = reader.origin(given.get("origin", {}), metric)
+    domain = reader.domain(given.get("domain", {}), given.get("rules", {}))
     as_written = origin.pop("written", "") == _sum(metric, output_range)
     if not as_written:  # a weight may have been raised since
         for key in ("not_used", "not_forced"):
@@ -227,7 +249,7 @@ def read_metric_file(path: str | Path) -> MetricFile:
     listed = {name for key in ("protected", "not_used", "not_forced") for name in origin.get(key, ())}
     by_hand = [name for name in metric.hidden if name not in listed]
     origin["protected"] = (*origin.get("protected", ()), *by_hand)
-    return MetricFile(metric, output_range, **origin, as_written=as_written)
+    return MetricFile(metric, output_range, **origin, as_written=as_written, domain=domain)
 
 
 @dataclass(frozen=True)
@@ -270,6 +292,22 @@ class _Sections:
             return check_output_range(given["range"]) if given else None
         except (TypeError, ValueError):
             self.refuse("output", "range", f"range must be two numbers, the lowest first; got {given['range']!r}.")
+
+    def domain(self, given: dict[str, Any], rules: dict[str, Any]) -> Domain | None:
+        for name, entry in given.items():
+            if not isinstance(entry, dict):
+                self.refuse("domain", name, f"{name!r} must be like {{low = 0, high = 9, step = 1}}; got {entry!r}.")
+            try:
+                Domain.from_entries({name: entry})
+            except InvalidInputError as error:
+                self.refuse("domain", name, str(error))
+        for key in rules:
+            if key != "linear":
+                self.refuse("rules", key, f"unknown entry {key!r}; use linear.")
+        try:
+            return Domain.from_entries(given, rules.get("linear", [])) if given or rules else None
+        except InvalidInputError as error:
+            self.refuse("rules", "linear", str(error))
 
     def origin(self, given: dict[str, Any], metric: TableMetric) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -3,7 +3,7 @@
     python verify_card.py card.json [people.csv]
 
 The card is what ``model.to_json()`` writes. Its numbers are read as exact fractions, and the conditions of the theorem
-are checked on them (`docs/theory.md` §11, §18). Exit code 0: proven; 1: not proven, with the reason; 2: no such file.
+are checked on them (`docs/theory.md` §11, §17). Exit code 0: proven; 1: not proven, with the reason; 2: no such file.
 """
 
 from __future__ import annotations

@@ -1,52 +1,176 @@
-"""Where an attack looks: what each column can hold, and how far a number moves, by hand."""
+"""Domains: learned, edited, written, read, and who is in them."""
 
 import numpy as np
 import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from likewise import TableMetric, WeightedLp
-from likewise.auditing.domain import build_search_space
-from likewise.metrics.columns import UNSEEN
+from likewise import Domain, TableMetric, attack, read_metric, write_metric
+from likewise.auditing.domain import CategoricalDomain, NumericDomain, Rule
+from likewise.exceptions import FileError, InvalidInputError
+from likewise.metric_file import MetricFile, format_metric, read_metric_file
 
-METRIC = TableMetric(
-    {"age": 0.01, "debt": 0.02, "school": 0.1, "height": 0.0}, {"job": 0.1, "land": 0.2}, missing={"debt": 0.3}
-)
 PEOPLE = pd.DataFrame(
     {
-        "age": [20.0, 60.0, 40.0],
-        "debt": [1.0, np.nan, 5.0],
-        "school": pd.Categorical(["low", "high", "low"], ["low", "mid", "high"], ordered=True),
-        "height": [150.0, 190.0, 170.0],
-        "job": ["cook", None, "nurse"],
-        "land": ["x", "y", "x"],
+        "age": [19, 40, 64],
+        "debt": [10.5, 20.25, np.nan],
+        "income": [100.0, 30.0, 55.5],
+        "rate": [0.07, 0.03, 0.29],
+        "height": [np.pi, 1.7, 1.8],
+        "sex": ["f", "m", None],
     }
 )
 
 
-def space():
-    people = METRIC.people(PEOPLE)
-    return build_search_space(METRIC, people.encoder, people.rows, [np.empty(0)] * 6)
+def test_what_is_learned():
+    found = Domain.learn(PEOPLE).columns
+    assert found["age"] == NumericDomain(19, 64, 1)
+    assert found["debt"] == NumericDomain(10.5, 20.25, 0.25, blank=True)
+    assert found["rate"] == NumericDomain(0.03, 0.29, 0.01)
+    assert found["height"].step is None
+    assert found["sex"] == CategoricalDomain(("f", "m"), blank=True)
+    assert Domain.learn(PEOPLE, ["age"]).columns["age"] == CategoricalDomain((19, 40, 64))
+    assert Domain.learn(PEOPLE).holds(PEOPLE).all()
 
 
-def test_every_category_a_missing_one_that_occurred_and_one_that_did_not_occur_are_tried():
-    age, debt, school, height, job, land = space().choices
-    assert (len(age), len(debt), len(height)) == (0, 0, 0)
-    assert school.tolist() == [0.0, 1.0, 2.0]
-    assert sorted(job) == [UNSEEN, 0.0, 1.0, 2.0]  # cook, nurse and missing
-    assert sorted(land) == [UNSEEN, 0.0, 1.0]
+def test_numbers_on_a_grid_are_the_decimals_themselves():
+    cents = NumericDomain(0, 1, 0.01)
+    values = cents.at(np.arange(cents.first, cents.last + 1)).tolist()
+    assert values == [float(f"0.{i:02d}") for i in range(100)] + [1.0]
 
 
-def test_ranges_are_those_of_the_people_and_a_distance_of_1_is_a_weight_away():
-    found = space()
-    assert (found.low[:2].tolist(), found.high[:2].tolist()) == ([20.0, 1.0], [60.0, 5.0])
-    assert found.nullable.tolist() == [False, True, False, True, False, False]  # what must not matter may be missing
-    assert found.hidden.tolist() == [False, False, False, True, False, False]
-    assert found.swappable.tolist() == [False, True, True, True, True, True]
-    np.testing.assert_allclose(found.unit[[0, 1, 3]], [100.0, 50.0, 40.0])  # 1 / weight; of what is hidden, its range
-    assert found.starts.shape == (3, 6)
+@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.sampled_from([None, 1.0, 0.5, 0.01]), st.floats(-2e6, 2e6))
+def test_the_nearest_value_is_in_the_domain(a, b, step, value):
+    low, high = min(a, b), max(a, b) + 2
+    held = NumericDomain(low, high, step)
+    nearest = held.nearest(np.array([value, np.nan]))
+    assert held.holds(nearest).all()
+    assert held.at(np.array([held.first]))[0] >= low - 1e-6
+    assert held.at(np.array([held.last]))[0] <= high + 1e-6
 
 
-def test_numbers_are_tried_at_those_of_the_people_and_halfway_between():
-    metric = WeightedLp([0.1])
-    people = metric.people([[0.0], [4.0], [1.0]])
-    (places,) = build_search_space(metric, people.encoder, people.rows, [np.array([9.0])]).landmarks
-    assert {0.0, 0.5, 1.0, 2.5, 4.0, 9.0} <= set(places.tolist())
+@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
+def test_positions_of_floats_ascend_with_them(a, b):
+    held = NumericDomain(min(a, b), max(a, b))
+    assert held.at(np.array([held.first, held.last])).tolist() == [min(a, b), max(a, b)]
+    assert held.first <= held.last
+    assert (held.first == held.last) == (a == b)
+
+
+@pytest.mark.parametrize(
+    ("text", "coefficients", "bound"),
+    [
+        ("debt <= income", {"debt": 1, "income": -1}, 0),
+        ("debt >= income", {"debt": -1, "income": 1}, 0),
+        ("2 * debt + 3 <= income - 4", {"debt": 2, "income": -1}, -7),
+        ("`other costs` + 0.5 rent <= 1e3", {"other costs": 1, "rent": 0.5}, 1000),
+    ],
+)
+def test_rules_are_read(text, coefficients, bound):
+    rule = Rule.parse(text)
+    assert dict(rule.coefficients) == coefficients
+    assert rule.bound == bound
+    assert Rule.parse(str(rule)) == rule
+
+
+@pytest.mark.parametrize(
+    "text", ["debt", "debt < income", "debt <= income <= rent", "debt * income <= 1", "1 <= 2", "<= 3"]
+)
+def test_rules_that_are_none(text):
+    with pytest.raises(InvalidInputError, match="A rule must"):
+        Rule.parse(text)
+
+
+def test_rules_hold_for_people_of_whom_all_is_known():
+    domain = Domain.learn(PEOPLE).with_rules("debt <= 0.5 * income")
+    assert domain.holds(PEOPLE).tolist() == [True, False, True]
+    assert [str(rule) for rule in Domain.learn(PEOPLE).orders(PEOPLE)] == ["debt - age <= 0"]
+
+
+def test_errors_name_the_column_and_the_cure():
+    with pytest.raises(InvalidInputError, match="low must be at most high"):
+        NumericDomain(2, 1)
+    with pytest.raises(InvalidInputError, match="multiple of step"):
+        NumericDomain(0.1, 0.2, 1)
+    with pytest.raises(InvalidInputError, match="no column 'x'"):
+        Domain.learn(PEOPLE).with_column("x", low=1)
+    with pytest.raises(TypeError, match="takes"):
+        Domain.learn(PEOPLE).with_column("sex", low=1)
+    with pytest.raises(InvalidInputError, match="columns of numbers"):
+        Domain.learn(PEOPLE).with_rules("sex <= age")
+
+
+METRIC = TableMetric({"age": 0.01, "debt": 0.01, "income": 0.01}, {"sex": 0}, missing="category")
+
+
+def test_a_domain_is_kept_in_the_metric_file(tmp_path):
+    domain = Domain.learn(PEOPLE[["age", "debt", "income", "sex"]]).with_rules("debt <= income")
+    path = tmp_path / "metric.toml"
+    write_metric(MetricFile(METRIC, protected=("sex",), domain=domain), path)
+    assert read_metric(path) == METRIC
+    found = read_metric_file(path).domain
+    assert found == domain
+    assert format_metric(read_metric_file(path)) == path.read_text()
+    edited = path.read_text().replace("low = 19", "low = 18")
+    path.write_text(edited)
+    assert read_metric_file(path).domain.columns["age"].low == 18
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "match"),
+    [
+        ("age = {low = 19, high = 64, step = 1}", "age = {low = 99, high = 64}", r"line \d+: 'age' must have"),
+        ("age = {low = 19, high = 64, step = 1}", "age = 3", r"line \d+: 'age' must be like"),
+        ("age = {low = 19, high = 64, step = 1}", "age = {from = 3}", r"line \d+: 'age' must have"),
+        ("debt - income <= 0", "debt < income", r"line \d+: A rule must"),
+    ],
+)
+def test_mistakes_in_a_file_are_told_with_their_line(tmp_path, was, becomes, match):
+    path = tmp_path / "metric.toml"
+    domain = Domain.learn(PEOPLE[["age", "debt", "income", "sex"]]).with_rules("debt <= income")
+    text = format_metric(MetricFile(METRIC, domain=domain))
+    assert was in text
+    path.write_text(text.replace(was, becomes))
+    with pytest.raises(FileError, match=match):
+        read_metric_file(path)
+
+
+def model(table):
+    """Sex counts in one corner: for people above 50 with debts."""
+    corner = (table["age"] > 50) & (table["debt"] > 15) & (table["sex"] == "m")
+    return 0.3 + 0.005 * (table["age"] - 19) * (table["income"] > 50) + 0.4 * corner
+
+
+@pytest.fixture
+def applicants():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(19, 65, 300),
+            "debt": rng.integers(0, 30, 300).astype(float),
+            "income": rng.integers(30, 100, 300).astype(float),
+            "sex": rng.choice(["f", "m"], 300),
+        }
+    )
+
+
+def test_an_attack_stays_in_the_domain_and_in_the_columns(applicants):
+    metric = TableMetric(METRIC.numeric, METRIC.categorical)
+    found = attack(model, metric, applicants, only=["sex"], n_pairs=20_000, random_state=0)
+    a, b = found.pair.iloc[0], found.pair.iloc[1]
+    assert found.difference == pytest.approx(0.4)
+    assert {name for name in applicants if a[name] != b[name]} == {"sex"}
+    assert Domain.learn(applicants).holds(found.pair).all()
+
+
+def test_an_attack_keeps_rules(applicants):
+    metric = TableMetric(METRIC.numeric, METRIC.categorical)
+    domain = Domain.learn(applicants).with_rules("age <= 45")
+    found = attack(model, metric, applicants, domain=domain, n_pairs=20_000, random_state=0)
+    assert domain.holds(found.pair).all()
+    assert found.difference < 0.39
+    with pytest.raises(InvalidInputError, match="only must name"):
+        attack(model, metric, applicants, only=["race"], n_pairs=1000)
+    with pytest.raises(InvalidInputError, match="domain must say"):
+        attack(model, metric, applicants, domain=Domain.learn(applicants[["age"]]), n_pairs=1000)

@@ -7,8 +7,8 @@ import pytest
 
 from likewise import FunctionMetric, WeightedLp
 from likewise.auditing import pair_search as pair_search
-from likewise.auditing.domain import build_search_space
 from likewise.auditing.pair_search import PairEvaluator
+from likewise.auditing.search_space import build_search_space
 
 METRIC = WeightedLp([0.5, 0.2], 3)
 GROUPS = np.random.default_rng(0).normal(size=(7, 9, 2))

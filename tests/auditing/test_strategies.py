@@ -5,8 +5,8 @@ import pytest
 
 from attacked.cases import applicants, tabular
 from likewise.auditing import pair_search as strategies
-from likewise.auditing.domain import build_search_space
 from likewise.auditing.pair_search import PairEvaluator, _groups, largest_group, n_pairs_among, strategies_for
+from likewise.auditing.search_space import build_search_space
 
 
 @pytest.mark.parametrize("n", [10_000, 1_000_000, 30_000_000])

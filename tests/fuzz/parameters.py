@@ -18,6 +18,7 @@ import pandas as pd
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
+from sklearn.tree import DecisionTreeClassifier
 
 import likewise
 from fuzz.places import place
@@ -29,6 +30,7 @@ NUMBERS = WeightedLp([0.02, 0.1])
 NOT_FUZZED = {
     "Attack, Audit, Ceiling, Certificate, Comparison, Guarantee, MetricEstimate, Tradeoff": "results, which we make",
     "DecisionCosts": "a result too",
+    "Effect, Excess, FileReview, GroupAudit, GroupGaps": "results, too",
     "AuditDisplay, ComparisonDisplay, MetricDisplay, TradeoffDisplay, ScorecardDisplay": "pictures of results",
     "DecisionDisplay": "a picture too",
     "LipschitzClassifier, LipschitzRegressor": "training needs an extra, and takes seconds",
@@ -166,6 +168,31 @@ def calls():
         "draws_needed": Call(likewise.draws_needed, {"epsilon": 0.1, "delta": 0.1}),
         "error_margin": Call(likewise.error_margin, {"n_draws": 100, "delta": 0.1}),
         "failure_probability": Call(likewise.failure_probability, {"n_draws": 100, "epsilon": 0.1}),
+        "effect": Call(
+            likewise.effect,
+            {"model": _score, "X": X, "column": "job", "n_queries": 50, "max_boxes": 5, "random_state": 0},
+        ),
+        "effect of trees": Call(
+            likewise.effect,
+            {
+                "model": DecisionTreeClassifier(max_depth=2).fit(rows, y),
+                "X": rows,
+                "column": "feature 0",
+                "max_boxes": 5,
+            },
+        ),
+        "audit_groups": Call(
+            likewise.audit_groups,
+            {"model": None, "X": X, "metric": METRIC, "predictions": amounts % 1, "n_permutations": 9},
+        ),
+        "group_gaps": Call(
+            likewise.group_gaps,
+            {"model": None, "X": X, "metric": METRIC, "column": "job", "predictions": amounts % 1},
+        ),
+        "review_files": Call(likewise.review_files, {"X": X, "decisions": y, "better": {"age": "higher"}}),
+        "Domain": Call(likewise.Domain, {"columns": {}}, lambda made: made.describe()),
+        "Domain.from_entries": Call(likewise.Domain.from_entries, {"entries": {"age": {"low": 0, "high": 9}}}),
+        "Domain.learn": Call(likewise.Domain.learn, {"X": X}, lambda made: made.holds(X)),
         "attack": Call(
             likewise.attack, {"model": _score, "metric": METRIC, "X": X, "n_pairs": 1000, "random_state": 0}
         ),

@@ -13,7 +13,6 @@ import pandas as pd
 from sklearn.base import clone
 
 from likewise._fit_validation import check_fitted, check_sample_weight
-from likewise._links import LINKS
 from likewise._optional import need
 from likewise._typing import FloatArray
 from likewise._validation import check_count, checking, in_a_line
@@ -288,7 +287,7 @@ class ScorecardMixin:
 
         Points are whole at knots and for categories, and lie on a line between two knots: a step in a column of numbers
         would put people who are next to each other a step apart. Rounding keeps every slope and range within the
-        metric, the guarantee is read off the rounded card, and `likewise.verify_card` proves it (`docs/theory.md` §18).
+        metric, the guarantee is read off the rounded card, and `likewise.verify_card` proves it (`docs/theory.md` §17).
 
         Parameters
         ----------

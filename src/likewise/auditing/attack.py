@@ -17,8 +17,9 @@ from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import TRUTH, check_count, check_output_range
 from likewise.auditing.audit import check_tolerance
-from likewise.auditing.domain import SearchSpace, build_search_space
+from likewise.auditing.domain import Domain
 from likewise.auditing.pair_search import PairEvaluator, strategies_for
+from likewise.auditing.search_space import SearchSpace, build_search_space, restriction_of
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import Guarantee
@@ -139,6 +140,8 @@ def attack(
     metric: Metric,
     X: Any = None,
     *,
+    only: Any = None,
+    domain: Domain | None = None,
     n_pairs: int = 1_000_000,
     output_range: tuple[float, float] | None = None,
     tolerance: float | None = None,
@@ -165,6 +168,12 @@ def attack(
     X : array-like of shape (n_samples, n_features), optional
         People to start from; they give the columns, ranges and categories. Optional for likewise's own models that know
         these: a scorecard from its knots, a network from its ranges, a projection from its anchors.
+    only : column name or list of them, optional
+        Compare people who differ in these columns alone.
+    domain : Domain, optional
+        What each column can hold; the search stays inside. With `only` and no domain, it is learned from `X`. Without
+        both, the search goes everywhere, as a guarantee does: beyond the range of `X`, to fractions of whole numbers,
+        missing and unseen values. `effect` also proves how far the pairs of a domain can be apart at most.
     n_pairs : int, default=1_000_000
         Pairs to compare, about; at least 1,000. The model is evaluated for a third as many people, and for about a
         twentieth if there are many pairs: all pairs within groups are compared, and groups grow with `n_pairs`.
@@ -211,7 +220,15 @@ def attack(
         space, outputs = _prepare(model, metric, X, limits)
         first = outputs(space.people(space.starts[:1024]))
         unit = 1.0 if limits is not None or hasattr(model, "predict_proba") else float(np.ptp(first)) or 1.0
-        evaluator = PairEvaluator(space, outputs, metric, _limit(guarantee), unit, check_tolerance(tolerance, unit))
+        evaluator = PairEvaluator(
+            space,
+            outputs,
+            metric,
+            _limit(guarantee),
+            unit,
+            check_tolerance(tolerance, unit),
+            restriction_of(space, X, domain, only),
+        )
         with progress_bar("Searching", n_pairs, show=verbose) as advance:
             for start in range(0, n_pairs, _ROUND):
                 here = min(_ROUND, n_pairs - start)

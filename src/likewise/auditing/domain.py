@@ -1,283 +1,445 @@
-"""The search space of `attack`: the values that each column can hold, and the people to start from."""
+"""Who there can be: what each column can hold, and linear rules between columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
-from likewise.exceptions import InvalidInputError
-from likewise.metrics.base import Metric
-from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
-from likewise.metrics.encoders import Encoder, People, spread
+from likewise._validation import TRUTH, in_a_line
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.metrics.columns import canonical_category
+from likewise.metrics.encoders import as_frame, is_table
 
-_MAX_STARTS = 2**16
-_MAX_LANDMARKS = 4096  # per column
-_MARGIN = 0.25  # of the range of the data, on both sides
-_MAX_UNIT = 1e6  # ranges of the data
-_MIN_STEP = 1e-12  # as a share of the range; the next floating-point number is tried as well
+_STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 0.0001)
+_TERM = re.compile(r"\s*([+-])?\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)\s*(?:\*\s*)?)?(`[^`]+`|[^\W\d]\w*)?\s*")
+_CLOSE = 1e-9  # of a step, or of the size of a rule's terms: what rounding may move a number by
 
 
-@dataclass(frozen=True, eq=False)
-class SearchSpace:
-    """The values that each column can hold.
-
-    Attributes
-    ----------
-    encoder : Encoder
-    starts : ndarray of shape (n_starts, n_columns)
-        Encoded people from whom a search starts.
-    low, high : ndarray of shape (n_columns,)
-        Range of the numbers.
-    scales : ndarray of shape (n_columns,)
-        Distance per unit of a number, or between two categories; 0 for protected columns. For a metric without
-        weights, 1 per range of the data.
-    p : float
-    landmarks : tuple of ndarray
-        Per column of numbers, values at which a model may change, ascending.
-    choices : tuple of ndarray
-        The codes that each categorical or ordered column can hold; empty for other numbers.
-    nullable : ndarray of bool, shape (n_columns,)
-        Numbers that may be missing.
-    with_tables : bool
-        Whether the model takes tables, not arrays of numbers.
-    refused : tuple of str
-        Kinds of values that the model refuses.
-    """
-
-    encoder: Encoder
-    starts: FloatArray
-    low: FloatArray
-    high: FloatArray
-    scales: FloatArray
-    p: float
-    landmarks: tuple[FloatArray, ...]
-    choices: tuple[FloatArray, ...]
-    nullable: BoolArray
-    with_tables: bool
-    refused: tuple[str, ...] = ()
-
-    @property
-    def continuous(self) -> BoolArray:
-        """Columns that hold any number."""
-        return np.array([not len(values) for values in self.choices])
-
-    @property
-    def hidden(self) -> BoolArray:
-        """Columns of weight 0."""
-        return np.asarray(self.scales == 0)
-
-    @property
-    def swappable(self) -> BoolArray:
-        """Columns that can be swapped: categories, numbers that may be missing, and columns of weight 0."""
-        return np.asarray(~self.continuous | self.nullable | self.hidden)
-
-    @property
-    def span(self) -> FloatArray:
-        """Width of the range of the numbers; 1 where there is none."""
-        return np.where(self.high > self.low, self.high - self.low, 1.0)
-
-    @property
-    def unit(self) -> FloatArray:
-        """Change of a number at distance 1; at most `_MAX_UNIT` ranges."""
-        with np.errstate(divide="ignore", over="ignore"):
-            return np.where(self.hidden, self.span, np.minimum(1 / self.scales, _MAX_UNIT * self.span))
-
-    def table(self, rows: FloatArray) -> Any:
-        """People as a model takes them; unseen categories get a value that the encoder does not know."""
-        columns = getattr(self.encoder, "columns", None)
-        if columns is None:
-            return self.encoder.decode(rows)
-        known = np.where(self.encoder.is_number | (rows != UNSEEN), rows, 0.0)
-        table = self.encoder.decode(known)
-        for i, column in enumerate(columns):
-            unseen = rows[:, i] == UNSEEN
-            if isinstance(column, CategoricalColumn) and unseen.any():
-                values = table[column.name].astype(object)
-                values[unseen] = unseen_value(column)
-                table[column.name] = values
-        return table
-
-    def people(self, rows: FloatArray) -> People:
-        """Encoded people, with a table if the model takes one."""
-        return People(rows, self.encoder, self.table(rows) if self.with_tables else None)
-
-    def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
-        """Starting points: half as given, a quarter mixed from several people, a quarter uniform."""
-        rows = self.starts[np.resize(rng.permutation(len(self.starts)), n)]
-        mixed, uniform = n // 2, n - n // 4
-        for i in range(rows.shape[1]):
-            own = rng.integers(len(self.starts), size=n - mixed)
-            rows[mixed:, i] = self.starts[own, i]
-            if len(self.choices[i]):
-                rows[uniform:, i] = rng.choice(self.choices[i], n - uniform)
-            else:
-                margin = _MARGIN * (self.high[i] - self.low[i])
-                rows[uniform:, i] = rng.uniform(self.low[i] - margin, self.high[i] + margin, n - uniform)
-        return rows
-
-    def lengths(self, rng: np.random.Generator, n: int) -> FloatArray:
-        """Step sizes per person and column, log-uniform: of the range of the data, or of a distance of 1."""
-        by_range = rng.random((n, 1)) < 0.5
-        return np.where(by_range, self.span, self.unit) * 10.0 ** rng.uniform(np.log10(_MIN_STEP), 0.3, (n, 1))
-
-    def moved(self, rng: np.random.Generator, rows: FloatArray, lengths: FloatArray) -> FloatArray:
-        """People moved in some columns: numbers by up to their step size, or to the next float; others to any value."""
-        n, d = rows.shape
-        chosen = rng.random((n, d)) < rng.choice([1 / d, 0.4, 1.0], (n, 1))
-        chosen[np.arange(n), rng.integers(d, size=n)] = True
-        steps = rng.uniform(-1, 1, (n, d)) * lengths
-        away = np.where(rng.random((n, 1)) < 0.05, np.nextafter(rows, rows + np.sign(steps)), rows + steps)
-        out = np.where(chosen & self.continuous, away, rows)
-        rarely = chosen & (rng.random((n, d)) < rng.choice([0.0, 0.1, 0.5], (n, 1)))
-        return self.swapped(rng, out, rarely)
-
-    def swapped(self, rng: np.random.Generator, rows: FloatArray, where: BoolArray) -> FloatArray:
-        """People with other values at `where`: any listed one; nullable numbers become missing, or a number."""
-        out = rows.copy()
-        for i in range(rows.shape[1]):
-            here = np.flatnonzero(where[:, i])
-            if not len(here):
-                continue
-            if len(self.choices[i]):
-                out[here, i] = rng.choice(self.choices[i], len(here))
-            elif self.nullable[i]:
-                absent = np.isnan(out[here, i])
-                number = rng.uniform(self.low[i], self.high[i], len(here))
-                out[here, i] = np.where(absent, number, np.nan)
-        return out
-
-    def accepted_by(self, predict: Callable[[People], Any]) -> SearchSpace:
-        """Without the values that a model refuses: unseen categories, missing numbers, numbers that are not in X."""
-        choices, nullable = list(self.choices), self.nullable.copy()
-        refused: list[str] = []
-
-        def refuses(column: int, value: float) -> bool:
-            row = self.starts[:1].copy()
-            row[0, column] = value
-            try:
-                predict(self.people(row))
-            except Exception:  # other people's models may raise anything
-                return True
-            return False
-
-        for i, name in enumerate(self.encoder.names):
-            if UNSEEN in choices[i] and not self.encoder.is_number[i] and refuses(i, UNSEEN):
-                choices[i] = choices[i][choices[i] != UNSEEN]
-                refused.append(f"unseen values of {name}")
-            if nullable[i] and refuses(i, np.nan):
-                nullable[i] = False
-                refused.append(f"missing values of {name}")
-            odd = float(np.nextafter((self.low[i] + 2 * self.high[i]) / 3, np.inf))
-            if not len(choices[i]) and refuses(i, odd):
-                present = self.starts[~np.isnan(self.starts[:, i]), i]
-                choices[i] = np.unique(present)
-                refused.append(f"values of {name} that are not in X")
-        return replace(self, choices=tuple(choices), nullable=nullable, refused=tuple(refused))
-
-
-def build_search_space(
-    metric: Metric, encoder: Encoder, rows: FloatArray | None, known: list[FloatArray], *, with_tables: bool = True
-) -> SearchSpace:
-    """Build the search space from a metric, an encoder, and people or landmarks.
+@dataclass(frozen=True)
+class NumericDomain:
+    """Numbers from `low` to `high`, both included.
 
     Parameters
     ----------
-    metric : Metric
-    encoder : Encoder
-    rows : ndarray of shape (n_samples, n_columns), or None
-        Encoded people.
-    known : list of ndarray
-        Landmarks that the model itself knows, per column; without people, they give the range of the columns.
-    with_tables : bool
-        Whether the model takes tables.
+    low, high : float
+    step : float or None, default=None
+        Only multiples of it; 1 for whole numbers. None for all numbers.
+    blank : bool, default=False
+        Whether the value may be missing.
     """
-    if rows is not None and not len(rows):
-        raise InvalidInputError("X must hold at least one person to start from; got none.")
-    numbers, d = encoder.is_number, len(encoder.names)
-    weights = metric.known_weights(encoder)
-    choices = tuple(_codes(encoder, i) for i in range(d))
-    landmarks = tuple(_landmarks(known[i], None if rows is None else rows[:, i]) for i in range(d))
-    low, high = np.zeros(d), np.ones(d)
-    for i in np.flatnonzero(numbers):
-        present = landmarks[i] if rows is None else rows[~np.isnan(rows[:, i]), i]
-        if len(present):
-            low[i], high[i] = present.min(), present.max()
-        elif rows is None and not len(choices[i]) and (weights is None or weights.matters[i]):
+
+    low: float
+    high: float
+    step: float | None = None
+    blank: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", *(() if self.step is None else ("step",))):
+            object.__setattr__(self, name, _checked_number(name, getattr(self, name)))
+        TRUTH.check("blank", self.blank)
+        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low <= self.high):
+            raise InvalidInputError(f"low must be at most high, both finite; got {self.low:g} and {self.high:g}.")
+        if self.step is not None and not 0 < self.step < np.inf:
+            raise InvalidInputError(f"step must be positive, or None for all numbers; got {self.step!r}.")
+        if self.step is not None and self.first > self.last:
             raise InvalidInputError(
-                f"X must be given: the model does not say where the numbers of {encoder.names[i]!r} lie. Pass people "
-                "like those it was fitted on."
+                f"There must be a multiple of step between low and high; got {self.low:g}, {self.high:g} and step "
+                f"{self.step:g}."
             )
-    span = np.where(high > low, high - low, 1.0)
-    if weights is None:
-        scales, nullable, p = 1 / span, np.zeros(d, dtype=bool), 2.0
-        if rows is not None:
-            nullable = numbers & np.isnan(rows).any(axis=0)
-    else:
-        scales, nullable, p = weights.scales, numbers & ~np.isnan(weights.missing), weights.p
-    continuous = np.array([not len(values) for values in choices])
-    space = SearchSpace(
-        encoder, np.zeros((1, d)), low, high, scales, p, landmarks, choices, nullable & continuous, with_tables
-    )
-    if rows is None:
-        rows = _synthetic_rows(space)
-    return replace(space, starts=rows[spread(len(rows), _MAX_STARTS)])
+
+    @classmethod
+    def learn(cls, column: pd.Series[Any]) -> NumericDomain:
+        """Range, step and blanks of a column of numbers."""
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        present = np.unique(values[~np.isnan(values)])
+        if not len(present):
+            return cls(0.0, 0.0, 1.0, True)
+        low, high = float(present[0]), float(present[-1])
+        step = next((step for step in _STEPS if _on_grid(present, step).all()), None)
+        return cls(low, high, step, bool(np.isnan(values).any()))
+
+    @property
+    def first(self) -> int:
+        """Position of the lowest number: how many steps it is, or its place among floating-point numbers."""
+        if self.step is None:
+            return int(_to_ordinals(np.array(float(self.low))))
+        return int(np.ceil(self.low / self.step - _CLOSE))
+
+    @property
+    def last(self) -> int:
+        """Position of the highest number."""
+        if self.step is None:
+            return int(_to_ordinals(np.array(float(self.high))))
+        return int(np.floor(self.high / self.step + _CLOSE))
+
+    def at(self, positions: Any) -> FloatArray:
+        """Numbers by their positions, which ascend with them."""
+        places = np.asarray(positions, dtype=np.int64)
+        if self.step is None:
+            return _from_ordinals(places)
+        # Dividing by a whole number gives the float that the decimal is read as: 7 / 100, not 7 * 0.01.
+        per_unit = 1 / self.step
+        exact = float(np.rint(per_unit))
+        return np.asarray(places / exact if abs(per_unit - exact) < _CLOSE * exact else places * self.step)
+
+    def nearest(self, values: FloatArray) -> FloatArray:
+        """The nearest numbers that it holds; blanks stay, or become the lowest number where there are none."""
+        filled = np.clip(np.where(np.isnan(values), self.low, values), self.low, self.high)
+        if self.step is not None:
+            filled = self.at(np.clip(np.rint(filled / self.step), self.first, self.last).astype(np.int64))
+        return np.where(np.isnan(values) & self.blank, np.nan, filled)
+
+    def holds(self, values: FloatArray) -> BoolArray:
+        """Which values it holds; NaN is a blank."""
+        if self.step is None:
+            inside = (values >= self.low) & (values <= self.high)
+        else:
+            with np.errstate(invalid="ignore"):
+                places = np.rint(values / self.step)
+                inside = (places >= self.first) & (places <= self.last) & _on_grid(values, self.step)
+        return np.where(np.isnan(values), self.blank, inside)
+
+    def __str__(self) -> str:
+        kind = "" if self.step is None else "whole numbers, " if self.step == 1 else f"multiples of {self.step:g}, "
+        return f"{kind}{self.low:g} to {self.high:g}{', or blank' if self.blank else ''}"
 
 
-def unseen_value(column: CategoricalColumn) -> Any:
-    """A value that a categorical column did not hold when its encoder was fitted; None if a Boolean held both.
+@dataclass(frozen=True)
+class CategoricalDomain:
+    """Listed values.
+
+    Parameters
+    ----------
+    values : sequence
+    blank : bool, default=False
+        Whether the value may be missing.
+    """
+
+    values: tuple[Any, ...]
+    blank: bool = False
+
+    def __post_init__(self) -> None:
+        TRUTH.check("blank", self.blank)
+        if not isinstance(self.values, (list, tuple)):
+            raise InvalidInputError(f"values must be a list of categories; got {in_a_line(self.values)}.")
+        object.__setattr__(self, "values", tuple(self.values))
+        if any(not pd.api.types.is_scalar(value) or pd.isna(value) for value in self.values):
+            raise InvalidInputError("values must be plain categories; say blank=True for a missing one.")
+        if not self.values and not self.blank:
+            raise InvalidInputError("values must list at least one category; got none.")
+
+    @classmethod
+    def learn(cls, column: pd.Series[Any]) -> CategoricalDomain:
+        """Values that occur, in the order of their names."""
+        present = column.dropna().unique().tolist()
+        return cls(tuple(sorted(present, key=canonical_category)), bool(column.isna().any()))
+
+    def holds(self, column: pd.Series[Any]) -> BoolArray:
+        """Which values it holds."""
+        known = {canonical_category(value) for value in self.values}
+        answers = [self.blank if pd.isna(value) else canonical_category(value) in known for value in column]
+        return np.array(answers, dtype=bool)
+
+    def __str__(self) -> str:
+        words = [*map(str, self.values), *(["blank"] if self.blank else [])]
+        more = f" and {len(words) - 6} more" if len(words) > 7 else ""
+        return ", ".join(words[:6] if more else words) + more
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A linear rule: ``sum of coefficients * columns <= bound``.
+
+    It says nothing of people of whom a column is missing.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> unseen_value(CategoricalColumn.learn(pd.Series(["north", "south"], name="region")))
-    'another'
-    >>> unseen_value(CategoricalColumn.learn(pd.Series([1, 2], name="code")))
-    3
+    >>> Rule.parse("debt <= 2 * income + 100")
+    Rule(debt - 2 * income <= 100)
     """
-    levels = {*column.levels, *(column.categories or ())}
-    if levels <= {True, False}:
-        return next((value for value in (True, False) if value not in levels), None)
-    if all(isinstance(value, (int, float)) for value in levels):
-        return max(levels, default=0) + 1
-    name = "another"
-    while name in levels:
-        name += "?"
-    return name
+
+    coefficients: Mapping[str, float]
+    bound: float
+
+    @classmethod
+    def parse(cls, text: str) -> Rule:
+        """Read a rule such as ``debt <= income`` or ``2 * rent + `other costs` <= income - 100``."""
+        sides = re.split(r"<=|>=", text)
+        if len(sides) != 2:
+            raise InvalidInputError(f"A rule must have one <= or >=, such as 'debt <= income'; got {text!r}.")
+        left, right = (_linear(side, text) for side in sides)
+        sign = 1.0 if "<=" in text else -1.0
+        names = [name for name in dict.fromkeys((*left, *right)) if name is not None]
+        found = {name: sign * (left.get(name, 0.0) - right.get(name, 0.0)) for name in names}
+        found = {name: coefficient for name, coefficient in found.items() if coefficient}
+        if not found:
+            raise InvalidInputError(f"A rule must name a column; got {text!r}.")
+        return cls(MappingProxyType(found), sign * (right.get(None, 0.0) - left.get(None, 0.0)))
+
+    def room(self, size: float) -> float:
+        """The bound with what rounding may add to a sum of terms of this size."""
+        return self.bound + _CLOSE * max(1.0, abs(self.bound), size)
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        for name, coefficient in self.coefficients.items():
+            shown = name if re.fullmatch(r"[^\W\d]\w*", str(name)) else f"`{name}`"
+            size = "" if abs(coefficient) == 1 else f"{abs(coefficient):.12g} * "
+            sign = ("-" if coefficient < 0 else "") if not parts else " - " if coefficient < 0 else " + "
+            parts.append(f"{sign}{size}{shown}")
+        return f"{''.join(parts)} <= {self.bound:.12g}"
+
+    def __repr__(self) -> str:
+        return f"Rule({self})"
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.coefficients.items()), self.bound))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rule):
+            return NotImplemented
+        return dict(self.coefficients) == dict(other.coefficients) and self.bound == other.bound
 
 
-def _synthetic_rows(space: SearchSpace) -> FloatArray:
-    """Starting points without people: at landmarks and between them; the same in every search."""
-    rng, n = np.random.default_rng(0), 1024
-    rows = rng.uniform(space.low, space.high, (n, len(space.low)))
-    for i, (listed, landmarks) in enumerate(zip(space.choices, space.landmarks, strict=True)):
-        if len(listed):
-            rows[:, i] = rng.choice(listed, n)
-        elif len(landmarks):
-            rows[: n // 2, i] = rng.choice(landmarks, n // 2)
-    return rng.permuted(rows, axis=0)
+@dataclass(frozen=True)
+class Domain:
+    """Who there can be: what each column can hold, and rules between columns.
+
+    Learned from people, shown by `describe`, and edited with `with_column` and `with_rules`.
+
+    Parameters
+    ----------
+    columns : mapping from column to NumericDomain or CategoricalDomain
+    rules : sequence of Rule, default=()
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": [19, 64], "debt": [100.5, 20.25], "sex": ["f", "m"]})
+    >>> domain = Domain.learn(people).with_column("age", low=18, high=99).with_rules("debt <= 10 * age")
+    >>> domain.describe()
+      column                           can hold
+    0    age            whole numbers, 18 to 99
+    1   debt  multiples of 0.25, 20.25 to 100.5
+    2    sex                               f, m
+    3   rule               debt - 10 * age <= 0
+    """
+
+    columns: Mapping[Any, NumericDomain | CategoricalDomain]
+    rules: tuple[Rule, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        kinds = (NumericDomain, CategoricalDomain)
+        if not isinstance(self.columns, Mapping) or not all(isinstance(held, kinds) for held in self.columns.values()):
+            raise InvalidTypeError(
+                f"columns must map columns to what they can hold, see Domain.learn and Domain.from_entries; got "
+                f"{in_a_line(self.columns)}."
+            )
+        if not isinstance(self.rules, (list, tuple)) or not all(isinstance(rule, Rule) for rule in self.rules):
+            raise InvalidTypeError(f"rules must be rules, see with_rules; got {in_a_line(self.rules)}.")
+        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        object.__setattr__(self, "rules", tuple(self.rules))
+        for rule in self.rules:
+            for name in rule.coefficients:
+                if not isinstance(self.columns.get(name), NumericDomain):
+                    raise InvalidInputError(f"A rule must name columns of numbers; got {name!r} in {str(rule)!r}.")
+
+    @classmethod
+    def learn(cls, X: Any, categorical: Sequence[Any] = ()) -> Domain:
+        """Learn ranges, steps, categories and blanks from people.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+        categorical : sequence of column names, default=()
+            Columns of categories that look like numbers.
+        """
+        frame = frame_of(X)
+        if not isinstance(categorical, (list, tuple)) or not all(isinstance(n, Hashable) for n in categorical):
+            raise InvalidInputError(f"categorical must list columns of X; got {in_a_line(categorical)}.")
+        kinds = {name: is_numeric(frame[name]) and name not in set(categorical) for name in frame}
+        return cls({name: (NumericDomain if kinds[name] else CategoricalDomain).learn(frame[name]) for name in frame})
+
+    def with_column(self, name: Any, **changes: Any) -> Domain:
+        """Return a domain with another range, step or list for one column: ``with_column("age", low=18)``."""
+        if name not in self.columns:
+            raise InvalidInputError(f"The domain has no column {name!r}; it has {list(self.columns)}.")
+        try:
+            changed = replace(self.columns[name], **changes)
+        except TypeError:
+            kind = self.columns[name]
+            raise InvalidTypeError(
+                f"{type(kind).__name__} of {name!r} takes {list(kind.__dataclass_fields__)}; got {list(changes)}."
+            ) from None
+        return replace(self, columns={**self.columns, name: changed})
+
+    def with_rules(self, *rules: str | Rule) -> Domain:
+        """Return a domain with more rules, such as ``"debt <= income"``."""
+        more = tuple(rule if isinstance(rule, Rule) else Rule.parse(rule) for rule in rules)
+        return replace(self, rules=(*self.rules, *(rule for rule in more if rule not in self.rules)))
+
+    def without_rules(self) -> Domain:
+        """Return the same domain without rules."""
+        return replace(self, rules=())
+
+    def orders(self, X: Any) -> list[Rule]:
+        """Rules ``a <= b`` between two columns that hold for everybody in `X`, and are not obvious from their ranges.
+
+        They are suggestions: that nobody in a table breaks a rule does not show that nobody can.
+        """
+        frame = frame_of(X)
+        numeric = [name for name, held in self.columns.items() if isinstance(held, NumericDomain)]
+        found = []
+        for a in numeric:
+            for b in numeric:
+                both = frame[[a, b]].dropna()
+                overlap = self.columns[a].high > self.columns[b].low  # type: ignore[union-attr]
+                if a != b and overlap and len(both) and (both[a] <= both[b]).all() and (both[a] != both[b]).any():
+                    found.append(Rule(MappingProxyType({a: 1.0, b: -1.0}), 0.0))
+        return found
+
+    def holds(self, X: Any) -> BoolArray:
+        """Which people are in the domain."""
+        frame = frame_of(X)
+        inside = np.ones(len(frame), dtype=bool)
+        for name, held in self.columns.items():
+            if name not in frame:
+                raise InvalidInputError(f"X must have the column {name!r} of the domain; it has {list(frame)}.")
+            if isinstance(held, CategoricalDomain):
+                inside &= held.holds(frame[name])
+                continue
+            if not is_numeric(frame[name]):
+                raise InvalidInputError(f"Column {name!r} must hold numbers, as the domain says; it holds text.")
+            inside &= held.holds(frame[name].to_numpy(np.float64, na_value=np.nan))
+        named = list(dict.fromkeys(name for rule in self.rules for name in rule.coefficients))
+        return inside & self.keeps_rules(frame[named].to_numpy(np.float64, na_value=np.nan), named)
+
+    def keeps_rules(self, rows: FloatArray, names: Sequence[Any]) -> BoolArray:
+        """Which rows of numbers, whose columns have these names, keep the rules."""
+        fine = np.ones(len(rows), dtype=bool)
+        for rule in self.rules:
+            terms = np.column_stack([c * rows[:, list(names).index(name)] for name, c in rule.coefficients.items()])
+            known = ~np.isnan(terms).any(axis=1)
+            limits = np.array([rule.room(size) for size in np.nansum(np.abs(terms), axis=1)])
+            fine &= ~known | (np.nansum(terms, axis=1) <= limits)
+        return fine
+
+    def entries(self) -> dict[str, dict[str, Any]]:
+        """What each column can hold as plain values, for a file; without what is the default."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, held in self.columns.items():
+            if isinstance(held, NumericDomain):
+                numbers = {"low": held.low, "high": held.high, **({} if held.step is None else {"step": held.step})}
+                entry: dict[str, Any] = {key: _plain(number) for key, number in numbers.items()}
+            else:
+                entry = {
+                    "values": [value if isinstance(value, (bool, int, float)) else str(value) for value in held.values]
+                }
+            found[str(name)] = {**entry, **({"blank": True} if held.blank else {})}
+        return found
+
+    @classmethod
+    def from_entries(cls, entries: Mapping[Any, Mapping[str, Any]], rules: Sequence[str] = ()) -> Domain:
+        """The domain that `entries` and rules in words describe; errors name the column."""
+        if not isinstance(entries, Mapping) or not all(isinstance(entry, Mapping) for entry in entries.values()):
+            raise InvalidTypeError(
+                f"entries must map columns to what they can hold, such as {{'low': 0, 'high': 9}}; got "
+                f"{in_a_line(entries)}."
+            )
+        if not isinstance(rules, (list, tuple)) or not all(isinstance(rule, str) for rule in rules):
+            raise InvalidTypeError(f"rules must be a list of texts such as 'debt <= income'; got {in_a_line(rules)}.")
+        columns: dict[Any, NumericDomain | CategoricalDomain] = {}
+        for name, entry in entries.items():
+            kind = CategoricalDomain if "values" in entry else NumericDomain
+            try:
+                columns[name] = kind(**entry)
+            except (TypeError, ValueError) as error:
+                raise InvalidInputError(
+                    f"{name!r} must have low and high, or values; besides, step and blank. {error}"
+                ) from None
+        return cls(columns).with_rules(*rules)
+
+    def describe(self) -> pd.DataFrame:
+        """What each column can hold, and the rules, in words."""
+        rows = [(str(name), str(held)) for name, held in self.columns.items()]
+        rows += [("rule", str(rule)) for rule in self.rules]
+        return pd.DataFrame(rows, columns=["column", "can hold"])
 
 
-def _codes(encoder: Encoder, i: int) -> FloatArray:
-    """Codes that a column can hold; empty for numbers."""
-    columns = getattr(encoder, "columns", None)
-    if columns is None:
-        return np.empty(0)
-    column = columns[i]
-    if isinstance(column, NumericColumn):
-        return np.empty(0) if column.categories is None else np.arange(float(len(column.categories)))
-    return np.append(np.arange(float(len(column.levels) + column.has_missing)), UNSEEN)
+def frame_of(X: Any) -> pd.DataFrame:
+    """People as a DataFrame; the columns of an array are called by their positions."""
+    if is_table(X):
+        return as_frame(X)
+    try:
+        array = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidTypeError(f"X must be a table, or an array of numbers; got {in_a_line(X)}.") from None
+    if array.ndim != 2:
+        raise InvalidInputError(
+            f"X must be a table of people and features, (n_samples, n_features); got {array.shape}."
+        )
+    return pd.DataFrame(array, columns=[f"feature {i}" for i in range(array.shape[1])])
 
 
-def _landmarks(known: FloatArray, values: FloatArray | None) -> FloatArray:
-    """Known landmarks, the values of people, and the midpoints between these, where trees split."""
-    if values is None:
-        return np.unique(known)[spread(len(np.unique(known)), _MAX_LANDMARKS)]
-    present = np.unique(values[~np.isnan(values)])
-    own = np.concatenate([present, (present[1:] + present[:-1]) / 2])
-    own = np.sort(own)[spread(len(own), _MAX_LANDMARKS // 2)]
-    known = np.unique(known)[spread(len(np.unique(known)), _MAX_LANDMARKS // 2)]
-    return np.unique(np.concatenate([own, known]))
+def is_numeric(column: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers: booleans, text and categories are no numbers."""
+    kind = column.dtype
+    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+
+
+def _checked_number(name: str, value: Any) -> float:
+    """A finite number."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidInputError(f"{name} must be a number; got {in_a_line(value)}.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidInputError(f"{name} must be a finite number; got {in_a_line(value)}.") from None
+
+
+def _plain(number: float) -> int | float:
+    return int(number) if float(number).is_integer() and abs(number) < 1e15 else float(number)
+
+
+def _linear(side: str, text: str) -> dict[str | None, float]:
+    """Coefficients of one side of a rule; None is the constant."""
+    found: dict[str | None, float] = {}
+    place = 0
+    while place < len(side):
+        match = _TERM.match(side, place)
+        sign, number, name = match.groups() if match else (None, None, None)
+        if match is None or match.end() == place or (number is None and name is None) or (place and sign is None):
+            raise InvalidInputError(
+                f"A rule must be linear, such as 'debt <= 2 * income + 100' (put `backticks` around names with "
+                f"blanks); got {text!r}."
+            )
+        key = None if name is None else name.strip("`")
+        size = 1.0 if number is None else float(number)
+        found[key] = found.get(key, 0.0) + (-size if sign == "-" else size)
+        place = match.end()
+    if not found:
+        raise InvalidInputError(f"A rule must have something on both sides of its sign; got {text!r}.")
+    return found
+
+
+def _on_grid(values: FloatArray, step: float) -> BoolArray:
+    with np.errstate(invalid="ignore"):
+        count = values / step
+        return np.asarray(np.abs(count - np.rint(count)) <= _CLOSE * np.maximum(1.0, np.abs(count)))
+
+
+def _to_ordinals(values: FloatArray) -> Any:
+    """Floating-point numbers counted in their order."""
+    bits = (values + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
+    return np.where(bits >= 0, bits, -(bits & np.int64(2**63 - 1)))
+
+
+def _from_ordinals(places: Any) -> FloatArray:
+    sign = np.where(places < 0, np.int64(-(2**63)), np.int64(0))
+    return np.asarray((np.abs(places) | sign).view(np.float64))

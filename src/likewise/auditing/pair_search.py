@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
-from likewise.auditing.domain import SearchSpace
+from likewise.auditing.search_space import SearchSpace
 from likewise.metrics.base import Metric, dual
 from likewise.metrics.encoders import People
 from likewise.pairs.points import Points
@@ -51,6 +51,8 @@ class PairEvaluator:
         Of the outputs.
     tolerance : float
         Excess that does not count.
+    restriction : callable, optional
+        Moves groups of people to where they may be, see `Restriction`.
     """
 
     space: SearchSpace
@@ -59,6 +61,7 @@ class PairEvaluator:
     bound: Callable[[FloatArray], FloatArray]
     unit: float
     tolerance: float
+    restriction: Callable[[FloatArray], FloatArray] | None = None
 
     def __post_init__(self) -> None:
         self.tried: Counter[str] = Counter()
@@ -78,6 +81,8 @@ class PairEvaluator:
         by : {"share", "excess"}
             What makes a pair the worst of its group: the share of the bound that it uses, or the excess over it.
         """
+        if self.restriction is not None:
+            groups = self.restriction(groups)
         n, m, d = groups.shape
         first, second = np.triu_indices(m, 1)
         people = self.space.people(groups.reshape(-1, d))

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     help="Exit 1 if a pair exceeds its distance by more than this many percentage points (for a regression, hundredths "
     "of the range). At least 0 and below 100.",
 )
+@click.option("--groups", is_flag=True, help="Also say who is favoured, in the columns of weight 0.")
 @click.option("--out", type=options.FILE, help="Write the worst pairs as CSV.")
 @options.force
 @options.cluster
@@ -55,6 +56,7 @@ def audit(
     id_column: str | None,
     worst: int,
     max_excess: float | None,
+    groups: bool,
     out: Path | None,
     force: bool,
     cluster: str | None,
@@ -104,11 +106,13 @@ def audit(
     guaranteed = model is not None and model.guarantee_.metric == chosen
     limits = _Thresholds(model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
     job = _AuditJob(model, chosen, scores, output_range, limits.thresholds, worst, id_column)
+    if groups and in_partitions(table, cluster):
+        raise InvalidInputError("--groups is for tables that are read whole. Give a single file.")
     if in_partitions(table, cluster):
         with say.busy("Searching all pairs, bucket by bucket"):
             found, names = job.of_partitions(table, cluster)
     else:
-        found, names = job.of_file(say, table, dialect)
+        found, names = job.of_file(say, table, dialect, groups=groups)
     say(
         found.coverage,
         coverage=found.coverage,
@@ -191,7 +195,7 @@ class _AuditJob:
     n_worst: int
     id_column: str | None
 
-    def of_file(self, say: Output, table: Path, dialect: Dialect) -> tuple[Audit, Any]:
+    def of_file(self, say: Output, table: Path, dialect: Dialect, *, groups: bool) -> tuple[Audit, Any]:
         """Audit a table that fits into memory; and the ids of its rows."""
         from likewise import audit as search
         from likewise.cli.column_kinds import Faults, Kinds, as_kinds
@@ -234,6 +238,8 @@ class _AuditJob:
                 thresholds=self.thresholds,
                 n_worst=self.n_worst,
             )
+        if groups:
+            _say_groups(say, X, self.metric, predictions, output_range)
         return found, None if ids is None else ids.reset_index(drop=True)
 
     def of_partitions(self, table: Path, cluster: str | None) -> tuple[Audit, Any]:
@@ -260,6 +266,26 @@ class _AuditJob:
                 return found, None
             rows = np.unique(found.violations[["row_a", "row_b"]].to_numpy())
             return found, people.values_at(self.id_column, rows)
+
+
+def _say_groups(say: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any) -> None:
+    """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
+    from likewise import audit_groups
+
+    two_classes = getattr(predictions, "ndim", 1) == 2 and predictions.shape[1] == 2
+    scores = predictions.iloc[:, -1] if two_classes else predictions
+    found = audit_groups(None, X, metric, predictions=scores, output_range=output_range)
+    low, high = found.rate_interval
+    say(
+        f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to {high:.3%} in "
+        "the population, at 95%.",
+        rate=found.rate,
+        rate_interval=list(found.rate_interval),
+    )
+    if len(found.groups):
+        say("\nWho is favoured, in pairs that exceed the distance and differ in a column of weight 0:")
+        say.table(found.groups, "groups")
+        say("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
 
 
 def _predictions(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[float, float] | None]:

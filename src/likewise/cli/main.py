@@ -11,10 +11,12 @@ from likewise.cli.audit import audit
 from likewise.cli.compare import compare, tradeoff
 from likewise.cli.console import Output, command
 from likewise.cli.decide import decide
+from likewise.cli.effect import effect
 from likewise.cli.enforce import enforce
 from likewise.cli.judge import judge
 from likewise.cli.metric import metric, scale
 from likewise.cli.report import report
+from likewise.cli.review import review
 from likewise.cli.score import score
 from likewise.cli.verify_card import verify_card
 
@@ -29,12 +31,26 @@ def main() -> None:
     Reveal the distance between people that a model respects, discuss and edit it, train a model that provably
     respects it, and audit every pair.
 
-    Exit codes: 0 done, 1 a gate or a proof failed (audit --max-excess, decide --verify, verify-card), 2 bad input,
-    3 a crash, 130 stopped by Ctrl-C.
+    Exit codes: 0 done, 1 a gate or a proof failed (audit --max-excess, effect --max-effect, decide --verify,
+    verify-card), 2 bad input, 3 a crash, 130 stopped by Ctrl-C.
     """
 
 
-for _command in (metric, judge, scale, compare, tradeoff, enforce, score, decide, verify_card, audit, report):
+for _command in (
+    metric,
+    judge,
+    scale,
+    compare,
+    tradeoff,
+    enforce,
+    score,
+    decide,
+    verify_card,
+    audit,
+    effect,
+    review,
+    report,
+):
     main.add_command(_command)
 
 

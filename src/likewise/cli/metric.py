@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--normalize", is_flag=True, help="Scale the weights so that half of the pairs are closer than 0.5.")
 @click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
 @click.option("--categorical", multiple=True, help="Numeric column that holds codes; may be given several times.")
+@click.option("--domain", is_flag=True, help="Also write what each column can hold, for likewise effect.")
 @options.id_column
 @click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
 @options.force
@@ -55,6 +56,7 @@ def metric(
     normalize: bool,
     drop: tuple[str, ...],
     categorical: tuple[str, ...],
+    domain: bool,
     id_column: str | None,
     out: Path,
     force: bool,
@@ -75,6 +77,7 @@ def metric(
     Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
     from likewise.auditing.coverage import measure_coverage
+    from likewise.auditing.domain import Domain
     from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.training import reveal, set_to_zero
@@ -135,6 +138,8 @@ def metric(
         not_used=tuple(name for name in found.not_used if name not in protected),
         not_forced=tuple(name for name in found.not_forced if name not in protected),
     ).scaled(scale)
+    if domain:
+        file = replace(file, domain=Domain.learn(X))
     write_metric(file, out, words=words)
     how = [file.how]
     how += [f"Set to 0: {', '.join(protected)}."] if protected else []

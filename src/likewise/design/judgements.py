@@ -57,7 +57,7 @@ class JudgedMetric:
 
         It is nowhere larger than any metric that fits the answers, so a model within it is within all of these. Every
         answer "at most" holds, also those in conflict with others. With noisy comparisons the lower ends are wider
-        than in `ranges`: with the given confidence, all of them hold at once (for many answers; `docs/theory.md` §19).
+        than in `ranges`: with the given confidence, all of them hold at once (for many answers; `docs/theory.md` §18).
         A column about which nobody has said that a difference is fine gets the weight 0.
         """
         return self._space.metric(self._strict)  # type: ignore[no-any-return]
@@ -90,7 +90,7 @@ def learn_metric(
     """Learn a metric with p = 1 from judgements about pairs of people.
 
     With p = 1, ``D(a, b) = sum_i w_i |a_i - b_i|`` is linear in the weights, so each answer is a half-space, and the
-    metrics that satisfy all answers form a polytope (`docs/theory.md` §19).
+    metrics that satisfy all answers form a polytope (`docs/theory.md` §18).
 
     Parameters
     ----------

@@ -1,0 +1,286 @@
+"""How much columns can matter: for the people of a table, for the worst pair of a domain, and at most."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._fit_validation import seed_from
+from likewise._html import grid, panel, words
+from likewise._parallel import single_threaded_blas
+from likewise._typing import FloatArray
+from likewise._validation import check_count, check_names, check_output_range, check_positive, in_a_line
+from likewise.auditing.domain import Domain
+from likewise.auditing.excess import Excess, smallest_excess
+from likewise.auditing.exchange import (
+    Exchange,
+    PairSearch,
+    differences,
+    in_domain,
+    mean_interval,
+    random_pairs,
+    shown_pair,
+)
+from likewise.auditing.people_space import PeopleSpace
+from likewise.auditing.proofs import Limits, Proof
+from likewise.auditing.prove import prove
+from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.inspection.prediction import is_plain_function
+from likewise.metrics.base import Metric, check_metric
+
+_STARTS = 12  # people from whom a search starts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Effect:
+    """How much columns can matter.
+
+    Differences are total variations of class probabilities, or absolute differences of numbers (as shares of the output
+    range, if there is one).
+
+    Attributes
+    ----------
+    columns : list
+        The columns that are exchanged.
+    on_people : DataFrame
+        One row per person of X: ``score``, the ``lowest`` and the ``highest`` score with other values in the columns,
+        what these values are (``lowest if``, ``highest if``), and ``effect``, the largest difference.
+    mean, mean_interval : float and tuple of float
+        Mean of ``effect``, and its 95% confidence interval for the population that X was drawn from.
+    directions : DataFrame
+        For every two values: which is ``favoured`` ``over`` which on average, by how much (``mean``), for what
+        ``share`` of people, both with 95% confidence intervals, and by how much at most.
+    groups : DataFrame
+        Mean and largest effect for people by their own value.
+    found : float
+        The largest difference that was found between two people of the domain who differ in the columns alone.
+    pair : DataFrame of two rows
+        These two people, with their scores.
+    proven : float or None
+        No two such people of the domain differ by more. None if there is no proof.
+    how : str
+        How it was proven, or why it was not.
+    tolerance : float
+    domain : Domain
+    excess : Excess or None
+        With a metric, the smallest e with ``TV <= D + e`` for all people of the domain.
+    seconds : float
+        Processor time.
+    n_boxes : int
+        Boxes of people that were bounded.
+    history : tuple of (int, float, float)
+        Boxes, found and proven as the search went on.
+    """
+
+    columns: list[Any]
+    on_people: pd.DataFrame
+    mean: float
+    mean_interval: tuple[float, float]
+    directions: pd.DataFrame
+    groups: pd.DataFrame
+    found: float
+    pair: pd.DataFrame
+    proven: float | None
+    how: str
+    tolerance: float
+    domain: Domain
+    excess: Excess | None
+    seconds: float
+    n_boxes: int
+    history: tuple[tuple[int, float, float], ...]
+
+    @property
+    def meets(self) -> bool:
+        """Whether found and proven are within the tolerance of each other: the worst case is then known."""
+        return self.proven is not None and self.proven - self.found <= self.tolerance
+
+    @property
+    def headline(self) -> str:
+        """What was found and proven, in a line."""
+        names = " and ".join(map(str, self.columns))
+        largest = float(self.on_people["effect"].max())
+        if self.meets:
+            limit = "and by no more for anybody in the domain"
+        elif self.proven is None:
+            limit = "and no upper bound is proven"
+        else:
+            limit = f"and by no more than {self.proven:.4g} for anybody in the domain"
+        return (
+            f"exchanging {names} alone changes outputs by up to {largest:.4g} for these {len(self.on_people):,} people,"
+            f" by {self.found:.4g} for the worst pair found, {limit}"
+        )
+
+    @property
+    def coverage(self) -> str:
+        """What was compared, what is proven and how, and what is not covered."""
+        text = self.headline[0].upper() + self.headline[1:] + ". "
+        text += f"Proof: {self.how}. " if self.proven is not None else f"No proof: {self.how}. "
+        text += (
+            "The domain is what was learned from these people or given, see `domain`: nothing is said of people "
+            "outside it. Two people who differ in the column alone are compared: other columns may stand in for it."
+        )
+        return text
+
+    def __repr__(self) -> str:
+        return f"<Effect: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        rows = [[str(name), *map(str, self.pair[name].tolist())] for name in self.pair]
+        text = self.headline[0].upper() + self.headline[1:]
+        return panel(text, grid(["column", "one", "the other"], rows, left=3), words(self.coverage, quiet=True))
+
+
+def effect(
+    model: Any,
+    X: Any,
+    column: Any,
+    metric: Metric | None = None,
+    *,
+    domain: Domain | None = None,
+    output_range: tuple[float, float] | None = None,
+    max_seconds: float | None = 60.0,
+    max_boxes: int | None = None,
+    tolerance: float = 1e-4,
+    n_queries: int = 100_000,
+    random_state: Any = 0,
+) -> Effect:
+    """How much a column can matter: for given people, for the worst pair there can be, and at most.
+
+    Three answers to one question, from evidence to proof: what exchanging the column does to the people of `X`; the
+    worst pair of the domain, two people who differ in the column alone; and an upper bound for all such pairs.
+
+    Covers / does not cover
+    -----------------------
+    The bound holds for all people of the domain, seen or not, and for the model as it computes, rounding included. It
+    is in closed form for linear and additive models (this package's scorecards, EBM without interactions); by a search
+    over boxes of people for trees, forests and boosting of scikit-learn, XGBoost, LightGBM and CatBoost; by bounds of
+    the difference of two copies for ReLU networks. Other models have no bound, only the worst pair found. People
+    outside the domain, and columns that stand in for this one, are not covered.
+
+    Parameters
+    ----------
+    model : object with predict_proba or predict, or callable
+    X : DataFrame or array-like of shape (n_samples, n_features)
+        People with the columns that the model takes.
+    column : column name, or list of them
+        Two people may differ in these alone. The columns of an array are called ``"feature 0"`` and so on.
+    metric : Metric, optional
+        Also find the smallest e with ``TV <= D + e`` for all people of the domain, see ``Effect.excess``.
+    domain : Domain, optional
+        What each column can hold; learned from `X` if it is not given.
+    output_range : tuple of float, optional
+        Limits ``(a, b)`` of predicted numbers. Differences are then shares of ``b - a``.
+    max_seconds : float or None, default=60
+        Processor time for the proof, where it takes a search. None for no limit.
+    max_boxes : int, optional
+        Boxes to bound at most. With a limit on boxes and none on time the result is the same on every machine.
+    tolerance : float, default=1e-4
+        The search ends when found and proven are this close: 0.01 percentage points.
+    n_queries : int, default=100_000
+        Pairs that a search for the worst one may ask the model about, where nothing better is known.
+    random_state : int, RandomState instance or None, default=0
+
+    Returns
+    -------
+    Effect
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> people = pd.DataFrame({"age": [20, 30, 40, 50], "sex": [0, 1, 0, 1]})
+    >>> model = DecisionTreeClassifier().fit(people, [0, 0, 0, 1])
+    >>> found = effect(model, people, "sex")
+    >>> found.on_people["effect"].tolist(), found.found, found.proven <= 1 + 1e-9, found.meets
+    ([0.0, 0.0, 0.0, 0.0], 0.0, True, True)
+    """
+    begun = time.process_time()
+    if metric is not None:
+        check_metric(metric)
+    is_plain_function("model", model, ("predict_proba", "predict"))  # raises if it is not a model
+    if domain is not None and not isinstance(domain, Domain):
+        raise InvalidTypeError(f"domain must be a Domain, such as Domain.learn(X); got {in_a_line(domain)}.")
+    tolerance = check_positive("tolerance", tolerance, below=1)
+    max_seconds = None if max_seconds is None else check_positive("max_seconds", max_seconds)
+    limits_of_outputs = None if output_range is None else check_output_range(output_range)
+    n_queries = check_count("n_queries", n_queries)
+    rng = np.random.default_rng(seed_from(random_state))
+    max_boxes = None if max_boxes is None else check_count("max_boxes", max_boxes)
+    with single_threaded_blas():
+        space = PeopleSpace.of(model, X, metric, domain, limits_of_outputs)
+        names = check_names("column", column if isinstance(column, (list, tuple)) else [column], space.names)
+        if not names:
+            raise InvalidInputError("column must name at least one column of X; got none.")
+        columns = [space.names.index(name) for name in names]
+        exchange = Exchange.of(space, columns)
+        shares = exchange.probable or space.output_range is not None
+        limits = Limits(max_seconds, max_boxes, tolerance * (1.0 if shares else float(np.ptp(exchange.outputs)) or 1.0))
+        a, b, effects = exchange.pairs()
+        inside = in_domain(space, a) & in_domain(space, b)
+        order = np.argsort(-np.where(inside, effects, -np.inf), kind="stable")[:_STARTS]
+        order = order[inside[order]]
+        proof = prove(space, columns, limits, (a[order], b[order]))
+        found, first, second = _worst(space, columns, proof, (a[order], b[order]), n_queries, rng, limits)
+        proven, how = proof.proven, proof.how
+        if proven is not None and found > proven:
+            # The model contradicts what was read off it: nothing is proven.
+            proven, how = None, "the model's own answers exceed what follows from its parts; please report this"
+        excess = None if metric is None else smallest_excess(space, metric, limits, n_queries, rng)
+    sizes = exchange.effects
+    return Effect(
+        columns=names,
+        on_people=exchange.table(),
+        mean=float(sizes.mean()),
+        mean_interval=mean_interval(sizes),
+        directions=exchange.directions(),
+        groups=exchange.groups(),
+        found=found,
+        pair=shown_pair(space, first, second),
+        proven=proven,
+        how=how,
+        tolerance=limits.tolerance,
+        domain=space.domain,
+        excess=excess,
+        seconds=time.process_time() - begun,
+        n_boxes=proof.n_boxes,
+        history=proof.history,
+    )
+
+
+def _worst(
+    space: PeopleSpace,
+    columns: Sequence[int],
+    proof: Proof,
+    starts: tuple[FloatArray, FloatArray],
+    n_queries: int,
+    rng: np.random.Generator,
+    limits: Limits,
+) -> tuple[float, FloatArray, FloatArray]:
+    """The worst pair: by the proof if it has one that reaches the bound, and by search otherwise."""
+    a, b = (
+        np.concatenate([part, *(pair[i : i + 1] for pair in map(np.stack, proof.pairs))])
+        for i, part in enumerate(starts)
+    )
+    if len(a):
+        fine = in_domain(space, a) & in_domain(space, b)
+        a, b = a[fine], b[fine]
+    best, first, second = -1.0, np.empty(0), np.empty(0)
+    if len(a):
+        values = differences(space, a, b)
+        i = int(values.argmax())
+        best, first, second = float(values[i]), a[i], b[i]
+    if proof.proven is None or proof.proven - best > limits.tolerance:
+        more_a, more_b = random_pairs(space, columns, rng, 4 * _STARTS)
+        a = more_a if not len(a) else np.concatenate([a, more_a])
+        b = more_b if not len(b) else np.concatenate([b, more_b])
+        search = PairSearch(space, list(columns), lambda p, q: differences(space, p, q), n_queries, rng, {})
+        value, p, q = search.run(a, b)
+        if value > best:
+            best, first, second = value, p, q
+    if not len(first):
+        raise InvalidInputError("domain must hold somebody; no person of it was found. Check its ranges and rules.")
+    return best, first, second

@@ -1,0 +1,344 @@
+"""What exchanging columns does to the people of a table, and a search for the pair to whom it does most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from likewise._typing import BoolArray, FloatArray
+from likewise.auditing.domain import CategoricalDomain
+from likewise.auditing.people_space import PeopleSpace
+
+_ALTERNATIVES = 16  # values of a column, or of several together, that people are given
+_LEVEL = 0.95
+_BATCH = 100_000  # rows that a model is asked about at once
+_CANDIDATES = 12  # numbers of a column that a search tries
+
+Objective = Callable[[FloatArray, FloatArray], FloatArray]
+"""From encoded people a and b to what is maximised."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """Outputs of people with other values in some columns.
+
+    Attributes
+    ----------
+    space : PeopleSpace
+    columns : list of int
+    alternatives : ndarray of shape (n_alternatives, n_columns)
+        The values that everybody was given.
+    outputs : ndarray of shape (n_samples, n_alternatives + 1, n_outputs)
+        The last of them with the person's own values.
+    probable : bool
+        Whether outputs are probabilities.
+    """
+
+    space: PeopleSpace
+    columns: list[int]
+    alternatives: FloatArray
+    outputs: FloatArray
+    probable: bool
+
+    @classmethod
+    def of(cls, space: PeopleSpace, columns: Sequence[int]) -> Exchange:
+        """Ask the model about everybody with every alternative."""
+        alternatives = alternatives_of(space, columns)
+        n, m = len(space.rows), len(alternatives)
+        given = np.repeat(space.rows[:, None], m + 1, axis=1)
+        for j, column in enumerate(columns):
+            given[:, :m, column] = alternatives[:, j]
+        rows = given.reshape(n * (m + 1), -1)
+        parts = [space.answers(rows[start : start + _BATCH]) for start in range(0, len(rows), _BATCH)]
+        outputs = np.concatenate([part for part, _ in parts])
+        return cls(space, list(columns), alternatives, outputs.reshape(n, m + 1, -1), parts[0][1])
+
+    @property
+    def effects(self) -> FloatArray:
+        """Largest difference between two alternatives, for everybody."""
+        return self._extremes()[2]
+
+    def _extremes(self) -> tuple[Any, Any, FloatArray]:
+        """For everybody the two alternatives whose outputs differ most, the lower one first; and by how much."""
+        outputs = self.outputs
+        n, m, k = outputs.shape
+        if k == 1:
+            low, high = outputs[:, :, 0].argmin(axis=1), outputs[:, :, 0].argmax(axis=1)
+        else:
+            best = np.full(n, -1.0)
+            low, high = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+            for i in range(m):
+                for j in range(i):
+                    gap = np.abs(outputs[:, i] - outputs[:, j]).sum(axis=1)
+                    low, high = np.where(gap > best, j, low), np.where(gap > best, i, high)
+                    best = np.maximum(best, gap)
+        each = np.arange(n)
+        return low, high, np.abs(outputs[each, high] - outputs[each, low]).sum(axis=1)
+
+    def pairs(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Everybody with the two alternatives, as encoded people a (lower) and b, and the difference."""
+        low, high, effects = self._extremes()
+        a, b = self.space.rows.copy(), self.space.rows.copy()
+        m = len(self.alternatives)
+        for rows, chosen in ((a, low), (b, high)):
+            other = chosen < m
+            rows[np.ix_(other, self.columns)] = self.alternatives[chosen[other]]
+        return a, b, effects
+
+    def table(self) -> pd.DataFrame:
+        """One row per person: their score, the lowest and the highest with what gave them, and the effect."""
+        low, high, effects = self._extremes()
+        each, labels = np.arange(len(low)), self.space.labels(probable=self.probable)
+        ends = labels.pairs(self.outputs[each, low], self.outputs[each, high])
+        own = labels.pairs(self.outputs[each, -1], self.outputs[each, high])
+        table = pd.DataFrame({"row": self.space.table.index, "score": own["score_a"]})
+        if self.outputs.shape[2] > 1:  # of the class in which the two differ most
+            table["score"] = np.nan
+        for name, chosen, score in (("lowest", low, ends["score_a"]), ("highest", high, ends["score_b"])):
+            table[name] = score
+            table[f"{name} if"] = self._words(chosen)
+        table["effect"] = effects
+        if ends["outcome"].notna().any():
+            table["outcome"] = ends["outcome"]
+        return table
+
+    def _words(self, chosen: Any) -> list[Any]:
+        """The alternatives that were chosen; the person's own values are those of their row."""
+        names = [self.space.names[i] for i in self.columns]
+        shown = self.space.people(self._filled(self.alternatives))[names].astype(object)
+        own = self.space.table[names].astype(object).reset_index(drop=True)
+        words = []
+        for i, k in enumerate(chosen.tolist()):
+            values = (shown.iloc[k] if k < len(shown) else own.iloc[i]).tolist()
+            words.append(values[0] if len(values) == 1 else ", ".join(map(str, values)))
+        return words
+
+    def _filled(self, values: FloatArray) -> FloatArray:
+        rows = np.repeat(self.space.rows[:1], len(values), axis=0)
+        rows[:, self.columns] = values
+        return rows
+
+    def directions(self) -> pd.DataFrame:
+        """For every two alternatives: by how much the first is favoured, on average, and for how many people.
+
+        Only for one output, and up to eight alternatives.
+        """
+        names = ["favoured", "over", "mean", "mean_low", "mean_high", "share", "share_low", "share_high", "largest"]
+        m = len(self.alternatives)
+        if self.outputs.shape[2] > 1 or m > 8:
+            return pd.DataFrame(columns=names)
+        words, rows = self._words(np.arange(m)), []
+        for i in range(m):
+            for j in range(i):
+                gap = self.outputs[:, i, 0] - self.outputs[:, j, 0]
+                first, second, sign = (i, j, 1.0) if gap.mean() >= 0 else (j, i, -1.0)
+                favoured = int((sign * gap > 0).sum())
+                rows.append(
+                    (
+                        words[first],
+                        words[second],
+                        float(sign * gap.mean()),
+                        *mean_interval(sign * gap),
+                        favoured / len(gap),
+                        *share_interval(favoured, len(gap)),
+                        float((sign * gap).max()),
+                    )
+                )
+        table = pd.DataFrame(rows, columns=names)
+        return table.sort_values("mean", ascending=False, kind="stable", ignore_index=True)
+
+    def groups(self) -> pd.DataFrame:
+        """Mean and largest effect for people by their own values, with confidence intervals of the means."""
+        names = [self.space.names[i] for i in self.columns]
+        effects, rows = pd.Series(self.effects), []
+        own = self.space.table[names].astype(object).where(self.space.table[names].notna(), "blank")
+        if len(names) > 1 or own[names[0]].nunique() > _ALTERNATIVES:
+            return pd.DataFrame(columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
+        for value, members in effects.groupby(own[names[0]].map(str).to_numpy()):
+            sizes = members.to_numpy()
+            rows.append((value, len(sizes), float(sizes.mean()), *mean_interval(sizes), float(sizes.max())))
+        return pd.DataFrame(rows, columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
+
+
+def alternatives_of(space: PeopleSpace, columns: Sequence[int]) -> FloatArray:
+    """Values that everybody is given: all categories, numbers over the range, or the most frequent combinations."""
+    if len(columns) > 1:
+        seen, counts = np.unique(space.rows[:, list(columns)], axis=0, return_counts=True)
+        return seen[np.argsort(-counts, kind="stable")[:_ALTERNATIVES]]
+    (column,) = columns
+    held = space.domain.columns[space.names[column]]
+    if isinstance(held, CategoricalDomain):
+        return space.codes(column)[:, None]
+    return _numbers(space, column, _ALTERNATIVES)[:, None]
+
+
+def _numbers(space: PeopleSpace, column: int, most: int) -> FloatArray:
+    """Numbers of a column: the ends of its domain, quantiles of the people, and a blank if there may be one."""
+    held = space.domain.columns[space.names[column]]
+    assert not isinstance(held, CategoricalDomain)
+    seen = space.rows[:, column]
+    seen = seen[~np.isnan(seen) & held.holds(seen)]
+    quantiles = np.quantile(seen, np.linspace(0, 1, most), method="nearest") if len(seen) else np.empty(0)
+    ends = held.at(np.array([held.first, held.last]))
+    values = np.unique(np.concatenate([quantiles, ends]))
+    return np.append(values, np.nan) if held.blank else values
+
+
+def mean_interval(values: FloatArray) -> tuple[float, float]:
+    """Confidence interval of the mean in the population that these people were drawn from (Student's t, 95%)."""
+    if len(values) < 2:
+        return -np.inf, np.inf
+    error = float(np.std(values, ddof=1)) / np.sqrt(len(values))
+    width = float(stats.t.ppf((1 + _LEVEL) / 2, len(values) - 1)) * error
+    return float(values.mean()) - width, float(values.mean()) + width
+
+
+def share_interval(count: int, n: int) -> tuple[float, float]:
+    """Confidence interval of a share (Clopper and Pearson, 95%)."""
+    found = stats.binomtest(count, n).proportion_ci(_LEVEL, "exact")
+    return float(found.low), float(found.high)
+
+
+def differences(space: PeopleSpace, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Differences between the outputs of encoded people a and b, row by row."""
+    outputs = space.outputs(np.concatenate([a, b]))
+    return np.asarray(np.abs(outputs[: len(a)] - outputs[len(a) :]).sum(axis=1))
+
+
+def shown_pair(space: PeopleSpace, a: FloatArray, b: FloatArray) -> pd.DataFrame:
+    """Two encoded people as a table, with their scores."""
+    outputs, probable = space.answers(np.stack([a, b]))
+    scores = space.labels(probable=probable).pairs(outputs[:1], outputs[1:])
+    table = space.people(np.stack([a, b]))
+    table["score"] = [float(scores["score_a"].iloc[0]), float(scores["score_b"].iloc[0])]
+    return table
+
+
+# -- the search ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class PairSearch:
+    """Coordinate ascent from several pairs at once: each step changes one column of one or both people.
+
+    Attributes
+    ----------
+    space : PeopleSpace
+    exchanged : list of int
+        Columns in which the two people may differ.
+    objective : callable
+    n_queries : int
+        Pairs that may still be compared.
+    """
+
+    space: PeopleSpace
+    exchanged: list[int]
+    objective: Objective
+    n_queries: int
+    rng: np.random.Generator
+    extra: dict[int, FloatArray]
+
+    def run(self, a: FloatArray, b: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """The best pair that is found from some pairs; the first of them, if nothing is better."""
+        inside = keeps_rules(self.space, a) & keeps_rules(self.space, b)
+        a, b = a[inside].copy(), b[inside].copy()
+        if not len(a):
+            return -np.inf, np.empty(0), np.empty(0)
+        values = self._ask(a, b)
+        order = np.argsort(-values, kind="stable")
+        a, b, values = a[order], b[order], values[order]
+        for width in (None, 0.1, 0.01, 0.001):  # all over the range first, then closer and closer
+            a, b, values = self._ascend(a, b, values, width)
+        best = int(values.argmax())
+        return float(values[best]), a[best], b[best]
+
+    def _ask(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        self.n_queries -= len(a)
+        return self.objective(a, b)
+
+    def _ascend(
+        self, a: FloatArray, b: FloatArray, values: FloatArray, width: float | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        moving = np.ones(len(a), dtype=bool)
+        while moving.any() and self.n_queries > 0:
+            owners, new_a, new_b = self._moves(a, b, np.flatnonzero(moving), width)
+            if not len(owners):
+                break
+            found = self._ask(new_a, new_b)
+            before = values.copy()
+            for i in np.argsort(found, kind="stable"):
+                owner = owners[i]
+                if found[i] > values[owner]:
+                    values[owner], a[owner], b[owner] = found[i], new_a[i], new_b[i]
+            moving = values > before
+        return a, b, values
+
+    def _moves(self, a: FloatArray, b: FloatArray, who: Any, width: float | None) -> tuple[Any, FloatArray, FloatArray]:
+        """All single changes of some pairs."""
+        owners, new_a, new_b = [], [], []
+        for i in who:
+            for column in range(a.shape[1]):
+                both = column not in self.exchanged
+                for value in self._candidates(column, a[i, column] if both else None, width, a[i], b[i]):
+                    for side in (2,) if both else (0, 1):
+                        rows = [a[i].copy(), b[i].copy()]
+                        for s in (0, 1):
+                            if side in (s, 2):
+                                rows[s][column] = value
+                        owners.append(i)
+                        new_a.append(rows[0])
+                        new_b.append(rows[1])
+        if not owners:
+            return np.empty(0), a, b
+        first, second = np.array(new_a), np.array(new_b)
+        fine = keeps_rules(self.space, first) & keeps_rules(self.space, second)
+        return np.array(owners)[fine], first[fine], second[fine]
+
+    def _candidates(
+        self, column: int, _now: float | None, width: float | None, a: FloatArray, b: FloatArray
+    ) -> FloatArray:
+        held = self.space.domain.columns[self.space.names[column]]
+        if isinstance(held, CategoricalDomain):
+            return self.space.codes(column) if width is None else np.empty(0)
+        if width is None:
+            own = self.extra.get(column, np.empty(0))
+            return np.unique(np.concatenate([_numbers(self.space, column, _CANDIDATES), own]))
+        reach = width * (held.high - held.low)
+        near = np.concatenate([row[column] + reach * self.rng.uniform(-1, 1, 2) for row in (a, b)])
+        near = np.clip(near[~np.isnan(near)], held.low, held.high)
+        return np.unique(held.nearest(near))
+
+
+def keeps_rules(space: PeopleSpace, rows: FloatArray) -> BoolArray:
+    """Which encoded people keep the rules of the domain."""
+    return space.domain.keeps_rules(rows, space.names)
+
+
+def in_domain(space: PeopleSpace, rows: FloatArray) -> BoolArray:
+    """Which encoded people are in the domain."""
+    fine = keeps_rules(space, rows)
+    for i, name in enumerate(space.names):
+        held = space.domain.columns[name]
+        if isinstance(held, CategoricalDomain):
+            codes = space.codes(i)
+            fine &= (rows[:, i, None] == codes).any(axis=1) | (np.isnan(rows[:, i]) & np.isnan(codes).any())
+        else:
+            fine &= held.holds(rows[:, i])
+    return fine
+
+
+def random_pairs(
+    space: PeopleSpace, columns: Sequence[int], rng: np.random.Generator, n: int
+) -> tuple[FloatArray, FloatArray]:
+    """Pairs put together from the values of several people, different in some columns."""
+    a = np.column_stack([space.rows[rng.integers(len(space.rows), size=n), i] for i in range(space.rows.shape[1])])
+    b = a.copy()
+    for column in columns:
+        b[:, column] = space.rows[rng.integers(len(space.rows), size=n), column]
+    fine = in_domain(space, a) & in_domain(space, b)
+    return a[fine], b[fine]

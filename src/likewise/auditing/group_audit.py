@@ -1,0 +1,224 @@
+"""Who is favoured in the pairs that exceed a metric: per person, per group, and in the population."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from likewise._fit_validation import seed_from
+from likewise._typing import FloatArray, IntArray
+from likewise._validation import check_count, check_names
+from likewise.auditing.audit import check_tolerance
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric, check_metric
+from likewise.metrics.encoders import People, fixed_sample
+from likewise.pairs.model_outputs import given_outputs, predicted_outputs, rows_for
+
+_AT_ONCE = 2**21  # pairs that are compared at once
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupAudit:
+    """Who is favoured in the pairs that exceed a metric.
+
+    Attributes
+    ----------
+    people : DataFrame
+        One row per person: ``row`` (position in X), ``score``, ``n_comparators`` (people whose score differs from
+        theirs by more than the distance), and of these ``n_favoured`` with a higher score and ``n_disfavoured`` with a
+        lower one. Those with most favoured comparators come first.
+    groups : DataFrame
+        For each column and value: of the violating pairs between this value and any other, ``n_pairs``, in how many the
+        person with this value has the higher score (``n_favoured``), the ``share``, and ``p_value``, the chance of a
+        share at least as far from one half if the values were shuffled among the people.
+    rate : float
+        Share of pairs of people that exceed the metric.
+    rate_interval : tuple of float
+        95% confidence interval of that share in the population that X was drawn from.
+    n_samples : int
+        People who were compared, with all others of them.
+    n_violations : int
+    tolerance : float
+    metric : Metric
+    """
+
+    people: pd.DataFrame
+    groups: pd.DataFrame
+    rate: float
+    rate_interval: tuple[float, float]
+    n_samples: int
+    n_violations: int
+    tolerance: float
+    metric: Metric
+
+    def __repr__(self) -> str:
+        low, high = self.rate_interval
+        return (
+            f"<GroupAudit: {self.rate:.3%} of pairs exceed the metric ({low:.3%} to {high:.3%} in the population), "
+            f"{len(self.groups)} groups>"
+        )
+
+
+def audit_groups(
+    model: Any,
+    X: Any,
+    metric: Metric,
+    columns: Sequence[Any] | None = None,
+    *,
+    predictions: Any = None,
+    output_range: tuple[float, float] | None = None,
+    tolerance: float | None = None,
+    max_people: int = 5000,
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> GroupAudit:
+    """Find who is favoured in the pairs of people whose outputs differ by more than their distance.
+
+    The test shuffles the values of a column among the people. It asks whether who gets the higher score is independent
+    of the column; the answer no may also come from other columns that go with this one. `effect` exchanges the column
+    and nothing else.
+
+    Parameters
+    ----------
+    model, X, metric, predictions, output_range, tolerance
+        As for `audit`; `X` in memory, and outputs that are one number: two classes, or regression.
+    columns : sequence of column names, optional
+        Columns of `X` whose values are compared; those of weight 0 if not given.
+    max_people : int, default=5000
+        Of more people, a fixed sample is compared, and the figures are about the sample.
+    n_permutations : int, default=9999
+        Shuffles of the test.
+    random_state : int, RandomState instance or None, default=0
+
+    Returns
+    -------
+    GroupAudit
+
+    Examples
+    --------
+    >>> from likewise import TableMetric
+    >>> X = pd.DataFrame({"age": [30, 30, 31, 31], "sex": ["f", "m", "f", "m"]})
+    >>> found = audit_groups(None, X, TableMetric({"age": 0.01}, {"sex": 0}), predictions=[0.2, 0.6, 0.2, 0.6])
+    >>> found.groups[["column", "value", "n_pairs", "n_favoured"]]
+      column value  n_pairs  n_favoured
+    0    sex     f        4           0
+    1    sex     m        4           4
+    """
+    metric = check_metric(metric)
+    n_permutations = check_count("n_permutations", n_permutations)
+    rng = np.random.default_rng(seed_from(random_state))
+    people = metric.people(X)
+    if len(people) < 2:
+        raise InvalidInputError(f"X must hold at least two people; got {len(people)}.")
+    if predictions is None:
+        classes = getattr(model, "classes_", None)
+        outputs, probable = predicted_outputs(model, rows_for(model, people, X), output_range, classes)
+    else:
+        outputs, probable = given_outputs(predictions, len(people), output_range)
+    if outputs.shape[1] != 1:
+        raise InvalidInputError(
+            f"audit_groups needs one score per person to say who is favoured; got {outputs.shape[1]} classes. Pass "
+            "predictions= with the probability of one class."
+        )
+    chosen = fixed_sample(len(people), check_count("max_people", max_people, least=2))
+    people, scores = people.take(chosen), outputs[chosen, 0]
+    unit = 1.0 if probable or output_range is not None else float(np.ptp(scores)) or 1.0
+    room = check_tolerance(tolerance, unit)
+    below, above = _comparators(metric, people, scores, room)
+    n = len(scores)
+    counts = below + above
+    table = pd.DataFrame(
+        {"row": chosen, "score": scores, "n_comparators": counts, "n_favoured": above, "n_disfavoured": below}
+    )
+    # A U-statistic of pairs: its variance is that of the shares of single people, times 4 / n.
+    shares = counts / max(1, n - 1)
+    rate = float(shares.mean())
+    error = 2 * float(np.std(shares, ddof=1)) / np.sqrt(n)
+    width = error * float(stats.t.ppf((1 + _LEVEL) / 2, n - 1))
+    given = pd.DataFrame(people.table)
+    names = metric.hidden if columns is None else check_names("columns", columns, list(given))
+    rows: list[tuple[Any, ...]] = []
+    for name in names:
+        if name in given:
+            rows += _groups(given[name], name, metric, people, scores, room, below - above, n_permutations, rng)
+    head = ["column", "value", "n_people", "n_pairs", "n_favoured", "share", "p_value"]
+    return GroupAudit(
+        table.sort_values(["n_favoured", "n_comparators"], ascending=False, kind="stable", ignore_index=True),
+        pd.DataFrame(rows, columns=head),
+        rate,
+        (max(0.0, rate - width), min(1.0, rate + width)),
+        n,
+        int(counts.sum()) // 2,
+        room,
+        metric,
+    )
+
+
+def _blocks(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> Any:
+    """Blocks of rows: positions, and for everybody whether they exceed the distance, signed by who is higher."""
+    n, weights = len(people), metric.known_weights(people.encoder)
+    size = max(1, _AT_ONCE // max(1, n))
+    for start in range(0, n, size):
+        block = np.arange(start, min(n, start + size))
+        if weights is not None:
+            distances = weights.pairwise(people.rows[block], people.rows)
+        else:
+            a, b = np.repeat(block, n), np.tile(np.arange(n), len(block))
+            distances = metric.between(people.take(a), people.take(b)).reshape(len(block), n)
+        gap = scores[None, :] - scores[block, None]
+        yield block, np.sign(gap) * (np.abs(gap) - distances > tolerance)
+
+
+def _comparators(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
+    """For everybody, how many people exceed the distance from below and from above."""
+    below, above = np.zeros(len(people), dtype=np.int64), np.zeros(len(people), dtype=np.int64)
+    for block, signs in _blocks(metric, people, scores, tolerance):
+        below[block], above[block] = (signs < 0).sum(axis=1), (signs > 0).sum(axis=1)
+    return below, above
+
+
+def _groups(
+    column: pd.Series[Any],
+    name: Any,
+    metric: Metric,
+    people: People,
+    scores: FloatArray,
+    tolerance: float,
+    lead: IntArray,
+    n_permutations: int,
+    rng: np.random.Generator,
+) -> list[tuple[Any, ...]]:
+    """Pairs between each value and all others, and who is favoured in them.
+
+    Within a group every pair that one member wins another loses. So the wins less the losses of a group against all
+    others are the sum of `lead`, the wins less the losses of its members against everybody: shuffling needs no pairs.
+    """
+    where, values = pd.factorize(column, use_na_sentinel=False)
+    if len(values) > 50:
+        raise InvalidInputError(f"columns must hold up to 50 values; {name!r} has {len(values)}.")
+    members = np.eye(len(values), dtype=bool)[where]
+    wins, losses = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=np.int64)
+    for block, signs in _blocks(metric, people, scores, tolerance):
+        for k in range(len(values)):
+            outside = signs[members[block, k]][:, ~members[:, k]]
+            wins[k] += int((outside < 0).sum())
+            losses[k] += int((outside > 0).sum())
+    sums = np.array([lead[members[:, k]].sum() for k in range(len(values))])
+    assert (sums == wins - losses).all()
+    beyond = np.zeros(len(values))
+    for _ in range(n_permutations):
+        shuffled = np.bincount(where, weights=lead[rng.permutation(len(lead))], minlength=len(values))
+        beyond += np.abs(shuffled) >= np.abs(sums)
+    rows = []
+    for k in np.argsort([str(value) for value in values], kind="stable"):
+        n_pairs = int(wins[k] + losses[k])
+        share = wins[k] / n_pairs if n_pairs else np.nan
+        p_value = (1 + beyond[k]) / (1 + n_permutations)
+        rows.append((name, str(values[k]), int(members[:, k].sum()), n_pairs, int(wins[k]), share, p_value))
+    return rows

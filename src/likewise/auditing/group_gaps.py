@@ -1,0 +1,169 @@
+"""What a metric says about groups: the gap of their mean scores, the largest that it allows, and proxies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import BoolArray, FloatArray
+from likewise._validation import check_names
+from likewise.additive.scorer import AdditiveScorer
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric, check_metric
+from likewise.metrics.encoders import People, fixed_sample
+from likewise.pairs.model_outputs import given_outputs, predicted_outputs, rows_for
+from likewise.pairs.points import Points
+
+_MOST_VALUES = 20
+_MOST_MEASURED = 5000  # people on whom proxies are measured
+_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupGaps:
+    """Gaps between groups, and the largest that a metric allows.
+
+    Attributes
+    ----------
+    gaps : DataFrame
+        For each value of the column against all others: ``n`` people, the ``mean`` of their outputs, ``others`` that of
+        the others, the ``gap`` between them, and ``allowed``, the largest gap of any model within the metric.
+    proxies : DataFrame
+        For each other column, and for all together: ``auc``, how well it tells the values of the protected column apart
+        (cross-validated area under the ROC curve, 0.5 is not at all; the average over values against others).
+    contributions : DataFrame, or None
+        Of a scorecard: what each column adds to the gap in the score (log-odds, say), for each value.
+    """
+
+    gaps: pd.DataFrame
+    proxies: pd.DataFrame
+    contributions: pd.DataFrame | None
+
+    def __repr__(self) -> str:
+        largest = float(self.gaps["gap"].abs().max())
+        return f"<GroupGaps: {len(self.gaps)} groups, the largest gap is {largest:.3g}>"
+
+
+def group_gaps(
+    model: Any,
+    X: Any,
+    metric: Metric,
+    column: Any,
+    *,
+    predictions: Any = None,
+    output_range: tuple[float, float] | None = None,
+) -> GroupGaps:
+    """Compare the mean outputs of groups with the largest gap that a metric allows.
+
+    If outputs differ by at most ``min(1, D)`` for all pairs, the means of two groups differ by at most the transport
+    distance between the groups: the least mean distance over all ways to match one group with the other (Kantorovich
+    and Rubinstein). People who are alike under the metric match at no cost, so that a gap beyond it cannot be explained
+    by the columns that the metric counts.
+
+    Parameters
+    ----------
+    model, X, metric, predictions, output_range
+        As for `audit`; outputs that are one number: two classes, or regression with an `output_range`. Numbers that
+        matter must not be missing.
+    column : column name
+        Of `X`; its values are the groups.
+
+    Returns
+    -------
+    GroupGaps
+
+    Examples
+    --------
+    >>> from likewise import TableMetric
+    >>> X = pd.DataFrame({"age": [30, 40, 30, 50], "sex": ["f", "f", "m", "m"]})
+    >>> found = group_gaps(None, X, TableMetric({"age": 0.01}, {"sex": 0}), "sex", predictions=[0.2, 0.3, 0.3, 0.5])
+    >>> found.gaps[["value", "gap", "allowed"]].round(3)
+      value   gap  allowed
+    0     f -0.15     0.05
+    1     m  0.15     0.05
+    """
+    metric = check_metric(metric)
+    people = metric.people(X)
+    given = pd.DataFrame(people.table)
+    (name,) = check_names("column", [column], list(given))
+    if predictions is None:
+        classes = getattr(model, "classes_", None)
+        outputs, probable = predicted_outputs(model, rows_for(model, people, X), output_range, classes)
+    else:
+        outputs, probable = given_outputs(predictions, len(people), output_range)
+    own_range = output_range or getattr(getattr(model, "guarantee_", None), "output_range", None)
+    if outputs.shape[1] != 1 or not (probable or own_range is not None):
+        raise InvalidInputError("group_gaps needs one probability per person, or numbers with an output_range.")
+    if not metric.obeys_triangle and np.isnan(people.rows).any():
+        raise InvalidInputError("Numbers that matter must not be missing: a blank is at one distance from all of them.")
+    where, values = pd.factorize(given[name], use_na_sentinel=False)
+    if not 2 <= len(values) <= _MOST_VALUES:
+        raise InvalidInputError(f"column must hold 2 to {_MOST_VALUES} values; {name!r} has {len(values)}.")
+    points, rows = Points.of(people), []
+    for k in np.argsort([str(value) for value in values], kind="stable"):
+        inside = where == k
+        mean, others = float(outputs[inside].mean()), float(outputs[~inside].mean())
+        allowed = _largest_gap(points, metric, inside)
+        rows.append((str(values[k]), int(inside.sum()), mean, others, mean - others, allowed))
+    return GroupGaps(
+        pd.DataFrame(rows, columns=["value", "n", "mean", "others", "gap", "allowed"]),
+        _proxies(people, name, where),
+        _contributions(model, X, where, values),
+    )
+
+
+def _largest_gap(points: Points, metric: Metric, inside: BoolArray) -> float:
+    """Largest ``mean h(a) - mean h(b)`` of functions h in [0, 1] within the metric: the transport distance."""
+    from likewise.pairs.transport import potentials
+
+    weights, n, m = metric.weights_of(points.people.encoder), int(inside.sum()), int((~inside).sum())
+    groups = points.groups()
+    mass = np.bincount(groups.of_row, weights=np.where(inside, float(m), -float(n)), minlength=len(groups.first))
+    some = mass != 0  # people who are in both groups alike cancel
+    if not some.any():
+        return 0.0
+    best = potentials(points.X[groups.first[some]], mass[some], points.scales(weights), weights.p, points.kinds)
+    # Potentials are solved to 1e-9 per pair: rounded upwards.
+    return float(min(1.0, mass[some] @ best.h / (n * m) + 1e-8))
+
+
+def _proxies(people: People, name: Any, where: Any) -> pd.DataFrame:
+    """How well single columns, and all but one, predict the groups."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    chosen = fixed_sample(len(people), _MOST_MEASURED)
+    target, names = where[chosen], list(people.encoder.names)
+    kept = np.isin(target, np.flatnonzero(np.bincount(target) >= 2 * _FOLDS))
+    rows, target = people.rows[chosen][kept], target[kept]
+    found: list[tuple[Any, float]] = []
+    if len(np.unique(target)) >= 2:
+        others = [i for i, each in enumerate(names) if each != name]
+        folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=0)
+        for label, used in [*((names[i], [i]) for i in others), ("all together", others)]:
+            if not used:
+                continue
+            codes = [not people.encoder.is_number[i] and rows[:, i].max() < 255 for i in used]
+            features: FloatArray = np.where(rows[:, used] < 0, np.nan, rows[:, used]) if any(codes) else rows[:, used]
+            model = HistGradientBoostingClassifier(max_iter=30, categorical_features=codes, random_state=0)
+            chances = cross_val_predict(model, features, target, cv=folds, method="predict_proba")
+            kinds = np.unique(target)
+            areas = [roc_auc_score(target == kind, chances[:, i]) for i, kind in enumerate(kinds)]
+            found.append((label, float(np.mean(areas))))
+    return pd.DataFrame(found, columns=["column", "auc"])
+
+
+def _contributions(model: Any, X: Any, where: Any, values: Any) -> pd.DataFrame | None:
+    """What each column of a scorecard adds to the difference of a group's mean score from that of the others."""
+    scorer = getattr(model, "scorer_", None)
+    if type(scorer) is not AdditiveScorer or len(scorer.model.intercepts) != 1:
+        return None
+    points = scorer.points(People.read(X, model.encoder_))[:, :, 0]
+    names = [model.encoder_.names[shape.column] for shape in scorer.model.shapes]
+    gaps = [points[where == k].mean(axis=0) - points[where != k].mean(axis=0) for k in range(len(values))]
+    table = pd.DataFrame(np.array(gaps).T, columns=[str(value) for value in values])
+    return table.assign(column=names)[["column", *table.columns]]

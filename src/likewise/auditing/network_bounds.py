@@ -1,0 +1,432 @@
+"""How much exchanging columns can change a ReLU network: linear bounds of the difference of two copies, by boxes.
+
+The first layer is a sum over columns, ``z = b + sum_i u_i(x_i)``, so that the largest value of a linear function of z
+over a box is the sum over columns of their largest values: one category at a time, and the ends of ranges of numbers.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+
+from likewise._typing import BoolArray, FloatArray
+from likewise.auditing.domain import CategoricalDomain
+from likewise.auditing.people_space import PeopleSpace
+from likewise.auditing.proofs import Limits, Proof, largest_logistic
+from likewise.auditing.tree_bounds import Variables
+from likewise.exceptions import UnprovableError
+from likewise.inspection.feature_sources import Preprocessing
+
+_RANGES = 32  # into which a column of numbers is cut
+_ROUNDING = 2.0**-40  # of the sum of all absolute values on the way: far more than what rounding adds
+
+
+@dataclass(frozen=True, eq=False)
+class NumberRanges:
+    """Ranges of the values of one column; a category is a range of one value.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_ranges,)
+        Encoded values at both ends.
+    ordered : bool
+    """
+
+    low: FloatArray
+    high: FloatArray
+    ordered: bool
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkModel:
+    """A network over ranges of columns.
+
+    Attributes
+    ----------
+    space : PeopleSpace
+    ranges : list of NumberRanges
+    first_low, first_high : list of ndarray of shape (n_ranges, n_units)
+        What the lower and the upper end of each range of a column add to the first layer.
+    weights, biases : list of ndarray
+        Of the later layers; weights have shape (n_in, n_out). `bias` is that of the first.
+    link : {"identity", "logistic", "softmax"}
+    """
+
+    space: PeopleSpace
+    ranges: list[NumberRanges]
+    first_low: list[FloatArray]
+    first_high: list[FloatArray]
+    bias: FloatArray
+    weights: list[FloatArray]
+    biases: list[FloatArray]
+    link: str
+
+    @classmethod
+    def read(cls, space: PeopleSpace) -> NetworkModel:
+        """Read scikit-learn's `MLPClassifier` or `MLPRegressor` with ReLU units, or raise `UnprovableError`."""
+        columns = space.names if space.as_array else list(space.given(space.rows[:1]).columns)
+        where = [space.names.index(name) for name in columns]
+        preprocessing = Preprocessing.of(space.model, len(where))
+        net = preprocessing.last
+        if type(net) not in (MLPClassifier, MLPRegressor) or net.activation != "relu":
+            raise UnprovableError(
+                f"{type(net).__name__} with activation={getattr(net, 'activation', None)!r} is not read"
+            )
+        links = {"logistic": "logistic", "softmax": "softmax", "identity": "identity"}
+        if net.out_activation_ not in links or (net.n_outputs_ > 1 and net.out_activation_ != "softmax"):
+            raise UnprovableError(f"{type(net).__name__} has {net.n_outputs_} outputs ({net.out_activation_})")
+        weights = [np.asarray(part, dtype=np.float64) for part in net.coefs_]
+        biases = [np.asarray(part, dtype=np.float64) for part in net.intercepts_]
+        if len(weights) < 2:
+            raise UnprovableError("the network has no hidden layer")
+
+        def added(column: int, values: FloatArray) -> FloatArray:
+            """What values of one column add to the first layer."""
+            rows = np.repeat(space.rows[:1], len(values), axis=0)
+            rows[:, column] = values
+            features = np.asarray(preprocessing(space.given(rows)), dtype=np.float64)
+            chosen = [j for j, s in enumerate(preprocessing.sources) if s is not None and where[s.column] == column]
+            return features[:, chosen] @ weights[0][chosen]
+
+        constant = [j for j, source in enumerate(preprocessing.sources) if source is None]
+        base = biases[0]
+        if constant:
+            features = np.asarray(preprocessing(space.given(space.rows[:1])), dtype=np.float64)
+            base = base + features[0, constant] @ weights[0][constant]
+        ranges = [_ranges(space, i, preprocessing, where) for i in range(len(space.names))]
+        lows = [added(i, part.low) for i, part in enumerate(ranges)]
+        highs = [added(i, part.high) for i, part in enumerate(ranges)]
+        _confirm(space, preprocessing, weights, biases)
+        return cls(space, ranges, lows, highs, base, weights[1:], biases[1:], links[net.out_activation_])
+
+
+def _confirm(
+    space: PeopleSpace, preprocessing: Preprocessing, weights: list[FloatArray], biases: list[FloatArray]
+) -> None:
+    """Raise if the model's own answers differ from what was read off it."""
+    rows = space.rows[:: max(1, len(space.rows) // 500)]
+    z = np.asarray(preprocessing(space.given(rows)), dtype=np.float64)
+    for layer, (W, b) in enumerate(zip(weights, biases, strict=True)):
+        z = z @ W + b
+        z = np.maximum(z, 0) if layer < len(weights) - 1 else z
+    answers, probable = space.answers(rows)
+    if z.shape[1] > 1:
+        expected = softmax(z, axis=1) / 2
+    elif probable:
+        expected = expit(z)
+    else:
+        low, high = space.output_range or (0.0, 1.0)
+        expected = (z - (low if space.output_range else 0.0)) / (high - low)
+    if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=1e-7, atol=1e-9):
+        raise UnprovableError(
+            f"the answers of {type(space.model).__name__} are not the function of its weights that was expected"
+        )
+
+
+def _ranges(space: PeopleSpace, column: int, preprocessing: Preprocessing, where: list[int]) -> NumberRanges:
+    held = space.domain.columns[space.names[column]]
+    if isinstance(held, CategoricalDomain):
+        codes = space.codes(column)
+        return NumberRanges(codes, codes, False)
+    own = [s for s in preprocessing.sources if s is not None and where[s.column] == column]
+    affine = all(s.monotone for s in own) or held.blank
+    if held.step is not None and held.last - held.first < _RANGES:
+        low = high = held.at(np.arange(held.first, held.last + 1))
+    elif not affine:
+        raise UnprovableError(f"the numbers of {space.names[column]!r} are coded one by one, and there are too many")
+    elif held.step is not None:
+        places = np.linspace(held.first, held.last + 1, _RANGES + 1).astype(np.int64)
+        low, high = held.at(places[:-1]), held.at(places[1:] - 1)
+    else:
+        ends = np.linspace(held.low, held.high, _RANGES + 1)
+        low, high = ends[:-1], ends[1:]
+    if held.blank:
+        low, high = np.append(low, np.nan), np.append(high, np.nan)
+    return NumberRanges(low, high, True)
+
+
+class _Bounder:
+    """Bounds of the difference of two copies over boxes."""
+
+    def __init__(self, model: NetworkModel, exchanged: Sequence[int], output: FloatArray) -> None:
+        self.model = model
+        self.variables = Variables.of(model.ranges, exchanged)  # type: ignore[arg-type]
+        self.start = self.variables.start
+        self.ends = [
+            np.concatenate([part[i] for i in self.variables.column]) for part in (model.first_low, model.first_high)
+        ]
+        self.least, self.most = np.minimum(*self.ends), np.maximum(*self.ends)
+        # The last layer as one score.
+        self.weights = [*model.weights[:-1], model.weights[-1] @ output[:, None]]
+        self.biases = [*model.biases[:-1], model.biases[-1] @ output[:, None]]
+        self.of_side = [np.isin(self.variables.side, (side, 2)) for side in (0, 1)]
+        self.own = [self.variables.side == side for side in (0, 1)]
+        size = (
+            np.abs(model.bias)
+            + np.add.reduceat(  # of any sum that is computed for somebody
+                np.maximum.reduceat(np.maximum(np.abs(self.least), np.abs(self.most)), self.start[:-1], axis=0),
+                [0],
+                axis=0,
+            )[0]
+        )
+        self.rooms = [_ROUNDING * (1 + size)]
+        for W, b in zip(self.weights, self.biases, strict=True):
+            size = size @ np.abs(W) + np.abs(b)
+            self.rooms.append(_ROUNDING * (1 + size))
+
+    def bound(self, box: BoolArray, link: str) -> tuple[float, FloatArray]:
+        """Upper bound of the difference of the outputs, and how much each unit of the first layer leaves open."""
+        which = np.flatnonzero(box)
+        variable = np.searchsorted(self.start, which, side="right") - 1
+        offsets = np.searchsorted(variable, np.arange(len(self.start) - 1))
+        low_parts = np.minimum.reduceat(self.least[which], offsets, axis=0)
+        high_parts = np.maximum.reduceat(self.most[which], offsets, axis=0)
+        room = self.rooms[0]
+        first = [
+            (
+                self.model.bias + low_parts[side].sum(axis=0) - room,
+                self.model.bias + high_parts[side].sum(axis=0) + room,
+            )
+            for side in self.of_side
+        ]
+        # First layer: the difference of the copies, by the columns that are exchanged.
+        d_low = low_parts[self.own[1]].sum(axis=0) - high_parts[self.own[0]].sum(axis=0) - room
+        d_high = high_parts[self.own[1]].sum(axis=0) - low_parts[self.own[0]].sum(axis=0) + room
+
+        def largest(functions: FloatArray, side: int) -> FloatArray:
+            """Largest values of linear functions of the first layer, without its bias, over one copy's box."""
+            values = np.maximum(self.ends[0][which] @ functions, self.ends[1][which] @ functions)
+            return np.asarray(np.maximum.reduceat(values, offsets, axis=0)[self.of_side[side]].sum(axis=0))
+
+        limits = [self._layers(first[side], lambda f, side=side: largest(f, side)) for side in (0, 1)]
+        gap_low, gap_high = d_low, d_high
+        open_ = np.zeros(len(d_low))
+        slopes: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = []
+        for layer in range(len(self.weights)):
+            (a_low, a_high), (b_low, b_high) = limits[0][layer], limits[1][layer]
+            gap_low, gap_high = np.maximum(gap_low, b_low - a_high), np.minimum(gap_high, b_high - a_low)
+            gap_low = np.minimum(gap_low, gap_high)
+            h_low, h_high = _relu_difference(a_low, a_high, b_low, b_high, gap_low, gap_high)
+            slopes.append(_lines(a_low, a_high, b_low, b_high, gap_low, gap_high, h_low, h_high))
+            if layer == 0:
+                first_low, first_high = h_low, h_high
+                open_ = h_high - h_low
+            W = self.weights[layer]
+            gap_low, gap_high = self._back(slopes, W, first_low, first_high, h_low, h_high)
+            gap_low, gap_high = gap_low - self.rooms[layer + 1], gap_high + self.rooms[layer + 1]
+        d = float(gap_high[0])
+        a, b = limits[0][-1], limits[1][-1]
+        d = min(d, float(b[1][0] - a[0][0]))
+        room = 4 * float(self.rooms[-1][0])
+        influence = np.abs(self.weights[0]) @ np.ones(self.weights[0].shape[1])
+        if link == "logistic":
+            value = largest_logistic(d + room, float(a[0][0]) - room, float(a[1][0]) + room, float(b[1][0]) + room)
+        elif link == "tanh":
+            value = float(np.tanh(max(0.0, d + room) / 4))
+        else:
+            value = d + room
+        return value, open_ * influence
+
+    def _back(
+        self,
+        slopes: Any,
+        W: FloatArray,
+        first_low: FloatArray,
+        first_high: FloatArray,
+        h_low: FloatArray,
+        h_high: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bounds of ``W' (differences behind the last layer)``: by intervals, and by lines back to the first layer."""
+        plus, minus = np.maximum(W, 0), np.minimum(W, 0)
+        upper, lower = h_high @ plus + h_low @ minus, h_low @ plus + h_high @ minus
+        if len(slopes) > 1:
+            for sign in (1.0, -1.0):
+                function, constant = sign * W, np.zeros(W.shape[1])
+                for layer in range(len(slopes) - 1, 0, -1):
+                    up_k, up_c, low_k, low_c = slopes[layer]
+                    pos, neg = np.maximum(function, 0), np.minimum(function, 0)
+                    constant = constant + up_c @ pos + low_c @ neg
+                    # The biases of both copies cancel.
+                    function = self.weights[layer - 1] @ (up_k[:, None] * pos + low_k[:, None] * neg)
+                best = first_high @ np.maximum(function, 0) + first_low @ np.minimum(function, 0) + constant
+                if sign > 0:
+                    upper = np.minimum(upper, best)
+                else:
+                    lower = np.maximum(lower, -best)
+        return np.minimum(lower, upper), upper
+
+    def _layers(self, first: tuple[FloatArray, FloatArray], largest: Any) -> list[tuple[FloatArray, FloatArray]]:
+        """Ranges of the inputs of all units of one copy, and of its score."""
+        found = [first]
+        for layer in range(len(self.weights)):
+            ends = []
+            for sign in (1.0, -1.0):
+                function, constant = sign * self.weights[layer], sign * self.biases[layer]
+                for back in range(layer, -1, -1):
+                    low, high = found[back]
+                    on, off = low >= 0, high <= 0
+                    with np.errstate(divide="ignore", invalid="ignore"):
+                        steep = np.where(on, 1.0, np.where(off, 0.0, high / (high - low)))
+                    shift = np.where(on | off, 0.0, -steep * low)
+                    flat = np.where(on, 1.0, np.where(off, 0.0, (high > -low).astype(np.float64)))
+                    pos, neg = np.maximum(function, 0), np.minimum(function, 0)
+                    constant = constant + shift @ pos
+                    function = steep[:, None] * pos + flat[:, None] * neg
+                    if back > 0:
+                        constant = constant + self.biases[back - 1] @ function
+                        function = self.weights[back - 1] @ function
+                constant = constant + self.model.bias @ function
+                ends.append(constant + largest(function))
+            low_next, high_next = -ends[1], ends[0]
+            room = self.rooms[layer + 1]
+            found.append((np.minimum(low_next, high_next) - room, np.maximum(low_next, high_next) + room))
+        return found
+
+
+def _relu_difference(
+    a_low: FloatArray, a_high: FloatArray, b_low: FloatArray, b_high: FloatArray, d_low: FloatArray, d_high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Range of ``relu(a + d) - relu(a)``: it rises with d, and with a where d > 0, and falls with a where d < 0."""
+
+    def at(a: FloatArray, d: FloatArray) -> FloatArray:
+        return np.maximum(a + d, 0) - np.maximum(a, 0)
+
+    high = at(np.where(d_high >= 0, a_high, a_low), d_high)
+    low = at(np.where(d_low >= 0, a_low, a_high), d_low)
+    return np.maximum(low, np.maximum(b_low, 0) - np.maximum(a_high, 0)), np.minimum(
+        high, np.maximum(b_high, 0) - np.maximum(a_low, 0)
+    )
+
+
+def _lines(
+    a_low: FloatArray,
+    a_high: FloatArray,
+    b_low: FloatArray,
+    b_high: FloatArray,
+    d_low: FloatArray,
+    d_high: FloatArray,
+    h_low: FloatArray,
+    h_high: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Lines above and below ``relu(a + d) - relu(a)`` as a function of d: slope and constant of each.
+
+    It lies between min(0, d) and max(0, d).
+    """
+    on = (a_low >= 0) & (b_low >= 0)
+    off = (a_high <= 0) & (b_high <= 0)
+    width = np.where(d_high > d_low, d_high - d_low, 1.0)
+    up_k = np.where(d_low >= 0, 1.0, np.where(d_high <= 0, 0.0, d_high / width))
+    up_c = np.where((d_low < 0) & (d_high > 0), -d_high * d_low / width, 0.0)
+    low_k = np.where(d_high <= 0, 1.0, np.where(d_low >= 0, 0.0, -d_low / width))
+    low_c = np.where((d_low < 0) & (d_high > 0), d_low * d_high / width, 0.0)
+    # A constant line is better where the range of the unit says more than the range of d.
+    flat_up = ~on & ~off & (h_high < np.maximum(d_high, 0))
+    flat_low = ~on & ~off & (h_low > np.minimum(d_low, 0))
+    up_k, up_c = np.where(flat_up, 0.0, up_k), np.where(flat_up, h_high, up_c)
+    low_k, low_c = np.where(flat_low, 0.0, low_k), np.where(flat_low, h_low, low_c)
+    one, zero = np.ones_like(d_low), np.zeros_like(d_low)
+    up_k, low_k = (np.where(on, one, np.where(off, zero, part)) for part in (up_k, low_k))
+    up_c, low_c = (np.where(on | off, zero, part) for part in (up_c, low_c))
+    return up_k, up_c, low_k, low_c
+
+
+def prove_network(model: NetworkModel, exchanged: Sequence[int], limits: Limits, lowest: float) -> Proof:
+    """Best-first search over boxes; `lowest` is a difference that was found, below which no box is looked at."""
+    n_scores = model.weights[-1].shape[1]
+    if model.link == "softmax":
+        outputs = [np.eye(n_scores)[k] - np.eye(n_scores)[m] for k in range(n_scores) for m in range(k)]
+        kind = "tanh"
+    else:
+        outputs, kind = [np.ones(1)], model.link
+    share = 1.0
+    if model.link == "identity":
+        low, high = model.space.output_range or (0.0, 1.0)
+        share = high - low
+    proven, n_boxes, history = 0.0, 0, []
+    for output in outputs:
+        part, boxes, steps = _search(
+            _Bounder(model, exchanged, output),
+            kind,
+            limits.shared(len(outputs)),
+            lowest * share,
+            limits.tolerance * share,
+        )
+        proven, n_boxes = max(proven, part), n_boxes + boxes
+        history += steps
+    proven = proven / share * (1 + 2.0**-40)
+    if model.link != "identity":
+        proven = min(1.0, proven)
+    how = f"{n_boxes:,} boxes of people were bounded, by linear bounds of the difference of two copies of the network"
+    return Proof(proven, how, [], n_boxes, tuple((n, lowest, value / share) for n, value in history))
+
+
+def _search(
+    bounder: _Bounder, link: str, limits: Limits, lowest: float, tolerance: float
+) -> tuple[float, int, list[tuple[int, float]]]:
+    begun, n_boxes = time.process_time(), 1
+    box = np.ones(int(bounder.start[-1]), dtype=bool)
+    value, unit_open = bounder.bound(box, link)
+    heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-value, 0, box, unit_open)]
+    done = lowest
+    history = [(1, value)]
+    while heap:
+        top = -heap[0][0]
+        if top < history[-1][1]:
+            history.append((n_boxes, top))
+        if top <= max(lowest, done) + tolerance:
+            break
+        if limits.max_boxes is not None and n_boxes >= limits.max_boxes:
+            break
+        if limits.max_seconds is not None and time.process_time() - begun > limits.max_seconds:
+            break
+        negative, _, box, unit_open = heapq.heappop(heap)
+        halves = _halves(bounder, box, unit_open)
+        if halves is None:
+            done = max(done, -negative)
+            continue
+        for half in halves:
+            n_boxes += 1
+            value, left = bounder.bound(half, link)
+            value = min(value, -negative)
+            if value <= lowest + tolerance:
+                done = max(done, value)
+            else:
+                heapq.heappush(heap, (-value, n_boxes, half, left))
+    top = -heap[0][0] if heap else done
+    return max(top, done), n_boxes, history
+
+
+def _halves(bounder: _Bounder, box: BoolArray, unit_open: FloatArray) -> tuple[BoolArray, BoolArray] | None:
+    """Cut the variable that leaves most open: exchanged columns first, as the difference depends on them most."""
+    start, sides = bounder.start, bounder.variables.side
+    best, chosen = -1.0, -1
+    for v in range(len(start) - 1):
+        cells = np.flatnonzero(box[start[v] : start[v + 1]]) + start[v]
+        if len(cells) < 2:
+            continue
+        spread = bounder.most[cells].max(axis=0) - bounder.least[cells].min(axis=0)
+        score = float(spread @ (unit_open + 1e-9)) * (100.0 if sides[v] != 2 else 1.0)
+        if score > best:
+            best, chosen = score, v
+    if chosen < 0:
+        return None
+    cells = np.flatnonzero(box[start[chosen] : start[chosen + 1]]) + start[chosen]
+    if not bounder.model.ranges[int(bounder.variables.column[chosen])].ordered:
+        middle = (bounder.ends[0][cells] + bounder.ends[1][cells]) / 2
+        centred = (middle - middle.mean(axis=0)) * np.sqrt(unit_open + 1e-9)
+        direction = np.linalg.svd(centred, full_matrices=False)[2][0]
+        cells = cells[np.argsort(centred @ direction, kind="stable")]
+    halves = box.copy(), box.copy()
+    halves[0][cells[len(cells) // 2 :]] = False
+    halves[1][cells[: len(cells) // 2]] = False
+    return halves

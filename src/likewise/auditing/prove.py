@@ -1,0 +1,208 @@
+"""The upper bound by whatever method fits a model: closed forms, boxes of people, two copies of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import FloatArray
+from likewise.auditing.additive_bounds import AdditiveModel
+from likewise.auditing.domain import NumericDomain
+from likewise.auditing.exchange import differences, in_domain, keeps_rules
+from likewise.auditing.network_bounds import NetworkModel, prove_network
+from likewise.auditing.people_space import PeopleSpace
+from likewise.auditing.proofs import Limits, Proof
+from likewise.auditing.tree_bounds import TreeBound, Variables, bound_trees
+from likewise.auditing.tree_model import TreeModel
+from likewise.base import ConstrainedEstimator
+from likewise.exceptions import UnprovableError
+from likewise.inspection.preprocessing import unwrap
+from likewise.inspection.tree_ensembles import looks_like_trees
+
+_MOST_CLASSES = 6  # of a forest: all sets of classes are bounded
+
+
+def prove(
+    space: PeopleSpace,
+    columns: Sequence[int],
+    limits: Limits,
+    starts: tuple[FloatArray, FloatArray],
+) -> Proof:
+    """The upper bound by whatever method fits the model."""
+    try:
+        kind = kind_of(space.model)
+        if kind == "trees":
+            return prove_trees(TreeModel.read(space), columns, limits, starts)
+        if kind == "network":
+            lowest = float(differences(space, *starts).max()) if len(starts[0]) else 0.0
+            return prove_network(NetworkModel.read(space), columns, limits, lowest)
+        return prove_additive(AdditiveModel.read(space), columns, limits)
+    except UnprovableError as error:
+        return Proof(None, str(error), [])
+
+
+def kind_of(model: Any) -> str:
+    """Which method bounds a model: "trees", "network" or "additive"."""
+    if isinstance(model, ConstrainedEstimator):
+        return "additive"
+    last = unwrap(model)[1]
+    if looks_like_trees(last):
+        return "trees"
+    if type(last).__name__ in ("MLPClassifier", "MLPRegressor"):
+        return "network"
+    return "additive"
+
+
+def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
+    """The closed form; and where it is not reached and people are finitely many, a search over boxes."""
+    space = model.space
+    proven, a, b = model.largest(columns)
+    how = "closed form, as the score is a sum of functions of single columns"
+    fine = bool((in_domain(space, a[None]) & in_domain(space, b[None])).all())
+    if fine and proven - float(differences(space, a[None], b[None])[0]) <= limits.tolerance:
+        return Proof(proven, how, [(a, b)])
+    finite = model.finite_problem(columns)
+    if finite is None:
+        ignored = "; the rules of the domain were not used" if space.domain.rules else ""
+        return Proof(proven, how + ignored, [(a, b)])
+    problem, values = finite
+    result = bound_trees(
+        problem, tolerance=limits.tolerance / 2, max_boxes=limits.max_boxes, max_seconds=limits.max_seconds
+    )
+    pair = [
+        np.array([each[k] for each, k in zip(values, cells, strict=True)]) for cells in (result.cells_a, result.cells_b)
+    ]
+    how += f", and {result.n_boxes:,} boxes of the people there are"
+    # Outputs are rounded as well.
+    return Proof(min(proven, max(0.0, result.proven) + 2.0**-48), how, [(a, b), (pair[0], pair[1])], result.n_boxes)
+
+
+def prove_trees(
+    model: TreeModel,
+    columns: Sequence[int],
+    limits: Limits,
+    starts: tuple[FloatArray, FloatArray],
+) -> Proof:
+    """Bound the problems into which the links of several classes fall apart, one after the other."""
+    ensemble, space = model.ensemble, model.space
+    n_scores = len(ensemble.baseline)
+    problems: list[tuple[FloatArray, str]]
+    low, high = space.output_range or (0.0, 1.0)
+    share = 1.0
+    if ensemble.link == "logistic":
+        problems = [(np.ones(1), "logistic")]
+    elif n_scores == 1:
+        problems, share = [(np.ones(1), "identity")], high - low
+    elif ensemble.link == "identity":
+        if n_scores > _MOST_CLASSES:
+            raise UnprovableError(f"a forest of {n_scores} classes has too many sets of classes")
+        # TV is the largest difference of the probabilities of a set of classes; exchanging a and b gives the others.
+        sets = [each for size in range(1, n_scores // 2 + 1) for each in combinations(range(n_scores), size)]
+        problems = [(np.isin(np.arange(n_scores), each).astype(np.float64), "identity") for each in sets]
+    else:
+        # The odds of any set of classes move by the largest difference of two logits at most.
+        pairs = [(k, m) for k in range(n_scores) for m in range(n_scores) if k < m]
+        problems = [(np.eye(n_scores)[k] - np.eye(n_scores)[m], "tanh") for k, m in pairs]
+    variables = Variables.of(model.cells, columns)
+    points = []
+    if len(starts[0]):
+        cells = [model.find(rows) for rows in starts]
+        for first, second in (cells, cells[::-1]):
+            points += [
+                np.where(variables.side == 1, q[variables.column], p[variables.column])
+                for p, q in zip(first, second, strict=True)
+            ]
+    results: list[TreeBound] = []
+    for weights, link in problems:
+        part = limits.shared(len(problems))
+        room = limits.tolerance * share / 2
+        results.append(
+            bound_trees(
+                model.problem(columns, weights, link),
+                starts=points,
+                tolerance=room,
+                max_boxes=part.max_boxes,
+                max_seconds=part.max_seconds,
+            )
+        )
+    proven = max(result.proven for result in results) / share
+    # Outputs are rounded as well; those in single precision by more.
+    proven = max(0.0, proven) + 8 * ensemble.unit * max(1.0, abs(proven))
+    if ensemble.link != "identity" or hasattr(space.model, "classes_"):
+        proven = min(1.0, proven)
+    worst = max(results, key=lambda result: result.found)
+    pairs_found = [_people_of(model, result, columns) for result in results if np.isfinite(result.found)]
+    how = (
+        f"{sum(result.n_boxes for result in results):,} boxes of people were bounded, over which trees that do not "
+        "read the column cancel"
+    )
+    return Proof(
+        proven,
+        how,
+        pairs_found,
+        sum(result.n_boxes for result in results),
+        tuple((n, found / share, bound / share) for n, found, bound in worst.history),
+    )
+
+
+def _people_of(model: TreeModel, result: TreeBound, columns: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+    """Two people in the cells that were found, as like as can be to somebody who is there."""
+    space = model.space
+    a, b = model.values(result.cells_a[None])[0], model.values(result.cells_b[None])[0]
+    if not len(space.rows):
+        return a, b
+    sample = space.rows[:: max(1, len(space.rows) // 5000)]
+    cells = model.find(sample)
+    shared = np.setdiff1d(np.arange(len(a)), list(columns))
+    alike = cells[:, shared] == result.cells_a[shared]
+    nearest = int(alike.sum(axis=1).argmax())
+    keep = shared[alike[nearest]]
+    p, q = a.copy(), b.copy()
+    p[keep] = q[keep] = sample[nearest, keep]
+    if not (in_domain(space, p[None]) & in_domain(space, q[None])).all():
+        p, q = a, b
+    if not (keeps_rules(space, p[None]) & keeps_rules(space, q[None])).all():
+        p, q = _within_rules(model, result, columns)
+    return p, q
+
+
+def _within_rules(model: TreeModel, result: TreeBound, columns: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+    """Two people in given cells who keep the rules, by linear programming over the numbers of the cells."""
+    from scipy.optimize import linprog
+
+    space = model.space
+    variables = Variables.of(model.cells, columns)
+    cells = np.where(variables.side == 1, result.cells_b[variables.column], result.cells_a[variables.column])
+    low = np.array([model.cells[i].low[k] for i, k in zip(variables.column, cells, strict=True)])
+    high = np.array([model.cells[i].high[k] for i, k in zip(variables.column, cells, strict=True)])
+    fixed = np.isnan(low)
+    matrix, bounds = [], []
+    for rule in space.domain.rules:
+        for side in (0, 1):
+            row = np.zeros(len(cells))
+            for name, coefficient in rule.coefficients.items():
+                row[variables.find(space.names.index(name), side)] = coefficient
+            if not fixed[row != 0].any():
+                matrix.append(row)
+                bounds.append(rule.bound)
+    values = np.array([model.cells[i].values[k] for i, k in zip(variables.column, cells, strict=True)])
+    if matrix:
+        solved = linprog(
+            np.sum(matrix, axis=0),
+            A_ub=np.array(matrix),
+            b_ub=np.array(bounds),
+            bounds=[(0, 0) if f else (lo, hi) for f, lo, hi in zip(fixed, low, high, strict=True)],
+        )
+        if solved.x is not None and solved.status == 0:
+            values = np.where(fixed, values, np.clip(solved.x, low, high))
+    for v, i in enumerate(variables.column):
+        held = space.domain.columns[space.names[i]]
+        if not fixed[v] and isinstance(held, NumericDomain) and held.step is not None:
+            place = int(np.clip(np.rint(values[v] / held.step), held.first, held.last))
+            values[v] = min(max(float(held.at(place)), low[v]), high[v])
+    a = np.array([values[variables.find(i, 0)] for i in range(len(space.names))])
+    b = np.array([values[variables.find(i, 1)] for i in range(len(space.names))])
+    return a, b

@@ -1,0 +1,376 @@
+"""The search space of `attack`: the values that each column can hold, and the people to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import BoolArray, FloatArray
+from likewise.auditing.domain import CategoricalDomain, Domain, NumericDomain, frame_of
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric
+from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
+from likewise.metrics.encoders import Encoder, People, is_table, spread
+
+_MAX_STARTS = 2**16
+_MAX_LANDMARKS = 4096  # per column
+_MARGIN = 0.25  # of the range of the data, on both sides
+_MAX_UNIT = 1e6  # ranges of the data
+_MIN_STEP = 1e-12  # as a share of the range; the next floating-point number is tried as well
+
+
+@dataclass(frozen=True, eq=False)
+class SearchSpace:
+    """The values that each column can hold.
+
+    Attributes
+    ----------
+    encoder : Encoder
+    starts : ndarray of shape (n_starts, n_columns)
+        Encoded people from whom a search starts.
+    low, high : ndarray of shape (n_columns,)
+        Range of the numbers.
+    scales : ndarray of shape (n_columns,)
+        Distance per unit of a number, or between two categories; 0 for protected columns. For a metric without
+        weights, 1 per range of the data.
+    p : float
+    landmarks : tuple of ndarray
+        Per column of numbers, values at which a model may change, ascending.
+    choices : tuple of ndarray
+        The codes that each categorical or ordered column can hold; empty for other numbers.
+    nullable : ndarray of bool, shape (n_columns,)
+        Numbers that may be missing.
+    with_tables : bool
+        Whether the model takes tables, not arrays of numbers.
+    refused : tuple of str
+        Kinds of values that the model refuses.
+    """
+
+    encoder: Encoder
+    starts: FloatArray
+    low: FloatArray
+    high: FloatArray
+    scales: FloatArray
+    p: float
+    landmarks: tuple[FloatArray, ...]
+    choices: tuple[FloatArray, ...]
+    nullable: BoolArray
+    with_tables: bool
+    refused: tuple[str, ...] = ()
+
+    @property
+    def continuous(self) -> BoolArray:
+        """Columns that hold any number."""
+        return np.array([not len(values) for values in self.choices])
+
+    @property
+    def hidden(self) -> BoolArray:
+        """Columns of weight 0."""
+        return np.asarray(self.scales == 0)
+
+    @property
+    def swappable(self) -> BoolArray:
+        """Columns that can be swapped: categories, numbers that may be missing, and columns of weight 0."""
+        return np.asarray(~self.continuous | self.nullable | self.hidden)
+
+    @property
+    def span(self) -> FloatArray:
+        """Width of the range of the numbers; 1 where there is none."""
+        return np.where(self.high > self.low, self.high - self.low, 1.0)
+
+    @property
+    def unit(self) -> FloatArray:
+        """Change of a number at distance 1; at most `_MAX_UNIT` ranges."""
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.where(self.hidden, self.span, np.minimum(1 / self.scales, _MAX_UNIT * self.span))
+
+    def table(self, rows: FloatArray) -> Any:
+        """People as a model takes them; unseen categories get a value that the encoder does not know."""
+        columns = getattr(self.encoder, "columns", None)
+        if columns is None:
+            return self.encoder.decode(rows)
+        known = np.where(self.encoder.is_number | (rows != UNSEEN), rows, 0.0)
+        table = self.encoder.decode(known)
+        for i, column in enumerate(columns):
+            unseen = rows[:, i] == UNSEEN
+            if isinstance(column, CategoricalColumn) and unseen.any():
+                values = table[column.name].astype(object)
+                values[unseen] = unseen_value(column)
+                table[column.name] = values
+        return table
+
+    def people(self, rows: FloatArray) -> People:
+        """Encoded people, with a table if the model takes one."""
+        return People(rows, self.encoder, self.table(rows) if self.with_tables else None)
+
+    def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Starting points: half as given, a quarter mixed from several people, a quarter uniform."""
+        rows = self.starts[np.resize(rng.permutation(len(self.starts)), n)]
+        mixed, uniform = n // 2, n - n // 4
+        for i in range(rows.shape[1]):
+            own = rng.integers(len(self.starts), size=n - mixed)
+            rows[mixed:, i] = self.starts[own, i]
+            if len(self.choices[i]):
+                rows[uniform:, i] = rng.choice(self.choices[i], n - uniform)
+            else:
+                margin = _MARGIN * (self.high[i] - self.low[i])
+                rows[uniform:, i] = rng.uniform(self.low[i] - margin, self.high[i] + margin, n - uniform)
+        return rows
+
+    def lengths(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Step sizes per person and column, log-uniform: of the range of the data, or of a distance of 1."""
+        by_range = rng.random((n, 1)) < 0.5
+        return np.where(by_range, self.span, self.unit) * 10.0 ** rng.uniform(np.log10(_MIN_STEP), 0.3, (n, 1))
+
+    def moved(self, rng: np.random.Generator, rows: FloatArray, lengths: FloatArray) -> FloatArray:
+        """People moved in some columns: numbers by up to their step size, or to the next float; others to any value."""
+        n, d = rows.shape
+        chosen = rng.random((n, d)) < rng.choice([1 / d, 0.4, 1.0], (n, 1))
+        chosen[np.arange(n), rng.integers(d, size=n)] = True
+        steps = rng.uniform(-1, 1, (n, d)) * lengths
+        away = np.where(rng.random((n, 1)) < 0.05, np.nextafter(rows, rows + np.sign(steps)), rows + steps)
+        out = np.where(chosen & self.continuous, away, rows)
+        rarely = chosen & (rng.random((n, d)) < rng.choice([0.0, 0.1, 0.5], (n, 1)))
+        return self.swapped(rng, out, rarely)
+
+    def swapped(self, rng: np.random.Generator, rows: FloatArray, where: BoolArray) -> FloatArray:
+        """People with other values at `where`: any listed one; nullable numbers become missing, or a number."""
+        out = rows.copy()
+        for i in range(rows.shape[1]):
+            here = np.flatnonzero(where[:, i])
+            if not len(here):
+                continue
+            if len(self.choices[i]):
+                out[here, i] = rng.choice(self.choices[i], len(here))
+            elif self.nullable[i]:
+                absent = np.isnan(out[here, i])
+                number = rng.uniform(self.low[i], self.high[i], len(here))
+                out[here, i] = np.where(absent, number, np.nan)
+        return out
+
+    def accepted_by(self, predict: Callable[[People], Any]) -> SearchSpace:
+        """Without the values that a model refuses: unseen categories, missing numbers, numbers that are not in X."""
+        choices, nullable = list(self.choices), self.nullable.copy()
+        refused: list[str] = []
+
+        def refuses(column: int, value: float) -> bool:
+            row = self.starts[:1].copy()
+            row[0, column] = value
+            try:
+                predict(self.people(row))
+            except Exception:  # other people's models may raise anything
+                return True
+            return False
+
+        for i, name in enumerate(self.encoder.names):
+            if UNSEEN in choices[i] and not self.encoder.is_number[i] and refuses(i, UNSEEN):
+                choices[i] = choices[i][choices[i] != UNSEEN]
+                refused.append(f"unseen values of {name}")
+            if nullable[i] and refuses(i, np.nan):
+                nullable[i] = False
+                refused.append(f"missing values of {name}")
+            odd = float(np.nextafter((self.low[i] + 2 * self.high[i]) / 3, np.inf))
+            if not len(choices[i]) and refuses(i, odd):
+                present = self.starts[~np.isnan(self.starts[:, i]), i]
+                choices[i] = np.unique(present)
+                refused.append(f"values of {name} that are not in X")
+        return replace(self, choices=tuple(choices), nullable=nullable, refused=tuple(refused))
+
+
+def build_search_space(
+    metric: Metric, encoder: Encoder, rows: FloatArray | None, known: list[FloatArray], *, with_tables: bool = True
+) -> SearchSpace:
+    """Build the search space from a metric, an encoder, and people or landmarks.
+
+    Parameters
+    ----------
+    metric : Metric
+    encoder : Encoder
+    rows : ndarray of shape (n_samples, n_columns), or None
+        Encoded people.
+    known : list of ndarray
+        Landmarks that the model itself knows, per column; without people, they give the range of the columns.
+    with_tables : bool
+        Whether the model takes tables.
+    """
+    if rows is not None and not len(rows):
+        raise InvalidInputError("X must hold at least one person to start from; got none.")
+    numbers, d = encoder.is_number, len(encoder.names)
+    weights = metric.known_weights(encoder)
+    choices = tuple(_codes(encoder, i) for i in range(d))
+    landmarks = tuple(_landmarks(known[i], None if rows is None else rows[:, i]) for i in range(d))
+    low, high = np.zeros(d), np.ones(d)
+    for i in np.flatnonzero(numbers):
+        present = landmarks[i] if rows is None else rows[~np.isnan(rows[:, i]), i]
+        if len(present):
+            low[i], high[i] = present.min(), present.max()
+        elif rows is None and not len(choices[i]) and (weights is None or weights.matters[i]):
+            raise InvalidInputError(
+                f"X must be given: the model does not say where the numbers of {encoder.names[i]!r} lie. Pass people "
+                "like those it was fitted on."
+            )
+    span = np.where(high > low, high - low, 1.0)
+    if weights is None:
+        scales, nullable, p = 1 / span, np.zeros(d, dtype=bool), 2.0
+        if rows is not None:
+            nullable = numbers & np.isnan(rows).any(axis=0)
+    else:
+        scales, nullable, p = weights.scales, numbers & ~np.isnan(weights.missing), weights.p
+    continuous = np.array([not len(values) for values in choices])
+    space = SearchSpace(
+        encoder, np.zeros((1, d)), low, high, scales, p, landmarks, choices, nullable & continuous, with_tables
+    )
+    if rows is None:
+        rows = _synthetic_rows(space)
+    return replace(space, starts=rows[spread(len(rows), _MAX_STARTS)])
+
+
+@dataclass(frozen=True, eq=False)
+class Restriction:
+    """Moves groups of people into a domain, and makes the members of a group differ in some columns alone.
+
+    Attributes
+    ----------
+    space : SearchSpace
+    domain : Domain
+        What each column can hold.
+    only : list of int, or None
+        Columns in which the members of a group may differ; None for all.
+    """
+
+    space: SearchSpace
+    domain: Domain
+    only: list[int] | None
+
+    def __call__(self, groups: FloatArray) -> FloatArray:
+        """The groups, shape (n_groups, n_members, n_columns), with everybody in the domain."""
+        groups = groups.copy()
+        if self.only is not None:
+            shared = np.setdiff1d(np.arange(groups.shape[2]), self.only)
+            groups[:, :, shared] = groups[:, :1, shared]
+        for i, name in enumerate(self.space.encoder.names):
+            held = self.domain.columns[name]
+            values = groups[:, :, i]
+            if isinstance(held, NumericDomain):
+                groups[:, :, i] = held.nearest(values)
+            else:
+                codes = self._codes[i]
+                known = (values[..., None] == codes).any(axis=-1) | (np.isnan(values) & np.isnan(codes).any())
+                groups[:, :, i] = np.where(known, values, codes[0])
+        if self.domain.rules:
+            groups = self._within_rules(groups)
+        return groups
+
+    def _within_rules(self, groups: FloatArray) -> FloatArray:
+        """Members who break a rule become the first of their group; groups whose first does, somebody who is there."""
+        names = list(self.space.encoder.names)
+        fine = self.domain.keeps_rules(groups.reshape(-1, groups.shape[2]), names).reshape(groups.shape[:2])
+        groups = np.where(fine[..., None], groups, groups[:, :1])
+        groups[~fine[:, 0]] = self._insider
+        return groups
+
+    @cached_property
+    def _insider(self) -> FloatArray:
+        starts = self.space.starts
+        moved = replace(self, domain=self.domain.without_rules(), only=None)(starts[:, None])[:, 0]
+        inside = np.flatnonzero(self.domain.keeps_rules(moved, list(self.space.encoder.names)))
+        if not len(inside):
+            raise InvalidInputError("domain must hold somebody; nobody in X keeps its rules.")
+        return np.asarray(moved[inside[0]])
+
+    @cached_property
+    def _codes(self) -> dict[int, FloatArray]:
+        """Codes of the categories of each column."""
+        columns: Any = self.space.encoder.columns
+        found = {}
+        for i, name in enumerate(self.space.encoder.names):
+            held = self.domain.columns[name]
+            if isinstance(held, CategoricalDomain):
+                values = pd.Series([*held.values, *([None] if held.blank else [])], dtype=object, name=name)
+                found[i] = np.asarray(columns[i].encode(values), dtype=np.float64)
+        return found
+
+
+def restriction_of(space: SearchSpace, X: Any, domain: Domain | None, only: Any) -> Restriction | None:
+    """What `domain` and `only` of `attack` ask for; None for nothing. With `only`, the domain is learned from `X`."""
+    if domain is None and only is None:
+        return None
+    names = list(space.encoder.names)
+    columns = None
+    if only is not None:
+        wanted = [only] if isinstance(only, str) else list(only)
+        unknown = [name for name in wanted if name not in names]
+        if unknown or not wanted:
+            raise InvalidInputError(f"only must name columns of X, {names}; got {only!r}.")
+        columns = [names.index(name) for name in wanted]
+    if domain is None:
+        frame = frame_of(space.table(space.starts) if X is None else X)
+        frame = frame.set_axis(names, axis=1) if len(frame.columns) == len(names) and not is_table(X) else frame
+        domain = Domain.learn(
+            frame, [n for n, number in zip(names, space.encoder.is_number, strict=True) if not number]
+        )
+    absent = [name for name in names if name not in domain.columns]
+    if absent:
+        raise InvalidInputError(f"domain must say what {absent[0]!r} can hold; it has {list(domain.columns)}.")
+    return Restriction(space, domain, columns)
+
+
+def unseen_value(column: CategoricalColumn) -> Any:
+    """A value that a categorical column did not hold when its encoder was fitted; None if a Boolean held both.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> unseen_value(CategoricalColumn.learn(pd.Series(["north", "south"], name="region")))
+    'another'
+    >>> unseen_value(CategoricalColumn.learn(pd.Series([1, 2], name="code")))
+    3
+    """
+    levels = {*column.levels, *(column.categories or ())}
+    if levels <= {True, False}:
+        return next((value for value in (True, False) if value not in levels), None)
+    if all(isinstance(value, (int, float)) for value in levels):
+        return max(levels, default=0) + 1
+    name = "another"
+    while name in levels:
+        name += "?"
+    return name
+
+
+def _synthetic_rows(space: SearchSpace) -> FloatArray:
+    """Starting points without people: at landmarks and between them; the same in every search."""
+    rng, n = np.random.default_rng(0), 1024
+    rows = rng.uniform(space.low, space.high, (n, len(space.low)))
+    for i, (listed, landmarks) in enumerate(zip(space.choices, space.landmarks, strict=True)):
+        if len(listed):
+            rows[:, i] = rng.choice(listed, n)
+        elif len(landmarks):
+            rows[: n // 2, i] = rng.choice(landmarks, n // 2)
+    return rng.permuted(rows, axis=0)
+
+
+def _codes(encoder: Encoder, i: int) -> FloatArray:
+    """Codes that a column can hold; empty for numbers."""
+    columns = getattr(encoder, "columns", None)
+    if columns is None:
+        return np.empty(0)
+    column = columns[i]
+    if isinstance(column, NumericColumn):
+        return np.empty(0) if column.categories is None else np.arange(float(len(column.categories)))
+    return np.append(np.arange(float(len(column.levels) + column.has_missing)), UNSEEN)
+
+
+def _landmarks(known: FloatArray, values: FloatArray | None) -> FloatArray:
+    """Known landmarks, the values of people, and the midpoints between these, where trees split."""
+    if values is None:
+        return np.unique(known)[spread(len(np.unique(known)), _MAX_LANDMARKS)]
+    present = np.unique(values[~np.isnan(values)])
+    own = np.concatenate([present, (present[1:] + present[:-1]) / 2])
+    own = np.sort(own)[spread(len(own), _MAX_LANDMARKS // 2)]
+    known = np.unique(known)[spread(len(np.unique(known)), _MAX_LANDMARKS // 2)]
+    return np.unique(np.concatenate([own, known]))

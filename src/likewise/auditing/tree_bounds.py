@@ -1,0 +1,475 @@
+"""How much exchanging columns can change a sum of trees: best-first search over boxes, with a bound for each."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise.auditing.cells import Cells
+from likewise.exceptions import UnprovableError
+from likewise.inspection.tree_ensembles import Tree
+
+_MOST_PIECES = 2_000_000
+_LINKS = {"identity": 0, "logistic": 1, "tanh": 2}
+_OUTWARDS = 1 + 2.0**-40  # more than the relative rounding errors of sums and links
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """What a box has a set of cells for: each shared column, and each exchanged column twice.
+
+    Attributes
+    ----------
+    column : ndarray of shape (n_variables,)
+        Position among the columns.
+    side : ndarray of shape (n_variables,)
+        0 for the first person alone, 1 for the second, 2 for both.
+    start : ndarray of shape (n_variables + 1,)
+        Where the cells of each variable begin among all.
+    """
+
+    column: IntArray
+    side: IntArray
+    start: IntArray
+
+    @classmethod
+    def of(cls, cells: Sequence[Cells], exchanged: Sequence[int]) -> Variables:
+        """One variable for each shared column, and two for each exchanged one."""
+        column, side = [], []
+        for i in range(len(cells)):
+            column += [i, i] if i in exchanged else [i]
+            side += [0, 1] if i in exchanged else [2]
+        sizes = [len(cells[i]) for i in column]
+        return cls(np.array(column), np.array(side), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+    def find(self, column: int, side: int) -> int:
+        """The variable of one person in one column."""
+        return int(np.flatnonzero((self.column == column) & ((self.side == side) | (self.side == 2)))[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Trees as boxes on which both people get one leaf each (`tree_kernels`)."""
+
+    tree_start: IntArray
+    a: FloatArray
+    b: FloatArray
+    con_start: IntArray
+    con_mask: IntArray
+    mask_var: IntArray
+    mask_start: IntArray
+    mask_cells: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class TreeProblem:
+    """The largest ``output(b) - output(a)`` of two people who share all columns but the exchanged ones.
+
+    Attributes
+    ----------
+    cells : list of Cells
+        Of each column.
+    exchanged : list of int
+        Columns in which the two may differ.
+    trees : list of Tree
+        With one score.
+    rows : list of (int, int)
+        Column and row among its answers of each test.
+    baseline : float
+    link : {"identity", "logistic", "tanh"}
+        "tanh" for scores whose difference moves the odds of some set of classes.
+    rounding : float
+        What rounding may add to a score.
+    distances : dict from int to ndarray, optional
+        Least distance between the cells of an exchanged column, which is taken off the difference.
+    rules : sequence of (dict from int to float, float)
+        Coefficients by column and upper limit, for both people.
+    """
+
+    cells: list[Cells]
+    exchanged: list[int]
+    trees: list[Tree]
+    rows: list[tuple[int, int]]
+    baseline: float
+    link: str
+    rounding: float
+    distances: dict[int, FloatArray] = field(default_factory=dict)
+    rules: Sequence[tuple[dict[int, float], float]] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class TreeBound:
+    """What the search has found.
+
+    Attributes
+    ----------
+    found : float
+        The largest difference at a point, by the trees as they were read.
+    cells_a, cells_b : ndarray of shape (n_columns,)
+        That point.
+    proven : float
+        No point has a larger difference.
+    n_boxes : int
+        Boxes that were bounded.
+    seconds : float
+        Processor time.
+    history : list of (int, float, float)
+        Boxes, found and proven, each time one of them improved.
+    """
+
+    found: float
+    cells_a: IntArray
+    cells_b: IntArray
+    proven: float
+    n_boxes: int
+    seconds: float
+    history: list[tuple[int, float, float]]
+
+
+def pieces_of(problem: TreeProblem, variables: Variables) -> Pieces:
+    """Cut trees into pieces. Trees that read no exchanged column give both people the same leaf: they cancel."""
+    exchanged = set(problem.exchanged)
+    masks: dict[tuple[int, int], int] = {}
+    sets = [[_bits(row) for row in cells.answers] for cells in problem.cells]
+    everything = [(1 << len(cells)) - 1 for cells in problem.cells]
+    sides = [{i: variables.find(i, side) for i in range(len(problem.cells))} for side in (0, 1)]
+    tree_start, a, b, con_start, con_mask = [0], [], [], [0], []
+
+    def leaves(tree: Tree, side: int, given: dict[int, int]) -> Any:
+        """Leaves that a person can reach, with the cells of each variable on the way."""
+        stack = [(0, given)]
+        while stack:
+            node, held = stack.pop()
+            if tree.left[node] < 0:
+                yield node, held
+                continue
+            column, row = problem.rows[tree.test[node]]
+            variable = sides[side][column]
+            before = held.get(variable, everything[column])
+            for child, part in (
+                (tree.right[node], before & ~sets[column][row]),
+                (tree.left[node], before & sets[column][row]),
+            ):
+                if part:
+                    stack.append((int(child), held if part == before else {**held, variable: part}))
+
+    for tree in problem.trees:
+        inner = tree.test[tree.left >= 0]
+        reads = any(problem.rows[test][0] in exchanged for test in inner)
+        if not reads and problem.link != "logistic":
+            continue
+        for node_a, held_a in leaves(tree, 0, {}):
+            pairs = leaves(tree, 1, held_a) if reads else [(node_a, held_a)]
+            for node_b, held in pairs:
+                a.append(float(tree.values[node_a, 0]))
+                b.append(float(tree.values[node_b, 0]))
+                con_mask += [masks.setdefault(each, len(masks)) for each in held.items()]
+                con_start.append(len(con_mask))
+        tree_start.append(len(a))
+        if len(a) > _MOST_PIECES:
+            raise UnprovableError(f"its trees have more than {_MOST_PIECES:,} pairs of leaves")
+    mask_cells = [np.flatnonzero(_unbits(bits)) + variables.start[variable] for variable, bits in masks]
+    return Pieces(
+        np.array(tree_start, dtype=np.int64),
+        np.array(a, dtype=np.float64),
+        np.array(b, dtype=np.float64),
+        np.array(con_start, dtype=np.int64),
+        np.array(con_mask, dtype=np.int64),
+        np.array([variable for variable, _ in masks], dtype=np.int64),
+        np.concatenate([[0], np.cumsum([len(each) for each in mask_cells])]).astype(np.int64),
+        np.concatenate([np.empty(0, dtype=np.int64), *mask_cells]).astype(np.int64),
+    )
+
+
+def _bits(row: BoolArray) -> int:
+    return sum(1 << i for i in np.flatnonzero(row).tolist())
+
+
+def _unbits(bits: int) -> BoolArray:
+    return np.array([digit == "1" for digit in reversed(f"{bits:b}")])
+
+
+class _Search:
+    """Best-first search over boxes."""
+
+    def __init__(self, problem: TreeProblem, tolerance: float) -> None:
+        self.problem, self.tolerance = problem, tolerance
+        self.variables = Variables.of(problem.cells, problem.exchanged)
+        self.pieces = pieces_of(problem, self.variables)
+        self.link = _LINKS[problem.link]
+        self.start = self.variables.start
+        n_cells = int(self.start[-1])
+        columns = [i for i in problem.exchanged if i in problem.distances]
+        pairs = [(self.variables.find(i, 0), self.variables.find(i, 1)) for i in columns]
+        self.cost_vars = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        tables = [problem.distances[i].ravel() for i in columns]
+        self.costs = np.concatenate([np.empty(0), *tables])
+        self.cost_start = np.concatenate([[0], np.cumsum([len(each) for each in tables])]).astype(np.int64)
+        self.rules = [self._rule(*rule) for rule in problem.rules]
+        self.nodes = self._flat_trees()
+        self.best, self.point = -np.inf, np.zeros(len(self.start) - 1, dtype=np.int64)
+        self.pruned = -np.inf
+        self.n_boxes = 0
+        self.everything = np.ones(n_cells, dtype=bool)
+        self.total = np.zeros(4)
+
+    def _flat_trees(self) -> tuple[Any, ...]:
+        """All trees that count, in a few arrays."""
+        exchanged = set(self.problem.exchanged)
+        left, right, test, column, values, roots = [], [], [], [], [], []
+        rows = self.problem.rows
+        width = max((len(cells) for cells in self.problem.cells), default=1)
+        answers = np.zeros((len(rows), width), dtype=bool)
+        for i, (where, row) in enumerate(rows):
+            given = self.problem.cells[where].answers[row]
+            answers[i, : len(given)] = given
+        offset = 0
+        for tree in self.problem.trees:
+            reads = any(rows[each][0] in exchanged for each in tree.test[tree.left >= 0])
+            if not reads and self.problem.link != "logistic":
+                continue
+            leaf = tree.left < 0
+            left.append(np.where(leaf, -1, tree.left + offset))
+            right.append(np.where(leaf, -1, tree.right + offset))
+            test.append(tree.test)
+            column.append(np.array([-1 if each < 0 else rows[each][0] for each in tree.test]))
+            values.append(tree.values[:, 0])
+            roots.append(offset)
+            offset += len(leaf)
+        flat = [
+            np.concatenate([np.empty(0, dtype=np.int64), *part]).astype(np.int64)
+            for part in (left, right, test, column)
+        ]
+        return (
+            *flat,
+            answers,
+            np.concatenate([np.empty(0), *values]),
+            np.array(roots, dtype=np.int64),
+        )
+
+    def _rule(self, coefficients: dict[int, float], limit: float) -> Any:
+        """The least contribution of every cell to a rule, for either person."""
+        parts = []
+        for side in (0, 1):
+            lows = []
+            for i, coefficient in coefficients.items():
+                variable = self.variables.find(i, side)
+                cells = self.problem.cells[i]
+                ends = np.minimum(coefficient * cells.low, coefficient * cells.high)
+                lows.append((variable, np.where(np.isnan(ends), -np.inf, ends)))  # a blank makes the rule void
+            parts.append(lows)
+        return parts, limit
+
+    def feasible(self, box: BoolArray) -> bool:
+        """Whether the box may hold two people who keep the rules."""
+        for parts, limit in self.rules:
+            for lows in parts:
+                least = 0.0
+                for variable, ends in lows:
+                    least += ends[box[self.start[variable] : self.start[variable + 1]]].min()
+                if least > limit:
+                    return False
+        return True
+
+    def bound(self, box: BoolArray) -> tuple[float, FloatArray]:
+        """Bound of a box after taking out cells that cannot hold anything better; the box is changed in place."""
+        from likewise.auditing.tree_kernels import bound_box
+
+        pieces, start = self.pieces, self.start
+        cell_bound = np.empty(len(box))
+        while True:
+            self.n_boxes += 1
+            if self.rules and not self.feasible(box):
+                return -np.inf, cell_bound
+            bound = bound_box(
+                box,
+                start,
+                pieces.tree_start,
+                pieces.a,
+                pieces.b,
+                pieces.con_start,
+                pieces.con_mask,
+                pieces.mask_var,
+                pieces.mask_start,
+                pieces.mask_cells,
+                self.link,
+                self.problem.rounding,
+                self.problem.baseline,
+                self.costs,
+                self.cost_start,
+                self.cost_vars,
+                cell_bound,
+                self.total,
+            )
+            weak = box & (cell_bound <= self.best + self.tolerance)
+            if bound <= self.best + self.tolerance or not weak.any():
+                return float(bound), cell_bound
+            self.pruned = max(self.pruned, float(cell_bound[weak].max()))
+            box &= ~weak
+            # A few cells less hardly change the bound; a tenth of them may.
+            if weak.sum() < 0.1 * box.sum():
+                return float(bound), np.where(box, cell_bound, -np.inf)
+
+    def climb(self, point: IntArray) -> None:
+        """Look for a better point from one that is given; climbing may leave what the rules allow."""
+        self._climb(point.copy(), self.everything)
+        if self.rules:
+            self._climb(point.copy(), ~self.everything)
+
+    def _climb(self, point: IntArray, allowed: BoolArray) -> None:
+        from likewise.auditing.tree_kernels import climb
+
+        left, right, test, column, answers, values, roots = self.nodes
+        found = climb(
+            point,
+            allowed,
+            self.start,
+            self.variables.column,
+            self.variables.side,
+            left,
+            right,
+            test,
+            column,
+            answers,
+            values,
+            roots,
+            self.link,
+            self.problem.baseline,
+            self.costs,
+            self.cost_start,
+            self.cost_vars,
+            len(self.problem.cells),
+        )
+        if found > self.best and self.keeps_rules(point):
+            self.best, self.point = float(found), point
+
+    def keeps_rules(self, point: IntArray) -> bool:
+        if not self.rules:
+            return True
+        box = np.zeros(len(self.everything), dtype=bool)
+        box[self.start[:-1] + point] = True
+        return self.feasible(box)
+
+    def top(self, cell_bound: FloatArray) -> IntArray:
+        """The cell of each variable with the largest bound."""
+        return np.array(
+            [int(cell_bound[a:b].argmax()) for a, b in zip(self.start[:-1], self.start[1:], strict=True)],
+            dtype=np.int64,
+        )
+
+    def is_point(self, box: BoolArray) -> bool:
+        """Whether a box holds one cell of each variable."""
+        return int(box.sum()) == len(self.start) - 1
+
+    def splits(self, box: BoolArray, cell_bound: FloatArray) -> list[tuple[BoolArray, BoolArray]]:
+        """Ways to cut a box in two by the cells of one variable; the most promising first."""
+        found: list[tuple[float, int, tuple[BoolArray, BoolArray]]] = []
+        limit = self.best + self.tolerance if np.isfinite(self.best) else float(cell_bound[box].min())
+        for v in range(len(self.start) - 1):
+            a, b = int(self.start[v]), int(self.start[v + 1])
+            inside = np.flatnonzero(box[a:b])
+            if len(inside) < 2:
+                continue
+            u = cell_bound[a:b][inside]
+            ordered = self.problem.cells[int(self.variables.column[v])].ordered
+            order = np.arange(len(inside)) if ordered else np.argsort(u, kind="stable")
+            u = u[order]
+            left, right = np.maximum.accumulate(u)[:-1], np.maximum.accumulate(u[::-1])[::-1][1:]
+            n = np.arange(1, len(u))
+            # Work left behind a cut: how far each half is above what has been found, by its size.
+            work = (left - limit) * np.log2(1 + n) + (right - limit) * np.log2(1 + len(u) - n)
+            whole = (u.max() - limit) * np.log2(1 + len(u))
+            i = int(work.argmin())
+            halves = box.copy(), box.copy()
+            for half, gone in zip(halves, (order[i + 1 :], order[: i + 1]), strict=True):
+                half[a + inside[gone]] = False
+            found.append((float(work[i] - whole - (u.max() - u.mean()) * len(u)), v, halves))
+        found.sort(key=lambda each: each[:2])
+        return [halves for _, _, halves in found]
+
+
+def bound_trees(
+    problem: TreeProblem,
+    *,
+    starts: Sequence[IntArray] = (),
+    tolerance: float = 1e-4,
+    max_boxes: int | None = None,
+    max_seconds: float | None = None,
+    n_tried: int = 4,
+) -> TreeBound:
+    """Search for the largest difference, and prove that there is no larger one.
+
+    Parameters
+    ----------
+    problem : TreeProblem
+    starts : sequence of ndarray of shape (n_variables,)
+        Points to start from, one cell for each variable.
+    tolerance : float
+        The search ends when found and proven are this close.
+    max_boxes : int, optional
+        Boxes to bound at most; the result is the same on every machine.
+    max_seconds : float, optional
+        Processor time to use at most.
+    n_tried : int
+        Cuts of a box that are compared.
+    """
+    begun = time.process_time()
+    search = _Search(problem, tolerance)
+    history: list[tuple[int, float, float]] = []
+    box = search.everything.copy()
+    for point in starts:
+        search.climb(np.array(point, dtype=np.int64))
+    search.climb(np.zeros(len(search.start) - 1, dtype=np.int64))
+    bound, cell_bound = search.bound(box)
+    heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-bound, 0, box, cell_bound)]
+    count, proven = 1, bound
+    while heap:
+        top = -heap[0][0]
+        now = max(top, search.best, search.pruned)
+        if not history or now < history[-1][2] or search.best > history[-1][1]:
+            history.append((search.n_boxes, search.best, now))
+        proven = now
+        if top <= search.best + tolerance:
+            break
+        if max_boxes is not None and search.n_boxes >= max_boxes:
+            break
+        if max_seconds is not None and time.process_time() - begun > max_seconds:
+            break
+        bound, _, box, cell_bound = heapq.heappop(heap)
+        if count < 64 or count % 16 == 0 or search.is_point(box):
+            search.climb(search.top(cell_bound))
+        best_children: list[tuple[float, BoolArray, FloatArray]] | None = None
+        best_key: tuple[float, float] | None = None
+        for halves in search.splits(box, cell_bound)[:n_tried]:
+            children = []
+            for part in halves:
+                value, bounds = search.bound(part)
+                children.append((min(value, -bound), part, bounds))
+            key = (max(each[0] for each in children), sum(max(each[0], search.best) for each in children))
+            if best_key is None or key < best_key:
+                best_key, best_children = key, children
+        if best_children is None:  # a single point: the bound is its value, but for rounding
+            search.pruned = max(search.pruned, -bound)
+            continue
+        for value, part, bounds in best_children:
+            if value <= search.best + tolerance:
+                search.pruned = max(search.pruned, value)
+            else:
+                heapq.heappush(heap, (-value, count, part, bounds))
+                count += 1
+    else:
+        proven = max(search.best, search.pruned)
+    variables = search.variables
+    first, second = (
+        np.array([search.point[variables.find(i, side)] for i in range(len(problem.cells))], dtype=np.int64)
+        for side in (0, 1)
+    )
+    proven = proven * _OUTWARDS + 2.0**-50 if np.isfinite(proven) else proven
+    history.append((search.n_boxes, search.best, proven))
+    return TreeBound(search.best, first, second, proven, search.n_boxes, time.process_time() - begun, history)

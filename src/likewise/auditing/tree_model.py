@@ -1,0 +1,148 @@
+"""A sum of trees, and the preprocessing in front of it, over the cells of a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import FloatArray, IntArray
+from likewise.auditing.cells import Cells, ColumnTests, cells_of
+from likewise.auditing.domain import CategoricalDomain
+from likewise.auditing.people_space import PeopleSpace, rules_of
+from likewise.auditing.tree_bounds import TreeProblem
+from likewise.exceptions import UnprovableError
+from likewise.inspection.feature_sources import Preprocessing
+from likewise.inspection.tree_ensembles import TreeEnsemble, read_tree_ensemble
+
+_CHECKED = 2000  # people whose outputs are compared with what was read off the model
+
+
+@dataclass(frozen=True, eq=False)
+class TreeModel:
+    """Trees over cells.
+
+    Attributes
+    ----------
+    space : PeopleSpace
+    ensemble : TreeEnsemble
+    cells : list of Cells
+        Of each column of the people.
+    tests : list of ColumnTests
+    rows : list of (int, int)
+        For each test of the ensemble, its column and its row among the answers there.
+    """
+
+    space: PeopleSpace
+    ensemble: TreeEnsemble
+    cells: list[Cells]
+    tests: list[ColumnTests]
+    rows: list[tuple[int, int]]
+
+    @classmethod
+    def read(cls, space: PeopleSpace) -> TreeModel:
+        """Read a model, or raise `UnprovableError` with the reason."""
+        taken = space.given(space.rows[:1])
+        columns = list(taken.columns) if hasattr(taken, "columns") and not space.as_array else space.names
+        where = [space.names.index(name) for name in columns]
+        preprocessing = Preprocessing.of(space.model, len(where))
+        ensemble = read_tree_ensemble(preprocessing.last)
+        sources = preprocessing.sources
+        if ensemble.order is not None:
+            sources = [sources[i] for i in ensemble.order]
+
+        def features(rows: FloatArray) -> FloatArray:
+            return ensemble.features(preprocessing(space.given(rows)))
+
+        _confirm(space, ensemble, features)
+        of_column: list[list[int]] = [[] for _ in space.names]
+        rows: list[tuple[int, int]] = []
+        for i, test in enumerate(ensemble.tests):
+            source = sources[test.feature]
+            if source is None:
+                raise UnprovableError("a tree tests a feature that comes from no column")
+            column = where[source.column]
+            rows.append((column, len(of_column[column])))
+            of_column[column].append(i)
+        tests, cells = [], []
+        for column, members in enumerate(of_column):
+            monotone = [
+                (source := sources[ensemble.tests[i].feature]) is not None
+                and source.monotone
+                and ensemble.tests[i].left is None
+                and not ensemble.tests[i].zero_is_blank
+                for i in members
+            ]
+            own = ColumnTests(
+                [ensemble.tests[i] for i in members],
+                _with_column(features, space.rows[:1], column),
+                np.array(monotone, dtype=bool),
+            )
+            tests.append(own)
+            cells.append(_cells(space, column, own))
+        return cls(space, ensemble, cells, tests, rows)
+
+    def problem(self, exchanged: Sequence[int], weights: FloatArray, link: str) -> TreeProblem:
+        """The largest rise of a weighted sum of the scores."""
+        trees = [replace(tree, values=tree.values @ weights[:, None]) for tree in self.ensemble.trees]
+        return TreeProblem(
+            self.cells,
+            list(exchanged),
+            trees,
+            self.rows,
+            float(self.ensemble.baseline @ weights),
+            link,
+            self.ensemble.rounding() * float(np.abs(weights).sum()),
+            rules=rules_of(self.space),
+        )
+
+    def find(self, rows: FloatArray) -> IntArray:
+        """Cells of encoded people, shape (n, n_columns)."""
+        return np.column_stack(
+            [cells.find(rows[:, i], tests) for i, (cells, tests) in enumerate(zip(self.cells, self.tests, strict=True))]
+        )
+
+    def values(self, cells: IntArray) -> FloatArray:
+        """Encoded people from cells, shape (n, n_columns)."""
+        return np.column_stack([held.values[cells[:, i]] for i, held in enumerate(self.cells)])
+
+
+def _with_column(features: Any, base: FloatArray, column: int) -> Any:
+    """Features of one person with other values in one column."""
+
+    def changed(values: FloatArray) -> FloatArray:
+        rows = np.repeat(base, len(values), axis=0)
+        rows[:, column] = values
+        return np.asarray(features(rows))
+
+    return changed
+
+
+def _cells(space: PeopleSpace, column: int, tests: ColumnTests) -> Cells:
+    name = space.names[column]
+    held, seen = space.domain.columns[name], space.rows[:, column]
+    if isinstance(held, CategoricalDomain):
+        codes = space.codes(column)
+        counts = np.array([np.isnan(seen).sum() if np.isnan(code) else (seen == code).sum() for code in codes])
+        return cells_of(held, codes, counts.astype(np.float64), tests, 0.0, name)
+    present = seen[~np.isnan(seen)]
+    typical = float(np.median(present)) if len(present) else held.low
+    return cells_of(held, np.empty(0), np.empty(0), tests, typical, name)
+
+
+def _confirm(space: PeopleSpace, ensemble: TreeEnsemble, features: Any) -> None:
+    """Raise if the model's own answers differ from what was read off it: settings and versions vary."""
+    rows = space.rows[:: max(1, len(space.rows) // _CHECKED)]
+    answers, probable = space.answers(rows)
+    expected = ensemble.outputs(features(rows))
+    if probable:
+        expected = expected[:, -1:] if expected.shape[1] <= 2 else expected / 2
+    elif space.output_range is not None:
+        expected = (expected - space.output_range[0]) / (space.output_range[1] - space.output_range[0])
+    room = 1e-9 + 64 * ensemble.unit + 2 * ensemble.rounding()
+    if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=64 * ensemble.unit, atol=room):
+        raise UnprovableError(
+            f"the answers of {type(space.model).__name__} are not the function of its trees that was expected"
+        )

@@ -1,0 +1,111 @@
+"""The command that compares the files of denied and approved people: review."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli import console as options
+from likewise.cli.console import Output, command
+from likewise.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    from likewise.cli.table_io import Dialect
+
+
+@click.command()
+@click.argument("table", type=options.TABLE)
+@click.option("--decisions", required=True, help="Column with the decisions, of two values.")
+@click.option("--approved", help="The favourable decision; by default the one that sorts last.")
+@click.option("--higher", multiple=True, help="Column of which more is better; may be given several times.")
+@click.option("--lower", multiple=True, help="Column of which less is better; may be given several times.")
+@click.option("--same", multiple=True, help="Column in which only equal values compare; may be given several times.")
+@click.option("--metric", "metric_file", type=options.FILE, help="Metric file, to order comparators and for --within.")
+@click.option("--within", type=float, help="Largest distance of a comparator, in percentage points; needs --metric.")
+@options.id_column
+@click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many files to list.")
+@click.option("--out", type=options.FILE, help="Write all files with their comparators as CSV.")
+@options.force
+@command
+@options.reads_table
+def review(
+    say: Output,
+    table: Path,
+    decisions: str,
+    approved: str | None,
+    higher: tuple[str, ...],
+    lower: tuple[str, ...],
+    same: tuple[str, ...],
+    metric_file: Path | None,
+    within: float | None,
+    id_column: str | None,
+    worst: int,
+    out: Path | None,
+    force: bool,
+    dialect: Dialect,
+) -> None:
+    """Find denied people for whom an approved person is no better qualified.
+
+    Example: likewise review loans.csv --decisions approved --higher income --lower debt --id id --out review.csv
+    """
+    from likewise import read_metric, review_files
+    from likewise._writing import atomic_write, write_csv
+    from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
+    from likewise.cli.dataset import select_columns
+    from likewise.cli.table_io import named, read_table
+    from likewise.io import check_free
+
+    if out is not None:
+        check_free(out, table, metric_file, force=force)
+    if within is not None and metric_file is None:
+        raise InvalidInputError("--within needs --metric: a distance is measured by a metric.")
+    directions = dict.fromkeys(higher, "higher") | dict.fromkeys(lower, "lower") | dict.fromkeys(same, "same")
+    if not directions and within is None:
+        raise InvalidInputError("Give --higher, --lower or --same, or --metric and --within.")
+    metric: Any = None if metric_file is None else read_metric(metric_file)
+    ids = [] if id_column is None else [id_column]
+    texts = [decisions, *same, *ids, *([] if metric is None else Kinds.of_metric(metric).as_text)]
+    whole = read_table(table, dialect, say.note, as_text=texts)
+    for name in (decisions, *directions, *ids):
+        if name not in whole.columns:
+            raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(whole.columns)}.")
+    if metric is None:
+        people, _ = infer_kinds(whole.drop(columns=[decisions, *ids]), dialect, say.note, categorical=same)
+    else:
+        faults = Faults(whole[id_column] if id_column else None)
+        chosen = select_columns(whole, metric, table, say.note, ignore=[decisions, *ids])
+        people = as_kinds(chosen, Kinds.of_metric(metric), dialect, faults, say.note)
+        faults.stop(named(table))
+    with say.busy("Comparing files"):
+        found = review_files(
+            people,
+            whole[decisions],
+            approved=approved,
+            better=directions or None,
+            metric=metric,
+            threshold=None if within is None else within / 100,
+        )
+    files, pairs = found.files, found.pairs
+    if id_column is not None:
+        named_by = whole[id_column].to_numpy()
+        files, pairs = (
+            part.assign(row=named_by[part["row"]], comparator=named_by[part["comparator"]]) for part in (files, pairs)
+        )
+    say(
+        f"{found.headline}.",
+        n_denied=found.n_denied,
+        n_approved=found.n_approved,
+        n_files=len(found.files),
+        n_pairs=found.n_pairs,
+    )
+    if len(files):
+        who = "row and comparator count rows of the table from 0" if id_column is None else f"by {id_column}"
+        say(f"\nThe files with most comparators ({who}), each with the closest:")
+        say.table(files.head(worst), "files")
+    if out is not None:
+        with atomic_write(out) as temporary:
+            write_csv(pairs, temporary, index=False)
+        say(f"\nWrote {out}", review_file=str(out))
+    say.finish()

@@ -1,0 +1,467 @@
+"""`effect` against brute force over all people of small domains, for every kind of model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
+from likewise.auditing.domain import Domain
+from likewise.auditing.effect import effect
+from likewise.exceptions import InvalidInputError
+from small_domain import EVERYBODY, SEXES, brute_force, one_hot, outputs, people
+
+METRIC = TableMetric({"age": 0.05, "income": 0.2}, {"sex": 0, "region": 0.1})
+
+
+def ordinal():
+    return make_column_transformer(
+        (OrdinalEncoder(), ["sex", "region"]), (MinMaxScaler(), ["income"]), remainder="passthrough"
+    )
+
+
+def as_categories(X):
+    return X.astype({"sex": "category", "region": "category"})
+
+
+def boosted(package, name, **options):
+    return getattr(pytest.importorskip(package), name)(n_estimators=12, max_depth=3, n_jobs=1, **options)
+
+
+SKLEARN_TREES = {
+    "tree": DecisionTreeClassifier(max_depth=5, random_state=0),
+    "forest": RandomForestClassifier(8, max_depth=4, random_state=0),
+    "extra trees": ExtraTreesClassifier(8, max_depth=5, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=15, random_state=0),
+    "exponential boosting": GradientBoostingClassifier(loss="exponential", n_estimators=10, random_state=0),
+    "histogram boosting": HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=3, random_state=0),
+}
+REGRESSORS = {
+    "tree": DecisionTreeRegressor(max_depth=5, random_state=0),
+    "forest": RandomForestRegressor(8, max_depth=4, random_state=0),
+    "extra trees": ExtraTreesRegressor(8, max_depth=5, random_state=0),
+    "boosting": GradientBoostingRegressor(n_estimators=15, random_state=0),
+    "histogram boosting": HistGradientBoostingRegressor(max_iter=10, min_samples_leaf=3, random_state=0),
+    "linear": LinearRegression(),
+}
+
+
+def check(model, X, columns, *, exact=True, everybody=EVERYBODY, **options):
+    """Found and proven against all people there are; and the pair is what it is said to be."""
+    truth = brute_force(model, columns, everybody)
+    result = effect(model, X, columns, tolerance=1e-6, **options)
+    assert result.found == pytest.approx(truth, abs=2e-6)
+    assert result.proven >= truth
+    assert result.proven >= result.found
+    if exact:
+        assert result.meets
+        assert result.proven <= truth + 2e-6
+    pair = result.pair.drop(columns="score")
+    shown = outputs(model, pair.astype(everybody.dtypes.to_dict()))
+    share = 0.5 if shown.shape[1] > 1 else 1.0
+    assert share * np.abs(shown[0] - shown[1]).sum() == pytest.approx(result.found, abs=1e-6)
+    assert {name for name in pair if pair[name].iloc[0] != pair[name].iloc[1]} <= {*columns}
+    return result
+
+
+@pytest.mark.parametrize("columns", [["sex"], ["age"], ["income"], ["region", "sex"]], ids=" ".join)
+@pytest.mark.parametrize("name", SKLEARN_TREES)
+def test_trees_of_scikit_learn(name, columns):
+    X, y = people(0)
+    check(make_pipeline(one_hot(), SKLEARN_TREES[name]).fit(X, y), X, columns)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_regression(name):
+    X, y = people(1, kind="number")
+    model = make_pipeline(one_hot(), REGRESSORS[name]).fit(X, y)
+    unit = float(np.ptp(outputs(model, EVERYBODY)))
+    truth, result = brute_force(model, ["sex"]), effect(model, X, "sex", tolerance=1e-6)
+    assert result.found == pytest.approx(truth, abs=2e-6 * unit)
+    assert truth <= result.proven <= truth + 2e-6 * unit
+
+
+def test_regression_as_a_share_of_a_range():
+    X, y = people(1, kind="number")
+    model = make_pipeline(one_hot(), REGRESSORS["boosting"]).fit(X, y)
+    result = effect(model, X, "sex", output_range=(-5, 5), tolerance=1e-6)
+    assert result.proven == pytest.approx(brute_force(model, ["sex"]) / 10, abs=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ordinal_codes_and_scaled_numbers(seed):
+    X, y = people(seed)
+    check(make_pipeline(ordinal(), GradientBoostingClassifier(n_estimators=20, random_state=0)).fit(X, y), X, ["sex"])
+
+
+def test_histogram_boosting_with_categories_of_its_own():
+    X, y = people(2)
+    X, everybody = as_categories(X), as_categories(EVERYBODY)
+    model = HistGradientBoostingClassifier(max_iter=15, min_samples_leaf=3, categorical_features="from_dtype").fit(X, y)
+    check(model, X, ["region"], everybody=everybody)
+
+
+@pytest.mark.parametrize("columns", [["sex"], ["region"], ["age"]], ids=" ".join)
+def test_xgboost(columns):
+    X, y = people(3)
+    X, everybody = as_categories(X), as_categories(EVERYBODY)
+    model = boosted("xgboost", "XGBClassifier", enable_categorical=True).fit(X, y == "yes")
+    truth, result = brute_force(model, columns, everybody), effect(model, X, columns, tolerance=1e-4)
+    assert result.found == pytest.approx(truth, abs=1e-4)
+    assert truth <= result.proven <= truth + 2e-4  # single precision is rounded outwards
+
+
+@pytest.mark.parametrize("columns", [["sex"], ["region"], ["age"]], ids=" ".join)
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_lightgbm(columns):
+    X, y = people(3)
+    X, everybody = as_categories(X), as_categories(EVERYBODY)
+    model = boosted("lightgbm", "LGBMClassifier", verbose=-1, min_child_samples=3, min_data_per_group=3, cat_smooth=0)
+    check(model.fit(X, y), X, columns, everybody=everybody)
+
+
+def coded_numbers():
+    """Numbers only, of which one is a code, and all people there can be."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.integers(0, 6, 400), "b": rng.integers(-9, 9, 400) / 10, "k": rng.integers(0, 4, 400)})
+    X["m"] = rng.integers(0, 2, 400)
+    values = [range(6), np.arange(-9, 9) / 10, range(4), range(2)]
+    everybody = pd.MultiIndex.from_product(values, names=list(X)).to_frame(index=False)
+    return X, ((X["a"] > 2) ^ ((X["m"] == 1) & (X["k"] == 2))).astype(int), everybody
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "options"),
+    [
+        ("sklearn.ensemble", "HistGradientBoostingClassifier", {"max_iter": 9, "categorical_features": [2]}),
+        ("xgboost", "XGBRFClassifier", {"n_estimators": 8, "max_depth": 4, "n_jobs": 1}),
+        ("lightgbm", "LGBMClassifier", {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.6}),
+        ("lightgbm", "LGBMClassifier", {"boosting_type": "dart"}),
+        ("lightgbm", "LGBMClassifier", {"zero_as_missing": True}),
+    ],
+)
+def test_settings_that_change_how_trees_are_read(package, name, options):
+    if package == "lightgbm":
+        options = {**options, "n_estimators": 8, "n_jobs": 1, "verbose": -1}
+    X, y, everybody = coded_numbers()
+    model = getattr(pytest.importorskip(package), name)(**options).fit(X, y)
+    truth, result = brute_force(model, ["m"], everybody), effect(model, X, "m")
+    assert result.found == pytest.approx(truth, abs=1e-4)
+    assert truth <= result.proven <= truth + 3e-4
+
+
+def test_early_stopping_of_xgboost():
+    X, y, everybody = coded_numbers()
+    model = boosted("xgboost", "XGBClassifier", early_stopping_rounds=2, learning_rate=1.0)
+    model.fit(X, y, eval_set=[(X[:50], 1 - y[:50])], verbose=False)
+    assert model.best_iteration < 11
+    truth, result = brute_force(model, ["m"], everybody), effect(model, X, "m")
+    assert truth <= result.proven <= truth + 3e-4
+
+
+@pytest.mark.parametrize("kind", ["two", "number"])
+def test_explainable_boosting_machines(kind):
+    glassbox = pytest.importorskip("interpret.glassbox")
+    X, y = people(3, kind=kind)
+    made = glassbox.ExplainableBoostingRegressor if kind == "number" else glassbox.ExplainableBoostingClassifier
+    check(made(interactions=0, n_jobs=1, outer_bags=2, max_rounds=100).fit(X, y), X, ["sex"])
+    crossed = made(interactions=1, n_jobs=1, outer_bags=2, max_rounds=100).fit(X, y)
+    assert "interactions" in effect(crossed, X, "sex").how
+
+
+def test_catboost():
+    catboost = pytest.importorskip("catboost")
+    X, y = people(4)
+    last = catboost.CatBoostClassifier(iterations=12, depth=3, verbose=0, thread_count=1, allow_writing_files=False)
+    check(make_pipeline(one_hot(), last).fit(X, y), X, ["sex"])
+
+
+@pytest.mark.parametrize("name", ["forest", "boosting", "histogram boosting"])
+def test_three_classes(name):
+    X, y = people(5, kind="three")
+    model = make_pipeline(one_hot(), SKLEARN_TREES[name]).fit(X, y)
+    check(model, X, ["sex"], exact=name == "forest")
+
+
+@pytest.mark.parametrize("columns", [["sex"], ["age"], ["region", "income"]], ids=" ".join)
+@pytest.mark.parametrize("seed", range(2))
+def test_logistic_regression(seed, columns):
+    X, y = people(seed)
+    check(make_pipeline(one_hot(), LogisticRegression(C=3)).fit(X, y), X, columns)
+
+
+def test_logistic_regression_in_closed_form():
+    """With a column of all numbers the rest reaches every score: the change is that of two symmetric scores."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"income": rng.normal(size=500), "sex": rng.integers(0, 2, 500)})
+    model = LogisticRegression().fit(X, X["income"] + X["sex"] + rng.normal(size=500) > 0.5)
+    result = effect(model, X, "sex", tolerance=1e-6)
+    closed = np.tanh(abs(model.coef_[0, 1]) / 4)
+    assert result.meets
+    assert result.n_boxes == 0
+    assert result.proven == pytest.approx(closed, abs=1e-9)
+    # Far from even chances the same log-odds do less: the rest cannot be chosen so that the scores are symmetric.
+    narrow = effect(model, X, "sex", domain=Domain.learn(X).with_column("income", low=2.5), tolerance=1e-6)
+    odds = model.intercept_[0] + 2.5 * model.coef_[0, 0]
+    assert narrow.proven == pytest.approx(expit(odds + model.coef_[0, 1]) - expit(odds), abs=1e-9)
+    assert narrow.meets
+
+
+def test_closed_forms_are_milliseconds():
+    """No search over boxes where the closed form is reached."""
+    X, y = people(1)
+    X = X.assign(income=X["income"] + np.random.default_rng(0).normal(size=len(X)) / 7)
+    assert effect(make_pipeline(one_hot(), LogisticRegression(C=3)).fit(X, y), X, "region").n_boxes == 0
+
+
+def test_three_classes_of_a_linear_model():
+    X, y = people(6, kind="three")
+    check(make_pipeline(one_hot(), LogisticRegression()).fit(X, y), X, ["sex"], exact=False)
+
+
+def test_a_linear_model_with_a_clipped_link():
+    X, y = people(6)
+    model = make_pipeline(one_hot(), SGDClassifier(loss="modified_huber", random_state=0, alpha=0.01)).fit(X, y)
+    truth, result = brute_force(model, ["sex"]), effect(model, X, "sex", tolerance=1e-6)
+    assert result.found == pytest.approx(truth, abs=1e-6)
+    assert truth <= result.proven <= truth + 0.1
+
+
+def test_scorecards():
+    X, y = people(7)
+    loose = TableMetric({"age": 0.3, "income": 1.0}, {"sex": 0.4, "region": 0.5})
+    model = AdditiveClassifier(loose).fit(X, y)
+    truth, result = brute_force(model, ["region"]), effect(model, X, "region", tolerance=1e-6)
+    assert result.found == pytest.approx(truth, abs=1e-6)
+    assert truth <= result.proven <= truth + 1e-6
+    assert effect(AdditiveClassifier(METRIC).fit(X, y), X, "sex").proven < 1e-9
+    X, y = people(7, kind="number")
+    model = AdditiveRegressor(loose, output_range=(-4, 4)).fit(X, y)
+    truth, result = brute_force(model, ["region"]) / 8, effect(model, X, "region", tolerance=1e-6)
+    assert result.found == pytest.approx(truth, abs=1e-6)
+    assert truth <= result.proven <= truth + 1e-6
+
+
+def excess_by_brute_force(model, metric):
+    scores = outputs(model, EVERYBODY)
+    share = 0.5 if scores.shape[1] > 1 else 1.0
+    gaps = share * np.abs(scores[:, None] - scores[None]).sum(axis=2)
+    return float((gaps - metric.pairwise(EVERYBODY)).max())
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("name", ["tree", "boosting", "forest"])
+def test_the_excess_of_trees_over_a_metric(name, p):
+    X, y = people(20)
+    metric = TableMetric(METRIC.numeric, METRIC.categorical, p=p)
+    model = make_pipeline(one_hot(), SKLEARN_TREES[name]).fit(X, y)
+    truth, excess = excess_by_brute_force(model, metric), effect(model, X, "sex", metric, max_seconds=20).excess
+    assert excess.found == pytest.approx(truth, abs=1e-4)
+    assert truth <= excess.proven <= truth + (1e-3 if p == 1 else 0.2)
+    assert excess.difference - excess.distance == pytest.approx(excess.found)
+
+
+def test_the_excess_of_additive_models_over_a_metric():
+    X, y = people(21)
+    model = make_pipeline(one_hot(), LogisticRegression(C=3)).fit(X, y)
+    truth, excess = excess_by_brute_force(model, METRIC), effect(model, X, "sex", METRIC).excess
+    assert excess.found == pytest.approx(truth, abs=1e-6)
+    assert truth <= excess.proven <= truth + 0.05
+    within = effect(AdditiveClassifier(METRIC).fit(X, y), X, "sex", METRIC).excess
+    assert within.found < 1e-9
+    assert within.proven < 1e-9
+
+
+def test_the_excess_of_other_models_is_found_only():
+    X, y = people(22)
+    model = make_pipeline(one_hot(), LogisticRegression()).fit(X, y)
+    excess = effect(lambda table: model.predict_proba(table)[:, 1], X, "sex", METRIC).excess
+    assert excess.proven is None
+    assert excess.found == pytest.approx(excess_by_brute_force(model, METRIC), abs=1e-6)
+
+
+def test_blanks_are_in_the_domain_if_people_have_them():
+    X, y = people(8)
+    X["income"] = X["income"].where(np.arange(len(X)) % 5 > 0)
+    blank = EVERYBODY.drop_duplicates(["age", "sex", "region"]).assign(income=np.nan)
+    everybody = pd.concat([EVERYBODY, blank], ignore_index=True)
+    imputed = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["sex", "region"]),
+        (SimpleImputer(add_indicator=True), ["income"]),
+        remainder="passthrough",
+    )
+    for last in (GradientBoostingClassifier(n_estimators=15, random_state=0), LogisticRegression()):
+        model = make_pipeline(imputed, last).fit(X, y)
+        truth, result = _with_blanks(model, everybody), effect(model, X, "income", tolerance=1e-6)
+        assert result.found == pytest.approx(truth, abs=1e-6)
+        assert truth <= result.proven <= truth + 2e-6
+
+
+def _with_blanks(model, everybody):
+    scores, worst = outputs(model, everybody)[:, 1], 0.0
+    for members in everybody.groupby(["age", "sex", "region"]).indices.values():
+        worst = max(worst, float(np.ptp(scores[members])))
+    return worst
+
+
+def test_rules_take_people_out():
+    X, y = people(9)
+    X["income"] = X["income"] * 2 + 19  # 19 to 22, beside ages of 20 to 24
+    everybody = EVERYBODY.assign(income=EVERYBODY["income"] * 2 + 19)
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=25, random_state=0)).fit(X, y)
+    allowed = everybody[everybody["age"] <= everybody["income"]].reset_index(drop=True)
+    inside = X["age"] <= X["income"]
+    X = X[inside].reset_index(drop=True)
+    domain = Domain.learn(EVERYBODY.assign(income=everybody["income"])).with_rules("age <= income")
+    truth, result = brute_force(model, ["sex"], allowed), effect(model, X, "sex", domain=domain, tolerance=1e-6)
+    assert truth < brute_force(model, ["sex"], everybody)  # the rule matters
+    assert result.found == pytest.approx(truth, abs=2e-6)
+    assert truth <= result.proven <= truth + 2e-6
+    assert (result.pair["age"] <= result.pair["income"]).all()
+
+
+def test_a_narrower_domain_has_a_smaller_effect():
+    X, y = people(10)
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=25, random_state=0)).fit(X, y)
+    domain = Domain.learn(X).with_column("region", values=["north", "south"])
+    narrow = brute_force(model, ["sex"], EVERYBODY[EVERYBODY["region"] != "west"].reset_index(drop=True))
+    result = effect(model, X, "sex", domain=domain, tolerance=1e-6)
+    assert result.proven == pytest.approx(narrow, abs=2e-6)
+    assert narrow < brute_force(model, ["sex"])
+
+
+def test_numbers_without_a_step_are_cut_at_thresholds():
+    rng = np.random.default_rng(11)
+    X = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400) * 1e6, "s": rng.integers(0, 2, 400)})
+    y = (X["a"] + 1.5 * X["s"] * (X["b"] > 1e6) > 0.3).astype(int)
+    model = make_pipeline(StandardScaler(), GradientBoostingClassifier(n_estimators=20, random_state=0)).fit(X, y)
+    result = effect(model, X, "s", tolerance=1e-6)
+    low, high = X.min(), X.max()
+    many = pd.DataFrame({name: rng.uniform(low[name], high[name], 50_000) for name in X}).assign(s=0)
+    gaps = np.abs(outputs(model, many)[:, 1] - outputs(model, many.assign(s=1))[:, 1])
+    assert result.meets
+    assert gaps.max() <= result.proven
+    assert result.found >= gaps.max() - 1e-9
+
+
+def test_a_corner_that_nobody_is_in_is_found():
+    rng = np.random.default_rng(12)
+    X = pd.DataFrame(
+        {"age": rng.integers(18, 80, 3000), "income": rng.integers(0, 200, 3000), "sex": rng.integers(0, 2, 3000)}
+    )
+    y = ((X["income"] > 100) ^ ((X["sex"] == 1) & (X["age"] > 70) & (X["income"] > 180))).astype(int)
+    model = DecisionTreeClassifier().fit(X, y)
+    elsewhere = X[(X["age"] < 60) & (X["income"] < 150)]
+    domain = Domain.learn(X)
+    result = effect(model, elsewhere, "sex", domain=domain)
+    assert result.on_people["effect"].max() == 0
+    assert result.found == 1.0
+    assert result.meets
+    assert (result.pair["age"] > 65).all()
+    assert (result.pair["income"] > 170).all()
+
+
+def test_other_models_have_a_lower_bound_only_and_say_so():
+    X, y = people(13)
+    inner = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=15, random_state=0)).fit(X, y)
+
+    class Vendor:
+        classes_ = np.array(["no", "yes"])
+
+        def predict_proba(self, table):
+            return inner.predict_proba(table)
+
+    result = effect(Vendor(), X, "sex")
+    assert result.found == pytest.approx(brute_force(inner, ["sex"]), abs=1e-9)
+    assert result.proven is None
+    assert not result.meets
+    assert "no upper bound is proven" in result.headline
+    assert "No proof" in result.coverage
+    same = effect(lambda table: inner.predict_proba(table)[:, 1], X, "sex")
+    assert same.found == pytest.approx(result.found)
+
+
+def test_a_constant_model_has_no_effect():
+    X, y = people(14)
+    assert effect(DummyClassifier().fit(X, y), X, "sex").found == 0
+
+
+def test_a_model_that_is_not_what_it_looks_like_has_no_proof():
+    X, y = people(15)
+
+    class Twisted(GradientBoostingClassifier):
+        def predict_proba(self, Z):
+            return super().predict_proba(Z)[:, ::-1]
+
+    twisted = Twisted(n_estimators=5).fit(one_hot().fit_transform(X), y)
+    assert effect(twisted, one_hot().fit_transform(X), "feature 0").proven is None
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=5)).fit(X, y)
+    model[-1].learning_rate = 0.5  # the trees are read with it, and so does the model predict
+    assert effect(model, X, "sex").proven is not None
+    model[-1].predict_proba = lambda Z: np.tile([0.3, 0.7], (len(Z), 1))
+    result = effect(model, X, "sex")
+    assert result.proven is None
+    assert "not the function of its trees" in result.how
+
+
+def test_arrays_are_people_too():
+    rng = np.random.default_rng(16)
+    X = rng.integers(0, 3, (300, 3)).astype(float)
+    y = (X[:, 0] + X[:, 1] * (X[:, 2] > 1) > 2).astype(int)
+    model = DecisionTreeClassifier(max_depth=4).fit(X, y)
+    result = effect(model, X, "feature 1")
+    everybody = pd.DataFrame(np.stack(np.meshgrid(*[range(3)] * 3), -1).reshape(-1, 3).astype(float))
+    truth = brute_force(
+        type("M", (), {"predict_proba": lambda _, Z: model.predict_proba(np.asarray(Z))})(), [1], everybody
+    )
+    assert result.found == pytest.approx(truth)
+    assert result.meets
+
+
+def test_on_people_says_who_gains():
+    X, y = people(17)
+    model = make_pipeline(one_hot(), LogisticRegression()).fit(X, y)
+    result = effect(model, X, "sex")
+    as_f, as_m = (model.predict_proba(X.assign(sex=sex))[:, 1] for sex in SEXES)
+    np.testing.assert_allclose(result.on_people["effect"], np.abs(as_f - as_m))
+    np.testing.assert_allclose(result.on_people["score"], model.predict_proba(X)[:, 1])
+    np.testing.assert_allclose(result.on_people["highest"], np.maximum(as_f, as_m))
+    assert result.mean == pytest.approx(np.abs(as_f - as_m).mean())
+    assert result.mean_interval[0] <= result.mean <= result.mean_interval[1]
+    (row,) = result.directions.to_dict("records")
+    assert (row["favoured"], row["over"], row["share"]) == ("m", "f", 1.0)
+    assert row["mean"] == pytest.approx((as_m - as_f).mean())
+    assert result.groups["n"].sum() == len(X)
+
+
+def test_the_same_number_of_boxes_gives_the_same_result():
+    X, y = people(18)
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=40, random_state=0)).fit(X, y)
+    first, second = (effect(model, X, "sex", max_boxes=30, max_seconds=None, tolerance=1e-9) for _ in range(2))
+    assert (first.found, first.proven, first.n_boxes) == (second.found, second.proven, second.n_boxes)
+
+
+def test_a_column_that_is_not_there_is_refused():
+    X, y = people(19)
+    model = make_pipeline(one_hot(), LogisticRegression()).fit(X, y)
+    with pytest.raises(InvalidInputError, match="column must list columns of X"):
+        effect(model, X, "gender")
+    with pytest.raises(InvalidInputError, match="nobody in X has"):
+        effect(model, X, "sex", domain=Domain.learn(X).with_column("sex", values=["f", "m", "x"]))

@@ -1,0 +1,96 @@
+"""Bounds of ReLU networks against brute force over all people of a small domain, and inside every layer."""
+
+import numpy as np
+import pytest
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+
+from likewise.auditing.effect import effect
+from likewise.auditing.network_bounds import NetworkModel, _Bounder
+from likewise.auditing.people_space import PeopleSpace
+from small_domain import EVERYBODY, brute_force, one_hot, outputs, people
+
+
+def network(*sizes, kind="two", seed=0, **options):
+    X, y = people(seed, kind=kind)
+    last = (MLPRegressor if kind == "number" else MLPClassifier)(
+        hidden_layer_sizes=sizes, max_iter=150, random_state=seed, tol=0, **options
+    )
+    return make_pipeline(one_hot(), last).fit(X, y), X
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.parametrize("column", ["sex", "region", "age"])
+@pytest.mark.parametrize("sizes", [(6,), (8, 8), (5, 5, 5)])
+def test_found_and_proven_of_two_classes(sizes, column):
+    model, X = network(*sizes)
+    truth, result = brute_force(model, [column]), effect(model, X, column, max_seconds=None, max_boxes=3000)
+    assert result.found == pytest.approx(truth, abs=1e-9)
+    assert truth <= result.proven <= truth + 0.15
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.parametrize("kind", ["three", "number"])
+def test_other_outputs(kind):
+    model, X = network(8, 8, kind=kind)
+    truth, result = brute_force(model, ["sex"]), effect(model, X, "sex", max_seconds=None, max_boxes=2000)
+    assert result.found == pytest.approx(truth, abs=1e-9)
+    assert truth <= result.proven
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.parametrize("seed", range(4))
+def test_every_box_has_a_bound_that_holds(seed):
+    """Random boxes, each against all of its people."""
+    model, X = network(7, 7, seed=seed)
+    read = NetworkModel.read(PeopleSpace.of(model, X))
+    bounder = _Bounder(read, [1], np.ones(1))
+    rng, scores = np.random.default_rng(seed), outputs(model, EVERYBODY)[:, 1]
+    codes = np.column_stack(
+        [EVERYBODY[name].map({v: i for i, v in enumerate(sorted(EVERYBODY[name].unique()))}) for name in EVERYBODY]
+    )
+    for _ in range(60):
+        box = rng.random(int(bounder.start[-1])) < 0.6
+        for a, b in zip(bounder.start[:-1], bounder.start[1:], strict=True):
+            box[rng.integers(a, b)] = True
+        names = list(zip(bounder.variables.column, bounder.variables.side, strict=True))
+        sets = {
+            each: set(np.flatnonzero(box[a:b]))
+            for each, a, b in zip(names, bounder.start[:-1], bounder.start[1:], strict=True)
+        }
+        inside = np.array([all(row[c] in sets[c, 2] for c in (0, 2, 3)) for row in codes])
+        worst = -1.0
+        for i in np.flatnonzero(inside):
+            same = inside & (codes[:, [0, 2, 3]] == codes[i, [0, 2, 3]]).all(axis=1)
+            for j in np.flatnonzero(same):
+                if codes[i, 1] in sets[1, 0] and codes[j, 1] in sets[1, 1]:
+                    worst = max(worst, scores[j] - scores[i])
+        assert bounder.bound(box, "logistic")[0] >= worst
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_control_a_bound_that_forgets_a_unit_is_found_out():
+    model, X = network(8, 8)
+    truth = brute_force(model, ["sex"])
+    read = NetworkModel.read(PeopleSpace.of(model, X))
+    assert _Bounder(read, [1], np.ones(1)).bound(np.ones(16, dtype=bool), "logistic")[0] >= truth
+    for weights in read.weights:
+        weights[:4] = 0
+    assert _Bounder(read, [1], np.ones(1)).bound(np.ones(16, dtype=bool), "logistic")[0] < truth
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_more_boxes_bring_the_bound_down():
+    model, X = network(8, 8)
+    few, many = (effect(model, X, "sex", max_seconds=None, max_boxes=n).proven for n in (1, 500))
+    assert many < few
+    again = effect(model, X, "sex", max_seconds=None, max_boxes=500)
+    assert again.proven == many
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_other_activations_have_no_bound():
+    model, X = network(4, activation="tanh")
+    result = effect(model, X, "sex")
+    assert result.proven is None
+    assert "tanh" in result.how

@@ -1,0 +1,190 @@
+"""Bounds of sums of trees against brute force over all points, on thousands of random ensembles."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from likewise.auditing import tree_bounds
+from likewise.auditing.cells import Cells
+from likewise.auditing.tree_bounds import TreeProblem, bound_trees
+from likewise.inspection.tree_ensembles import Tree
+
+LINKS = ("identity", "logistic", "tanh")
+
+
+def random_tree(rng, n_tests, depth):
+    """A tree with random tests; some branches end early."""
+    left, right, test, values = [], [], [], []
+
+    def grow(level):
+        here = len(left)
+        left.append(-1)
+        right.append(-1)
+        test.append(-1)
+        values.append(rng.normal())
+        if level < depth and rng.random() < 0.9:
+            test[here] = int(rng.integers(n_tests))
+            left[here] = grow(level + 1)
+            right[here] = grow(level + 1)
+        return here
+
+    grow(0)
+    return Tree(np.array(left), np.array(right), np.array(test), np.array(values)[:, None])
+
+
+def random_problem(rng, *, link=None, n_exchanged=1, metric=False, rules=False):
+    """Few columns with few cells, so that all points can be tried."""
+    n_columns = int(rng.integers(2, 5))
+    cells, rows = [], []
+    for column in range(n_columns):
+        size = int(rng.integers(2, 5))
+        n_tests = int(rng.integers(1, 4))
+        ordered = rng.random() < 0.6
+        if ordered:
+            cuts = rng.integers(1, size, n_tests)
+            answers = np.arange(size) < cuts[:, None]
+        else:
+            answers = rng.random((n_tests, size)) < 0.5
+        low = np.sort(rng.uniform(0, 10, 2 * size)).reshape(size, 2) if ordered else np.full((size, 2), np.nan)
+        cells.append(Cells(np.arange(float(size)), low[:, 0], low[:, 1], answers, ordered))
+        rows += [(column, row) for row in range(n_tests)]
+    trees = [random_tree(rng, len(rows), int(rng.integers(1, 4))) for _ in range(int(rng.integers(1, 7)))]
+    exchanged = rng.permutation(n_columns)[:n_exchanged].tolist()
+    distances = {}
+    if metric:
+        for i in exchanged:
+            size = len(cells[i])
+            table = rng.uniform(0, 0.4, (size, size))
+            distances[i] = (table + table.T) * (1 - np.eye(size))
+    limits = []
+    numbers = [i for i in range(n_columns) if cells[i].ordered]
+    if rules and len(numbers) >= 2:
+        limits = [({numbers[0]: 1.0, numbers[1]: -1.0}, float(rng.uniform(-3, 3)))]
+    link = link or LINKS[int(rng.integers(3))]
+    return TreeProblem(cells, exchanged, trees, rows, float(rng.normal()), link, 0.0, distances, limits)
+
+
+def sum_of_leaves(problem, point):
+    total = 0.0
+    for tree in problem.trees:
+        node = 0
+        while tree.left[node] >= 0:
+            column, row = problem.rows[tree.test[node]]
+            node = tree.left[node] if problem.cells[column].answers[row, point[column]] else tree.right[node]
+        total += tree.values[node, 0]
+    return total
+
+
+def can_keep(problem, point):
+    """Whether some person of these cells keeps the rules, one rule at a time."""
+    for coefficients, limit in problem.rules:
+        ends = [
+            min(c * problem.cells[i].low[point[i]], c * problem.cells[i].high[point[i]])
+            for i, c in coefficients.items()
+        ]
+        if sum(ends) > limit:
+            return False
+    return True
+
+
+def brute_force(problem):
+    """The largest difference over all pairs of points, by the definition."""
+    sizes = [range(len(cells)) for cells in problem.cells]
+    sums = {point: sum_of_leaves(problem, point) for point in product(*sizes) if can_keep(problem, point)}
+    best = -np.inf
+    for a in sums:
+        for other in product(*(sizes[i] for i in problem.exchanged)):
+            b = list(a)
+            for i, k in zip(problem.exchanged, other, strict=True):
+                b[i] = k
+            if tuple(b) not in sums:
+                continue
+            p, q = sums[a], sums[tuple(b)]
+            if problem.link == "logistic":
+                gap = expit(problem.baseline + q) - expit(problem.baseline + p)
+            else:
+                gap = np.tanh(max(0.0, q - p) / 4) if problem.link == "tanh" else q - p
+            best = max(best, gap - sum(problem.distances[i][a[i], b[i]] for i in problem.distances))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("kind", [{}, {"n_exchanged": 2}, {"n_exchanged": 2, "metric": True}, {"rules": True}])
+def test_found_and_proven_are_the_truth(seed, kind):
+    rng = np.random.default_rng([seed, len(kind)])
+    for _ in range(15):
+        problem = random_problem(rng, **kind)
+        truth, result = brute_force(problem), bound_trees(problem, tolerance=1e-9)
+        assert result.found == pytest.approx(truth, abs=1e-8)
+        assert truth <= result.proven <= truth + 1e-8
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_search_that_is_cut_short_has_a_bound_that_holds(seed):
+    rng = np.random.default_rng([99, seed])
+    for _ in range(15):
+        problem = random_problem(rng, n_exchanged=int(rng.integers(1, 3)))
+        truth = brute_force(problem)
+        proven = [bound_trees(problem, tolerance=1e-9, max_boxes=n).proven for n in (1, 5, 20, 1000)]
+        assert min(proven) >= truth
+        assert proven[-1] <= proven[0] + 1e-12
+
+
+def test_the_result_for_a_number_of_boxes_is_always_the_same():
+    problem = random_problem(np.random.default_rng(3), n_exchanged=2)
+    first, second = (bound_trees(problem, max_boxes=20) for _ in range(2))
+    assert (first.found, first.proven, first.history) == (second.found, second.proven, second.history)
+
+
+def breaks(change, monkeypatch=None):
+    """Whether brute force shows a bound to be too low, after a change of the problem that is bounded."""
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        problem = random_problem(rng, link="logistic")
+        if bound_trees(change(problem), tolerance=1e-9).proven < brute_force(problem) - 1e-9:
+            return True
+    return False
+
+
+def test_control_a_bound_that_forgets_a_tree_is_found_out():
+    assert not breaks(lambda problem: problem)
+    assert breaks(lambda problem: replace(problem, trees=problem.trees[1:]))
+
+
+def test_control_a_bound_without_the_baseline_is_found_out():
+    assert breaks(lambda problem: replace(problem, baseline=problem.baseline + 2.0))
+
+
+def test_control_a_bound_that_forgets_a_cell_is_found_out():
+    def without_a_cell(problem):
+        first = problem.cells[0]
+        fewer = Cells(first.values[1:], first.low[1:], first.high[1:], first.answers[:, 1:], first.ordered)
+        return replace(problem, cells=[fewer, *problem.cells[1:]])
+
+    assert breaks(without_a_cell)
+
+
+def test_trees_that_do_not_read_the_column_cancel():
+    problem = random_problem(np.random.default_rng(0), link="identity")
+    (column,) = problem.exchanged
+    others = [i for i, (where, _) in enumerate(problem.rows) if where != column]
+    idle = Tree(
+        np.array([1, -1, -1]), np.array([2, -1, -1]), np.array([others[0], -1, -1]), np.array([[0.0], [1e6], [-1e6]])
+    )
+    more = replace(problem, trees=[*problem.trees, idle])
+    assert bound_trees(more, tolerance=1e-9).proven == bound_trees(problem, tolerance=1e-9).proven
+
+
+def test_rounding_is_added_to_the_bound():
+    problem = random_problem(np.random.default_rng(1), link="identity")
+    exact, loose = (bound_trees(replace(problem, rounding=r), tolerance=1e-9).proven for r in (0.0, 0.5))
+    assert loose >= exact + 1.0 - 1e-9
+
+
+def test_too_many_pieces_are_refused(monkeypatch):
+    monkeypatch.setattr(tree_bounds, "_MOST_PIECES", 3)
+    with pytest.raises(Exception, match="pairs of leaves"):
+        bound_trees(random_problem(np.random.default_rng(5), link="logistic"))

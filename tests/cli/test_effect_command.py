@@ -1,0 +1,120 @@
+"""The commands effect, review and audit --groups, on models in files."""
+
+import json
+
+import pandas as pd
+import pytest
+import skops.io
+from click.testing import CliRunner
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+
+from likewise import AdditiveClassifier, Domain, TableMetric, save_model, write_metric
+from likewise.cli.main import main
+from likewise.metric_file import MetricFile
+from small_domain import EVERYBODY, brute_force, one_hot, people
+
+METRIC = TableMetric({"age": 0.05, "income": 0.2}, {"sex": 0, "region": 0.1})
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = people(0)
+    X.assign(id=range(len(X)), approved=y).to_csv("loans.csv", index=False)
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=15, random_state=0)).fit(X, y)
+    skops.io.dump(model, "model.skops")
+    return X, y, model
+
+
+def test_effect_of_a_scikit_learn_model(files):
+    _, _, model = files
+    told = json.loads(run("effect", "loans.csv", "--model", "model.skops", "--column", "sex", "--json").stdout)
+    truth = brute_force(model, ["sex"])
+    assert told["found"] == pytest.approx(truth, abs=1e-4)
+    assert truth <= told["proven"] <= truth + 2e-4
+    assert told["meets"]
+    assert {row["column"] for row in told["pair"]} == {*EVERYBODY, "score"}
+    assert {row["column"] for row in told["domain"]} == {*EVERYBODY}
+    assert told["directions"][0]["favoured"] == "m"
+
+
+def test_effect_writes_people_and_has_a_gate(files):
+    words = ["effect", "loans.csv", "--model", "model.skops", "--column", "sex"]
+    result = run(*words, "--out", "people.csv", "--max-effect", "1", code=1)
+    assert "Proven: no two people of the domain" in result.stdout
+    assert "failed" in result.stdout
+    assert len(pd.read_csv("people.csv")) == 254
+    assert "exists already" in run(*words, "--out", "people.csv", code=2).stderr
+    assert "passed" in run(*words, "--max-effect", "99").stdout
+
+
+def test_effect_stays_in_the_domain_of_the_metric_file(files):
+    X, _, model = files
+    narrow = Domain.learn(X).with_column("region", values=["north", "south"])
+    write_metric(MetricFile(METRIC, domain=narrow), "metric.toml")
+    words = ["effect", "loans.csv", "--model", "model.skops", "--column", "sex", "--metric", "metric.toml", "--json"]
+    told = json.loads(run(*words).stdout)
+    assert told["proven"] < brute_force(model, ["sex"])
+    assert told["excess_found"] >= told["found"] - 1e-4  # the weight of sex is 0
+    assert told["excess_proven"] >= told["excess_found"]
+
+
+def test_effect_of_a_model_of_our_own(files):
+    X, y, _ = files
+    save_model(AdditiveClassifier(METRIC).fit(X, y), "own.skops")
+    told = json.loads(run("effect", "loans.csv", "--model", "own.skops", "--column", "sex", "--json").stdout)
+    assert told["proven"] < 1e-9
+
+
+def test_effect_of_a_booster_in_its_own_file(files):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y, _ = files
+    typed = X.astype({"sex": "category", "region": "category"})
+    model = lightgbm.LGBMClassifier(n_estimators=8, n_jobs=1, verbose=-1, min_child_samples=3).fit(typed, y)
+    model.booster_.save_model("model.txt")
+    told = json.loads(run("effect", "loans.csv", "--model", "model.txt", "--column", "sex", "--json").stdout)
+    everybody = EVERYBODY.astype({"sex": "category", "region": "category"})
+    truth = brute_force(model, ["sex"], everybody)
+    assert truth <= told["proven"] <= truth + 2e-4
+
+
+def test_bad_input_is_one_line(files):
+    words = ["effect", "loans.csv", "--model", "model.skops", "--column"]
+    assert "column must list columns of X" in run(*words, "gender", code=2).stderr
+    assert "no model file" in run("effect", "loans.csv", "--model", "no.json", "--column", "sex", code=2).stderr
+    pd.DataFrame({"age": [1]}).to_csv("short.csv", index=False)
+    wrong = run("effect", "short.csv", "--model", "model.skops", "--column", "sex", code=2)
+    assert "which the model takes" in wrong.stderr
+
+
+def test_review_writes_files_with_their_comparators(files):
+    words = ["review", "loans.csv", "--decisions", "approved", "--higher", "income", "--lower", "age", "--id", "id"]
+    told = json.loads(run(*words, "--out", "review.csv", "--json").stdout)
+    assert told["n_denied"] + told["n_approved"] == 254
+    found = pd.read_csv("review.csv")
+    loans = pd.read_csv("loans.csv").set_index("id")
+    assert (loans.loc[found["row"], "approved"] == "no").all()
+    assert (loans.loc[found["comparator"], "approved"] == "yes").all()
+    assert (loans.loc[found["comparator"], "income"].to_numpy() <= loans.loc[found["row"], "income"].to_numpy()).all()
+    assert "--within needs --metric" in run(*words, "--within", "5", code=2).stderr
+    assert "Give --higher" in run("review", "loans.csv", "--decisions", "approved", code=2).stderr
+
+
+def test_audit_says_who_is_favoured(files):
+    X, _, _ = files
+    loans = pd.read_csv("loans.csv")
+    loans["score"] = 0.2 + 0.3 * (X["sex"] == "m")
+    loans.to_csv("scored.csv", index=False)
+    write_metric(METRIC, "metric.toml")
+    words = ["audit", "scored.csv", "--metric", "metric.toml", "--scores", "score", "--groups", "--json"]
+    told = json.loads(run(*words).stdout)
+    shares = {row["value"]: row["share"] for row in told["groups"]}
+    assert shares == {"f": 0.0, "m": 1.0}
+    assert told["rate_interval"][0] <= told["rate"] <= told["rate_interval"][1]
