@@ -336,8 +336,8 @@ def near_pairs(table, metric, near):
 
 
 def test_two_classes_show_a_soft_threshold_beside_the_plain_one():
-    X, y = applicants(120)
-    model = AdditiveClassifier(METRIC, penalty=0.01).fit(X, y)
+    X, y = applicants(600)
+    model = AdditiveClassifier(METRIC, penalty=1e-4).fit(X, y)
     data = build_report(model, X, y, outcome="no")
     h, (i, j) = model.predict_proba(data.people.table)[:, 0], near_pairs(data.people.table, METRIC, 0.02)
     t = np.median(h).round(2)
