@@ -192,7 +192,7 @@ def _say_costs(say: Output, costs: DecisionCosts) -> None:
     say(
         f"\nOf {costs.n_near_pairs:,} pairs of people at a distance of at most {costs.near:g}, decided differently:\n"
         f"  {plain['near_different']:6.1%}  by a plain threshold at {costs.threshold:g}, which guarantees nothing\n"
-        f"  {soft['near_different']:6.1%}  by this rule on average over rounds; for any two people at most "
+        f"  {soft['near_different']:6.1%}  by this rule on average over rounds; any two people that near at most "
         f"{soft['guarantee']:.1%}\n"
         f"  {soft['near_different_independent']:6.1%}  if everyone had a draw of their own\n"
         f"The draw matters for {soft['in_band']:.1%} of people.",
