@@ -1,1 +1,1 @@
-"""Metrics designed together with a model."""
+"""Metrics designed together with a model, and learned from judgements."""

@@ -1,0 +1,331 @@
+"""Tables of judgements: what may stand in them, and their answers as linear conditions on the weights of a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise._validation import in_a_line
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric, check_metric
+from likewise.metrics.columns import canonical_category
+from likewise.metrics.encoders import ArrayEncoder, People, as_frame
+from likewise.metrics.table import TableMetric
+from likewise.metrics.weighted_lp import WeightedLp
+from likewise.reveal.empirical import read_people
+
+AT_MOST, AT_LEAST, CLOSER, SKIP = KINDS = ("at_most", "at_least", "closer", "skip")
+COLUMNS = ("judge", "kind", "a", "b", "c", "d", "points", "time", "comment")
+_PEOPLE = ("a", "b", "c", "d")
+_ROUNDS = 8  # pairs per person in means over pairs
+_LEAST_SIZE = 0.01  # rare categories do not spoil the scaling of a program
+
+
+@dataclass(frozen=True, eq=False)
+class WeightSpace:
+    """The weights that answers can determine, for people and p = 1: a distance is ``features @ weights``.
+
+    Attributes
+    ----------
+    people : People
+    names, kinds : tuple
+        Column of each weight, and "numeric", "categorical" or "missing".
+    sizes : ndarray
+        Mean of each feature over pairs of people, by which programs are scaled.
+    means : ndarray
+        The same, without the least size that keeps programs well scaled.
+    upper : ndarray
+        1 for mismatch and missing weights, else infinity.
+    start : ndarray or None
+        Weights to stay close to.
+    start_metric : Metric or None
+    """
+
+    people: People
+    names: tuple[Any, ...]
+    kinds: tuple[str, ...]
+    sizes: FloatArray
+    means: FloatArray
+    upper: FloatArray
+    start: FloatArray | None
+    start_metric: Metric | None
+
+    @classmethod
+    def of(cls, X: Any, start: Metric | None, categorical: Sequence[Any] | None) -> WeightSpace:
+        """Columns that differ between people, except those of weight 0 in `start`."""
+        if start is None:
+            people = read_people(X, categorical)
+            given = None
+        else:
+            people, given = _read_within(check_metric(start), X)
+        if len(people) < 2:
+            raise InvalidInputError(f"X must hold at least two people; got {len(people)}.")
+        names, kinds, values = [], [], []
+        for i, name in enumerate(people.encoder.names):
+            column = people.rows[:, i]
+            absent, seen = np.isnan(column), np.unique(column[~np.isnan(column)])
+            if given is not None and given.weights[i] == 0:
+                continue
+            if len(seen) > 1:
+                names.append(name)
+                kinds.append("numeric" if people.encoder.is_number[i] else "categorical")
+                values.append(None if given is None else given.weights[i])
+            if absent.any() and len(seen):
+                names.append(name)
+                kinds.append("missing")
+                values.append(None if given is None else given.missing[i])
+        if not names:
+            raise InvalidInputError("X must have a column in which people differ, with a positive weight in start.")
+        means = _mean_features(people, names, kinds)
+        upper = np.where([kind == "numeric" for kind in kinds], np.inf, 1.0)
+        sizes = np.maximum(means, np.where(np.isinf(upper), 1e-12 * means.max(), _LEAST_SIZE))
+        weights = None if given is None else np.array(values, dtype=np.float64)
+        return cls(people, tuple(names), tuple(kinds), sizes, means, upper, weights, start)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def unit(self) -> FloatArray:
+        """Points that each weight is worth for people who differ by the mean, per unit of weight."""
+        return np.asarray(100 * self.sizes)
+
+    def features(self, a: IntArray, b: IntArray) -> FloatArray:
+        """Of pairs of people, by position: gaps of numbers, and 1 where categories or missing values differ."""
+        return _features(self.people, self.names, self.kinds, a, b)
+
+    def metric(self, weights: FloatArray) -> Metric:
+        """The metric with these weights; other columns have weight 0."""
+        given = {(kind, name): float(w) for kind, name, w in zip(self.kinds, self.names, weights, strict=True)}
+        encoder = self.people.encoder
+        if isinstance(encoder, ArrayEncoder):
+            array = [given.get(("numeric", name), 0.0) for name in encoder.names]
+            return WeightedLp(array, feature_names=encoder.labels)
+        numbers = [name for name, number in zip(encoder.names, encoder.is_number, strict=True) if number]
+        others = [name for name in encoder.names if name not in numbers]
+        missing = {name: w for (kind, name), w in given.items() if kind == "missing"}
+        units = getattr(self.start_metric, "units", {})
+        return TableMetric(
+            {name: given.get(("numeric", name), 0.0) for name in numbers},
+            {name: given.get(("categorical", name), 0.0) for name in others},
+            missing=missing or "refuse",
+            units={name: unit for name, unit in units.items() if name in encoder.names},
+        )
+
+
+def _features(people: People, names: Sequence[Any], kinds: Sequence[str], a: IntArray, b: IntArray) -> FloatArray:
+    at = {name: i for i, name in enumerate(people.encoder.names)}
+    out = np.empty((len(a), len(names)))
+    for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        x, y = people.rows[a, at[name]], people.rows[b, at[name]]
+        if kind == "numeric":
+            out[:, k] = np.nan_to_num(np.abs(x - y))
+        else:
+            out[:, k] = x != y if kind == "categorical" else np.isnan(x) != np.isnan(y)
+    return out
+
+
+def _mean_features(people: People, names: Sequence[Any], kinds: Sequence[str]) -> FloatArray:
+    """Mean features over some pairs of people, with everybody in at least two of them."""
+    rng, n = np.random.default_rng(0), len(people)
+    order = rng.permutation(n)
+    shifts = np.unique(rng.integers(1, n, size=_ROUNDS))
+    return np.mean([_features(people, names, kinds, order, np.roll(order, s)).mean(axis=0) for s in shifts], axis=0)
+
+
+def _read_within(start: Metric, X: Any) -> tuple[People, Any]:
+    if start.p != 1:
+        raise InvalidInputError(
+            f"start must have p = 1, where distances are linear in the weights; it has p = {start.p:g}. Use "
+            "start.with_params(p=1)."
+        )
+    people = start.people(X)
+    given = start.known_weights(people.encoder)
+    if given is None:
+        raise InvalidInputError(f"start must have a weight per column; got {in_a_line(start)}.")
+    return people, given
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Checked answers, each a condition ``rows @ weights <= limits`` with limits as distances.
+
+    Attributes
+    ----------
+    table : DataFrame
+        The answers as given, in the columns `COLUMNS`, without those that were skipped.
+    kinds : ndarray of str
+    judges : ndarray of str
+    rows : ndarray of shape (n_answers, n_weights)
+    limits : ndarray of shape (n_answers,)
+    """
+
+    table: pd.DataFrame
+    kinds: Any
+    judges: Any
+    rows: FloatArray
+    limits: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.limits)
+
+    def take(self, chosen: BoolArray) -> Answers:
+        """Some of the answers."""
+        return Answers(
+            self.table[chosen], self.kinds[chosen], self.judges[chosen], self.rows[chosen], self.limits[chosen]
+        )
+
+    @property
+    def in_points(self) -> BoolArray:
+        """Which answers are in points; the others compare two pairs."""
+        return np.asarray(self.kinds != CLOSER)
+
+
+def empty_judgements() -> pd.DataFrame:
+    """A table of judgements without answers."""
+    return pd.DataFrame({name: pd.Series(dtype=object) for name in COLUMNS})
+
+
+def read_answers(judgements: Any, space: WeightSpace, *, repeated: bool = False) -> Answers:
+    """Check a table of judgements, and read its answers.
+
+    A judge whose answers on the same pairs exclude one another is refused; with `repeated`, comparisons may differ.
+    """
+    table = _checked_columns(judgements)
+    kinds = table["kind"].map(lambda kind: str(kind).strip()).to_numpy(dtype=object)
+    for row, kind in zip(table.index, kinds, strict=True):
+        if kind not in KINDS:
+            raise InvalidInputError(
+                f"judgements: the kind of row {row} must be {', '.join(KINDS[:-1])} or {SKIP}; got {kind!r}."
+            )
+    table, kinds = table[kinds != SKIP], kinds[kinds != SKIP]
+    compares = kinds == CLOSER
+    places = _places(table, compares, space.people)
+    points = _points(table, kinds)
+    first = space.features(places[:, 0], places[:, 1])
+    second = space.features(np.where(compares, places[:, 2], 0), np.where(compares, places[:, 3], 0))
+    signs = np.where(kinds == AT_LEAST, -1.0, 1.0)
+    rows = signs[:, None] * first - np.where(compares[:, None], second, 0.0)
+    limits = np.where(compares, 0.0, signs * points / 100)
+    judges = table["judge"].map(lambda name: "" if pd.isna(name) else str(name)).to_numpy(dtype=object)
+    answers = Answers(table, kinds, judges, rows, limits)
+    _refuse_contradictions(answers, places, repeated=repeated)
+    return answers
+
+
+def _checked_columns(judgements: Any) -> pd.DataFrame:
+    table = as_frame(judgements, "judgements")
+    absent = [name for name in ("kind", "a", "b") if name not in table.columns]
+    if absent:
+        raise InvalidInputError(
+            f"judgements must have the column {absent[0]!r}; it has {list(map(str, table.columns))}. Its columns are "
+            f"{', '.join(COLUMNS)}."
+        )
+    table = table.copy()
+    for name in COLUMNS:
+        if name not in table.columns:
+            table[name] = None
+    return table[list(COLUMNS)]
+
+
+def _places(table: pd.DataFrame, compares: BoolArray, people: People) -> IntArray:
+    """Positions of the people of each answer; -1 where there is none."""
+    labels = [canonical_category(people.name_of(i)) for i in range(len(people))]
+    at: dict[str, int] = {}
+    twice = set()
+    for i, label in enumerate(labels):
+        if label in at:
+            twice.add(label)
+        at[label] = i
+    places = np.full((len(table), 4), -1)
+    for k, name in enumerate(_PEOPLE):
+        for r, value in enumerate(table[name]):
+            blank = pd.isna(value) or str(value).strip() == ""
+            row, needed = table.index[r], k < 2 or compares[r]
+            if blank != (not needed):
+                rule = "name a person" if needed else "be empty, as only comparisons have a second pair"
+                raise InvalidInputError(f"judgements: {name} of row {row} must {rule}; got {in_a_line(value)}.")
+            if blank:
+                continue
+            label = canonical_category(value.strip() if isinstance(value, str) else value)
+            if label not in at or label in twice:
+                why = "occurs more than once in" if label in twice else "is not in"
+                raise InvalidInputError(
+                    f"judgements: {name} of row {row} is the person {label!r}, who {why} X. People are named by the "
+                    "index of X, or by row numbers from 0 without one."
+                )
+            places[r, k] = at[label]
+    same = np.flatnonzero((places[:, 0] == places[:, 1]) | ((places[:, 2] == places[:, 3]) & compares))
+    if len(same):
+        raise InvalidInputError(f"judgements: row {table.index[same[0]]} must be about two people; it names one twice.")
+    return places
+
+
+def _points(table: pd.DataFrame, kinds: Any) -> FloatArray:
+    points = np.zeros(len(table))
+    for r, (value, kind) in enumerate(zip(table["points"], kinds, strict=True)):
+        row = table.index[r]
+        blank = pd.isna(value) or str(value).strip() == ""
+        if kind == CLOSER:
+            if not blank:
+                raise InvalidInputError(
+                    f"judgements: points of row {row} must be empty, as a comparison has none; got {in_a_line(value)}."
+                )
+            continue
+        try:
+            points[r] = np.nan if blank or isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            points[r] = np.nan
+        if not 0 <= points[r] <= 100:
+            raise InvalidInputError(
+                f"judgements: points of row {row} must be a number from 0 to 100; got {in_a_line(value)}."
+            )
+    return points
+
+
+def _refuse_contradictions(answers: Answers, places: IntArray, *, repeated: bool) -> None:
+    """Raise if a judge excludes his own answer on the same pair, or on the same two pairs."""
+    seen: dict[Any, tuple[float, int]] = {}
+    compared: dict[Any, int] = {}
+    for r, (kind, judge) in enumerate(zip(answers.kinds, answers.judges, strict=True)):
+        first, second = tuple(sorted(places[r, :2].tolist())), tuple(sorted(places[r, 2:].tolist()))
+        if kind == CLOSER:
+            other = compared.get((judge, second, first))
+            if other is not None and not repeated:
+                _refuse(answers, other, r)
+            compared.setdefault((judge, first, second), r)
+            continue
+        opposite = AT_LEAST if kind == AT_MOST else AT_MOST
+        other_end = seen.get((judge, first, opposite))
+        # Limits are t for "at most" and -t for "at least".
+        if other_end is not None and other_end[0] + answers.limits[r] < 0:
+            _refuse(answers, other_end[1], r)
+        known = seen.get((judge, first, kind))
+        if known is None or answers.limits[r] < known[0]:
+            seen[judge, first, kind] = (float(answers.limits[r]), r)
+
+
+def _refuse(answers: Answers, one: int, other: int) -> None:
+    raise InvalidInputError(
+        f"judgements: {describe_judge(answers.judges[other])} contradicts themselves in rows "
+        f"{answers.table.index[one]} and {answers.table.index[other]}: {describe_answer(answers.table.iloc[one])}, and "
+        f"{describe_answer(answers.table.iloc[other])}. Ask again, and keep one of them."
+    )
+
+
+def describe_judge(name: str) -> str:
+    """A judge in a sentence."""
+    return f"judge {name!r}" if name else "the judge"
+
+
+def describe_answer(answer: Any) -> str:
+    """An answer in words."""
+    if answer["kind"] == CLOSER:
+        return f"{answer['a']} and {answer['b']} are more alike than {answer['c']} and {answer['d']}"
+    words = str(answer["kind"]).replace("_", " ")
+    return f"{answer['a']} and {answer['b']} are {words} {float(answer['points']):g} points apart"
