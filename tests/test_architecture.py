@@ -24,6 +24,7 @@ LAYERS = (
     {"dummy", "additive", "smoothing"},
     {"lipschitz", "projection", "design"},
     {"calibration"},
+    {"design"},
     {"auditing"},
     {"selection"},
     {"distributed", "datasets", "io", "metric_file"},

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from likewise.design.frontier import FrontierPoint as FrontierPoint
     from likewise.design.frontier import MetricFrontier as MetricFrontier
     from likewise.design.frontier import design_metric as design_metric
+    from likewise.design.judgements import JudgedMetric as JudgedMetric
+    from likewise.design.judgements import learn_metric as learn_metric
+    from likewise.design.questions import Question as Question
+    from likewise.design.questions import next_question as next_question
     from likewise.display.audit import AuditDisplay as AuditDisplay
     from likewise.display.frontier import FrontierDisplay as FrontierDisplay
     from likewise.display.metric import MetricDisplay as MetricDisplay
@@ -103,6 +107,8 @@ _MODULES = {
     "likewise.metrics.callable": ("FunctionMetric",),
     "likewise.metrics.weighted_lp": ("WeightedLp",),
     "likewise.metrics.table": ("TableMetric",),
+    "likewise.design.judgements": ("JudgedMetric", "learn_metric"),
+    "likewise.design.questions": ("Question", "next_question"),
     "likewise.display.audit": ("AuditDisplay",),
     "likewise.display.selection": ("ComparisonDisplay", "TradeoffDisplay"),
     "likewise.display.metric": ("MetricDisplay",),

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("table", type=options.FILE)
-@options.target
+@click.option("--target", help="Column with the outcome to predict; needed without --judgements.")
+@click.option("--judgements", type=options.FILE, help="Answers of likewise judge, to learn the distance from instead.")
+@click.option("--strict", is_flag=True, help="With --judgements: the lower end of every range, to enforce.")
 @options.task
 @click.option("--model", "kind", type=click.Choice(options.MODELS), default="logistic", show_default=True)
 @options.output_range
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
 def metric(
     say: Output,
     table: Path,
-    target: str,
+    target: str | None,
+    judgements: Path | None,
+    strict: bool,
     task: Task | None,
     kind: str,
     output_range: tuple[float, float] | None,
@@ -62,6 +66,9 @@ def metric(
     Exact for logistic and linear models; otherwise the smallest distance that fits the people in the table. For a
     regression, weights are shares of the output range in the file: --range, or that of the table, rounded outwards.
 
+    With --judgements, no model is trained: the distance is learned from people's answers, with the range that these
+    leave to each weight, and conflicts by name.
+
     With --force, the protected columns, units and comments of the replaced file are kept. A file whose weights were
     edited is never replaced.
 
@@ -75,6 +82,16 @@ def metric(
     from likewise.metric_edits import check_unedited, read_comments
     from likewise.metric_file import without_claim, write_metric
 
+    if judgements is not None:
+        from likewise.cli.judge import metric_from_judgements
+
+        columns = {"zero": zero, "drop": drop if target is None else (*drop, target), "categorical": categorical}
+        metric_from_judgements(
+            say, table, judgements, strict=strict, **columns, id_column=id_column, out=out, force=force, dialect=dialect
+        )
+        return
+    if target is None:
+        raise InvalidInputError("Give --target, the column with the outcome to predict, or --judgements.")
     check_free(out, table, force=force)
     before = check_unedited(out)
     _check_factor("--scale", scale)

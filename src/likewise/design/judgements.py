@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from likewise._typing import FloatArray, IntArray
+from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import one_of, positive
 from likewise.design.judgements_likelihood import ComparisonLikelihood
 from likewise.design.judgements_polytope import AGREED, Polytope, find_conflicts
@@ -119,7 +119,8 @@ def learn_metric(
     Examples
     --------
     >>> people = pd.DataFrame({"age": [30, 40, 30], "job": ["x", "x", "y"]})
-    >>> answers = pd.DataFrame({"kind": ["at_least", "at_most", "at_most"], "a": 0, "b": [1, 1, 2], "points": [4, 6, 8]})
+    >>> answers = pd.DataFrame({"kind": ["at_least", "at_most", "at_most"], "a": 0, "b": [1, 1, 2]})
+    >>> answers["points"] = [4, 6, 8]
     >>> result = learn_metric(answers, people)
     >>> result.metric
     TableMetric(numeric: age=0.005; mismatch: job=0.04; p=1)
@@ -169,10 +170,7 @@ def _learn(
         mean_points = 100 * (float(space.means @ start) if mean is None else mean)
     polytope = _polytope(exact, space, mean_points)
     groups = list(find_conflicts(polytope))
-    # Answers in conflict limit no range until people have settled it.
-    settled = polytope.slack <= AGREED
-    for group in groups:
-        settled[group] = False
+    settled = _settled(polytope, groups)
     sure = _polytope(exact.take(settled), space, mean_points)
     low, high = sure.bounds()
     target = np.where(np.isinf(high), low, (low + high) / 2) if start is None else start * space.unit
@@ -201,6 +199,20 @@ def _learn(
     return JudgedMetric(
         space.metric(weights), ranges, _conflicts(groups, polytope.slack, exact), len(answers), noise, {}, space, strict
     )
+
+
+def _settled(polytope: Polytope, groups: list[IntArray]) -> BoolArray:
+    """Answers in no conflict; others limit no range until people have settled it."""
+    settled = polytope.slack <= AGREED
+    for group in groups:
+        settled[group] = False
+    return settled
+
+
+def settled_polytope(answers: Answers, space: WeightSpace) -> Polytope:
+    """The metrics that satisfy all answers but those in conflict, in points per mean difference."""
+    polytope = _polytope(answers, space, None)
+    return _polytope(answers.take(_settled(polytope, list(find_conflicts(polytope)))), space, None)
 
 
 def _polytope(answers: Answers, space: WeightSpace, mean_points: float | None, *, hard: bool = False) -> Polytope:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.linalg import null_space
@@ -71,7 +72,7 @@ class ComparisonLikelihood:
             bounds=[(0.0, None)] * self._A.shape[1] + [(0.0, 10.0)],
             method="highs",
         )
-        if found.status or found.x[-1] <= 0:
+        if found.x is None or found.x[-1] <= 0:
             raise UnsolvedError("The answers in points leave no room for the solver. Answer in whole points.")
         return np.asarray(found.x[:-1])
 
@@ -164,7 +165,7 @@ def _barrier(
     basis = np.eye(len(z)) if equal is None else null_space(equal)
     steepness, n_limits = 1.0, len(b) + 1
     while True:
-        z = _newton(lambda x, s=steepness: _centred(x, cost, s, A, b, extra), z, basis)
+        z = _newton(partial(_centred, cost=cost, steepness=steepness, A=A, b=b, extra=extra), z, basis)
         if n_limits / steepness < accuracy:
             return z
         steepness *= 20

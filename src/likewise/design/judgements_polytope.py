@@ -89,7 +89,7 @@ class Polytope:
         Projection on a polyhedron by non-negative least squares (Lawson & Hanson, "Solving Least Squares Problems",
         ch. 23). Of conflicting answers, any division of the least total slack is allowed.
         """
-        n, d = self.rows.shape
+        d = len(target)
         width = np.maximum(target, 0.01 * max(1.0, float(target.max())))
         free = np.flatnonzero(self._soft & (not self.agrees))
         k = len(free)
@@ -104,7 +104,7 @@ class Polytope:
         if not residual[-1] < 0:
             raise UnsolvedError("The solver failed to find weights close to start. Give other starting weights.")
         found = target - width * residual[:-1] / residual[-1]
-        return np.clip(found[:d], 0.0, self.upper)
+        return np.asarray(np.clip(found[:d], 0.0, self.upper))
 
     def _sides(self, free: IntArray) -> tuple[FloatArray, FloatArray]:
         """All conditions on weights and the slack of some answers, as ``A (u, s) <= b``."""

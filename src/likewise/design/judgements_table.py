@@ -135,7 +135,8 @@ def _mean_features(people: People, names: Sequence[Any], kinds: Sequence[str]) -
     rng, n = np.random.default_rng(0), len(people)
     order = rng.permutation(n)
     shifts = np.unique(rng.integers(1, n, size=_ROUNDS))
-    return np.mean([_features(people, names, kinds, order, np.roll(order, s)).mean(axis=0) for s in shifts], axis=0)
+    each = [_features(people, names, kinds, order, np.roll(order, s)).mean(axis=0) for s in shifts]
+    return np.asarray(np.mean(each, axis=0))
 
 
 def _read_within(start: Metric, X: Any) -> tuple[People, Any]:
@@ -196,7 +197,7 @@ def read_answers(judgements: Any, space: WeightSpace, *, repeated: bool = False)
 
     A judge whose answers on the same pairs exclude one another is refused; with `repeated`, comparisons may differ.
     """
-    table = _checked_columns(judgements)
+    table = checked_columns(judgements)
     kinds = table["kind"].map(lambda kind: str(kind).strip()).to_numpy(dtype=object)
     for row, kind in zip(table.index, kinds, strict=True):
         if kind not in KINDS:
@@ -218,7 +219,8 @@ def read_answers(judgements: Any, space: WeightSpace, *, repeated: bool = False)
     return answers
 
 
-def _checked_columns(judgements: Any) -> pd.DataFrame:
+def checked_columns(judgements: Any) -> pd.DataFrame:
+    """A table of judgements with all its columns, in their order."""
     table = as_frame(judgements, "judgements")
     absent = [name for name in ("kind", "a", "b") if name not in table.columns]
     if absent:
@@ -233,9 +235,14 @@ def _checked_columns(judgements: Any) -> pd.DataFrame:
     return table[list(COLUMNS)]
 
 
+def canonical_person(name: Any) -> str:
+    """The text by which people are found: a number in one file may be text in another."""
+    return canonical_category(name.strip() if isinstance(name, str) else name)
+
+
 def _places(table: pd.DataFrame, compares: BoolArray, people: People) -> IntArray:
     """Positions of the people of each answer; -1 where there is none."""
-    labels = [canonical_category(people.name_of(i)) for i in range(len(people))]
+    labels = [canonical_person(people.name_of(i)) for i in range(len(people))]
     at: dict[str, int] = {}
     twice = set()
     for i, label in enumerate(labels):
@@ -252,7 +259,7 @@ def _places(table: pd.DataFrame, compares: BoolArray, people: People) -> IntArra
                 raise InvalidInputError(f"judgements: {name} of row {row} must {rule}; got {in_a_line(value)}.")
             if blank:
                 continue
-            label = canonical_category(value.strip() if isinstance(value, str) else value)
+            label = canonical_person(value)
             if label not in at or label in twice:
                 why = "occurs more than once in" if label in twice else "is not in"
                 raise InvalidInputError(

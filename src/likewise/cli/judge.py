@@ -1,0 +1,283 @@
+"""The command that asks a judge about pairs of people, and metric files from the answers."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli import console as options
+from likewise.cli.console import Output, command, then
+from likewise.exceptions import FileError, InvalidInputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.cli.table_io import Dialect
+    from likewise.design.judgements import JudgedMetric
+    from likewise.design.questions import Question
+    from likewise.metrics.table import TableMetric
+
+_HELP = (
+    "How many points apart may the chances of these two be, at most, if nothing else differs?\n"
+    "  5     at most 5 points\n"
+    "  3-5   3 points are fine, and at most 5\n"
+    "  3+    3 points are fine\n"
+    "  Enter skips the question, q stops. Every answer is saved at once."
+)
+_ANSWER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:(\+)|-\s*(\d+(?:\.\d*)?|\.\d+))?\s*%?\s*", re.ASCII)
+
+
+@click.command()
+@click.argument("table", type=options.FILE)
+@click.option("--out", type=options.FILE, required=True, help="CSV file of answers; new answers are appended.")
+@click.option("--judge", "name", required=True, help="Name of the person who answers.")
+@click.option("--metric", "metric_file", type=options.FILE, help="Metric file; its columns of weight 0 are not shown.")
+@click.option("--drop", multiple=True, help="Column to leave out, such as the outcome; may be given several times.")
+@click.option("--categorical", multiple=True, help="Numeric column that holds codes; may be given several times.")
+@options.id_column
+@click.option("--questions", type=click.IntRange(min=1), default=20, show_default=True, help="Most questions to ask.")
+@command
+@options.reads_table
+def judge(
+    say: Output,
+    table: Path,
+    out: Path,
+    name: str,
+    metric_file: Path | None,
+    drop: tuple[str, ...],
+    categorical: tuple[str, ...],
+    id_column: str | None,
+    questions: int,
+    dialect: Dialect,
+) -> None:
+    """Ask a person how far apart pairs of people may be treated, and save the answers.
+
+    Shows two people of the table side by side, only where they differ, and asks about the pair whose distance is least
+    determined by the answers so far. Can be stopped at any time and continued with the same command. Answers are
+    appended to the file, and none is ever replaced. Without --id, people are numbered from 1.
+
+    Example: likewise judge loans.csv --drop approved --out answers.csv --judge Ann
+    """
+    from likewise.design.questions import next_question
+    from likewise.io import check_free
+    from likewise.metric_file import read_metric_file
+
+    check_free(out, table, metric_file, force=True)
+    if not name.strip():
+        raise InvalidInputError("--judge must be a name; got blanks.")
+    file = None if metric_file is None else read_metric_file(metric_file)
+    start = None if file is None else file.metric
+    X = read_people_table(say, table, drop, categorical, id_column, dialect, start)
+    n_new = 0
+    try:
+        for _ in range(questions):
+            before = read_judgements(out)
+            own = before[before["judge"] == name]
+            question = next_question(own, X, start)
+            if question is None:
+                say("Every distance is known to a point, or was asked about.")
+                break
+            _show(question, say)
+            rows = _ask(question, say)
+            if rows is None:
+                break
+            append_judgements(out, [{"judge": name, "a": question.a, "b": question.b, **row} for row in rows])
+            n_new += rows[0]["kind"] != "skip"
+    except click.Abort:
+        say("")
+    own = read_judgements(out)
+    n_all = int(((own["judge"] == name) & (own["kind"] != "skip")).sum())
+    say(f"{n_new} new answers; {out} has {n_all} of {name}.", n_new=n_new, n_answers=n_all, answers=str(out))
+    same = [table, *(word for column in drop for word in ("--drop", column))]
+    say.finish(then("metric", *same, "--judgements", out, "--out", "metric.toml"))
+
+
+def _show(question: Question, say: Output) -> None:
+    """Two people side by side, only where they differ."""
+    shown = question.differences.set_axis(["", str(question.a), str(question.b)], axis=1)
+    click.echo("\n" + shown.to_string(index=False, na_rep="(blank)"), err=say.as_json)
+    click.echo(f"So far: {question.low:.3g} to {question.high:.3g} points.", err=say.as_json)
+
+
+def _ask(question: Question, say: Output) -> list[dict[str, Any]] | None:
+    """Answers to a question; None to stop."""
+    while True:
+        text = click.prompt("Points (? for help)", default="", show_default=False, err=say.as_json).strip()
+        if text.lower() in ("q", "quit"):
+            return None
+        if not text:
+            return [{"kind": "skip"}]
+        answer = parse_answer(text)
+        if answer is not None:
+            return answer
+        click.echo(_HELP, err=say.as_json)
+
+
+def parse_answer(text: str) -> list[dict[str, Any]] | None:
+    """Kinds and points of a typed answer; None if it is none.
+
+    Examples
+    --------
+    >>> parse_answer("3-5")
+    [{'kind': 'at_least', 'points': 3.0}, {'kind': 'at_most', 'points': 5.0}]
+    >>> parse_answer("5-3") is None
+    True
+    """
+    found = _ANSWER.fullmatch(text)
+    if found is None:
+        return None
+    first, plus, second = found.groups()
+    low, high = float(first), float(second or first)
+    if not 0 <= low <= high <= 100:
+        return None
+    if plus:
+        return [{"kind": "at_least", "points": low}]
+    most = {"kind": "at_most", "points": high}
+    return [{"kind": "at_least", "points": low}, most] if second else [most]
+
+
+def read_judgements(path: str | Path) -> pd.DataFrame:
+    """Read a CSV file of judgements, as text; an absent file holds none."""
+    import pandas as pd
+
+    from likewise.cli.table_io import Dialect, reading
+    from likewise.design.judgements_table import empty_judgements
+
+    if not Path(path).exists():
+        return empty_judgements()
+    with reading(path, Dialect()):
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
+    absent = [name for name in ("judge", "kind", "a", "b") if name not in table.columns]
+    if absent:
+        raise FileError(f"{path} is not a file of judgements: it has no column {absent[0]!r}.")
+    return table.set_axis(range(2, len(table) + 2))  # rows as a spreadsheet counts them
+
+
+def append_judgements(path: str | Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Add answers to a CSV file, on disk when this returns; what is there stays as it is."""
+    from likewise.design.judgements_table import COLUMNS
+
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        with Path(path).open("a+", encoding="utf-8", newline="") as file:
+            file.seek(0)
+            text = file.read()
+            names = next(csv.reader([text.splitlines()[0]])) if text.strip() else []
+            writer = csv.DictWriter(file, names or COLUMNS, extrasaction="ignore", lineterminator="\n")
+            if not names:
+                writer.writeheader()
+            elif not text.endswith("\n"):
+                file.write("\n")
+            writer.writerows({"time": now, **row} for row in rows)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise FileError(f"Cannot write {path}: {error.strerror}.") from None
+
+
+def read_people_table(
+    say: Output,
+    path: Path,
+    drop: Sequence[str],
+    categorical: Sequence[str],
+    id_column: str | None,
+    dialect: Dialect,
+    metric: TableMetric | None = None,
+) -> pd.DataFrame:
+    """People of a table without outcomes, named by the id column or by row numbers from 1."""
+    from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
+    from likewise.cli.dataset import drop_empty_columns, select_columns
+    from likewise.cli.table_io import named, read_table
+
+    ids = [] if id_column is None else [id_column]
+    kinds = None if metric is None else Kinds.of_metric(metric)
+    as_text = [*(categorical if kinds is None else kinds.as_text), *ids]
+    table = read_table(path, dialect, say.note, as_text=as_text, padded=kinds is None)
+    for name in (*drop, *categorical, *ids):
+        if name not in table.columns:
+            raise FileError(f"{named(path)} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
+    labels = list(range(1, len(table) + 1)) if id_column is None else table[id_column].tolist()
+    people = table.drop(columns=[*drop, *ids])
+    if metric is None or kinds is None:
+        people = infer_kinds(people, dialect, say.note, categorical=categorical)[0]
+    else:
+        faults = Faults(None if id_column is None else table[id_column])
+        people = as_kinds(select_columns(people, metric, path, say.note), kinds, dialect, faults, say.note)
+        faults.stop(named(path))
+    return drop_empty_columns(people, say.note).set_axis(labels)
+
+
+def metric_from_judgements(
+    say: Output,
+    table: Path,
+    answers: Path,
+    *,
+    strict: bool,
+    zero: Sequence[str],
+    drop: Sequence[str],
+    categorical: Sequence[str],
+    id_column: str | None,
+    out: Path,
+    force: bool,
+    dialect: Dialect,
+) -> None:
+    """Learn a metric from a file of judgements, and write it."""
+    from likewise.design.judgements import learn_metric
+    from likewise.design.judgements_table import describe_answer, describe_judge
+    from likewise.io import check_free
+    from likewise.metric_edits import check_unedited
+    from likewise.metric_file import MetricFile, write_metric
+
+    check_free(out, table, answers, force=force)
+    check_unedited(out)
+    if not answers.exists():
+        raise FileError(f"There is no file {answers}.")
+    X = read_people_table(say, table, drop, categorical, id_column, dialect)
+    absent = [name for name in zero if name not in X.columns]
+    if absent:
+        raise InvalidInputError(f"--zero names the column {absent[0]!r}, which is not in {table}.")
+    judgements = read_judgements(answers)
+    result = learn_metric(judgements, X.drop(columns=list(zero)))
+    full = _for_file(result, X, strict=strict)
+    judges = sorted({*judgements["judge"].dropna()})
+    which = "the lower end of every range that" if strict else "close to the middle of the ranges that"
+    how = f"Learned from {result.n_answers} answers of {len(judges)} judges: {which} the answers leave."
+    write_metric(MetricFile(full, how=how, protected=tuple(zero), as_written=True), out)
+    say(how, how=how, judges=judges, n_answers=result.n_answers, protected=list(zero))
+    say.table(result.ranges.round(6), "ranges")
+    for number, part in result.conflicts.groupby("conflict"):
+        say(f"\nConflict {number}: these answers cannot all hold.")
+        for _, answer in part.iterrows():
+            say(f"  row {answer['answer']}, {describe_judge(answer['judge'])}: {describe_answer(answer)}")
+    say.facts["n_conflicts"] = int(result.conflicts["conflict"].nunique())
+    zeros = [name for name in full.hidden if name not in zero]
+    if zeros:
+        say.note(f"Weight 0, as no answer says that a difference is fine: {', '.join(map(str, zeros))}.")
+    say(f"\nWrote {out}", metric_file=str(out))
+    say.finish(f"edit {out}, then use it as --metric {out} in compare, enforce and audit")
+
+
+def _for_file(result: JudgedMetric, X: pd.DataFrame, *, strict: bool) -> TableMetric:
+    """The learned metric with all columns of a table; those that it does not know have weight 0."""
+    from likewise.metrics.table import TableMetric
+    from likewise.reveal.empirical import read_people
+
+    metric = result.strict() if strict else result.metric
+    weights = metric.describe().set_index("column")["weight"]
+    encoder = read_people(X, None).encoder
+    numbers, texts = (
+        {
+            name: float(weights.get(name, 0.0))
+            for name, number in zip(encoder.names, encoder.is_number, strict=True)
+            if number == kind
+        }
+        for kind in (True, False)
+    )
+    return TableMetric(numbers, texts, missing=getattr(metric, "missing", {}) or "refuse")
