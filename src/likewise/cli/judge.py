@@ -85,7 +85,7 @@ def judge(
                 say("Every distance is known to a point, or was asked about.")
                 break
             _show(question, say)
-            rows = _ask(question, say)
+            rows = _ask(say)
             if rows is None:
                 break
             append_judgements(out, [{"judge": name, "a": question.a, "b": question.b, **row} for row in rows])
@@ -100,13 +100,13 @@ def judge(
 
 
 def _show(question: Question, say: Output) -> None:
-    """Two people side by side, only where they differ."""
-    shown = question.differences.set_axis(["", str(question.a), str(question.b)], axis=1)
-    click.echo("\n" + shown.to_string(index=False, na_rep="(blank)"), err=say.as_json)
-    click.echo(f"So far: {question.low:.3g} to {question.high:.3g} points.", err=say.as_json)
+    """Two people side by side, only where they differ; not what is known so far, which would sway the judge."""
+    shown = question.differences.set_axis(["", f"#{question.a}", f"#{question.b}"], axis=1)
+    cells = shown.map(lambda cell: f"{cell:g}" if isinstance(cell, float) else str(cell))
+    click.echo("\n" + cells.where(shown.notna(), "(blank)").to_string(index=False), err=say.as_json)
 
 
-def _ask(question: Question, say: Output) -> list[dict[str, Any]] | None:
+def _ask(say: Output) -> list[dict[str, Any]] | None:
     """Answers to a question; None to stop."""
     while True:
         text = click.prompt("Points (? for help)", default="", show_default=False, err=say.as_json).strip()
@@ -248,12 +248,14 @@ def metric_from_judgements(
     full = _for_file(result, X, strict=strict)
     judges = sorted({*judgements["judge"].dropna()})
     which = "the lower end of every range that" if strict else "close to the middle of the ranges that"
-    how = f"Learned from {result.n_answers} answers of {len(judges)} judges: {which} the answers leave."
+    whose = f"{len(judges)} judges" if len(judges) != 1 else f"judge {judges[0]}"
+    how = f"Learned from {result.n_answers} answers of {whose}: {which} the answers leave."
     write_metric(MetricFile(full, how=how, protected=tuple(zero), as_written=True), out)
     say(how, how=how, judges=judges, n_answers=result.n_answers, protected=list(zero))
     say.table(result.ranges.round(6), "ranges")
     for number, part in result.conflicts.groupby("conflict"):
-        say(f"\nConflict {number}: these answers cannot all hold.")
+        alone = "this answer cannot hold, as the two do not differ in a column with a weight."
+        say(f"\nConflict {number}: {alone if len(part) == 1 else 'these answers cannot all hold.'}")
         for _, answer in part.iterrows():
             say(f"  row {answer['answer']}, {describe_judge(answer['judge'])}: {describe_answer(answer)}")
     say.facts["n_conflicts"] = int(result.conflicts["conflict"].nunique())

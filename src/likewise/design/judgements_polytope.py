@@ -152,7 +152,7 @@ def find_conflicts(polytope: Polytope) -> Iterator[IntArray]:
     """Sets of answers that cannot all hold, none of which can be left out: without any one, the others agree.
 
     By duality the answers with positive multipliers cannot all hold. They are reduced to a minimal set by leaving out
-    one after the other; then the answer of the set that has the most slack is left aside, and the rest is looked at.
+    one after the other; then the answers of the set that are missed are left aside, and the rest is looked at.
     """
     kept = np.ones(len(polytope.limits), dtype=bool)
     while True:
@@ -168,7 +168,8 @@ def find_conflicts(polytope: Polytope) -> Iterator[IntArray]:
             if not _part(polytope, fewer).agrees:
                 chosen = fewer
         yield chosen
-        kept[chosen[part.slack[np.searchsorted(present, chosen)].argmax()]] = False
+        missed = part.slack[np.searchsorted(present, chosen)]
+        kept[chosen[missed >= min(AGREED, missed.max())]] = False
 
 
 def _part(polytope: Polytope, chosen: IntArray) -> Polytope:

@@ -33,6 +33,8 @@ class WeightSpace:
     Attributes
     ----------
     people : People
+    labels : tuple
+        Names of the people: the index of a table, or row numbers from 0.
     names, kinds : tuple
         Column of each weight, and "numeric", "categorical" or "missing".
     sizes : ndarray
@@ -47,6 +49,7 @@ class WeightSpace:
     """
 
     people: People
+    labels: tuple[Any, ...]
     names: tuple[Any, ...]
     kinds: tuple[str, ...]
     sizes: FloatArray
@@ -85,7 +88,8 @@ class WeightSpace:
         upper = np.where([kind == "numeric" for kind in kinds], np.inf, 1.0)
         sizes = np.maximum(means, np.where(np.isinf(upper), 1e-12 * means.max(), _LEAST_SIZE))
         weights = None if given is None else np.array(values, dtype=np.float64)
-        return cls(people, tuple(names), tuple(kinds), sizes, means, upper, weights, start)
+        labels = tuple(X.index) if isinstance(X, pd.DataFrame) else tuple(range(len(people)))
+        return cls(people, labels, tuple(names), tuple(kinds), sizes, means, upper, weights, start)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -206,7 +210,7 @@ def read_answers(judgements: Any, space: WeightSpace, *, repeated: bool = False)
             )
     table, kinds = table[kinds != SKIP], kinds[kinds != SKIP]
     compares = kinds == CLOSER
-    places = _places(table, compares, space.people)
+    places = _places(table, compares, space.labels)
     points = _points(table, kinds)
     first = space.features(places[:, 0], places[:, 1])
     second = space.features(np.where(compares, places[:, 2], 0), np.where(compares, places[:, 3], 0))
@@ -240,12 +244,11 @@ def canonical_person(name: Any) -> str:
     return canonical_category(name.strip() if isinstance(name, str) else name)
 
 
-def _places(table: pd.DataFrame, compares: BoolArray, people: People) -> IntArray:
+def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> IntArray:
     """Positions of the people of each answer; -1 where there is none."""
-    labels = [canonical_person(people.name_of(i)) for i in range(len(people))]
     at: dict[str, int] = {}
     twice = set()
-    for i, label in enumerate(labels):
+    for i, label in enumerate(map(canonical_person, labels)):
         if label in at:
             twice.add(label)
         at[label] = i

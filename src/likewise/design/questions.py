@@ -114,7 +114,7 @@ def next_question(
     if best is None:
         return None
     a, b = pairs[best[2]].tolist()
-    return Question(space.people.name_of(a), space.people.name_of(b), best[0], best[1], _differences(space, a, b))
+    return Question(space.labels[a], space.labels[b], best[0], best[1], _differences(space, a, b))
 
 
 def _width(low: FloatArray, high: FloatArray) -> FloatArray:
@@ -134,7 +134,7 @@ def _new_pairs(space: WeightSpace, asked: set[frozenset[str]], max_columns: int)
     i, j = np.triu_indices(len(chosen), k=1)
     pairs = np.column_stack([chosen[i], chosen[j]])
     if asked:
-        names = {p: canonical_person(space.people.name_of(int(p))) for p in chosen}
+        names = {p: canonical_person(space.labels[p]) for p in chosen.tolist()}
         new = [frozenset((names[a], names[b])) not in asked for a, b in pairs.tolist()]
         pairs = pairs[np.array(new, dtype=bool)]
     count = (space.features(pairs[:, 0], pairs[:, 1]) > 0).sum(axis=1)
