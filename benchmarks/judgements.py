@@ -141,10 +141,10 @@ def run() -> str:
         TITLE,
         ["hidden distance", "answers", "method", *(f"{n} answers" for n in SIZES)],
         rows,
-        f"Median relative error of the learned distance on fresh pairs, after the best factor for all distances; median "
-        f"of {N_JUDGES} judges, {len(WEIGHTS)} columns, comparisons with a logistic noise of {NOISE:g} points. LSML, ITML "
-        "and MMC are of metric-learn, EXPLORE of inFairness; their distances are Mahalanobis distances, which contain the "
-        f"Euclidean one, as those of likewise contain L1.{missing}",
+        "Median relative error of the learned distance on fresh pairs, after the best factor for all distances; median "
+        f"of {N_JUDGES} judges, {len(WEIGHTS)} columns, comparisons with a logistic noise of {NOISE:g} points. LSML, "
+        "ITML and MMC are of metric-learn, EXPLORE of inFairness; their distances are Mahalanobis distances, which "
+        f"contain the Euclidean one, as those of likewise contain L1.{missing}",
     )
 
 

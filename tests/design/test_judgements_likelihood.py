@@ -131,3 +131,10 @@ def test_answers_in_points_fix_the_scale_of_noisy_comparisons():
     assert (result.ranges["high"] >= HIDDEN).all()
     np.testing.assert_allclose(result.metric.weights, HIDDEN, rtol=0.4)
     assert result.noise == pytest.approx(NOISE, rel=0.4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_strict_weights_are_lower_ends_of_one_sided_tests_at_a_share_of_the_error(seed):
+    """With two weights, a one-sided test at 5% / 2 has the lower end of the two-sided range of 95%."""
+    _, fitted = small(seed)
+    np.testing.assert_allclose(fitted.lower_bounds(0.95), fitted.bounds(0.95)[0], atol=1e-4)

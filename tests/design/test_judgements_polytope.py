@@ -74,6 +74,24 @@ def test_what_no_answer_limits_reaches_to_infinity():
     np.testing.assert_array_equal(polytope.bounds(), [[0, 0], [5, np.inf]])
 
 
+def test_an_unbounded_weight_that_the_solver_calls_infeasible():
+    """Presolve of HiGHS reports this feasible program, unbounded in the second weight, as infeasible."""
+    rows = [
+        [0.2596, -1.8261, 0, -3.5328, 2.625],
+        [-2.3767, -1.8261, 1.5, 0, 0],
+        [-0.7038, -1.8261, 0, 0, 0],
+        [-0.1795, -1.8261, 0, -3.3925, 2.625],
+        [-2.2513, 1.8261, -1.5, -1.118, 0],
+        [-1.654, 0, 0, 0, -2.625],
+        [-0.0352, 0, -1.5, -0.0157, 0],
+        [0.0352, 0, -1.5, -0.0157, 0],
+        [0.7556, -1.8261, 0, 0.3646, 0],
+    ]
+    limits = np.array([0.0, 0, 0, 0, 0, -1, -1, 0, 0])
+    polytope = Polytope(np.array(rows), limits, np.array([np.inf, np.inf, 66.7, np.inf, 38.1]))
+    np.testing.assert_array_equal(polytope.bounds()[1], [np.inf, np.inf, 66.7, np.inf, 38.1])
+
+
 def test_an_interval_that_excludes_itself_is_split_by_the_start():
     """At most 5 against at least 8: every value between has the same total slack, and the closest is taken."""
     polytope = Polytope(np.array([[1.0], [-1.0]]), np.array([5.0, -8.0]), np.array([np.inf]))

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from simulated_judges import answers_in_points
 
 from likewise import InvalidInputError, TableMetric, learn_metric, next_question
 from likewise.design.judgements import settled_polytope
 from likewise.design.judgements_table import WeightSpace, read_answers
+from simulated_judges import answers_in_points
 
 WEIGHTS = {"age": 0.004, "income": 0.002, "region": 0.1}
 HIDDEN = TableMetric({"age": 0.004, "income": 0.002}, {"region": 0.1})

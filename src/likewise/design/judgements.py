@@ -186,6 +186,8 @@ def _learn(
         limited = exact.take(settled | (exact.kinds == AT_MOST))
         strict = np.minimum(strict, _polytope(limited, space, mean_points, hard=True).bounds()[0])
     weights, low, high, strict = (u / space.unit for u in (weights, low, high, strict * (1 - _CLOSE)))
+    most = exact.take((exact.kinds == AT_MOST) & (exact.limits > 0))
+    strict = strict * (most.limits / np.maximum(most.rows @ strict, 1e-300)).min(initial=1.0)  # against rounding
     ranges = pd.DataFrame(
         {
             "column": list(space.names),

@@ -20,7 +20,8 @@ Smooth = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
 
 _NOISE = (1e-2, 1e5)  # least and most noise of a judge, in points
 _LARGEST = 1e4  # points; a weight that can reach it has no upper end
-_ACCURACY = 1e-6  # of the ends of ranges, in points
+_ACCURACY = 1e-6  # of the ends of ranges, in points, and relative to larger ones
+_MOST_STEPS = 2_000
 _RIDGE = 1e-6  # decides what comparisons leave open
 _RELAXED = 1e-5  # points, so that answers that fix a distance leave an interior
 
@@ -131,7 +132,8 @@ class ComparisonLikelihood:
         b = np.concatenate([self._b, [_NOISE[1], -_NOISE[0]]])
         equal = None if self._total is None else np.append(self._total[0], 0.0)[None]
         z = _barrier(cost, A, b, np.append(self.weights, self.noise), equal, accuracy=_ACCURACY, extra=inside)
-        return float(feature @ z[:d]) - 2 * _ACCURACY  # the solver stays inside: ends are moved outwards
+        found = float(feature @ z[:d])
+        return found - 2 * _ACCURACY * max(1.0, abs(found))  # the solver stays inside: ends are moved outwards
 
     def bounds(self, confidence: float) -> tuple[FloatArray, FloatArray]:
         """Range of each weight: those of a likelihood-ratio test at this confidence, for each weight by itself."""
@@ -163,10 +165,10 @@ def _barrier(
 ) -> FloatArray:
     """Minimise a convex cost under ``A z <= b`` and a barrier `extra`, from a point inside; `equal @ z` is kept."""
     basis = np.eye(len(z)) if equal is None else null_space(equal)
-    steepness, n_limits = 1.0, len(b) + 1
+    steepness, n_limits = 1 / _LARGEST, len(b) + 1  # from the centre of all that is allowed
     while True:
         z = _newton(partial(_centred, cost=cost, steepness=steepness, A=A, b=b, extra=extra), z, basis)
-        if n_limits / steepness < accuracy:
+        if n_limits / steepness < accuracy * max(1.0, abs(cost(z)[0])):
             return z
         steepness *= 20
 
@@ -191,7 +193,7 @@ def _centred(
 def _newton(function: Smooth, z: FloatArray, basis: FloatArray) -> FloatArray:
     """Minimise by Newton's method with halved steps."""
     value, gradient, curved = function(z)
-    for _ in range(100):
+    for _ in range(_MOST_STEPS):
         slope, bend = basis.T @ gradient, basis.T @ curved @ basis
         size = 1 / np.sqrt(np.maximum(np.diag(bend), 1e-300))
         step = basis @ (size * np.linalg.lstsq(bend * size * size[:, None], -size * slope, rcond=1e-14)[0])

@@ -57,6 +57,8 @@ class Polytope:
         if found is not None and found.fun > AGREED:
             self.slack, self.multipliers = found.x[d:], -found.ineqlin.marginals
             self._total_slack = float(found.fun) + AGREED
+        elif found is not None:  # limits that agree but for rounding are moved apart by as much
+            self.limits = limits + np.where(found.x[d:] > 0, 2 * found.x[d:] + _TOLERANCE, 0.0)
 
     @property
     def agrees(self) -> bool:
@@ -131,16 +133,25 @@ class Polytope:
             if self._total_slack is not None:
                 A = np.concatenate([A, np.concatenate([np.zeros(d), np.ones(n)])[None]])
                 b = np.append(b, self._total_slack)
-        found = linprog(
-            cost,
-            A_ub=A if len(A) else None,
-            b_ub=b if len(A) else None,
-            A_eq=E,
-            b_eq=None if self.total is None else [self.total[1]],
-            bounds=bounds,
-            method="highs",
-            options={"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE},
-        )
+        # Unbounded programs, and limits that only just agree, may look infeasible to the solver: it tries again without
+        # presolve, and with limits moved apart, which widens ranges.
+        for more in (0.0, AGREED):
+            found = linprog(
+                cost,
+                A_ub=A if len(A) else None,
+                b_ub=b + more if len(A) else None,
+                A_eq=E,
+                b_eq=None if self.total is None else [self.total[1]],
+                bounds=bounds,
+                method="highs",
+                options={
+                    "presolve": more == 0,
+                    "primal_feasibility_tolerance": _TOLERANCE,
+                    "dual_feasibility_tolerance": _TOLERANCE,
+                },
+            )
+            if found.status != _INFEASIBLE:
+                break
         if found.status == _UNBOUNDED:
             return None
         if found.status:
