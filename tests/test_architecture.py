@@ -24,7 +24,6 @@ LAYERS = (
     {"dummy", "additive", "smoothing"},
     {"lipschitz", "projection", "design"},
     {"calibration"},
-    {"design"},
     {"auditing"},
     {"selection"},
     {"distributed", "datasets", "io", "metric_file"},
