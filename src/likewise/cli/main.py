@@ -11,7 +11,7 @@ from likewise.cli.audit import audit
 from likewise.cli.compare import compare, tradeoff
 from likewise.cli.console import Output, command
 from likewise.cli.enforce import enforce
-from likewise.cli.metric import metric, scale
+from likewise.cli.metric import metric
 from likewise.cli.report import report
 from likewise.cli.score import score
 
@@ -30,7 +30,7 @@ def main() -> None:
     """
 
 
-for _command in (metric, scale, compare, tradeoff, enforce, score, audit, report):
+for _command in (metric, compare, tradeoff, enforce, score, audit, report):
     main.add_command(_command)
 
 
