@@ -14,6 +14,7 @@ from likewise._validation import PATH, check_output_range, in_a_line
 from likewise._writing import atomic_write
 from likewise.auditing.domain import Domain
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
+from likewise.metrics.odds import scale_of_phrase
 from likewise.metrics.table import TableMetric
 from likewise.reveal.empirical import NOT_FORCED
 
@@ -101,10 +102,20 @@ class MetricFile:
                 worth[name] = NOT_FORCED if name in hidden else f"{NOT_FORCED}, but for blanks"
         return worth
 
+    def rounded(self) -> MetricFile:
+        """The same in round numbers."""
+        metric = self.metric.rounded()
+        return replace(self, metric=metric, how=self.how if metric == self.metric else without_claim(self.how))
+
     def scaled(self, factor: float) -> MetricFile:
         """The same with distances `factor` times as large."""
         how = without_claim(self.how) if factor != 1 else self.how
         return replace(self, metric=self.metric.scaled(factor), how=how, scaled_by=self.scaled_by * factor)
+
+
+def as_rate(worth: str) -> str:
+    """What a weight is worth as an equation: "1 point = $5", "one step = 8 points"."""
+    return worth if " = " in worth else f"1 point = {worth}"
 
 
 def without_claim(how: str) -> str:
@@ -138,7 +149,7 @@ def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: M
             f"metric must be a TableMetric, since a file needs column names; got {in_a_line(metric)}."
         )
     with atomic_write(path) as temporary:
-        temporary.write_text(format_metric(metric, words=words), encoding="utf-8")
+        temporary.write_bytes(format_metric(metric, words=words).encode())
 
 
 def format_metric(metric: TableMetric | MetricFile, *, words: MetricComments | None = None) -> str:
@@ -164,9 +175,7 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
     """Values and generated comments by section and key, without empty sections."""
     metric, worth = file.metric, file.meanings()
     said = {name: worth[name] for name in {*metric.hidden, *file.not_forced} if name in worth}
-    numeric = {
-        name: (_number(weight), said.get(name, f"1 point = {worth[name]}")) for name, weight in metric.numeric.items()
-    }
+    numeric = {name: (_number(weight), said.get(name, as_rate(worth[name]))) for name, weight in metric.numeric.items()}
     given: dict[str, dict[Any, tuple[Any, str]]] = {
         "numeric": numeric,
         "categorical": {name: (_number(weight), worth[name]) for name, weight in metric.categorical.items()},
@@ -268,11 +277,27 @@ class _Sections:
             for column in given.get(section, {}):
                 if column not in columns:
                     self.refuse(section, column, f"{column!r} has no weight in this metric.")
+        given = self._without_odds(given)
         try:
             return TableMetric(**given | {"missing": given.get("missing") or "refuse"})
         except (TypeError, ValueError) as error:
             self._find_bad_column(given)
             self.refuse(None, "p", str(error))
+
+    def _without_odds(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The same with weights in place of odds, such as "5% of odds per $1,000"."""
+        units, p = given.get("units", {}), given.get("p", 1)
+        power = 1 if p == float("inf") else p
+        for section in WEIGHT_SECTIONS:
+            for column, value in given.get(section, {}).items():
+                if isinstance(value, str):
+                    given = {**given, section: dict(given[section])}
+                    try:
+                        scale = scale_of_phrase(value, column, str(units.get(column, "")))
+                        given[section][column] = scale**power if section == "numeric" else min(1.0, scale)
+                    except (TypeError, ValueError) as error:
+                        self.refuse(section, column, str(error))
+        return given
 
     def _find_bad_column(self, given: dict[str, Any]) -> None:
         """Validate one column at a time, so that the error can name its line."""
@@ -357,7 +382,7 @@ def _line(text: str, section: str | None, key: str) -> int:
 def read_text(path: str | Path) -> str:
     """Read a text file, or raise `FileError`."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_bytes().decode("utf-8")  # line ends stay as they are
     except FileNotFoundError:
         raise FileError(f"There is no file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -154,7 +154,7 @@ def test_bad_files_and_options_end_in_one_line(table):
         assert message in done.output
         assert done.output.count("\n") == 1
     assert "There is no file" in run(*same, "--judgements", table.with_name("none.csv")).output
-    assert "Give --target" in run(*same).output
+    assert "Give one of --target" in run(*same).output
     assert "--judge must be a name" in run("judge", table, "--out", out, "--judge", " ").output
     done = run(*same, "--judgements", out, "--zero", "height")
     assert "--zero names the column 'height'" in done.output

@@ -1,4 +1,4 @@
-"""Commands that make a metric file, and scale one: metric, scale."""
+"""The command that makes a metric file, with those on such files as subcommands."""
 
 from __future__ import annotations
 
@@ -10,22 +10,48 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command, say_coverage, then
+from likewise.cli.metric_file import (
+    DefaultGroup,
+    back_up,
+    check,
+    check_factor,
+    diff,
+    round_,
+    say_changes,
+    say_weights,
+    scale,
+    show,
+)
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from likewise.cli.dataset import Task
     from likewise.cli.table_io import Dialect
     from likewise.cli.training import Revealed
     from likewise.metric_file import MetricComments, MetricFile
     from likewise.metrics.table import TableMetric
 
+_MOST_STEPS = 20  # between the smallest and the largest value of a column that is counted in steps
+
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
 
-@click.command()
+@click.group(cls=DefaultGroup)
+def metric() -> None:
+    """Reveal a metric from a table, or work on a metric file."""
+
+
+for _command in (show, scale, round_, diff, check):
+    metric.add_command(_command)
+
+
+@metric.command(hidden=True)
 @click.argument("table", type=options.FILE)
-@click.option("--target", help="Column with the outcome to predict; needed without --judgements.")
-@click.option("--judgements", type=options.FILE, help="Answers of likewise judge, to learn the distance from instead.")
+@click.option("--target", help="Column with the outcome to predict.")
+@click.option("--scores", help="Or a column with the scores of any other system, whose metric is to be revealed.")
+@click.option("--judgements", type=options.FILE, help="Or answers of likewise judge, to learn the distance from.")
 @click.option("--strict", is_flag=True, help="With --judgements: the lower end of every range, to enforce.")
 @options.task
 @click.option("--model", "kind", type=click.Choice(options.MODELS), default="logistic", show_default=True)
@@ -42,10 +68,11 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, default=0, show_default=True)
 @command
 @options.reads_table
-def metric(
+def reveal(
     say: Output,
     table: Path,
     target: str | None,
+    scores: str | None,
     judgements: Path | None,
     strict: bool,
     task: Task | None,
@@ -71,6 +98,9 @@ def metric(
     With --judgements, no model is trained: the distance is learned from people's answers, with the range that these
     leave to each weight, and conflicts by name.
 
+    With --scores, the smallest distance that fits the given scores (probabilities, or within --range). Then a weight
+    may not be known: the range of each is shown.
+
     With --force, the protected columns, units and comments of the replaced file are kept. A file whose weights were
     edited is never replaced.
 
@@ -80,7 +110,7 @@ def metric(
     from likewise.auditing.domain import Domain
     from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
     from likewise.cli.table_io import hinted, note_doubtful
-    from likewise.cli.training import reveal, set_to_zero
+    from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
     from likewise.io import check_free, free_name
     from likewise.metric_edits import check_unedited, read_comments
     from likewise.metric_file import without_claim, write_metric
@@ -93,27 +123,33 @@ def metric(
             say, table, judgements, strict=strict, **columns, id_column=id_column, out=out, force=force, dialect=dialect
         )
         return
-    if target is None:
-        raise InvalidInputError("Give --target, the column with the outcome to predict, or --judgements.")
+    if (target is None) == (scores is None):
+        raise InvalidInputError(
+            "Give one of --target (a column to predict), --scores (a column of scores) and --judgements (answers)."
+        )
     check_free(out, table, force=force)
     before = check_unedited(out)
-    _check_factor("--scale", scale)
+    check_factor("--scale", scale)
     data = read_dataset(
         table,
-        target,
+        str(target or scores),
         drop,
         dialect=dialect,
-        task=task,
+        task=task if scores is None else "regression",
         categorical=categorical,
         id_column=id_column,
         note=say.note,
     )
-    limits = range_for_metric(data, output_range)
+    limits = range_for_metric(data, output_range) if scores is None else _range_of_scores(data.y, output_range)
     X = drop_empty_columns(data.X, say.note)
     note_doubtful(X, say.note)
     constant = _constant_columns(say, X)
-    with say.busy("Training and revealing"):
-        revealed = reveal(X, data.y, kind, seed, output_range=limits)
+    if scores is None:
+        with say.busy("Training and revealing"):
+            revealed = reveal_model(X, data.y, kind, seed, output_range=limits)
+    else:
+        with say.busy("Revealing"):
+            revealed = reveal_scores(X, data.y, limits)
     for note in revealed.notes:
         say.note(note)
     found = _revealed_file(revealed, limits, constant)
@@ -129,7 +165,7 @@ def metric(
             )
         scale *= 0.5 / median
     words = None if before is None else read_comments(out)
-    units = {**data.units, **_say_kept(say, out, edited, kept, words)}
+    units = {**_counted(X[list(edited.numeric)]), **data.units, **_say_kept(say, out, edited, kept, words)}
     file = replace(
         found,
         metric=edited.with_params(units=units),
@@ -140,7 +176,10 @@ def metric(
     ).scaled(scale)
     if domain:
         file = replace(file, domain=Domain.learn(X))
+    copy = back_up(say, out)
     write_metric(file, out, words=words)
+    if copy is not None and before is not None:
+        say_changes(say, copy, out)
     how = [file.how]
     how += [f"Set to 0: {', '.join(protected)}."] if protected else []
     how += [f"Scaled by {scale:.4g}."] if scale != 1 else []
@@ -154,7 +193,8 @@ def metric(
         "not_forced": list(file.not_forced),
         "output_range": limits,
     }
-    _say_weights(say, file)
+    say_weights(say, file)
+    _say_ranges(say, revealed, scale)
     blanks = [name for name in file.metric.numeric if X[name].isna().any() and name not in file.metric.hidden]
     if blanks:
         weights = ", ".join(f"{name} {100 * file.metric.missing[name]:.3g} points" for name in blanks)
@@ -163,6 +203,9 @@ def metric(
         say(f"\nA point is a hundredth of the output range, {limits[0]:g} to {limits[1]:g}.")
     say_coverage(say, measure_coverage(file.metric, X))
     say(f"\nWrote {out}", metric_file=str(out))
+    if scores is not None:
+        say.finish(f"edit {out}, then", then("audit", hinted(table), "--scores", scores, "--metric", out))
+        return
     same = [hinted(table), "--target", target, "--metric", out]
     say.finish(
         f"edit {out}, then",
@@ -171,49 +214,20 @@ def metric(
     )
 
 
-@click.command()
-@click.argument("metric_file", metavar="METRIC", type=options.FILE)
-@click.option("--by", "factor", type=float, required=True, help="Factor on all distances: below 1 is stricter.")
-@click.option("--out", type=options.FILE, required=True, help="Metric file to write.")
-@options.force
-@command
-def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool) -> None:
-    """Multiply all distances of a metric file, and keep everything else in it.
-
-    Weights of 0 stay 0, and comments, units, the output range and the list of protected columns stay as they are.
-
-    Example: likewise scale metric.toml --by 0.5 --out stricter.toml
-    """
-    from likewise._writing import atomic_write
-    from likewise.io import check_free
-    from likewise.metric_edits import check_unedited, scale_text
-
-    check_free(out, metric_file, force=force)
-    check_unedited(out)
-    _check_factor("--by", factor)
-    text, file = scale_text(metric_file, factor)
-    with atomic_write(out) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    say(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
-    capped = [name for part in (file.metric.categorical, file.metric.missing) for name, w in part.items() if w == 1]
-    if factor > 1 and capped:
-        say.note(
-            f"Weights of categories and blanks are at most 1, which constrains nothing: {', '.join(map(str, capped))}."
-        )
-    _say_weights(say, file)
-    say(f"\nWrote {out}", metric_file=str(out))
-    say.finish(f"pass it to compare, tradeoff, enforce or audit as --metric {out}")
-
-
-def _check_factor(option: str, factor: float) -> None:
-    if not 0 < factor < float("inf"):
-        raise InvalidInputError(f"{option} must be a positive number; got {factor:g}.")
-
-
 def _constant_columns(say: Output, X: Any) -> list[str]:
     found = [str(name) for name in X.columns if X[name].nunique(dropna=False) == 1]
     for name in found:
         say.note(f"Column {name!r} is the same for everyone: nothing can be learned about it, so its weight is 0.")
+    return found
+
+
+def _counted(X: pd.DataFrame) -> dict[str, str]:
+    """The unit "step" for columns of few whole numbers, such as a count of cards, and of ordered categories."""
+    found = {}
+    for name, column in X.items():
+        values = column.cat.codes if hasattr(column, "cat") else column.dropna()
+        if values.nunique() > 1 and (values % 1 == 0).all() and values.max() - values.min() <= _MOST_STEPS:
+            found[str(name)] = "step"
     return found
 
 
@@ -242,13 +256,30 @@ def _weight_in_model(found: MetricFile, name: str, meanings: dict[Any, str]) -> 
         return "not used"
     if name in found.not_forced:
         return f"no weight needed for these people ({meanings[name]})"
-    return meanings[name] if name in found.metric.categorical else f"1 point per {meanings[name]}"
+    return meanings[name] if " = " in meanings[name] else f"1 point per {meanings[name]}"
 
 
-def _say_weights(say: Output, file: MetricFile) -> None:
-    table, meanings = file.metric.describe(), file.meanings()
-    table["one point"] = [meanings[name] for name in table["column"]]
-    say.table(table, "metric")
+def _range_of_scores(scores: Any, output_range: tuple[float, float] | None) -> tuple[float, float] | None:
+    if output_range is None and (scores.min() < 0 or scores.max() > 1):
+        raise InvalidInputError(
+            f"--scores must be probabilities, between 0 and 1; got {scores.min():g} to {scores.max():g}. For other "
+            "scores give --range LOWEST HIGHEST."
+        )
+    return output_range
+
+
+def _say_ranges(say: Output, revealed: Revealed, scale: float) -> None:
+    """Print the range of each estimated weight, before anything was set to 0, and why it is not smaller."""
+    if revealed.weights is None:
+        return
+    table = revealed.weights.rename(columns={"exchanged": "by exchange"})
+    for name in ("estimate", "low", "high"):
+        table[name] = [float(f"{weight:.3g}") for weight in scale * table[name]]
+    say("\nWeights that explain these people equally well, within 1%:")
+    say.table(table.drop(columns=["row_a", "row_b"]), "ranges")
+    idle = table["column"][(table["status"] == "not forced by these people") & (table["kind"] == "weight")]
+    if len(idle):
+        say(f"Not forced by these people, so not known: {', '.join(map(str, idle))}. The model may use them.")
 
 
 def _say_kept(
