@@ -315,17 +315,11 @@ class ScorecardMixin:
         >>> people = pd.DataFrame({"debt": [10, 20, 30, 40, 50, 60], "owner": list("ynynyn")})
         >>> model = AdditiveClassifier(TableMetric({"debt": 0.02}, {"owner": 0.1}), penalty=0.01)
         >>> card = model.fit(people, [1, 1, 1, 0, 1, 0]).in_points()
-        >>> print(card.scorecard()[["column", "range", "points", "points at end"]].to_string(index=False))
-             column       range  points  points at end
-        base points   everybody     516            516
-               debt    up to 10      57             57
-               debt    10 to 40      57            -12
-               debt    40 to 50     -12            -33
-               debt    50 to 60     -33            -56
-               debt 60 and more     -56            -56
-              owner           n      -6             -6
-              owner           y       5              5
-              owner   any other       0              0
+        >>> print(card.scorecard()[["column", "range", "points"]].tail(3).to_string(index=False))
+        column     range  points
+         owner         n      -6
+         owner         y       5
+         owner any other       0
         """
         return in_points(  # type: ignore[no-any-return]
             self, points_to_double, base_score, base_odds, outcome, max_bins, whole_numbers
