@@ -56,7 +56,7 @@ class JudgedMetric:
         """The metric of the lower end of every range, to enforce.
 
         It is nowhere larger than any metric that fits the answers, so a model within it is within all of these. Every
-        answer "at most" holds, also those in conflict with others. With noisy comparisons the lower ends are wider
+        answer "at most" holds, also those in conflict with others. With noisy comparisons the ends are lower
         than in `ranges`: with the given confidence, all of them hold at once (for many answers; `docs/theory.md` §18).
         A column about which nobody has said that a difference is fine gets the weight 0.
         """
@@ -94,12 +94,12 @@ def learn_metric(
 
     Parameters
     ----------
-    judgements : table
+    judgements : DataFrame
         One answer per row, in the columns ``judge``, ``kind``, ``a``, ``b``, ``c``, ``d``, ``points``, ``time`` and
         ``comment``; only ``kind``, ``a`` and ``b`` are always needed. People are named by the index of `X`, or by row
         numbers from 0. Kinds are ``at_most`` and ``at_least`` (a and b may, or should be allowed to, differ by so many
         ``points``, hundredths of the output range), ``closer`` (a and b are more alike than c and d), and ``skip``.
-    X : table or array of shape (n_samples, n_features)
+    X : DataFrame or array-like of shape (n_samples, n_features)
         The people that the answers are about.
     start : WeightedLp or TableMetric with p = 1, optional
         Columns of weight 0 stay at 0. Where answers leave a choice, the result is as close to it as possible, in

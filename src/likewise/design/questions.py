@@ -65,7 +65,7 @@ def next_question(
 
     Parameters
     ----------
-    judgements : table or None
+    judgements : DataFrame or None
         Answers so far, as in `learn_metric`; None or an empty table for the first question.
     X, start, categorical
         As in `learn_metric`. Of more than 300 people, a fixed random sample is looked at.
