@@ -10,6 +10,7 @@ from likewise import __version__
 from likewise.cli.audit import audit
 from likewise.cli.compare import compare, tradeoff
 from likewise.cli.console import Output, command
+from likewise.cli.design import design
 from likewise.cli.enforce import enforce
 from likewise.cli.metric import metric, scale
 from likewise.cli.report import report
@@ -23,14 +24,14 @@ _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 def main() -> None:
     """Individual fairness with guarantees: similar people are treated similarly.
 
-    Reveal the distance between people that a model respects, discuss and edit it, train a model that provably
-    respects it, and audit every pair.
+    Design a distance between people, or reveal the one that a model respects, discuss and edit it, train a model that
+    provably respects it, and audit every pair.
 
     Exit codes: 0 done, 1 a gate failed (audit --max-excess), 2 bad input, 3 a crash, 130 stopped by Ctrl-C.
     """
 
 
-for _command in (metric, scale, compare, tradeoff, enforce, score, audit, report):
+for _command in (metric, design, scale, compare, tradeoff, enforce, score, audit, report):
     main.add_command(_command)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command, say_coverage, then
@@ -26,13 +27,20 @@ if TYPE_CHECKING:
 @click.argument("table", type=options.FILE)
 @options.target
 @options.task
+@click.option(
+    "--by",
+    type=click.Choice(["model", "design"]),
+    default="model",
+    show_default=True,
+    help="Reveal it from a model, or design it, as likewise design does.",
+)
 @click.option("--model", "kind", type=click.Choice(options.MODELS), default="logistic", show_default=True)
 @options.output_range
 @click.option("--zero", multiple=True, help="Column that must not matter; may be given several times.")
 @click.option("--scale", type=float, default=1.0, help="Multiply every weight: below 1 is stricter.")
 @click.option("--normalize", is_flag=True, help="Scale the weights so that half of the pairs are closer than 0.5.")
-@click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
-@click.option("--categorical", multiple=True, help="Numeric column that holds codes; may be given several times.")
+@options.drop
+@options.categorical
 @options.id_column
 @click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
 @options.force
@@ -44,6 +52,7 @@ def metric(
     table: Path,
     target: str,
     task: Task | None,
+    by: str,
     kind: str,
     output_range: tuple[float, float] | None,
     zero: tuple[str, ...],
@@ -57,7 +66,7 @@ def metric(
     seed: int,
     dialect: Dialect,
 ) -> None:
-    """Train a model on a table and reveal the distance between people that it respects.
+    """Train a model on a table and reveal the distance between people that it respects, or design one.
 
     Exact for logistic and linear models; otherwise the smallest distance that fits the people in the table. For a
     regression, weights are shares of the output range in the file: --range, or that of the table, rounded outwards.
@@ -69,12 +78,18 @@ def metric(
     """
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
+    from likewise.cli.design import DesignSource, design_file
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.training import reveal, set_to_zero
     from likewise.io import check_free, free_name
     from likewise.metric_edits import check_unedited, read_comments
     from likewise.metric_file import without_claim, write_metric
 
+    if by == "design":
+        _check_for_design()
+        source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
+        design_file(say, source, protected=zero, out=out, force=force)
+        return
     check_free(out, table, force=force)
     before = check_unedited(out)
     _check_factor("--scale", scale)
@@ -109,7 +124,7 @@ def metric(
             )
         scale *= 0.5 / median
     words = None if before is None else read_comments(out)
-    units = {**data.units, **_say_kept(say, out, edited, kept, words)}
+    units = {**data.units, **say_kept(say, out, edited, kept, words)}
     file = replace(
         found,
         metric=edited.with_params(units=units),
@@ -132,11 +147,8 @@ def metric(
         "not_forced": list(file.not_forced),
         "output_range": limits,
     }
-    _say_weights(say, file)
-    blanks = [name for name in file.metric.numeric if X[name].isna().any() and name not in file.metric.hidden]
-    if blanks:
-        weights = ", ".join(f"{name} {100 * file.metric.missing[name]:.3g} points" for name in blanks)
-        say(f"\nDistance between a person with the number and one without: {weights}.")
+    say_weights(say, file)
+    say_blanks(say, file.metric, X)
     if limits is not None:
         say(f"\nA point is a hundredth of the output range, {limits[0]:g} to {limits[1]:g}.")
     say_coverage(say, measure_coverage(file.metric, X))
@@ -178,7 +190,7 @@ def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool)
         say.note(
             f"Weights of categories and blanks are at most 1, which constrains nothing: {', '.join(map(str, capped))}."
         )
-    _say_weights(say, file)
+    say_weights(say, file)
     say(f"\nWrote {out}", metric_file=str(out))
     say.finish(f"pass it to compare, tradeoff, enforce or audit as --metric {out}")
 
@@ -186,6 +198,13 @@ def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool)
 def _check_factor(option: str, factor: float) -> None:
     if not 0 < factor < float("inf"):
         raise InvalidInputError(f"{option} must be a positive number; got {factor:g}.")
+
+
+def _check_for_design() -> None:
+    context = click.get_current_context()
+    for name, flag in (("kind", "--model"), ("scale", "--scale"), ("normalize", "--normalize"), ("seed", "--seed")):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InvalidInputError(f"{flag} is for --by model; got --by design. Leave it out, or use likewise design.")
 
 
 def _constant_columns(say: Output, X: Any) -> list[str]:
@@ -223,13 +242,22 @@ def _weight_in_model(found: MetricFile, name: str, meanings: dict[Any, str]) -> 
     return meanings[name] if name in found.metric.categorical else f"1 point per {meanings[name]}"
 
 
-def _say_weights(say: Output, file: MetricFile) -> None:
+def say_weights(say: Output, file: MetricFile) -> None:
+    """Print the weights of a metric file and their meanings."""
     table, meanings = file.metric.describe(), file.meanings()
     table["one point"] = [meanings[name] for name in table["column"]]
     say.table(table, "metric")
 
 
-def _say_kept(
+def say_blanks(say: Output, metric: TableMetric, X: Any) -> None:
+    """Print the weights of missing numbers, for columns of `X` that have some."""
+    blanks = [name for name in metric.numeric if X[name].isna().any() and name not in metric.hidden]
+    if blanks:
+        weights = ", ".join(f"{name} {100 * metric.missing[name]:.3g} points" for name in blanks)
+        say(f"\nDistance between a person with the number and one without: {weights}.")
+
+
+def say_kept(
     say: Output, out: Path, metric: TableMetric, kept: list[str], words: MetricComments | None
 ) -> dict[str, str]:
     """Print what is kept of the replaced file; return its units."""
