@@ -35,7 +35,7 @@ def column_prices(
     metric: Metric = model.guarantee_.metric
     gains = weight_gains(model, people, y, weights)
     columns, names, rows = metric.weights_of(people.encoder), people.encoder.names, []
-    matters = np.flatnonzero(columns.matters)
+    matters: list[int] = np.flatnonzero(columns.matters).tolist()
     costs = {} if n_folds is None else _costs(model, people, y, weights, n_folds, matters)
     for i in matters:
         rows.append((names[i], float(columns.weights[i]), gains[0][i], *costs.get(i, (np.nan, np.nan))))
@@ -46,7 +46,7 @@ def column_prices(
 
 
 def _costs(
-    model: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None, n_folds: int, matters: Any
+    model: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None, n_folds: int, matters: list[int]
 ) -> dict[int, tuple[float, float]]:
     """Rise of the loss of people held out if a column must not matter, and its standard error, by column."""
     metric: Metric = model.guarantee_.metric
@@ -55,7 +55,7 @@ def _costs(
     within = _held_out(model, metric, people, y, weights, folds)
     found = {}
     for i in matters:
-        losses = _held_out(model, _without(metric, people, int(i)), people, y, weights, folds)
+        losses = _held_out(model, _without(metric, people, i), people, y, weights, folds)
         shares = np.where(np.isnan(within - losses), 0.0, counts)
         shares = shares / shares.sum()
         change = np.nan_to_num(losses - within)
