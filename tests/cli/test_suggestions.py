@@ -58,6 +58,11 @@ def contents(place):
     ("command", "n_suggested"),
     [
         ('metric "the loans.csv" --target "was approved" --drop id --out other.toml --delimiter ";"', 2),
+        (
+            'design "the loans.csv" --target "was approved" --id id --protected race --out other.toml --delimiter ";" '
+            "--points 3 --folds 2",
+            2,
+        ),
         (f"enforce {READ} --method additive --out made.skops", 3),
         ('enforce parts --target "was approved" --metric metric.toml --method additive --out parts.skops', 1),
         ('score card.skops "the loans.csv" --delimiter ";" --id id --out fresh.csv', 1),

@@ -42,6 +42,10 @@ output_range = click.option(
     help="Lowest and highest outcome of a regression; by default those in the metric file.",
 )
 id_column = click.option("--id", "id_column", help="Column that names people: left out, and used in error messages.")
+drop = click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
+categorical = click.option(
+    "--categorical", multiple=True, help="Numeric column that holds codes; may be given several times."
+)
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
 
 

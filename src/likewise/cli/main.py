@@ -11,6 +11,7 @@ from likewise.cli.audit import audit
 from likewise.cli.compare import compare, tradeoff
 from likewise.cli.console import Output, command
 from likewise.cli.decide import decide
+from likewise.cli.design import design
 from likewise.cli.effect import effect
 from likewise.cli.enforce import enforce
 from likewise.cli.judge import judge
@@ -28,8 +29,8 @@ _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 def main() -> None:
     """Individual fairness with guarantees: similar people are treated similarly.
 
-    Reveal the distance between people that a model respects, discuss and edit it, train a model that provably
-    respects it, and audit every pair.
+    Design a distance between people, or reveal the one that a model respects, discuss and edit it, train a model that
+    provably respects it, and audit every pair.
 
     Exit codes: 0 done, 1 a gate or a proof failed (audit --max-excess, effect --max-effect, decide --verify,
     verify-card), 2 bad input, 3 a crash, 130 stopped by Ctrl-C.
@@ -38,6 +39,7 @@ def main() -> None:
 
 for _command in (
     metric,
+    design,
     judge,
     compare,
     tradeoff,

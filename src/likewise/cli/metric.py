@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command, say_coverage, then
@@ -54,13 +55,20 @@ for _command in (show, scale, round_, diff, check):
 @click.option("--judgements", type=options.FILE, help="Or answers of likewise judge, to learn the distance from.")
 @click.option("--strict", is_flag=True, help="With --judgements: the lower end of every range, to enforce.")
 @options.task
+@click.option(
+    "--by",
+    type=click.Choice(["model", "design"]),
+    default="model",
+    show_default=True,
+    help="Reveal it from a model, or design it, as likewise design does.",
+)
 @click.option("--model", "kind", type=click.Choice(options.MODELS), default="logistic", show_default=True)
 @options.output_range
 @click.option("--zero", multiple=True, help="Column that must not matter; may be given several times.")
 @click.option("--scale", type=float, default=1.0, help="Multiply every weight: below 1 is stricter.")
 @click.option("--normalize", is_flag=True, help="Scale the weights so that half of the pairs are closer than 0.5.")
-@click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
-@click.option("--categorical", multiple=True, help="Numeric column that holds codes; may be given several times.")
+@options.drop
+@options.categorical
 @click.option("--domain", is_flag=True, help="Also write what each column can hold, for likewise effect.")
 @options.id_column
 @click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
@@ -76,6 +84,7 @@ def reveal(
     judgements: Path | None,
     strict: bool,
     task: Task | None,
+    by: str,
     kind: str,
     output_range: tuple[float, float] | None,
     zero: tuple[str, ...],
@@ -90,7 +99,7 @@ def reveal(
     seed: int,
     dialect: Dialect,
 ) -> None:
-    """Train a model on a table and reveal the distance between people that it respects.
+    """Train a model on a table and reveal the distance between people that it respects, or design one.
 
     Exact for logistic and linear models; otherwise the smallest distance that fits the people in the table. For a
     regression, weights are shares of the output range in the file: --range, or that of the table, rounded outwards.
@@ -109,6 +118,7 @@ def reveal(
     from likewise.auditing.coverage import measure_coverage
     from likewise.auditing.domain import Domain
     from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
+    from likewise.cli.design import DesignSource, design_file
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
     from likewise.io import check_free, free_name
@@ -127,6 +137,13 @@ def reveal(
         raise InvalidInputError(
             "Give one of --target (a column to predict), --scores (a column of scores) and --judgements (answers)."
         )
+    if by == "design":
+        _check_for_design()
+        if target is None:
+            raise InvalidInputError("--by design needs --target, the column to predict.")
+        source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
+        design_file(say, source, protected=zero, out=out, force=force)
+        return
     check_free(out, table, force=force)
     before = check_unedited(out)
     check_factor("--scale", scale)
@@ -165,7 +182,7 @@ def reveal(
             )
         scale *= 0.5 / median
     words = None if before is None else read_comments(out)
-    units = {**_counted(X[list(edited.numeric)]), **data.units, **_say_kept(say, out, edited, kept, words)}
+    units = {**_counted(X[list(edited.numeric)]), **data.units, **say_kept(say, out, edited, kept, words)}
     file = replace(
         found,
         metric=edited.with_params(units=units),
@@ -195,10 +212,7 @@ def reveal(
     }
     say_weights(say, file)
     _say_ranges(say, revealed, scale)
-    blanks = [name for name in file.metric.numeric if X[name].isna().any() and name not in file.metric.hidden]
-    if blanks:
-        weights = ", ".join(f"{name} {100 * file.metric.missing[name]:.3g} points" for name in blanks)
-        say(f"\nDistance between a person with the number and one without: {weights}.")
+    say_blanks(say, file.metric, X)
     if limits is not None:
         say(f"\nA point is a hundredth of the output range, {limits[0]:g} to {limits[1]:g}.")
     say_coverage(say, measure_coverage(file.metric, X))
@@ -212,6 +226,13 @@ def reveal(
         then("compare", *same),
         then("enforce", *same, "--out", free_name("model.skops")),
     )
+
+
+def _check_for_design() -> None:
+    context = click.get_current_context()
+    for name, flag in (("kind", "--model"), ("scale", "--scale"), ("normalize", "--normalize"), ("seed", "--seed")):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InvalidInputError(f"{flag} is for --by model; got --by design. Leave it out, or use likewise design.")
 
 
 def _constant_columns(say: Output, X: Any) -> list[str]:
@@ -282,7 +303,15 @@ def _say_ranges(say: Output, revealed: Revealed, scale: float) -> None:
         say(f"Not forced by these people, so not known: {', '.join(map(str, idle))}. The model may use them.")
 
 
-def _say_kept(
+def say_blanks(say: Output, metric: TableMetric, X: Any) -> None:
+    """Print the weights of missing numbers, for columns of `X` that have some."""
+    blanks = [name for name in metric.numeric if X[name].isna().any() and name not in metric.hidden]
+    if blanks:
+        weights = ", ".join(f"{name} {100 * metric.missing[name]:.3g} points" for name in blanks)
+        say(f"\nDistance between a person with the number and one without: {weights}.")
+
+
+def say_kept(
     say: Output, out: Path, metric: TableMetric, kept: list[str], words: MetricComments | None
 ) -> dict[str, str]:
     """Print what is kept of the replaced file; return its units."""

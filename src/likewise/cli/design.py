@@ -1,0 +1,318 @@
+"""The command that designs a metric together with its scorecard: design."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli import console as options
+from likewise.cli.console import Output, command, say_coverage, then
+from likewise.exceptions import FileError
+
+if TYPE_CHECKING:
+    from likewise.cli.dataset import Dataset, Task
+    from likewise.cli.table_io import Dialect
+    from likewise.design.frontier import FrontierPoint, MetricFrontier, Reference
+
+# Everything heavy is imported inside the commands: `likewise --help` must answer at once.
+
+# Words in names of columns that many laws protect; only suggested, never assumed.
+_OFTEN_PROTECTED = {
+    *("age", "birth", "born", "children", "citizenship", "colour", "color", "dependents", "disability", "disabled"),
+    *("ethnic", "ethnicity", "familial", "family", "female", "gender", "male", "marital", "married", "nationality"),
+    *("older", "origin", "pregnancy", "pregnant", "race", "religion", "sex", "veteran"),
+}
+CHOSEN = "chosen"
+
+
+@click.command()
+@click.argument("table", type=options.FILE)
+@options.target
+@options.task
+@click.option(
+    "--protected",
+    multiple=True,
+    help="Columns that must not matter, separated by commas; may be given several times. '' for none.",
+)
+@options.output_range
+@options.drop
+@options.categorical
+@options.id_column
+@click.option(
+    "--mean-distance",
+    type=float,
+    help="Of the metric to write; by default the strictest within one standard error of the smallest loss.",
+)
+@click.option("--points", type=click.IntRange(2), default=10, show_default=True, help="Metrics to design.")
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
+@click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
+@click.option("--report", "with_report", is_flag=True, help="Write a page on the scorecard too: --out, but .html.")
+@options.force
+@command
+@options.reads_table
+def design(
+    say: Output,
+    table: Path,
+    target: str,
+    task: Task | None,
+    protected: tuple[str, ...],
+    output_range: tuple[float, float] | None,
+    drop: tuple[str, ...],
+    categorical: tuple[str, ...],
+    id_column: str | None,
+    dialect: Dialect,
+    **parameters: Any,
+) -> None:
+    """Design a metric together with the scorecard within it.
+
+    Metrics from strict to loose are designed, and each is measured on held-out people, beside a constant, the linear
+    model's own metric and a model without a guarantee. One of them is written; it is a proposal to discuss and edit.
+
+    Without --protected, a person at a terminal is asked which columns are protected by law.
+
+    With --force, the protected columns, units and comments of the replaced file are kept. A file whose weights were
+    edited is never replaced.
+
+    Example: likewise design loans.csv --target approved --protected race,sex --out metric.toml
+    """
+    source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
+    design_file(say, source, protected=protected, **parameters)
+
+
+@dataclass(frozen=True)
+class DesignSource:
+    """The options of a command that designs a metric from a table."""
+
+    table: Path
+    target: str
+    task: Task | None
+    output_range: tuple[float, float] | None
+    drop: tuple[str, ...]
+    categorical: tuple[str, ...]
+    id_column: str | None
+    dialect: Dialect
+
+    def load(self, say: Output) -> Dataset:
+        """Read people, outcomes and, for a regression, the output range."""
+        from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
+
+        data = read_dataset(
+            self.table,
+            self.target,
+            self.drop,
+            dialect=self.dialect,
+            task=self.task,
+            categorical=self.categorical,
+            id_column=self.id_column,
+            note=say.note,
+        )
+        limits = range_for_metric(data, self.output_range)
+        return replace(data, X=drop_empty_columns(data.X, say.note), output_range=limits)
+
+
+def design_file(
+    say: Output,
+    source: DesignSource,
+    *,
+    protected: Sequence[str],
+    out: Path,
+    force: bool,
+    points: int = 10,
+    folds: int = 5,
+    mean_distance: float | None = None,
+    with_report: bool = False,
+) -> None:
+    """Design a metric and write its file."""
+    from likewise import design_metric
+    from likewise._optional import need
+    from likewise.auditing.coverage import measure_coverage
+    from likewise.cli.metric import say_blanks, say_kept
+    from likewise.cli.metric_file import say_weights
+    from likewise.cli.table_io import hinted, note_doubtful
+    from likewise.inspection.baselines import categorical_columns
+    from likewise.io import check_free, free_name
+    from likewise.metric_edits import check_unedited, read_comments
+    from likewise.metric_file import MetricFile, write_metric
+
+    page = out.with_suffix(".html") if with_report else None
+    check_free(out, source.table, force=force)
+    if page is not None:
+        need("jinja2", "A report")  # before the design, which takes longest
+        check_free(page, source.table, out, force=force)
+    before = check_unedited(out)
+    data = source.load(say)
+    X = data.X
+    note_doubtful(X, say.note)
+    kept = [] if before is None else [name for name in before.protected if name in X.columns]
+    hidden, asked = _protected_columns(say, list(map(str, X.columns)), protected, kept)
+    frontier = design_metric(
+        X,
+        data.y,
+        protected=hidden,
+        output_range=data.output_range,
+        categorical=categorical_columns(X),
+        task=data.task,
+        n_points=points,
+        cv=folds,
+        verbose=not say.as_json,
+    )
+    point = frontier.best() if mean_distance is None else frontier.at(mean_distance=mean_distance)
+    metric: Any = point.metric
+    words = None if before is None else read_comments(out)
+    units = {**data.units, **say_kept(say, out, metric, [name for name in kept if name in hidden], words)}
+    file = MetricFile(
+        metric.with_params(units=units),
+        data.output_range,
+        f"{_how(frontier, point, chosen=mean_distance is None)} {asked}",
+        protected=tuple(hidden),
+        not_used=tuple(name for name in metric.hidden if name not in hidden),
+        as_written=True,
+    )
+    write_metric(file, out, words=words)
+    say(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
+    say_frontier(say, frontier, point)
+    say("")
+    say_weights(say, file)
+    say_blanks(say, file.metric, X)
+    if data.output_range is not None:
+        low, high = data.output_range
+        say(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.")
+    say_coverage(say, measure_coverage(file.metric, X))
+    say(
+        "\nThat a model satisfies a metric that was designed with it does not show that the weights are right. "
+        f"Discuss them and edit {out}."
+    )
+    say(f"\nWrote {out}", metric_file=str(out))
+    if page is not None:
+        _write_page(say, point.card, data, source, page)
+    same = [hinted(source.table), "--target", source.target, "--metric", out]
+    say.finish(
+        f"edit {out}, then",
+        then("enforce", *same, "--method", "additive", "--out", free_name("model.skops")),
+        then("compare", *same),
+    )
+
+
+def _write_page(say: Output, card: Any, data: Dataset, source: DesignSource, page: Path) -> None:
+    from likewise.cli.report import write_report
+    from likewise.cli.table_io import named
+
+    write_report(
+        card,
+        data.X,
+        data.y,
+        page,
+        outcome=None if data.is_classification else source.target,
+        verbose=not say.as_json,
+        model_name="the designed scorecard",
+        source=named(source.table),
+    )
+    say(f"Wrote {page}", report_file=str(page))
+
+
+# -- which columns are protected --------------------------------------------------------------------------------------
+
+
+def _protected_columns(
+    say: Output, columns: list[str], given: Sequence[str], kept: Sequence[str]
+) -> tuple[list[str], str]:
+    """Protected columns, and a sentence on who named them: --protected, the replaced file, or an answer."""
+    if given:
+        named = _split(",".join(given), columns, "--protected")
+        hidden = list(dict.fromkeys([*named, *kept]))
+        return hidden, _sentence("Named as protected", hidden)
+    if kept:
+        return list(kept), _sentence("Protected in the replaced file", kept)
+    candidates = protected_candidates(columns)
+    if say.as_json or not _is_terminal():
+        hint = f" Candidates by their names: {', '.join(candidates)}." if candidates else ""
+        say.note(f"No column is protected, since --protected was not given.{hint}")
+        return [], "Nobody was asked which columns are protected by law; none is."
+    hint = f" (candidates by their names: {', '.join(candidates)})" if candidates else ""
+    answer = click.prompt(
+        f"Which columns are protected by law, and must not matter{hint}? Separate them by commas; Enter for none",
+        default="",
+        show_default=False,
+        err=True,
+    )
+    hidden = _split(answer, columns, "The answer")
+    return hidden, _sentence("Asked which columns are protected by law, a person named", hidden)
+
+
+def _is_terminal() -> bool:
+    """Whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _sentence(start: str, names: Sequence[str]) -> str:
+    return f"{start}: {', '.join(names) or 'none'}."
+
+
+def _split(text: str, columns: Sequence[str], what: str) -> list[str]:
+    """Names separated by commas; a name that contains a comma itself may stand alone."""
+    if text in columns:
+        return [text]
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names:
+        if name not in columns:
+            raise FileError(f"{what} must name columns of the table; there is no {name!r} among {', '.join(columns)}.")
+    return names
+
+
+def protected_candidates(columns: Sequence[str]) -> list[str]:
+    """Columns whose names hold a word such as sex, race, age or married.
+
+    Examples
+    --------
+    >>> protected_candidates(["income", "Race", "marital.status", "average", "older_than_median", "ageBand"])
+    ['Race', 'marital.status', 'older_than_median', 'ageBand']
+    """
+    return [
+        name
+        for name in columns
+        if not _OFTEN_PROTECTED.isdisjoint(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
+    ]
+
+
+# -- what was found ---------------------------------------------------------------------------------------------------
+
+
+def _how(frontier: MetricFrontier, point: FrontierPoint, *, chosen: bool) -> str:
+    """Where a designed metric comes from, for its file."""
+    day = datetime.now(UTC).date().isoformat()
+    why = "the strictest within one standard error of the smallest loss" if chosen else "the mean distance was given"
+    return (
+        f"Designed together with a scorecard on {day}, from {frontier.n_people:,} people: mean distance "
+        f"{point.mean_distance:.3g}, {frontier.loss_name} {point.loss:.4g} ± {point.standard_error:.2g} on held-out "
+        f"people ({why})."
+    )
+
+
+def say_frontier(say: Output, frontier: MetricFrontier, point: FrontierPoint) -> None:
+    """Print the frontier from strict to loose, and what it is compared with."""
+    points = sorted({*frontier.points, point}, key=lambda each: each.mean_distance)
+    beside = frontier.references
+    lines = [f"mean distance  {frontier.loss_name}, held out"]
+    lines += [_line(each, CHOSEN if each is point else "") for each in points]
+    lines += [_line(each, title) for title, each in beside.items()]
+
+    def facts(each: FrontierPoint | Reference) -> dict[str, float | None]:
+        return {name: getattr(each, name) for name in ("mean_distance", "loss", "standard_error")}
+
+    say(
+        "\n" + "\n".join(lines),
+        frontier=[{**facts(each), CHOSEN: each is point} for each in points],
+        references=[{"title": title, **facts(each)} for title, each in beside.items()],
+    )
+
+
+def _line(point: FrontierPoint | Reference, title: str) -> str:
+    distance = "" if point.mean_distance is None else f"{point.mean_distance:.3f}"
+    return f"{distance:>13}  {point.loss:.4g} ± {point.standard_error:<8.2g} {title}".rstrip()

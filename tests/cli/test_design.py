@@ -1,0 +1,150 @@
+"""A metric is designed on the command line: its file says how, for whom, and which columns are protected."""
+
+import json
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from likewise.cli import design as designing
+from likewise.metric_file import read_metric_file
+from shell import LOANS, run
+
+FEW = "--points 3 --folds 2"
+
+
+@pytest.fixture
+def place(tmp_path):
+    LOANS.to_csv(tmp_path / "loans.csv", index=False)
+    return tmp_path
+
+
+def design(place, words="", **given):
+    return run(place, f"design loans.csv --target approved --id id {FEW} {words}", **given)
+
+
+def test_the_file_says_that_it_was_designed_when_and_with_which_protected_columns(place):
+    done = design(place, "--protected race,region --out m.toml")
+    assert done.exit_code == 0, done.output
+    file = read_metric_file(place / "m.toml")
+    assert file.as_written
+    assert file.protected == ("race", "region")
+    assert file.metric.categorical == {"race": 0, "region": 0}
+    assert file.not_used == ("constant",)
+    assert file.how.startswith(f"Designed together with a scorecard on {datetime.now(UTC).date()}, from 150 people")
+    assert file.how.endswith("Named as protected: race, region.")
+
+
+def test_the_frontier_is_shown_beside_what_it_is_compared_with(place):
+    lines = design(place, "--protected race").output.splitlines()
+    start = lines.index("mean distance  Brier score, held out")
+    points, beside = lines[start + 1 : start + 4], lines[start + 4 : start + 7]
+    assert all("±" in line for line in points + beside)
+    assert sum(line.endswith(" chosen") for line in points) == 1
+    assert [line.split(maxsplit=4)[-1] for line in beside[:2]] == ["constant", "linear model's own metric"]
+    assert beside[2].endswith("boosting, no guarantee")
+
+
+def test_json_has_the_same_frontier(place):
+    done = run(place, f"design loans.csv --target approved --id id {FEW} --protected race --json")
+    said = json.loads(done.stdout)
+    assert [point["chosen"] for point in said["frontier"]].count(True) == 1
+    assert said["references"][0]["title"] == "constant"
+    assert said["protected"] == ["race"]
+
+
+def test_a_mean_distance_that_is_asked_for_is_chosen(place):
+    first = json.loads(design(place, "--protected race --json --out a.toml").stdout)["frontier"]
+    between = (first[0]["mean_distance"] + first[1]["mean_distance"]) / 2
+    done = design(place, f"--protected race --mean-distance {between!r} --json --out b.toml")
+    (chosen,) = [point for point in json.loads(done.stdout)["frontier"] if point["chosen"]]
+    assert chosen["mean_distance"] == pytest.approx(between)
+    assert "the mean distance was given" in read_metric_file(place / "b.toml").how
+
+
+def test_a_person_at_a_terminal_is_asked_once_which_columns_are_protected(place, monkeypatch):
+    monkeypatch.setattr(designing, "_is_terminal", lambda: True)
+    done = design(place, given="race\n")
+    assert done.exit_code == 0, done.output
+    assert "protected by law, and must not matter (candidates by their names: race)?" in done.output
+    file = read_metric_file(place / "metric.toml")
+    assert file.protected == ("race",)
+    assert file.how.endswith("Asked which columns are protected by law, a person named: race.")
+    again = design(place, "--force")
+    assert "protected by law, and must" not in again.output
+    assert read_metric_file(place / "metric.toml").protected == ("race",)
+
+
+def test_an_empty_answer_is_recorded_too(place, monkeypatch):
+    monkeypatch.setattr(designing, "_is_terminal", lambda: True)
+    assert design(place, given="\n").exit_code == 0
+    assert read_metric_file(place / "metric.toml").how.endswith("a person named: none.")
+
+
+def test_without_a_terminal_nobody_is_asked_and_the_file_says_so(place):
+    done = design(place)
+    assert done.exit_code == 0, done.output
+    assert "No column is protected, since --protected was not given. Candidates by their names: race." in done.output
+    file = read_metric_file(place / "metric.toml")
+    assert file.protected == ()
+    assert file.how.endswith("Nobody was asked which columns are protected by law; none is.")
+
+
+def test_nothing_that_people_wrote_is_replaced(place):
+    assert design(place, "--protected race").exit_code == 0
+    path = place / "metric.toml"
+    assert "exists already" in design(place, "--protected race").output
+    path.write_text("# Agreed in May.\n" + path.read_text())
+    done = design(place, "--protected region --force")
+    assert done.exit_code == 0, done.output
+    assert "# Agreed in May." in path.read_text()
+    assert read_metric_file(path).protected == ("region", "race")
+    path.write_text(path.read_text().replace("race = 0 ", "race = 0.1 ").replace('"region", "race"', '"region"'))
+    edited = path.read_text()
+    refused = design(place, "--protected race --force")
+    assert refused.exit_code == 2
+    assert "weights that were edited" in refused.output
+    assert path.read_text() == edited
+
+
+def test_metric_by_design_is_the_same(place):
+    assert run(place, "design loans.csv --target approved --id id --protected race --out a.toml").exit_code == 0
+    done = run(place, "metric loans.csv --target approved --id id --by design --zero race --out b.toml")
+    assert done.exit_code == 0, done.output
+    assert (place / "a.toml").read_text() == (place / "b.toml").read_text()
+
+
+def test_a_regression_has_its_range_in_the_file(place):
+    LOANS.assign(premium=LOANS.income / 10 + np.arange(150) / 7).to_csv(place / "premiums.csv", index=False)
+    words = f"design premiums.csv --target premium --id id --drop approved --protected race --range 0 2000 {FEW}"
+    done = run(place, words)
+    assert done.exit_code == 0, done.output
+    assert "squared error, held out" in done.output
+    assert read_metric_file(place / "metric.toml").output_range == (0, 2000)
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("design loans.csv --target approved --protected race,sex", "--protected must name columns of the table"),
+        ("design loans.csv --target approved --protected id,income,years,region,race,constant", "leave a column"),
+        ("design loans.csv --target nothing", "has no column 'nothing'"),
+        ("design loans.csv --target constant", "nothing to learn"),
+        ("design loans.csv --target approved --range 0 1", "--range is for a regression"),
+        (f"design loans.csv --target approved --mean-distance 900 {FEW}", "mean_distance must be between"),
+        ("metric loans.csv --target approved --by design --scale 2", "--scale is for --by model"),
+    ],
+)
+def test_bad_input_is_said_in_one_line(place, command, complaint):
+    done = run(place, command)
+    assert done.exit_code == 2
+    (line,) = [line for line in done.output.splitlines() if line.startswith("Error")]
+    assert complaint in line
+    assert done.output.splitlines()[-1] == line
+    assert not (place / "metric.toml").exists()
+
+
+def test_a_report_on_the_scorecard_stands_beside_the_metric(place):
+    done = design(place, "--protected race --report")
+    assert done.exit_code == 0, done.output
+    assert "the designed scorecard" in (place / "metric.html").read_text()
