@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,21 +99,38 @@ def _split_comment(comment: str, unit: str) -> tuple[str, str]:
     fixed = "|".join(
         map(re.escape, (*filter(None, ORIGIN_NOTES.values()), f"{NOT_FORCED}, but for blanks", NOT_FORCED))
     )
-    own = rf"1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|mismatch = \S+ points|must not matter|{NOT_USED}|{fixed}"
+    one = re.escape(Unit.of(unit).one or "one step")
+    worth = rf"1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|(?:mismatch|{one}) = \S+ points?"
+    own = rf"{worth}|must not matter|{NOT_USED}|{fixed}"
     found = re.match(rf"({own})(?:[;,]\s*|\s*$)", comment)
     return (found[1], comment[found.end() :]) if found else ("", comment)
 
 
 def scale_text(path: str | Path, factor: float) -> tuple[str, MetricFile]:
-    """The text of a metric file with all distances multiplied by `factor`; everything else is kept.
+    """The text of a metric file with all distances multiplied by `factor`.
 
-    Weights of categories and blanks are capped at 1. Generated comments are updated.
+    Weights of categories and blanks are capped at 1.
+    """
+    return edit_text(path, lambda file: file.scaled(factor))
+
+
+def round_text(path: str | Path) -> tuple[str, MetricFile]:
+    """The text of a metric file with its weights in round numbers."""
+    return edit_text(path, lambda file: file.rounded())
+
+
+def edit_text(path: str | Path, change: Callable[[MetricFile], MetricFile]) -> tuple[str, MetricFile]:
+    """The text of a metric file with other weights, and its content. Everything else in the file is kept.
+
+    Generated comments are updated. The text is unchanged if the content is.
     """
     import tomlkit
 
-    old = read_metric_file(path)
-    new = old.scaled(factor)
-    entries, document = entries_of(new), tomlkit.parse(read_text(path))
+    old, text = read_metric_file(path), read_text(path)
+    new = change(old)
+    if entries_of(new) == entries_of(old):
+        return text, new
+    entries, document = entries_of(new), tomlkit.parse(text)
     units = {str(name): unit for name, unit in new.metric.units.items()}
     for section in WEIGHT_SECTIONS:
         for key in document.get(section, ()):

@@ -101,10 +101,20 @@ class MetricFile:
                 worth[name] = NOT_FORCED if name in hidden else f"{NOT_FORCED}, but for blanks"
         return worth
 
+    def rounded(self) -> MetricFile:
+        """The same in round numbers."""
+        metric = self.metric.rounded()
+        return replace(self, metric=metric, how=self.how if metric == self.metric else without_claim(self.how))
+
     def scaled(self, factor: float) -> MetricFile:
         """The same with distances `factor` times as large."""
         how = without_claim(self.how) if factor != 1 else self.how
         return replace(self, metric=self.metric.scaled(factor), how=how, scaled_by=self.scaled_by * factor)
+
+
+def as_rate(worth: str) -> str:
+    """What a weight is worth as an equation: "1 point = $5", "one step = 8 points"."""
+    return worth if " = " in worth else f"1 point = {worth}"
 
 
 def without_claim(how: str) -> str:
@@ -138,7 +148,7 @@ def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: M
             f"metric must be a TableMetric, since a file needs column names; got {in_a_line(metric)}."
         )
     with atomic_write(path) as temporary:
-        temporary.write_text(format_metric(metric, words=words), encoding="utf-8")
+        temporary.write_bytes(format_metric(metric, words=words).encode())
 
 
 def format_metric(metric: TableMetric | MetricFile, *, words: MetricComments | None = None) -> str:
@@ -164,9 +174,7 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
     """Values and generated comments by section and key, without empty sections."""
     metric, worth = file.metric, file.meanings()
     said = {name: worth[name] for name in {*metric.hidden, *file.not_forced} if name in worth}
-    numeric = {
-        name: (_number(weight), said.get(name, f"1 point = {worth[name]}")) for name, weight in metric.numeric.items()
-    }
+    numeric = {name: (_number(weight), said.get(name, as_rate(worth[name]))) for name, weight in metric.numeric.items()}
     given: dict[str, dict[Any, tuple[Any, str]]] = {
         "numeric": numeric,
         "categorical": {name: (_number(weight), worth[name]) for name, weight in metric.categorical.items()},
@@ -357,7 +365,7 @@ def _line(text: str, section: str | None, key: str) -> int:
 def read_text(path: str | Path) -> str:
     """Read a text file, or raise `FileError`."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_bytes().decode("utf-8")  # line ends stay as they are
     except FileNotFoundError:
         raise FileError(f"There is no file {path}.") from None
     except (OSError, UnicodeDecodeError) as error:

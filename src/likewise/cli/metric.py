@@ -13,11 +13,15 @@ from likewise.cli.console import Output, command, say_coverage, then
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from likewise.cli.dataset import Task
     from likewise.cli.table_io import Dialect
     from likewise.cli.training import Revealed
     from likewise.metric_file import MetricComments, MetricFile
     from likewise.metrics.table import TableMetric
+
+_MOST_STEPS = 20  # between the smallest and the largest value of a column that is counted in steps
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
@@ -129,7 +133,7 @@ def metric(
             )
         scale *= 0.5 / median
     words = None if before is None else read_comments(out)
-    units = {**data.units, **_say_kept(say, out, edited, kept, words)}
+    units = {**_counted(X[list(edited.numeric)]), **data.units, **_say_kept(say, out, edited, kept, words)}
     file = replace(
         found,
         metric=edited.with_params(units=units),
@@ -193,7 +197,7 @@ def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool)
     _check_factor("--by", factor)
     text, file = scale_text(metric_file, factor)
     with atomic_write(out) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(text.encode())
     say(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
     capped = [name for part in (file.metric.categorical, file.metric.missing) for name, w in part.items() if w == 1]
     if factor > 1 and capped:
@@ -214,6 +218,16 @@ def _constant_columns(say: Output, X: Any) -> list[str]:
     found = [str(name) for name in X.columns if X[name].nunique(dropna=False) == 1]
     for name in found:
         say.note(f"Column {name!r} is the same for everyone: nothing can be learned about it, so its weight is 0.")
+    return found
+
+
+def _counted(X: pd.DataFrame) -> dict[str, str]:
+    """The unit "step" for columns of few whole numbers, such as a count of cards, and of ordered categories."""
+    found = {}
+    for name, column in X.items():
+        values = column.cat.codes if hasattr(column, "cat") else column.dropna()
+        if values.nunique() > 1 and (values % 1 == 0).all() and values.max() - values.min() <= _MOST_STEPS:
+            found[str(name)] = "step"
     return found
 
 
@@ -242,7 +256,7 @@ def _weight_in_model(found: MetricFile, name: str, meanings: dict[Any, str]) -> 
         return "not used"
     if name in found.not_forced:
         return f"no weight needed for these people ({meanings[name]})"
-    return meanings[name] if name in found.metric.categorical else f"1 point per {meanings[name]}"
+    return meanings[name] if " = " in meanings[name] else f"1 point per {meanings[name]}"
 
 
 def _say_weights(say: Output, file: MetricFile) -> None:

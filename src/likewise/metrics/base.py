@@ -209,6 +209,10 @@ class Metric(ABC):
         """Return the metric whose distances are `factor` times as large."""
 
     @abstractmethod
+    def rounded(self) -> Self:
+        """Return the metric in round numbers; distances are never larger, and at least 90% of those given."""
+
+    @abstractmethod
     def describe(self) -> pd.DataFrame:
         """Exchange rates: per column, its weight and the difference worth one percentage point."""
 

@@ -14,6 +14,7 @@ from likewise._validation import LARGEST, TRUTH, check_positive, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import ArrayEncoder, Encoder, People, TableEncoder, as_frame, read_training_table
+from likewise.metrics.rounding import round_scale
 
 _SAMPLE = 100  # people on whom the axioms are tested, in all pairs and triples
 _TOLERANCE = 1e-9
@@ -193,6 +194,10 @@ class FunctionMetric(Metric):
         """Return the metric whose distances are `factor` times as large."""
         scale = self.scale * check_positive("factor", factor)
         return FunctionMetric(self.function, pairwise=self._all_pairs, takes_tables=self.takes_tables, scale=scale)
+
+    def rounded(self) -> FunctionMetric:
+        """Return the metric whose point is a round distance of the function."""
+        return self.with_params(scale=round_scale(self.scale))
 
     def describe(self) -> pd.DataFrame:
         """One row, since a function has no column weights."""

@@ -14,7 +14,8 @@ from likewise._validation import SMALLEST, in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People, TableEncoder, as_frame, read_training_table
-from likewise.metrics.units import Unit
+from likewise.metrics.rounding import round_scale, round_share, round_step, round_weight
+from likewise.metrics.units import Unit, in_points
 from likewise.metrics.weighted_lp import WeightedLp, shortened
 
 
@@ -42,7 +43,8 @@ class TableMetric(Metric):
         nothing to the distance; its weight here is kept for when the column's weight is raised. By the triangle
         inequality a column can make a difference of at most twice its missing weight.
     units : mapping from column to str, optional
-        Shown in tables and reports.
+        Shown in tables and reports: "$", "$1000 a year", "years", "ratio" (of which 0.01 is a percentage point). A
+        column that is counted has the unit "step", or names one of its things, as "1 card": it is described per step.
 
     Examples
     --------
@@ -175,15 +177,44 @@ class TableMetric(Metric):
             units=self.units,
         )
 
+    def rounded(self) -> TableMetric:
+        """Return the metric in round numbers, such as "1 point = $5,000" or "one step = 8 points".
+
+        Distances are never larger, so the metric is never looser, and at least 90% of those given. Numbers of at most
+        two digits, weights of 0, and categories of weight 1 are kept.
+
+        Examples
+        --------
+        >>> metric = TableMetric({"income": 2.05e-6, "cards": 0.0318}, {"region": 0.114},
+        ...                      units={"income": "$", "cards": "1 card"})
+        >>> metric.rounded().describe()["one point"].tolist()
+        ['$5,000', 'one more card = 3 points', 'mismatch = 11 points']
+        """
+        numeric = {}
+        for (name, weight), scale in zip(self.numeric.items(), self._numbers.scales.tolist(), strict=False):
+            unit = Unit.of(self.units.get(name, ""))
+            rounded = round_step(scale) if unit.one else round_scale(scale, unit.factor)
+            numeric[name] = round_weight(weight, rounded, self.p)
+        categorical, missing = (
+            {name: round_share(weight) for name, weight in part.items()} for part in (self.categorical, self.missing)
+        )
+        return self.with_params(numeric=numeric, categorical=categorical, missing=missing or "refuse")
+
     def describe(self) -> pd.DataFrame:
-        """Exchange rates: per column, its weight and the difference worth one percentage point."""
+        """Exchange rates: per column, its weight and the difference worth one percentage point.
+
+        Columns that are counted, and categories, say what one step, or a mismatch, is worth.
+        """
         rows = []
-        for (name, weight), scale in zip(self.numeric.items(), self._numbers.scales, strict=False):
+        for (name, weight), scale in zip(self.numeric.items(), self._numbers.scales.tolist(), strict=False):
             unit = self.units.get(name, "")
-            worth = _amount(0.01 / scale, unit) if weight else "must not matter"
+            worth = "must not matter"
+            if weight:
+                one = Unit.of(unit)
+                worth = one.worth_of_one(scale) if one.one else _amount(0.01 / scale, unit)
             rows.append((name, "numeric", unit, weight, worth))
         for name, weight in self.categorical.items():
-            worth = f"mismatch = {100 * weight:.3g} points" if weight else "must not matter"
+            worth = f"mismatch = {in_points(weight)}" if weight else "must not matter"
             rows.append((name, "categorical", self.units.get(name, ""), weight, worth))
         return pd.DataFrame(rows, columns=["column", "kind", "unit", "weight", "one point"])
 

@@ -14,6 +14,7 @@ from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positiv
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, root
 from likewise.metrics.encoders import ArrayEncoder, Encoder
+from likewise.metrics.rounding import round_scale, round_weight
 
 
 class WeightedLp(Metric):
@@ -119,6 +120,18 @@ class WeightedLp(Metric):
                 "Use an infinite p."
             )
         return WeightedLp(self.weights * grown, self.p, feature_names=self.feature_names)
+
+    def rounded(self) -> WeightedLp:
+        """Return the metric in round numbers; distances are never larger, and at least 90% of those given.
+
+        Examples
+        --------
+        >>> WeightedLp({"age": 0.00973, "income": 0.0005}).rounded().describe()["one point"].tolist()
+        ['1.1', '20']
+        """
+        both = zip(self.weights.tolist(), self.scales.tolist(), strict=True)
+        weights = [round_weight(weight, round_scale(scale), self.p) for weight, scale in both]
+        return WeightedLp(weights, self.p, feature_names=self.feature_names)
 
     def describe(self) -> pd.DataFrame:
         """Exchange rates: per feature, its weight and the difference worth one percentage point."""

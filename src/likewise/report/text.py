@@ -72,10 +72,15 @@ def worth(scale: float, unit: str | None) -> str:
     --------
     >>> worth(0.005, "years"), worth(0.4, "ratio"), worth(0.03, None)
     ('1 point = 2 years', '1 point = 2.5 percentage points', 'any difference = 3 points')
+    >>> worth(0.03, "1 card")
+    'one more card = 3 points'
     """
     if scale == 0:
         return MUST_NOT_MATTER
-    return f"any difference = {points(scale)}" if unit is None else f"1 point = {amount(0.01 / scale, unit)}"
+    if unit is None:
+        return f"any difference = {points(scale)}"
+    one = Unit.of(unit).one
+    return f"{one} = {points(scale)}" if one else f"1 point = {amount(0.01 / scale, unit)}"
 
 
 def amount(size: float, unit: str) -> str:

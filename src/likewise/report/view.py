@@ -47,7 +47,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "examples": [
             (column.name, column.one_point)
             for column in sorted(columns, key=lambda column: -column.counts)
-            if column.is_number and column.weight
+            if column.is_number and column.weight and not Unit.of(column.unit).one
         ][:3],
         "pairs": _pair_charts(data),
         "worst": [] if data.audit_before is None else _cards(data, columns, data.audit_before.violations, "before"),
@@ -187,6 +187,7 @@ class ColumnView:
             "prefix": unit.prefix,
             "suffix": unit.after(one=False),
             "suffix_of_one": unit.after(one=True),
+            "one": unit.one,
         }
 
 
