@@ -29,15 +29,24 @@ class Tanh(Bound):
     array([0.   , 0.1  , 0.762])
     >>> Tanh().highest(0.5, 0.1).round(3)  # sigma(0.4)
     np.float64(0.599)
+    >>> Tanh().odds_ratio(0.05).round(3)  # exp(0.2)
+    np.float64(1.221)
     """
 
     has_log_odds = True
+    log_odds_slope = 4.0
 
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """``sigma(logit(q) + 4 D)``."""
         q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
         share = q / np.where(q > 0, q + (1 - q) * np.exp(-4 * d), 1.0)
         return np.asarray(np.minimum(1.0, round_up(share)))
+
+    def lowest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """``sigma(logit(q) - 4 D)``."""
+        q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
+        fallen = q * np.exp(-4 * d)
+        return np.asarray(round_down(fallen / np.where(q > 0, fallen + (1 - q), 1.0)))
 
     def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
         """``(log top - log other) / 4``: the log ratio of two outcomes changes by at most 4 D."""
@@ -70,6 +79,13 @@ class Erf(Bound):
         # In the tails, rounding of the score changes a probability by many units in its last place.
         raised = moved * np.where(moved < 0, 1 - _ROUNDING, 1 + _ROUNDING)
         return np.asarray(np.minimum(1.0, ndtr(raised) * (1 + _ROUNDING)))
+
+    def lowest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """``Phi(Phi^-1(q) - sqrt(2 pi) D)``."""
+        q, d = np.asarray(probability, dtype=np.float64), np.asarray(distance, dtype=np.float64)
+        moved = ndtri(q) - np.sqrt(2 * np.pi) * d
+        lowered = moved * np.where(moved < 0, 1 + _ROUNDING, 1 - _ROUNDING)
+        return np.asarray(ndtr(lowered) * (1 - _ROUNDING))
 
     def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
         """``(Phi^-1(top) - Phi^-1(other)) / (2 sqrt(2 pi))``."""

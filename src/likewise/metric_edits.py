@@ -156,6 +156,8 @@ def _put(table: Any, key: str, value: Any, worth: str, unit: str) -> None:
     if key in table:
         before = table.item(key).trivia
         ours, theirs = _split_comment(before.comment.lstrip("# "), unit)
+        if isinstance(table[key], str) and not isinstance(value, str):  # odds, kept as a comment
+            ours, theirs = worth, "; ".join(part for part in (f"was {table[key]}", theirs) if part)
         if ours:
             item.comment("; ".join(part for part in (worth, theirs) if part))
             item.trivia.comment_ws = before.comment_ws

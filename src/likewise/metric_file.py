@@ -14,6 +14,7 @@ from likewise._validation import PATH, check_output_range, in_a_line
 from likewise._writing import atomic_write
 from likewise.auditing.domain import Domain
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
+from likewise.metrics.odds import scale_of_phrase
 from likewise.metrics.table import TableMetric
 from likewise.reveal.empirical import NOT_FORCED
 
@@ -276,11 +277,29 @@ class _Sections:
             for column in given.get(section, {}):
                 if column not in columns:
                     self.refuse(section, column, f"{column!r} has no weight in this metric.")
+        given = self._without_odds(given)
         try:
             return TableMetric(**given | {"missing": given.get("missing") or "refuse"})
         except (TypeError, ValueError) as error:
             self._find_bad_column(given)
             self.refuse(None, "p", str(error))
+
+    def _without_odds(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The same with weights in place of odds, such as "5% of odds per $1,000"."""
+        units, p = given.get("units", {}), given.get("p", 1)
+        power = 1 if p == float("inf") else p
+        for section in WEIGHT_SECTIONS:
+            for column, value in given.get(section, {}).items():
+                if isinstance(value, str):
+                    given = {**given, section: dict(given[section])}
+                    try:
+                        scale = scale_of_phrase(value, column, str(units.get(column, "")))
+                        given[section][column] = (
+                            scale**p if section == "numeric" and p < float("inf") else min(1, scale)
+                        )
+                    except (TypeError, ValueError) as error:
+                        self.refuse(section, column, str(error))
+        return given
 
     def _find_bad_column(self, given: dict[str, Any]) -> None:
         """Validate one column at a time, so that the error can name its line."""

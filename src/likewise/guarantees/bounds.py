@@ -42,6 +42,9 @@ class Bound:
     has_log_odds: bool = False
     """Whether `scores` are on an unbounded scale such as log-odds."""
 
+    log_odds_slope: float = np.inf
+    """Largest change of the log-odds of any set of outcomes, per distance; infinite if there is no limit."""
+
     def bound(self, distance: npt.ArrayLike) -> FloatArray:
         """Largest total variation between the outputs for two people at `distance`.
 
@@ -55,6 +58,18 @@ class Bound:
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """Largest probability of an outcome at `distance` from a person whose probability of it is `probability`."""
         return np.minimum(1.0, round_up(np.asarray(probability) + self.bound(distance)))
+
+    def lowest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """Smallest probability of an outcome at `distance` from a person whose probability of it is `probability`."""
+        return lead_of(np.asarray(probability, dtype=np.float64), self.bound(distance))
+
+    def odds_ratio(self, distance: npt.ArrayLike) -> FloatArray:
+        """Largest ratio of the odds of any set of outcomes for two people at `distance`, rounded upwards."""
+        d = check_numbers("distance", distance)
+        if not (d >= 0).all():
+            raise InvalidInputError("distance must be non-negative.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(d == 0, 1.0, round_up(np.exp(self.log_odds_slope * d))) if self.excess == 0 else d + np.inf
 
     def distance_to_tie(self, top: npt.ArrayLike, other: npt.ArrayLike) -> FloatArray:
         """Smallest distance at which an outcome of probability `other` can tie with one of probability `top`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +12,12 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from likewise._html import grid, panel, words
 from likewise._typing import FloatArray
+from likewise._validation import check_numbers, in_a_line
+from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
@@ -88,6 +92,67 @@ class Guarantee:
         low, high = self.output_range or (0.0, 1.0)
         return share * (high - low)
 
+    def odds_ratio(self, distance: npt.ArrayLike) -> FloatArray:
+        """Largest ratio of the odds of any set of classes for two people at `distance`, rounded upwards.
+
+        ``exp(4 D)`` where log-odds change by at most 4 D; infinite where the guarantee does not limit odds, and for a
+        regression.
+
+        Examples
+        --------
+        >>> from likewise._links import Tanh
+        >>> from likewise.metrics.weighted_lp import WeightedLp
+        >>> guarantee = Guarantee(WeightedLp([1.0]), Tanh(), "exact", "")
+        >>> guarantee.odds_ratio([0, 0.05]).round(3)
+        array([1.   , 1.221])
+        >>> guarantee.range_at(0.03, 0.05).round(4)
+        array([0.0247, 0.0364])
+        """
+        ratio = self.curve.odds_ratio(distance)
+        return ratio if self._limits_odds else np.full_like(ratio, np.inf)
+
+    def range_at(self, score: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """Lowest and highest output at `distance` from a person whose output is `score`; rounded outwards.
+
+        Parameters
+        ----------
+        score : array-like
+            Probabilities of a class, or of a set of classes; predictions for a regression.
+        distance : array-like
+            Broadcast against `score`.
+
+        Returns
+        -------
+        ndarray of shape (..., 2)
+        """
+        lowest, highest = self.output_range or (0.0, 1.0)
+        scores = check_numbers("score", score)
+        if not ((scores >= lowest) & (scores <= highest)).all():
+            raise InvalidInputError(f"score must be between {lowest:g} and {highest:g}; got {in_a_line(score)}.")
+        if self.output_range is None and not self.slack:
+            self.curve.bound(distance)  # validates
+            ends = self.curve.lowest(scores, distance), self.curve.highest(scores, distance)
+        else:
+            size = self.bound(distance)
+            margin = 4 * np.finfo(np.float64).eps * (np.abs(scores) + size)
+            ends = np.maximum(scores - size - margin, lowest), np.minimum(scores + size + margin, highest)
+        return np.stack(np.broadcast_arrays(*ends), axis=-1)
+
+    @property
+    def _limits_odds(self) -> bool:
+        return self.output_range is None and not self.epsilon and np.isfinite(self.curve.log_odds_slope)
+
+    @property
+    def odds_statement(self) -> str:
+        """What holds for odds, with an example for a rare outcome; empty if odds are not limited."""
+        if not self._limits_odds:
+            return ""
+        gain = float(self.range_at(0.03, 0.05)[1]) - 0.03
+        return (
+            f"The odds of any outcome differ by a factor of at most exp({self.curve.log_odds_slope:g} D(x, x')): at a "
+            f"chance of 3%, five points of distance are at most {round_upwards(100 * gain)} points of chance."
+        )
+
     def __repr__(self) -> str:
         return f"<Guarantee: {self.level}, at most {self._size} under {self.metric!r}>"
 
@@ -107,7 +172,7 @@ class Guarantee:
 
     @property
     def statement(self) -> str:
-        """Three lines: what holds, at which level and why, and what is not covered."""
+        """What holds (for odds too, where they are limited), at which level and why, and what is not covered."""
         if self.output_range is None:
             outputs, unit = "the class probabilities", "in total variation"
             covered = "predict_proba and decide" + " (independent draws without sampling error)" * bool(self.slack)
@@ -116,18 +181,43 @@ class Guarantee:
             low, high = self.output_range
             outputs, unit = "the predictions", f"times {high - low:g}, the width of the output range"
             covered, not_covered = "predict", ""
+        odds = f" {self.odds_statement}" if self.odds_statement else ""
         return (
-            f"For any two people x and x', {outputs} differ by at most {self._size} {unit}.\n"
+            f"For any two people x and x', {outputs} differ by at most {self._size} {unit}.{odds}\n"
             f"Level: {self.level}. {self.basis}\n"
             f"Covered: {covered}. Not covered: {not_covered}what the features leave out, differences between "
             "groups, accuracy, and whether the metric is the right one."
         )
 
     def describe(self) -> str:
-        """The statement, with the table of the metric's weights."""
-        return (
-            f"{self.statement}\n\nD, in full:\n{self.metric.describe().to_string(index=False)}\n{self.metric.notes()}"
-        )
+        """The statement, with the table of the metric's weights, and what distances mean at some chances."""
+        weights = self.metric.describe().to_string(index=False)
+        return f"{self.statement}\n\nD, in full:\n{weights}\n{self.metric.notes()}{self._chances()}"
+
+    def _chances(self) -> str:
+        """Where odds are limited: the highest chance at some distances from some chances."""
+        if not self._limits_odds:
+            return ""
+        chances, distances = np.array([0.01, 0.03, 0.1, 0.5]), np.array([0.01, 0.05, 0.1])
+        highest = self.range_at(chances[:, None], distances)[..., 1]
+        rows = [
+            [f"{chance:.0%}", *(f"{round_upwards(100 * x, 3)}%" for x in row)]
+            for chance, row in zip(chances, highest, strict=True)
+        ]
+        names = ["chance", *(f"D = {distance:g}" for distance in distances)]
+        return f"\n\nThe highest chance at a distance D:\n{pd.DataFrame(rows, columns=names).to_string(index=False)}"
+
+
+def round_upwards(value: float, digits: int = 2) -> str:
+    """A positive number to so many digits, rounded upwards.
+
+    Examples
+    --------
+    >>> round_upwards(0.6401), round_upwards(12.0, 3)
+    ('0.65', '12')
+    """
+    unit = 10.0 ** (digits - 1 - math.floor(math.log10(value)))
+    return f"{math.ceil(value * unit * (1 - 1e-12)) / unit:g}"
 
 
 _MOST_EPSILON = 0.5

@@ -14,9 +14,10 @@ from likewise._validation import SMALLEST, in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People, TableEncoder, as_frame, read_training_table
+from likewise.metrics.odds import scale_of_odds
 from likewise.metrics.rounding import round_scale, round_share, round_step, round_weight
 from likewise.metrics.units import Unit, in_points
-from likewise.metrics.weighted_lp import WeightedLp, shortened
+from likewise.metrics.weighted_lp import WeightedLp, check_exponent, shortened
 
 
 class TableMetric(Metric):
@@ -102,6 +103,48 @@ class TableMetric(Metric):
             if names:
                 raise InvalidInputError(f"{kind} must name columns of the metric; it has no {names[0]!r}.")
         self.units = MappingProxyType({name: str(unit) for name, unit in units.items()})
+
+    @classmethod
+    def from_odds(
+        cls,
+        numeric: Mapping[Any, float | tuple[float, float]] | None = None,
+        categorical: Mapping[Any, float] | None = None,
+        p: float = 1,
+        *,
+        missing: Literal["refuse", "category"] | Mapping[Any, float] = "refuse",
+        units: Mapping[Any, str] | None = None,
+    ) -> TableMetric:
+        """A metric stated in odds: by which share a difference in one column may change them.
+
+        Within the result, additive models, and others whose log-odds are limited (`Guarantee.odds_ratio`), keep to
+        this; for other models it is a metric as any other. A share c of the odds is a distance of ``log(1 + c) / 4``.
+
+        Parameters
+        ----------
+        numeric : mapping from column to share, or to (share, amount)
+            ``{"balance": (0.05, 1000)}`` lets 1,000 units change the odds by 5%; without an amount, one unit.
+        categorical : mapping from column to share
+            By which any two different values may change the odds.
+        p, missing, units
+            As for `TableMetric`; `missing` in shares of odds as well.
+
+        Examples
+        --------
+        >>> odds = {"region": 0.5, "race": 0}
+        >>> metric = TableMetric.from_odds({"balance": (0.05, 1000)}, odds, units={"balance": "$"})
+        >>> metric.describe()["one point"].tolist()
+        ['$820', 'mismatch = 10.1 points', 'must not matter']
+        """
+        scales = {}
+        for name, given in _mapping("numeric", numeric).items():
+            change, per = given if isinstance(given, tuple) and len(given) == 2 else (given, 1)
+            scales[name] = scale_of_odds(change, name, per)
+        p = check_exponent(p)
+        weights = {name: scale if np.isinf(p) else scale**p for name, scale in scales.items()}
+        mismatch = {n: _share_of_odds(change, n) for n, change in _mapping("categorical", categorical).items()}
+        if not isinstance(missing, str):
+            missing = {n: _share_of_odds(change, n) for n, change in _mapping("missing", missing).items()}
+        return cls(weights, mismatch, p, missing=missing, units=units)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Weights, p, missing weights and units."""
@@ -262,6 +305,10 @@ class TableMetric(Metric):
 def _shown(weights: Mapping[Any, float], most: int | None = 10) -> str:
     """Weights by name; of more than `most`, only the first and the last."""
     return shortened([f"{name}={weight:.6g}" for name, weight in weights.items()], most)
+
+
+def _share_of_odds(change: Any, column: Any) -> float:
+    return min(1.0, scale_of_odds(change, column))
 
 
 def _amount(size: float, unit: str) -> str:

@@ -1,0 +1,74 @@
+"""Weights stated in odds: "5% of odds per $1,000"."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from likewise._validation import in_a_line
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.units import Unit
+
+LOG_ODDS_PER_DISTANCE = 4.0
+"""Models within a metric D whose log-odds are limited change them by at most 4 D (`docs/theory.md` §11)."""
+
+_PHRASE = re.compile(r"([+-]?[\d.,]+)\s*% of (?:the )?odds(?: per (.+))?")
+_AMOUNT = re.compile(r"([$€£]?)\s*([\d.,]*\d)?\s*(.*)")
+
+
+def scale_of_odds(change: Any, column: Any, per: Any = 1) -> float:
+    """Distance per unit at which `per` units may change the odds by the share `change`: ``log(1 + change) / (4 per)``.
+
+    Examples
+    --------
+    >>> round(scale_of_odds(0.05, "balance", 1000) * 1000, 5)
+    0.0122
+    """
+    if not _is_number(change) or not 0 <= change < math.inf:
+        raise InvalidInputError(
+            f"odds must not be below 0: the share by which odds may change, such as 0.05 for 5%; got "
+            f"{in_a_line(change)} for {column!r}."
+        )
+    if not _is_number(per) or not 0 < per < math.inf:
+        raise InvalidInputError(
+            f"odds must be per a positive amount, as in (0.05, 1000); got {in_a_line(per)} for {column!r}."
+        )
+    return math.log1p(change) / LOG_ODDS_PER_DISTANCE / float(per)
+
+
+def scale_of_phrase(phrase: str, column: Any, unit: str) -> float:
+    """Distance per unit of a column from "5% of odds per $1,000", or between categories from "20% of odds".
+
+    Examples
+    --------
+    >>> scale_of_phrase("5% of odds per $1,000", "balance", "$1000") == scale_of_odds(0.05, "balance")
+    True
+    """
+    found = _PHRASE.fullmatch(phrase.strip())
+    if found is None:
+        raise InvalidInputError(
+            f"a weight must be a number, or odds such as '5% of odds per 1,000' ('20% of odds' between categories); "
+            f"got {phrase!r} for {column!r}."
+        )
+    change = float(found[1].replace(",", "")) / 100
+    if found[2] is None:
+        return scale_of_odds(change, column)
+    sign, size, words = _AMOUNT.fullmatch(found[2].strip()).groups()  # type: ignore[union-attr]  # matches any text
+    known = Unit.of(unit)
+    if (sign and unit and sign != known.prefix) or (words and unit and words not in _names(known)):
+        raise InvalidInputError(
+            f"odds must be per an amount in the unit of the column, {unit!r}; got {found[2]!r} for {column!r}."
+        )
+    amount = float(size.replace(",", "")) if size else 1.0
+    return scale_of_odds(change, column, amount / known.factor)
+
+
+def _names(unit: Unit) -> set[str]:
+    """Words that may follow an amount."""
+    named = {unit.suffix, unit.after(one=True), unit.after(one=False)}
+    return {name.strip() for name in named} | ({unit.one.removeprefix("one ")} if unit.one else set())
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and hasattr(value, "__float__") and float(value) == float(value)

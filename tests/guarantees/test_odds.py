@@ -1,0 +1,124 @@
+"""What a guarantee means in odds."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from likewise import AdditiveClassifier, Gaussian, Guarantee, TableMetric, WeightedLp
+from likewise._links import Erf, Tanh
+from likewise.guarantees.bounds import Bound, LoosenedBound
+
+METRIC = WeightedLp([1.0])
+DISTANCES = np.array([0, 1e-9, 0.01, 0.05, 0.3, 2, 50])
+CHANCES = np.array([0, 1e-300, 1e-12, 0.03, 0.5, 0.97, 1 - 1e-12, 1])
+
+
+def of(curve, **more):
+    return Guarantee(METRIC, curve, "exact", "", **more)
+
+
+def test_the_odds_ratio_is_exp_4_d():
+    np.testing.assert_allclose(of(Tanh()).odds_ratio(DISTANCES), np.exp(4 * DISTANCES), rtol=1e-14)
+    assert of(Tanh()).odds_ratio(0) == 1
+    assert of(Tanh()).odds_ratio(1e3) == np.inf
+    with pytest.raises(ValueError, match="distance must be non-negative"):
+        of(Tanh()).odds_ratio(-0.1)
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [of(Bound()), of(Erf()), of(LoosenedBound(0.01)), of(Tanh(), slack=0.01), of(Tanh(), output_range=(0.0, 9.0))],
+    ids=["total variation", "probit", "loosened", "sampled", "regression"],
+)
+def test_where_odds_are_not_limited_the_ratio_is_infinite_and_nothing_is_said(guarantee):
+    assert (guarantee.odds_ratio([0.05, 1]) == np.inf).all()
+    assert "odds" not in guarantee.statement
+
+
+def test_control_the_odds_of_a_probit_model_have_no_limit():
+    """At D = 0.1 the odds ratio of a probit pair exceeds exp(0.4) far out: it must not be said to be limited."""
+    low = 1e-12
+    high = float(Erf().highest(low, 0.1))
+    assert high / (1 - high) / (low / (1 - low)) > np.exp(0.4)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_ranges_have_their_closed_form(distance):
+    low, high = of(Tanh()).range_at(CHANCES, distance).T
+    inside = (CHANCES > 0) & (CHANCES < 1)
+    np.testing.assert_allclose(high[inside], expit(logit(CHANCES[inside]) + 4 * distance), rtol=1e-12)
+    np.testing.assert_allclose(low[inside], expit(logit(CHANCES[inside]) - 4 * distance), rtol=1e-9, atol=1e-15)
+    assert low[0] == high[0] == 0
+    assert high[-1] == 1
+    assert low[-1] == pytest.approx(1)
+
+
+def test_ranges_are_rounded_outwards():
+    """Against exact arithmetic, with exp(4 D) = 2 to within its last digits."""
+    distance = np.log(2) / 4
+    for chance in (0.03, 0.1, 0.5, 0.9, 1 - 2**-40):
+        q = Fraction(chance)
+        low, high = (Fraction(float(end)) for end in of(Tanh()).range_at(chance, distance))
+        assert low <= q / (2 * (1 - q) + q)
+        assert high >= 2 * q / (2 * q + 1 - q)
+
+
+def test_a_chance_of_three_percent():
+    low, high = of(Tanh()).range_at(0.03, 0.05)
+    assert 0.036 < high < 0.0365
+    assert 0.0245 < low < 0.025
+    assert "at a chance of 3%, five points of distance are at most 0.65 points of chance" in of(Tanh()).statement
+    assert "D = 0.05" in of(Tanh()).describe()
+
+
+@pytest.mark.parametrize("curve", [Bound(), Erf(), Tanh(), LoosenedBound(0.02), Gaussian(METRIC).curve])
+def test_ranges_are_within_the_bound_and_grow_with_the_distance(curve):
+    ranges = np.stack([of(curve).range_at(CHANCES, distance) for distance in DISTANCES])
+    widest = of(curve).bound(DISTANCES)[:, None] + 1e-12
+    assert (ranges[..., 0] >= CHANCES - widest).all()
+    assert (ranges[..., 1] <= CHANCES + widest).all()
+    for nearer, farther in pairwise(ranges):
+        assert (farther[:, 0] <= nearer[:, 0] + 1e-15).all()
+        assert (farther[:, 1] >= nearer[:, 1] - 1e-15).all()
+
+
+def test_ranges_of_a_regression_are_in_its_unit():
+    guarantee = of(Bound(), output_range=(0.0, 200.0))
+    np.testing.assert_allclose(guarantee.range_at([10, 100], 0.1), [[0, 30], [80, 120]])
+    with pytest.raises(ValueError, match="score must be between 0 and 200"):
+        guarantee.range_at(201, 0.1)
+
+
+def test_pairs_of_a_scorecard_keep_to_the_odds():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = rng.random(300) < expit(3 * X[:, 0] - 3)
+    card = AdditiveClassifier(WeightedLp([0.3, 0.05])).fit(X, y)
+    chances, distances = card.predict_proba(X)[:, 1], card.guarantee_.metric.pairwise(X)
+    odds = chances / (1 - chances)
+    assert (odds[:, None] / odds <= card.guarantee_.odds_ratio(distances) * (1 + 1e-9)).all()
+    ranges = card.guarantee_.range_at(chances[:, None], distances)
+    assert ((ranges[..., 0] <= chances + 1e-12) & (chances - 1e-12 <= ranges[..., 1])).all()
+    tight = of(Tanh()).odds_ratio(0.5 * distances)  # control: half the distance is exceeded
+    assert (odds[:, None] / odds > tight).any()
+
+
+def test_a_metric_in_odds():
+    metric = TableMetric.from_odds({"balance": (0.05, 1000), "age": 0.02}, {"region": 0.2}, missing={"age": 0.1})
+    assert metric.numeric["balance"] == pytest.approx(np.log(1.05) / 4 / 1000)
+    assert metric.numeric["age"] == pytest.approx(np.log(1.02) / 4)
+    assert metric.categorical["region"] == pytest.approx(np.log(1.2) / 4)
+    assert metric.missing["age"] == pytest.approx(np.log(1.1) / 4)
+    assert of(Tanh()).odds_ratio(1000 * metric.numeric["balance"]) == pytest.approx(1.05)
+    assert TableMetric.from_odds({"a": 0.05}, p=2).numeric["a"] == pytest.approx((np.log(1.05) / 4) ** 2)
+    assert TableMetric.from_odds({}, {"a": 1e9}).categorical["a"] == 1
+
+
+@pytest.mark.parametrize("odds", [-0.05, float("nan"), float("inf"), "5%", True, (0.05, 0), (0.05, -1000)])
+def test_odds_that_make_no_sense_are_refused_in_a_line(odds):
+    with pytest.raises(ValueError, match=r"odds must .* for 'balance'") as error:
+        TableMetric.from_odds({"balance": odds})
+    assert "\n" not in str(error.value)
