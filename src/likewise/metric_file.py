@@ -294,9 +294,7 @@ class _Sections:
                     given = {**given, section: dict(given[section])}
                     try:
                         scale = scale_of_phrase(value, column, str(units.get(column, "")))
-                        given[section][column] = (
-                            scale**p if section == "numeric" and p < float("inf") else min(1, scale)
-                        )
+                        given[section][column] = scale**power if section == "numeric" else min(1.0, scale)
                     except (TypeError, ValueError) as error:
                         self.refuse(section, column, str(error))
         return given

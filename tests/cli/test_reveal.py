@@ -4,6 +4,7 @@ import pytest
 
 from likewise.cli import training as commands
 from likewise.exceptions import UnprovableError
+from shell import run
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"age": RNG.normal(40, 10, 200), "job": RNG.choice(["a", "b"], 200)})
@@ -44,3 +45,40 @@ def test_a_few_blanks_do_not_change_the_method_nor_the_weights():
         assert after == pytest.approx(before, rel=0.2, abs=0.002)
     assert other.metric.missing["income"] >= other.metric.numeric["income"] * np.ptp(holes["income"].dropna()) / 2
     assert not one.metric.missing
+
+
+def scored(tmp_path, n=300):
+    rng = np.random.default_rng(2)
+    debt = rng.normal(20, 5, n)
+    table = pd.DataFrame({"debt": debt, "loans": debt + rng.normal(0, 1e-3, n), "age": rng.normal(40, 9, n).round()})
+    table.assign(score=0.3 + 0.01 * debt + 0.002 * table["age"]).to_csv(tmp_path / "scored.csv", index=False)
+
+
+def test_a_metric_from_scores_says_what_is_not_known(tmp_path):
+    scored(tmp_path)
+    done = run(tmp_path, "metric scored.csv --scores score --out m.toml")
+    assert done.exit_code == 0, done.output
+    assert "Not forced by these people, so not known: debt, loans" in done.stdout
+    assert "Revealed from scores" in done.stdout
+    text = (tmp_path / "m.toml").read_text()
+    assert "must not matter" not in text.split("[origin]")[0].split("p = 1")[1]
+    assert "not used" not in text
+    assert "likewise audit scored.csv --scores score --metric m.toml" in done.stdout
+    assert run(tmp_path, "audit scored.csv --scores score --metric m.toml").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--scores score --target age", "Give either --target"),
+        ("", "Give either --target"),
+        ("--scores debt", "--scores must be probabilities"),
+        ("--scores nothing", "has no column 'nothing'"),
+    ],
+)
+def test_wrong_scores_are_refused_in_a_line(tmp_path, options, words):
+    scored(tmp_path)
+    done = run(tmp_path, f"metric scored.csv {options} --out m.toml")
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -14,7 +14,7 @@ PEOPLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 def test_each_weight_is_the_power_of_the_difference_that_forces_it(p, unit):
     """Outputs differ by 0.5 over the first column and by 0.01 over the second, in units of any size."""
     outputs = unit * np.array([0.2, 0.7, 0.21])
-    found = estimate_minimal_metric(lambda rows: outputs, PEOPLE, p=p)
+    found = estimate_minimal_metric(lambda rows: outputs, PEOPLE, p=p, exchange=False)
     np.testing.assert_allclose(found.metric.weights, (unit * np.array([0.5, 0.01])) ** p, rtol=1e-6)
     pairs = found.active_pairs.set_index(["row_a", "row_b"])
     assert set(pairs.index) == {(0, 1), (0, 2)}
@@ -34,7 +34,7 @@ def test_limits_of_weights_are_in_the_unit_of_the_outputs():
     people = np.array([[0.0, 0.0], [1.0, 1.0]])
     outputs = np.array([0.0, 100.0])
     for limits in ({"upper": {0: 30.0}}, {"fixed": {0: 30.0}}):
-        weights = estimate_minimal_metric(lambda rows: outputs, people, **limits).metric.weights
+        weights = estimate_minimal_metric(lambda rows: outputs, people, exchange=False, **limits).metric.weights
         assert weights[0] <= 30.0 * (1 + 1e-6)
         assert weights.sum() == pytest.approx(100.0, rel=1e-6)
     assert weights.tolist() == pytest.approx([30.0, 70.0], rel=1e-6)

@@ -47,13 +47,13 @@ def assert_minimal_on(model, X, metric, unit=1.0):
 )
 def test_no_pair_exceeds_and_no_weight_can_be_lowered(model, p):
     rows = StandardScaler().fit_transform(X) if isinstance(model, LogisticRegression) else X
-    assert_minimal_on(model, rows, estimate_minimal_metric(model, rows, p).metric)
+    assert_minimal_on(model, rows, estimate_minimal_metric(model, rows, p, exchange=False).metric)
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
 def test_regression_is_in_units_of_the_output(factor):
     model = RandomForestRegressor(10, random_state=0).fit(X, factor * Y)
-    metric = estimate_minimal_metric(model, X).metric
+    metric = estimate_minimal_metric(model, X, exchange=False).metric
     assert_minimal_on(model, X, metric, unit=factor)
 
 
@@ -79,7 +79,7 @@ def test_labels_are_probabilities_of_zero_and_one():
 def test_classes_are_compared_by_total_variation():
     features, classes = load_iris(return_X_y=True)
     model = LogisticRegression(max_iter=1000).fit(features, classes)
-    estimate, exact = estimate_minimal_metric(model, features).metric, minimal_metric(model)
+    estimate, exact = estimate_minimal_metric(model, features, exchange=False).metric, minimal_metric(model)
     assert (estimate.weights <= exact.weights * (1 + 1e-6)).all()  # minimal on some people, against everyone
     assert_minimal_on(model, features, estimate)
 
@@ -124,11 +124,11 @@ def test_a_constant_model_has_an_all_zero_metric(p):
 
 def test_weights_can_be_bounded_or_fixed():
     model = LogisticRegression().fit(X, Y > 0)
-    free = estimate_minimal_metric(model, X).metric.weights
-    low = estimate_minimal_metric(model, X, upper={0: free[0] / 2}).metric
+    free = estimate_minimal_metric(model, X, exchange=False).metric.weights
+    low = estimate_minimal_metric(model, X, upper={0: free[0] / 2}, exchange=False).metric
     assert low.weights[0] <= free[0] / 2
     assert max_excess(model, X, low) <= 1e-6
-    fixed = estimate_minimal_metric(model, X, fixed={0: 0.0, 3: 5.0}).metric
+    fixed = estimate_minimal_metric(model, X, fixed={0: 0.0, 3: 5.0}, exchange=False).metric
     assert fixed.weights[[0, 3]].tolist() == [0.0, 5.0]
     assert max_excess(model, X, fixed) <= 1e-6
 
@@ -212,7 +212,7 @@ def adult():
 def test_adult_logistic_regression_agrees_with_the_exact_metric(adult):
     train, y, people = adult
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(train, y)
-    result = estimate_minimal_metric(model, people)
+    result = estimate_minimal_metric(model, people, exchange=False)
     assert result.n_pairs == 6825 * 6824 // 2
     exact = minimal_metric(model)
     assert dict(result.metric.numeric) == pytest.approx(dict(exact.numeric), rel=0.01)
@@ -223,7 +223,7 @@ def test_adult_logistic_regression_agrees_with_the_exact_metric(adult):
 def test_adult_forest_has_a_minimal_metric(adult, p):
     train, y, people = adult
     model = RandomForestClassifier(20, min_samples_leaf=20, random_state=0).fit(train, y)
-    assert_minimal_on(model, people, estimate_minimal_metric(model, people, p).metric)
+    assert_minimal_on(model, people, estimate_minimal_metric(model, people, p, exchange=False).metric)
 
 
 @pytest.mark.parametrize("p", [8, 12, 20, 40])
@@ -244,5 +244,5 @@ def test_large_powers_have_minimal_metrics_too(p, smooth):
 
 def test_linear_regression_on_all_people_is_below_the_exact_metric():
     model = LinearRegression().fit(X, Y)
-    estimate = estimate_minimal_metric(model, X).metric
+    estimate = estimate_minimal_metric(model, X, exchange=False).metric
     assert (estimate.weights <= minimal_metric(model).weights * (1 + 1e-9)).all()

@@ -52,7 +52,7 @@ def shrunk(metric):
 def test_no_pair_exceeds_and_no_weight_can_be_lowered(holes):
     people = make_table(holes=holes)
     model = boosted(people, Y)
-    metric = estimate_minimal_metric(model, people).metric
+    metric = estimate_minimal_metric(model, people, exchange=False).metric
     assert list(metric.numeric) == ["age", "income"]
     assert list(metric.categorical) == ["region", "owner", "race"]
     assert list(metric.missing) == (["income"] if holes else [])
@@ -108,7 +108,7 @@ def test_a_logistic_pipeline_has_its_exact_metric_where_the_needed_people_are_th
         expected, found = getattr(exact, part), getattr(metric, part)
         assert set(expected) == set(found)
         assert {name: found[name] for name in expected} == pytest.approx(dict(expected), rel=0.01)
-    without = estimate_minimal_metric(model, people).metric  # the control: fewer people, smaller weights
+    without = estimate_minimal_metric(model, people, exchange=False).metric  # control: smaller weights
     assert sum(without.categorical.values()) < 0.99 * sum(exact.categorical.values())
 
 
@@ -276,7 +276,7 @@ def test_a_weight_of_0_is_not_called_unused():
     people = pd.DataFrame({"foreign": np.where(foreign, "yes", "no"), "years": np.where(foreign, 2.0, 9.0)})
     people["years"] += rng.integers(0, 3, 200)
     model = lambda X: 0.2 + 0.22 * (X["foreign"] == "yes") + 0.03 * X["years"]  # noqa: E731
-    found = estimate_minimal_metric(model, people)
+    found = estimate_minimal_metric(model, people, exchange=False)
     assert found.metric.categorical["foreign"] == 0
     exchanged = people.assign(foreign=people["foreign"].map({"yes": "no", "no": "yes"}))
     assert np.abs(model(people) - model(exchanged)).min() == pytest.approx(0.22)
@@ -284,6 +284,9 @@ def test_a_weight_of_0_is_not_called_unused():
     assert found.describe().set_index("column")["one point"]["foreign"] == "not forced by these people"
     assert "not forced by these people: foreign" in repr(found)
     struck = estimate_minimal_metric(model, people, fixed={"foreign": 0})
+    asked = estimate_minimal_metric(model, people)
+    assert asked.metric.categorical["foreign"] == pytest.approx(0.22)
+    assert asked.not_forced == ()
     assert struck.not_forced == ()  # somebody has decided that it must not matter
     assert struck.describe().set_index("column")["one point"]["foreign"] == "must not matter"
 

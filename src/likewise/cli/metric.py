@@ -28,9 +28,10 @@ _MOST_STEPS = 20  # between the smallest and the largest value of a column that 
 
 @click.command()
 @click.argument("table", type=options.FILE)
-@click.option("--target", help="Column with the outcome to predict; needed without --judgements.")
+@click.option("--target", help="Column with the outcome to predict; needed without --judgements and --scores.")
 @click.option("--judgements", type=options.FILE, help="Answers of likewise judge, to learn the distance from instead.")
 @click.option("--strict", is_flag=True, help="With --judgements: the lower end of every range, to enforce.")
+@click.option("--scores", help="Or a column with the scores of any other system, whose metric is to be revealed.")
 @options.task
 @click.option("--model", "kind", type=click.Choice(options.MODELS), default="logistic", show_default=True)
 @options.output_range
@@ -52,6 +53,7 @@ def metric(
     target: str | None,
     judgements: Path | None,
     strict: bool,
+    scores: str | None,
     task: Task | None,
     kind: str,
     output_range: tuple[float, float] | None,
@@ -75,6 +77,9 @@ def metric(
     With --judgements, no model is trained: the distance is learned from people's answers, with the range that these
     leave to each weight, and conflicts by name.
 
+    With --scores, the smallest distance that fits the given scores (probabilities, or within --range). Then a weight
+    may not be known: the range of each is shown.
+
     With --force, the protected columns, units and comments of the replaced file are kept. A file whose weights were
     edited is never replaced.
 
@@ -84,7 +89,7 @@ def metric(
     from likewise.auditing.domain import Domain
     from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
     from likewise.cli.table_io import hinted, note_doubtful
-    from likewise.cli.training import reveal, set_to_zero
+    from likewise.cli.training import reveal, reveal_scores, set_to_zero
     from likewise.io import check_free, free_name
     from likewise.metric_edits import check_unedited, read_comments
     from likewise.metric_file import without_claim, write_metric
@@ -97,27 +102,33 @@ def metric(
             say, table, judgements, strict=strict, **columns, id_column=id_column, out=out, force=force, dialect=dialect
         )
         return
-    if target is None:
-        raise InvalidInputError("Give --target, the column with the outcome to predict, or --judgements.")
+    if (target is None) == (scores is None):
+        raise InvalidInputError(
+            "Give either --target (a column to predict), --scores (a column of scores), or --judgements (a file)."
+        )
     check_free(out, table, force=force)
     before = check_unedited(out)
     _check_factor("--scale", scale)
     data = read_dataset(
         table,
-        target,
+        str(target or scores),
         drop,
         dialect=dialect,
-        task=task,
+        task=task if scores is None else "regression",
         categorical=categorical,
         id_column=id_column,
         note=say.note,
     )
-    limits = range_for_metric(data, output_range)
+    limits = range_for_metric(data, output_range) if scores is None else _range_of_scores(data.y, output_range)
     X = drop_empty_columns(data.X, say.note)
     note_doubtful(X, say.note)
     constant = _constant_columns(say, X)
-    with say.busy("Training and revealing"):
-        revealed = reveal(X, data.y, kind, seed, output_range=limits)
+    if scores is None:
+        with say.busy("Training and revealing"):
+            revealed = reveal(X, data.y, kind, seed, output_range=limits)
+    else:
+        with say.busy("Revealing"):
+            revealed = reveal_scores(X, data.y, limits)
     for note in revealed.notes:
         say.note(note)
     found = _revealed_file(revealed, limits, constant)
@@ -159,6 +170,7 @@ def metric(
         "output_range": limits,
     }
     _say_weights(say, file)
+    _say_ranges(say, revealed, scale)
     blanks = [name for name in file.metric.numeric if X[name].isna().any() and name not in file.metric.hidden]
     if blanks:
         weights = ", ".join(f"{name} {100 * file.metric.missing[name]:.3g} points" for name in blanks)
@@ -167,6 +179,9 @@ def metric(
         say(f"\nA point is a hundredth of the output range, {limits[0]:g} to {limits[1]:g}.")
     say_coverage(say, measure_coverage(file.metric, X))
     say(f"\nWrote {out}", metric_file=str(out))
+    if scores is not None:
+        say.finish(f"edit {out}, then", then("audit", hinted(table), "--scores", scores, "--metric", out))
+        return
     same = [hinted(table), "--target", target, "--metric", out]
     say.finish(
         f"edit {out}, then",
@@ -263,6 +278,29 @@ def _say_weights(say: Output, file: MetricFile) -> None:
     table, meanings = file.metric.describe(), file.meanings()
     table["one point"] = [meanings[name] for name in table["column"]]
     say.table(table, "metric")
+
+
+def _range_of_scores(scores: Any, output_range: tuple[float, float] | None) -> tuple[float, float] | None:
+    if output_range is None and (scores.min() < 0 or scores.max() > 1):
+        raise InvalidInputError(
+            f"--scores must be probabilities, between 0 and 1; got {scores.min():g} to {scores.max():g}. For other "
+            "scores give --range LOWEST HIGHEST."
+        )
+    return output_range
+
+
+def _say_ranges(say: Output, revealed: Revealed, scale: float) -> None:
+    """Print the range of each estimated weight, before anything was set to 0, and why it is not smaller."""
+    if revealed.weights is None:
+        return
+    table = revealed.weights.rename(columns={"exchanged": "by exchange"})
+    for name in ("estimate", "low", "high"):
+        table[name] = [float(f"{weight:.3g}") for weight in scale * table[name]]
+    say("\nWeights that explain these people equally well, within 1%:")
+    say.table(table.drop(columns=["row_a", "row_b"]), "ranges")
+    idle = table["column"][(table["status"] == "not forced by these people") & (table["kind"] == "weight")]
+    if len(idle):
+        say(f"Not forced by these people, so not known: {', '.join(map(str, idle))}. The model may use them.")
 
 
 def _say_kept(

@@ -22,11 +22,13 @@ from likewise.inspection.baselines import MODELS, categorical_columns, table_mod
 from likewise.io import load_inner
 from likewise.metrics.table import TableMetric
 from likewise.metrics.units import number
-from likewise.reveal.empirical import estimate_minimal_metric
+from likewise.metrics.weighted_lp import WeightedLp
+from likewise.reveal.empirical import MetricEstimate, estimate_minimal_metric
 from likewise.reveal.linear import minimal_metric
 from likewise.selection.cross_validation import align_classes, compute_scores
 
 _MOST_PEOPLE = 6000  # distinct people whose pairs are searched for the minimal metric of any model
+_MOST_SCORED = 1_000_000  # distinct people whose scores are given
 _LEAST_PEOPLE, _MOST_MEASURED = 20, 2000
 _NOISE_DRAWS, _NOISE_SHARE = 20_000, 0.95
 GUARANTEED, CONSTANT = "with the guarantee", "a constant"
@@ -37,7 +39,7 @@ class Revealed:
     """A metric revealed from a model.
 
     If it is `exact`, a weight of 0 means that the model does not use the column; otherwise the columns `not_forced`
-    have no weight because no pair of these people needs one.
+    have no weight because no pair of these people needs one, and `weights` has the range of each weight.
     """
 
     metric: TableMetric
@@ -46,6 +48,7 @@ class Revealed:
     exact: bool
     not_forced: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    weights: pd.DataFrame | None = None
 
 
 def reveal(
@@ -70,18 +73,43 @@ def reveal(
         how = f"Revealed exactly from a {kind} model: no smaller distance fits it."
         return Revealed(exact.with_params(units=units), how, model, exact=True)
     except UnprovableError:
-        distinct = X.drop_duplicates()
-        some = distinct.iloc[np.unique(np.linspace(0, len(distinct) - 1, _MOST_PEOPLE).astype(int))]
+        some, of = _distinct_people(X, _MOST_PEOPLE)
         found = estimate_minimal_metric(model, some, categorical=categorical_columns(X), output_range=output_range)
-        of = f" of {len(distinct):,}" if len(some) < len(distinct) else ""
         how = (
-            f"Revealed from a {kind} model: no smaller distance fits all pairs of {len(some):,}{of} distinct people of "
-            "the table. For other people it is an estimate."
+            f"Revealed from a {kind} model: no smaller distance fits all pairs of {of} of the table, and people "
+            "with one column exchanged. For other people it is an estimate."
         )
+    return _estimated(found, X, how, model, units)
+
+
+def reveal_scores(X: pd.DataFrame, scores: npt.NDArray[Any], output_range: Range | None) -> Revealed:
+    """The minimal metric of given scores, on the people in `X`."""
+    some, of = _distinct_people(X, _MOST_SCORED)
+    given = pd.Series(scores, index=X.index).loc[some.index].to_numpy(dtype=np.float64)
+    categorical = categorical_columns(X)
+    found = estimate_minimal_metric(None, some, predictions=given, categorical=categorical, output_range=output_range)
+    how = (
+        f"Revealed from scores: no smaller distance fits all pairs of {of} of the table. For other people it is an "
+        "estimate, and weights that these people do not force are not known."
+    )
+    return _estimated(found, X, how, None, None)
+
+
+def _distinct_people(X: pd.DataFrame, most: int) -> tuple[pd.DataFrame, str]:
+    """At most so many distinct people, evenly spaced, and how many of how many they are."""
+    distinct = X.drop_duplicates()
+    some = distinct.iloc[np.unique(np.linspace(0, len(distinct) - 1, most).astype(int))]
+    of = f" of {len(distinct):,}" if len(some) < len(distinct) else ""
+    return some, f"{len(some):,}{of} distinct people"
+
+
+def _estimated(found: MetricEstimate, X: pd.DataFrame, how: str, model: Any, units: dict[str, str] | None) -> Revealed:
     metric: Any = found.metric
+    if isinstance(metric, WeightedLp):
+        metric = TableMetric(dict(zip(metric.columns, metric.weights.tolist(), strict=True)), p=metric.p)
     if X[list(metric.numeric)].isna().any(axis=None):  # other columns may have blanks too: the most cautious weight
         metric = metric.with_params(missing=dict.fromkeys(metric.numeric, 1.0) | dict(metric.missing))
-    return Revealed(metric.with_params(units=units), how, model, False, found.not_forced, found.notes)
+    return Revealed(metric.with_params(units=units), how, model, False, found.not_forced, found.notes, found.weights)
 
 
 def _kind_for(kind: str, *, regression: bool) -> str:

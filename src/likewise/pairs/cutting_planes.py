@@ -88,9 +88,12 @@ class IncrementalProgram:
         for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
             self._solver.setOptionValue(name, tolerance)
         self._solver.setOptionValue("small_matrix_value", 1e-12)
-        n = len(cost)
-        self._solver.addVars(n, low, high)
-        self._solver.changeColsCost(n, np.arange(n, dtype=np.int32), cost)
+        self._solver.addVars(len(cost), low, high)
+        self.set_cost(cost)
+
+    def set_cost(self, cost: FloatArray) -> None:
+        """Minimise another cost in the next solve."""
+        self._solver.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
 
     def add_rows(self, columns: npt.NDArray[Any], values: FloatArray, low: Any, high: Any = np.inf) -> None:
         """Add ``low <= sum_k values[r, k] v[columns[r, k]] <= high`` for each row r."""
@@ -106,6 +109,11 @@ class IncrementalProgram:
             values[used],
         )
         self.n_rows += n
+
+    def set_lower_limits(self, low: FloatArray) -> None:
+        """Replace the lower limits of the first rows."""
+        for row, limit in enumerate(low.tolist()):
+            self._solver.changeRowBounds(row, limit, np.inf)
 
     def solve(self) -> FloatArray:
         """Return the values of the variables."""

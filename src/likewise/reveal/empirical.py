@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from likewise._optional import is_partitioned
-from likewise._typing import FloatArray, IntArray
-from likewise._validation import NOT_NEGATIVE, check_names, checking, in_a_line
+from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise._validation import NOT_NEGATIVE, TRUTH, check_names, checking, in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import ArrayEncoder, People, TableEncoder, as_frame, is_table
@@ -21,6 +21,7 @@ from likewise.metrics.weighted_lp import WeightedLp, check_exponent
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import CODE, NULLABLE, Points
 from likewise.reveal.active_set import DistinctPeople, PeopleInMemory
+from likewise.reveal.exchange import Exchanges, exchange_columns
 from likewise.reveal.linear import least_missing_weight, negligible_weight
 from likewise.reveal.linear_program import MinimalWeights
 
@@ -67,7 +68,9 @@ _CURE = (
 )
 
 
-NOT_FORCED = "not forced by these people"
+NOT_FORCED, FORCED, FIXED = "not forced by these people", "forced", "fixed"
+TOLERANCE_OF_RANGES = 0.01
+"""By how much the objective of solutions that count as equally good may exceed the optimum."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +85,12 @@ class MetricEstimate:
         swapping their values may change outputs.
     notes : tuple of str
         Missing values that got more weight than the people force.
+    weights : DataFrame
+        Per weight: the ``column``, its ``kind`` ("weight", or "missing" for the distance between a number and a missing
+        one), the ``estimate``, the range ``low`` to ``high`` over all solutions that are as good within 1%, and its
+        ``status``: "forced" (the range excludes 0), "not forced by these people", or "fixed". What forces it is the
+        pair ``row_a`` and ``row_b`` (-1 if nothing does); if ``exchanged``, ``row_a`` and the same person with the
+        value of ``row_b`` in this column.
     active_pairs : DataFrame
         The pairs that force the weights: their difference of outputs uses all of their distance. ``row_a`` and
         ``row_b`` are positions in X.
@@ -98,12 +107,16 @@ class MetricEstimate:
     n_pairs: int
     n_rounds: int
     n_constraints: int
+    weights: pd.DataFrame
     not_forced: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
 
     def describe(self) -> pd.DataFrame:
-        """Return the exchange rates of the metric; columns that these people do not force are marked."""
+        """Return the exchange rates of the metric, with the range of each weight and whether people force it."""
         table = self.metric.describe()
+        ranges = self.weights[self.weights["kind"] == "weight"].set_index("column").loc[table["column"]]
+        for name in ("low", "high", "status"):
+            table[name] = ranges[name].to_numpy()
         table.loc[table["column"].isin(self.not_forced), "one point"] = NOT_FORCED
         return table
 
@@ -123,6 +136,7 @@ def estimate_minimal_metric(
     upper: Mapping[Any, float] | None = None,
     fixed: Mapping[Any, float] | None = None,
     columns: Sequence[str] | None = None,
+    exchange: bool = True,
 ) -> MetricEstimate:
     """Smallest weighted Lp metric under which a model treats the people in `X` alike.
 
@@ -132,6 +146,11 @@ def estimate_minimal_metric(
     (nearly so for p that is not whole, or above 16). Pairs enter the program as a search finds them violated, which
     looks at few (`docs/theory.md` §8). In a table, ``|x_ai - x_bi|`` is 1 for different categories, and their weight at
     most 1.
+
+    A weight need not be determined: columns that go together can stand in for each other. ``weights`` has the range of
+    each over all solutions that are as good within 1%. Where the model can be asked, people with one column exchanged
+    for another person's value are compared with themselves as well: a column that changes outputs has a positive weight
+    then, at least its largest effect seen.
 
     Parameters
     ----------
@@ -167,6 +186,11 @@ def estimate_minimal_metric(
     columns : sequence of str, optional
         For a Dask DataFrame or a path: the columns that distances are about. None takes those that the model has
         learned from, or all but the predictions.
+    exchange : bool, default=True
+        Ask the model about people with one column exchanged, except in `fixed` columns. Categories, and numbers with
+        up to 16 distinct values, are exchanged for all of them, other numbers for quantiles at least half a standard
+        deviation away, and numbers for missing ones if there are any; for up to 2,000 people in memory. False compares
+        the given people only, as with `predictions` and a Dask DataFrame.
 
     Returns
     -------
@@ -199,13 +223,14 @@ def estimate_minimal_metric(
     TableMetric(numeric: age=0.02; mismatch: region=0.3; p=1)
     """
     p = _check_finite_p(p)
+    TRUTH.check("exchange", exchange)
     if is_partitioned(X):
         from likewise.distributed.reveal import dask_people
 
         on_workers = dask_people(model, X, columns, categorical, predictions, output_range)
         _check_power(p, on_workers.template)
         _check_distinct(on_workers, on_workers.unit * on_workers.largest_gap, on_workers.equal_rows, on_workers.n_rows)
-        return _estimate(on_workers, on_workers.template, p, upper, fixed)
+        return _estimate(on_workers, on_workers.template, p, upper, fixed, None)
     if columns is not None:
         raise InvalidInputError("columns is for a Dask DataFrame or a path; select them with X[columns] in memory.")
     everyone = Points.of(read_people(X, categorical))
@@ -216,7 +241,10 @@ def estimate_minimal_metric(
     worst = int(gap.argmax())
     people = PeopleInMemory(model_outputs, distinct.first)
     _check_distinct(people, float(gap[worst]), (int(distinct.first[distinct.of_row[worst]]), worst), len(everyone))
-    return _estimate(people, everyone, p, upper, fixed)
+    exchanged = None
+    if exchange and predictions is None:
+        exchanged = exchange_columns(model, X, model_outputs, distinct.first, p, output_range)
+    return _estimate(people, everyone, p, upper, fixed, exchanged)
 
 
 def _check_power(p: float, points: Points) -> None:
@@ -228,23 +256,93 @@ def _check_power(p: float, points: Points) -> None:
         )
 
 
-def _estimate(people: DistinctPeople, template: Points, p: float, upper: Any, fixed: Any) -> MetricEstimate:
+def _estimate(
+    people: DistinctPeople, template: Points, p: float, upper: Any, fixed: Any, exchanged: Exchanges | None
+) -> MetricEstimate:
     """Solve for the weights; `template` has the columns and their ranges."""
     # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
-    program = MinimalWeights(people, *_bounds(upper, fixed, template, people.unit**p), p)
+    low, high = _bounds(upper, fixed, template, people.unit**p)
+    is_fixed = low == high
+    if exchanged is not None:
+        _check_exchanged(exchanged, template, people.unit, low, high, p)
+        low = np.where(is_fixed, low, np.minimum(np.maximum(low, exchanged.weights), high))
+    program = MinimalWeights(people, low, high, p)
     n_rounds = program.solve_with_cuts(_MAX_ROUNDS, _CURE)
     metric, notes = _metric(template, program.weights * people.unit**p, p)
     n, names = people.n_people, template.people.encoder.names
     excluded = [_position("fixed", key, template) for key, weight in (fixed or {}).items() if weight == 0]
     idle = np.flatnonzero(program.weights[: template.n_columns] == 0).tolist()
+    active, estimates = program.active(), program.weights
+    active_pairs = _describe(people, *active, metric, list(notes))
+    ranges = np.stack(program.ranges(TOLERANCE_OF_RANGES)) * people.unit**p
+    forcing = _forcing(people, active[0], estimates, exchanged)
     return MetricEstimate(
         metric=metric,
-        active_pairs=_describe(people, *program.active(), metric, list(notes)),
+        active_pairs=active_pairs,
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
         n_constraints=program.n_constraints,
+        weights=_weights_table(template, estimates * people.unit**p, ranges, is_fixed, forcing),
         not_forced=tuple(names[i] for i in idle if i not in excluded),
         notes=tuple(notes.values()),
+    )
+
+
+def _check_exchanged(
+    exchanged: Exchanges, points: Points, unit: float, low: FloatArray, high: FloatArray, p: float
+) -> None:
+    """Raise if a person and the same person with one column exchanged violate an upper limit."""
+    above = (low < high) & (exchanged.weights > high * (1 + 1e-9))
+    for i in np.flatnonzero(above):
+        a, b = exchanged.rows[i]
+        raise InvalidInputError(
+            f"upper leaves no metric: {points.name(int(i))!r} of row {a} exchanged for that of row {b} needs the "
+            f"weight {exchanged.weights[i] * unit**p:.4g}, above its limit of {high[i] * unit**p:.4g} (1 for "
+            "categories and missing values). Raise the limit, give output_range=(lowest, highest), or pass "
+            "exchange=False to compare the given people only."
+        )
+
+
+def _forcing(
+    people: DistinctPeople, pairs: IntArray, weights: FloatArray, exchanged: Exchanges | None
+) -> tuple[IntArray, BoolArray]:
+    """Per weight the pair of rows that forces it (-1 if none does), and whether a value is exchanged between them."""
+    found, is_exchanged = np.full((len(weights), 2), -1, dtype=np.int64), np.zeros(len(weights), dtype=bool)
+    if len(pairs):
+        rows, places = np.unique(pairs, return_inverse=True)
+        a, b = places.reshape(-1, 2).T
+        parts = people.points_at(rows).gaps(a, b) * weights  # which pairs are about this column most
+        shares = parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
+        best = shares.argmax(axis=0)
+        held = shares.max(axis=0) > 0
+        found[held] = pairs[best[held]]
+    if exchanged is not None:
+        is_exchanged = (exchanged.weights > 0) & (weights <= exchanged.weights * (1 + 1e-6))
+        found[is_exchanged] = exchanged.rows[is_exchanged]
+    return found, is_exchanged
+
+
+def _weights_table(
+    points: Points, estimates: FloatArray, ranges: FloatArray, is_fixed: BoolArray, forcing: tuple[IntArray, BoolArray]
+) -> pd.DataFrame:
+    """One row per weight, with its range and status."""
+    low, high = ranges
+    forced = low > 1e-6 * np.maximum(high, 1e-300)
+    status = np.where(is_fixed, FIXED, np.where(forced, FORCED, NOT_FORCED))
+    rows = np.where((forced & ~is_fixed)[:, None], forcing[0], -1)
+    n, names = points.n_columns, points.people.encoder.names
+    return pd.DataFrame(
+        {
+            "column": [*names, *(names[i] for i in points.nullable.tolist())],
+            "kind": ["weight"] * n + ["missing"] * len(points.nullable),
+            "estimate": estimates,
+            "low": np.where(forced | is_fixed, low, 0.0),
+            "high": high,
+            "status": status,
+            "row_a": rows[:, 0],
+            "row_b": rows[:, 1],
+            "exchanged": forcing[1] & (rows[:, 0] >= 0),
+        }
     )
 
 

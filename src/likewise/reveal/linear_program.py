@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
@@ -63,7 +65,9 @@ class MinimalWeights(PairProgram):
     def __init__(self, people: DistinctPeople, low: FloatArray, high: FloatArray, p: float) -> None:
         self.people, self.p, self.low, self.high = people, p, low, high
         self.search = ActiveSetSearch(people, p)
-        columns = np.ascontiguousarray(people.subsample(min(1.0, _COST_SAMPLE / people.n_people)).X.T)
+        some = people.subsample(min(1.0, _COST_SAMPLE / people.n_people))
+        self._largest = float(np.ptp(some.outputs, axis=0).sum()) if len(some.outputs) else 0.0
+        columns = np.ascontiguousarray(some.X.T)
         self.scale = np.array(
             [1.0 if kind == CODE else _spread(x) for x, kind in zip(columns, people.kinds, strict=True)]
         )
@@ -81,8 +85,10 @@ class MinimalWeights(PairProgram):
         lower, upper = low * power, high * power
         upper[~people.varies] = lower[~people.varies]  # no pair differs here
         self._program = IncrementalProgram(cost, lower, upper, tolerance=1e-10)
-        self._u = lower
+        self._u, self._cost = lower, cost
         self._rows: list[int] = []  # positions in the pool
+        self._enlarged: list[float] = []  # factors on these rows
+        self._shortfall = 0.0  # by which distances may be short of differences
         self._holders: list[int] = []  # positions in the pool that limited `_lower`
         self._pool: IntArray = np.empty((0, 2), dtype=np.int64)
         self._values = np.empty((0, len(cost)))
@@ -145,8 +151,10 @@ class MinimalWeights(PairProgram):
             # Beyond 1e10 the smallest weight suffices; the cap errs towards larger weights.
             values = np.minimum(self._values[new], 1e10)
             enlarge = 1 / np.minimum(values.max(axis=1), 1.0)  # the solver drops tiny coefficients
-            self._program.add_rows(np.arange(len(self.scale)), values * enlarge[:, None], enlarge)
+            limits = enlarge * self._limits(new)
+            self._program.add_rows(np.arange(len(self.scale)), values * enlarge[:, None], limits)
             self._rows += new.tolist()
+            self._enlarged += enlarge.tolist()
         return len(new)
 
     def solve(self) -> None:
@@ -175,6 +183,46 @@ class MinimalWeights(PairProgram):
                 self._holders.append(most)
         if self._holders:
             self._set(u)
+
+    def _limits(self, positions: Any) -> FloatArray:
+        """Right-hand sides of pairs, as shares of ``difference^p``."""
+        needed = self._differences[positions] - ROUNDING
+        return np.asarray((np.maximum(needed - self._shortfall, 0.0) / needed) ** self.p)
+
+    def ranges(self, tolerance: float) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest value of each weight over all solutions that are as good within a tolerance.
+
+        They cost at most ``1 + tolerance`` times the optimum, and no pair is short by more than this share of the
+        largest difference of outputs. Two linear programs per weight, under all pairs of the pool; other pairs could
+        only narrow a range. Call it last.
+        """
+        power, weights, optimum = self.scale**self.p, self.weights, float(self._cost @ self._u)
+        if optimum == 0:
+            return weights, weights
+        self._shortfall = tolerance * self._largest
+        self._program.set_lower_limits(np.array(self._enlarged) * self._limits(np.array(self._rows, dtype=np.int64)))
+        columns = np.arange(len(power))
+        self._program.add_rows(columns, (self._cost / optimum)[None], -np.inf, 1 + tolerance)
+        ends = np.stack([weights, weights])
+        for i in np.flatnonzero(self.people.varies & (self.low < self.high)):
+            for side, sign in enumerate((1.0, -1.0)):
+                try:
+                    ends[side, i] = self._extreme(sign * (columns == i))[i] / power[i]
+                except UnsolvedError:  # for large p; nothing is known then
+                    ends[side, i] = (self.low[i], self.high[i])[side]
+        low, high = np.minimum(ends[0], weights), np.maximum(ends[1], weights)
+        return np.maximum(low, self.low), np.minimum(high, self.high)
+
+    def _extreme(self, goal: FloatArray) -> FloatArray:
+        """The solution, as good as the optimum, that minimises a goal under all pairs of the pool."""
+        self._program.set_cost(goal)
+        limits = self._limits(np.arange(len(self._pool)))
+        while True:
+            u = np.maximum(self._program.solve(), 0.0)
+            reached = self._values @ u
+            short = np.flatnonzero(reached < limits - 1e-7)
+            if not len(short) or self.add(self._worst(short, reached[short] - limits[short])) == 0:
+                return u
 
     def active(self) -> tuple[IntArray, FloatArray]:
         """Pairs whose constraints define the solution, as rows of X, and their differences in units."""

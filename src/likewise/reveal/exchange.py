@@ -1,0 +1,129 @@
+"""People with one column exchanged: what a column does to the outputs of a model that can be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import FloatArray, IntArray
+from likewise.metrics.encoders import People
+from likewise.pairs.model_outputs import ModelOutputs, predicted_outputs, rows_for
+from likewise.pairs.points import Points, row_hashes
+from likewise.reveal.active_set import ROUNDING
+
+_MAX_PEOPLE = 2000  # whose values are exchanged
+_MAX_VALUES = 16  # distinct values of a column that are all tried
+_QUANTILES = np.linspace(0, 1, 7)
+_LEAST_GAP = 0.5  # standard deviations between a number and the one it is exchanged for
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """The smallest weights that explain exchanged people, and the rows that need them.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_columns + n_nullable,)
+        In units of the outputs, as in the linear program; 0 where exchanging the column changes nothing.
+    rows : ndarray of shape (n_columns + n_nullable, 2)
+        A person, and the person whose value is taken; -1 where there are none.
+    """
+
+    weights: FloatArray
+    rows: IntArray
+
+
+def exchange_columns(
+    model: Any, X: Any, outputs: ModelOutputs, first: IntArray, p: float, output_range: Any
+) -> Exchanges:
+    """Exchange each column of people for values of others, and compare them with themselves.
+
+    Such a pair differs in one column, so it is a lower limit on one weight: ``w_i >= (difference / gap)^p``.
+    Categories, and numbers with few distinct values, are exchanged for all of them; other numbers for quantiles at
+    least half a standard deviation away, since any model with a jump has no slope over a small gap; and numbers for
+    missing ones, if there are any.
+    """
+    points = outputs.points
+    chosen = first[np.argsort(np.broadcast_to(row_hashes(points.X[first].T), len(first)), kind="stable")][:_MAX_PEOPLE]
+    weights = np.zeros(len(points.kinds))
+    rows = np.full((len(weights), 2), -1, dtype=np.int64)
+    for i in range(points.n_columns):
+        donors = _donors(points, i, first)
+        people, given = np.repeat(chosen, len(donors)), np.tile(donors, len(chosen))
+        differs = _differs(points.people.rows[people, i], points.people.rows[given, i], _least_gap(points, i))
+        people, given = people[differs], given[differs]
+        if not len(people):
+            continue
+        needed = _differences(model, X, points.people, i, people, given, output_range, outputs.unit) - ROUNDING
+        gaps = np.abs(points.people.rows[people, i] - points.people.rows[given, i])
+        for place, among in _constraints(points, i, gaps):
+            gap = np.where(among, gaps if place == i and points.people.encoder.is_number[i] else 1.0, np.inf)
+            slopes = np.where(among & (needed > 0), needed / gap, 0.0)
+            worst = int(slopes.argmax())
+            if slopes[worst] > 0:
+                weights[place], rows[place] = slopes[worst] ** p, (people[worst], given[worst])
+    return Exchanges(weights, rows)
+
+
+def _constraints(points: Points, i: int, gaps: FloatArray) -> list[tuple[int, Any]]:
+    """Places of the weights that a column has, and the pairs that limit each."""
+    blank = np.isnan(gaps)
+    found = [(i, ~blank)]
+    if i in points.nullable:
+        found.append((points.n_columns + points.nullable.tolist().index(i), blank))
+    return found
+
+
+def _donors(points: Points, i: int, first: IntArray) -> IntArray:
+    """Rows whose values of a column are taken."""
+    values = points.people.rows[first, i]
+    distinct, where, count = np.unique(values, return_index=True, return_counts=True, equal_nan=True)
+    if len(distinct) > _MAX_VALUES:
+        if points.people.encoder.is_number[i]:
+            known = np.flatnonzero(~np.isnan(distinct))
+            kept = known[np.rint(_QUANTILES * (len(known) - 1)).astype(int)]
+            kept = np.append(kept, np.flatnonzero(np.isnan(distinct)))
+        else:
+            kept = np.argsort(-count, kind="stable")[:_MAX_VALUES]
+        where = where[np.sort(kept)]
+    return np.asarray(first[where])
+
+
+def _least_gap(points: Points, i: int) -> float:
+    values = points.people.rows[:, i]
+    if not points.people.encoder.is_number[i] or len(np.unique(values)) <= _MAX_VALUES:
+        return 0.0
+    return _LEAST_GAP * float(np.nanstd(values))
+
+
+def _differs(a: FloatArray, b: FloatArray, least: float) -> Any:
+    missing = np.isnan(a) != np.isnan(b)
+    with np.errstate(invalid="ignore"):
+        return missing | ((a != b) & (np.abs(a - b) >= least) & ~np.isnan(a) & ~np.isnan(b))
+
+
+def _differences(
+    model: Any, X: Any, people: People, i: int, rows: IntArray, given: IntArray, output_range: Any, unit: float
+) -> FloatArray:
+    """Differences of outputs between people and the same with a column exchanged, in units of the outputs."""
+    distinct, place = np.unique(rows, return_inverse=True)
+    taken = np.append(distinct, rows)
+    both = people.take(taken)
+    values = np.append(distinct, given)  # the people themselves keep theirs
+    if isinstance(both.table, pd.DataFrame):
+        name = people.encoder.names[i]
+        table: Any = both.table.copy()
+        table[name] = people.table[name].take(values).set_axis(table.index)
+        as_given: Any = table
+    else:
+        table = np.array(both.table)
+        table[:, i] = np.asarray(people.table)[values, i]
+        as_given = pd.DataFrame(table, columns=X.columns) if hasattr(X, "columns") else table
+    asked = People.read(table, people.encoder)
+    classes = getattr(model, "classes_", None)
+    outputs, _ = predicted_outputs(model, rows_for(model, asked, as_given), output_range, classes)
+    outputs = outputs / unit
+    return np.asarray(np.abs(outputs[len(distinct) :] - outputs[: len(distinct)][place]).sum(axis=1))
