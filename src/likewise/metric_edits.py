@@ -36,7 +36,7 @@ def check_unedited(path: str | Path) -> MetricFile | None:
         return None
     if not re.search(r"^\s*\[(numeric|categorical)\]", text, re.MULTILINE):
         return None
-    keep = "Give another --out, or delete the file first. To make its distances larger or smaller: likewise scale."
+    keep = "Give another --out, or delete the file first. To change its scale: likewise metric scale."
     try:
         file = read_metric_file(path)
     except FileError as error:

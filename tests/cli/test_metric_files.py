@@ -118,11 +118,11 @@ def test_weights_that_people_have_written_are_never_replaced(loans, change):
     assert text != path.read_text()
     path.write_text(text)
     write_metric(METRIC, loans / "mine.toml")
-    for command in (COMMAND, "scale mine.toml --by 0.5 --out m.toml"):
+    for command in (COMMAND, "metric scale mine.toml --by 0.5 --out m.toml"):
         done = run(loans, f"{command} --force")
         assert done.exit_code == 2
         assert "so it is not replaced" in done.stderr
-        assert "likewise scale" in done.stderr
+        assert "likewise metric scale" in done.stderr
         assert path.read_text() == text
     assert run(loans, f"{COMMAND.replace('m.toml', 'mine.toml')} --force").exit_code == 2  # written in Python
 
@@ -159,7 +159,7 @@ protected = ["race"]
 
 def test_scaling_a_file_changes_weights_and_what_they_are_worth_and_nothing_else(tmp_path):
     (tmp_path / "committee.toml").write_text(COMMITTEE)
-    done = run(tmp_path, "scale committee.toml --by 0.5 --out stricter.toml")
+    done = run(tmp_path, "metric scale committee.toml --by 0.5 --out stricter.toml")
     assert done.exit_code == 0, done.output
     expected = COMMITTEE
     for old, new in (
@@ -180,11 +180,14 @@ def test_scaling_a_file_changes_weights_and_what_they_are_worth_and_nothing_else
     assert file.output_range == (0.0, 300.0)
     assert (tmp_path / "committee.toml").read_text() == COMMITTEE
     for command, words in (
-        ("scale committee.toml --by 0.5 --out stricter.toml", "exists already"),
-        ("scale committee.toml --by 0.5 --out committee.toml --force", "is an input of this command"),
-        ("scale committee.toml --by 0.5 --out stricter.toml --force", "so it is not replaced"),  # by people, still
-        ("scale committee.toml --by -1 --out other.toml", "--by must be a positive number"),
-        ("scale nothing.toml --by 0.5 --out other.toml", "no file nothing.toml"),
+        ("metric scale committee.toml --by 0.5 --out stricter.toml", "exists already"),
+        ("metric scale committee.toml --by 0.5 --out committee.toml --force", "is an input of this command"),
+        (
+            "metric scale committee.toml --by 0.5 --out stricter.toml --force",
+            "so it is not replaced",
+        ),  # by people, still
+        ("metric scale committee.toml --by -1 --out other.toml", "--by must be a positive number"),
+        ("metric scale nothing.toml --by 0.5 --out other.toml", "no file nothing.toml"),
     ):
         done = run(tmp_path, command)
         assert done.exit_code == 2
@@ -193,20 +196,20 @@ def test_scaling_a_file_changes_weights_and_what_they_are_worth_and_nothing_else
 
 def test_scaling_twice_adds_up_and_distances_follow(loans):
     assert run(loans, f"{COMMAND} --zero race").exit_code == 0
-    assert run(loans, "scale m.toml --by 0.5 --out half.toml").exit_code == 0
-    assert run(loans, "scale half.toml --by 0.5 --out quarter.toml").exit_code == 0
+    assert run(loans, "metric scale m.toml --by 0.5 --out half.toml").exit_code == 0
+    assert run(loans, "metric scale half.toml --by 0.5 --out quarter.toml").exit_code == 0
     before, after = (read_metric_file(loans / f"{name}.toml") for name in ("m", "quarter"))
     np.testing.assert_allclose(4 * after.metric.pairwise(LOANS), before.metric.pairwise(LOANS))
     assert (after.scaled_by, after.as_written, after.protected) == (0.25, True, ("race",))
     assert "no smaller distance" not in (loans / "quarter.toml").read_text()
-    done = run(loans, "scale m.toml --by 1000 --out loose.toml")
+    done = run(loans, "metric scale m.toml --by 1000 --out loose.toml")
     assert "Weights of categories and blanks are at most 1, which constrains nothing: region" in done.stderr
     assert run(loans, f"{COMMAND} --model boosting --out half.toml --force").exit_code == 0  # nobody wrote it
 
 
 def test_p_is_taken_into_account_when_a_file_is_scaled(tmp_path):
     write_metric(TableMetric({"age": 0.04}, p=2), tmp_path / "m.toml")
-    assert run(tmp_path, "scale m.toml --by 0.5 --out half.toml").exit_code == 0
+    assert run(tmp_path, "metric scale m.toml --by 0.5 --out half.toml").exit_code == 0
     assert read_metric(tmp_path / "half.toml").numeric["age"] == pytest.approx(0.01)
     assert "1 point = 0.1" in (tmp_path / "half.toml").read_text()
 

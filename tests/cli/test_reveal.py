@@ -12,8 +12,8 @@ Y = np.where(X["age"] + RNG.normal(0, 5, 200) > 40, "yes", "no")
 
 
 def test_a_logistic_model_is_read_exactly_and_a_forest_on_its_people():
-    assert "exactly" in commands.reveal(X, Y, "logistic", 0).how
-    found = commands.reveal(X, Y, "forest", 0)
+    assert "exactly" in commands.reveal_model(X, Y, "logistic", 0).how
+    found = commands.reveal_model(X, Y, "forest", 0)
     assert "200 distinct people" in found.how
     assert set(found.metric.columns) == {"age", "job"}
 
@@ -24,20 +24,20 @@ def test_only_what_cannot_be_proven_is_estimated(monkeypatch):
 
     monkeypatch.setattr(commands, "minimal_metric", broken)
     with pytest.raises(TypeError, match="unsupported operand"):
-        commands.reveal(X, Y, "logistic", 0)
+        commands.reveal_model(X, Y, "logistic", 0)
 
     def unproven(model, X, **options):
         raise UnprovableError("no constant")
 
     monkeypatch.setattr(commands, "minimal_metric", unproven)
-    assert "For other people it is an estimate" in commands.reveal(X, Y, "logistic", 0).how
+    assert "For other people it is an estimate" in commands.reveal_model(X, Y, "logistic", 0).how
 
 
 def test_a_few_blanks_do_not_change_the_method_nor_the_weights():
     rng = np.random.default_rng(1)
     full = X.assign(income=rng.normal(30, 8, 200))
     holes = full.assign(income=full["income"].where(np.arange(200) % 100 > 0))
-    one, other = (commands.reveal(table, Y, "logistic", 0) for table in (full, holes))
+    one, other = (commands.reveal_model(table, Y, "logistic", 0) for table in (full, holes))
     assert one.exact
     assert other.exact
     for part in ("numeric", "categorical"):
@@ -70,8 +70,8 @@ def test_a_metric_from_scores_says_what_is_not_known(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--scores score --target age", "Give either --target"),
-        ("", "Give either --target"),
+        ("--scores score --target age", "Give --target"),
+        ("", "Give --target"),
         ("--scores debt", "--scores must be probabilities"),
         ("--scores nothing", "has no column 'nothing'"),
     ],

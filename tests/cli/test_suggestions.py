@@ -101,7 +101,7 @@ def test_a_task_that_was_given_is_repeated(work, tmp_path):
 def test_a_price_suggests_a_scale_that_was_measured(work):
     done = call(work, f"tradeoff {READ} --scale 0.5 --scale 2 --folds 2")
     (scale, enforce) = suggested(done.output)
-    factor, out = re.fullmatch(r"likewise scale metric.toml --by (\S+) --out (\S+)", scale).groups()
+    factor, out = re.fullmatch(r"likewise metric scale metric.toml --by (\S+) --out (\S+)", scale).groups()
     assert float(factor) in (0.5, 2)
     assert not (work / out).exists()
     assert f"--metric {out} " in enforce

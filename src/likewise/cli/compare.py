@@ -96,7 +96,7 @@ def tradeoff(X: Any, y: Any, metric: Any, method: str, scales: tuple[float, ...]
         if scale == 1:
             return [_enforce_command(source, file, method)]
         scaled = free_name(file.with_name(f"{file.stem}-x{scale:g}{file.suffix}"))
-        scaling = then("scale", file, "--by", f"{scale:g}", "--out", scaled)
+        scaling = then("metric", "scale", file, "--by", f"{scale:g}", "--out", scaled)
         return [scaling, _enforce_command(source, scaled, method)]
 
     return curve, {"matching_scale": curve.matching_scale}, next_commands

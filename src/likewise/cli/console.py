@@ -158,7 +158,7 @@ def then(name: str, *words: object) -> str:
 
 def _carried(name: str) -> list[str]:
     context = click.get_current_context()
-    known: Any = context.parent.command if context.parent else None
+    known: Any = context.find_root().command
     following = getattr(known, "commands", {}).get(name)
     options = {flag for option in (following.params if following else []) for flag in option.opts}
     found = []
@@ -231,5 +231,5 @@ def say_coverage(say: Output, coverage: Any) -> None:
     if coverage.is_little:
         say.note(
             f"The metric does not constrain {1 - coverage.bound_share:.1%} of the pairs, where D >= 1. Smaller weights "
-            "constrain more of them: likewise scale METRIC --by FACTOR, or likewise metric --normalize."
+            "constrain more of them: likewise metric scale METRIC --by FACTOR, or likewise metric --normalize."
         )

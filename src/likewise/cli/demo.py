@@ -13,7 +13,7 @@ from likewise import audit, compare, tradeoff
 from likewise._optional import need
 from likewise.cli.batch_scoring import ScoringJob, score_file
 from likewise.cli.report import write_report
-from likewise.cli.training import reveal, set_to_zero
+from likewise.cli.training import reveal_model, set_to_zero
 from likewise.datasets import load_mortgages
 from likewise.io import save_model
 from likewise.metric_file import MetricFile, without_claim, write_metric
@@ -35,7 +35,7 @@ def run(say: Any, out: Path) -> None:
     say(f"1. {len(X):,} mortgage applications, of which {np.mean(y == 'approved'):.0%} were approved.")
 
     numbers = {name: unit for name, unit in bunch.units.items() if unit != "category"}
-    revealed = reveal(X, y, "logistic", seed=0, units=numbers)
+    revealed = reveal_model(X, y, "logistic", seed=0, units=numbers)
     say(f"2. {revealed.how}", how=revealed.how)
     metric = set_to_zero(revealed.metric, _BLIND)
     how = without_claim(revealed.how)

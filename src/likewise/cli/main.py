@@ -14,7 +14,7 @@ from likewise.cli.decide import decide
 from likewise.cli.effect import effect
 from likewise.cli.enforce import enforce
 from likewise.cli.judge import judge
-from likewise.cli.metric import metric, scale
+from likewise.cli.metric import metric
 from likewise.cli.report import report
 from likewise.cli.review import review
 from likewise.cli.score import score
@@ -39,7 +39,6 @@ def main() -> None:
 for _command in (
     metric,
     judge,
-    scale,
     compare,
     tradeoff,
     enforce,

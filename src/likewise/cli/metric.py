@@ -1,4 +1,4 @@
-"""Commands that make a metric file, and scale one: metric, scale."""
+"""The command that makes a metric file, with those on such files as subcommands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command, say_coverage, then
+from likewise.cli.metric_file import (
+    DefaultGroup,
+    back_up,
+    check,
+    check_factor,
+    diff,
+    round_,
+    say_changes,
+    say_weights,
+    scale,
+    show,
+)
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -26,7 +38,16 @@ _MOST_STEPS = 20  # between the smallest and the largest value of a column that 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
 
-@click.command()
+@click.group(cls=DefaultGroup)
+def metric() -> None:
+    """Reveal a metric from a table, or work on a metric file."""
+
+
+for _command in (show, scale, round_, diff, check):
+    metric.add_command(_command)
+
+
+@metric.command(hidden=True)
 @click.argument("table", type=options.FILE)
 @click.option("--target", help="Column with the outcome to predict; needed without --judgements and --scores.")
 @click.option("--judgements", type=options.FILE, help="Answers of likewise judge, to learn the distance from instead.")
@@ -47,7 +68,7 @@ _MOST_STEPS = 20  # between the smallest and the largest value of a column that 
 @click.option("--seed", type=int, default=0, show_default=True)
 @command
 @options.reads_table
-def metric(
+def reveal(
     say: Output,
     table: Path,
     target: str | None,
@@ -89,7 +110,7 @@ def metric(
     from likewise.auditing.domain import Domain
     from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
     from likewise.cli.table_io import hinted, note_doubtful
-    from likewise.cli.training import reveal, reveal_scores, set_to_zero
+    from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
     from likewise.io import check_free, free_name
     from likewise.metric_edits import check_unedited, read_comments
     from likewise.metric_file import without_claim, write_metric
@@ -104,11 +125,11 @@ def metric(
         return
     if (target is None) == (scores is None):
         raise InvalidInputError(
-            "Give either --target (a column to predict), --scores (a column of scores), or --judgements (a file)."
+            "Give --target (a column to predict), --scores (a column of scores), or --judgements (a file)."
         )
     check_free(out, table, force=force)
     before = check_unedited(out)
-    _check_factor("--scale", scale)
+    check_factor("--scale", scale)
     data = read_dataset(
         table,
         str(target or scores),
@@ -125,7 +146,7 @@ def metric(
     constant = _constant_columns(say, X)
     if scores is None:
         with say.busy("Training and revealing"):
-            revealed = reveal(X, data.y, kind, seed, output_range=limits)
+            revealed = reveal_model(X, data.y, kind, seed, output_range=limits)
     else:
         with say.busy("Revealing"):
             revealed = reveal_scores(X, data.y, limits)
@@ -155,7 +176,10 @@ def metric(
     ).scaled(scale)
     if domain:
         file = replace(file, domain=Domain.learn(X))
+    copy = back_up(say, out)
     write_metric(file, out, words=words)
+    if copy is not None and before is not None:
+        say_changes(say, copy, out)
     how = [file.how]
     how += [f"Set to 0: {', '.join(protected)}."] if protected else []
     how += [f"Scaled by {scale:.4g}."] if scale != 1 else []
@@ -169,7 +193,7 @@ def metric(
         "not_forced": list(file.not_forced),
         "output_range": limits,
     }
-    _say_weights(say, file)
+    say_weights(say, file)
     _say_ranges(say, revealed, scale)
     blanks = [name for name in file.metric.numeric if X[name].isna().any() and name not in file.metric.hidden]
     if blanks:
@@ -188,45 +212,6 @@ def metric(
         then("compare", *same),
         then("enforce", *same, "--out", free_name("model.skops")),
     )
-
-
-@click.command()
-@click.argument("metric_file", metavar="METRIC", type=options.FILE)
-@click.option("--by", "factor", type=float, required=True, help="Factor on all distances: below 1 is stricter.")
-@click.option("--out", type=options.FILE, required=True, help="Metric file to write.")
-@options.force
-@command
-def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool) -> None:
-    """Multiply all distances of a metric file, and keep everything else in it.
-
-    Weights of 0 stay 0, and comments, units, the output range and the list of protected columns stay as they are.
-
-    Example: likewise scale metric.toml --by 0.5 --out stricter.toml
-    """
-    from likewise._writing import atomic_write
-    from likewise.io import check_free
-    from likewise.metric_edits import check_unedited, scale_text
-
-    check_free(out, metric_file, force=force)
-    check_unedited(out)
-    _check_factor("--by", factor)
-    text, file = scale_text(metric_file, factor)
-    with atomic_write(out) as temporary:
-        temporary.write_bytes(text.encode())
-    say(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
-    capped = [name for part in (file.metric.categorical, file.metric.missing) for name, w in part.items() if w == 1]
-    if factor > 1 and capped:
-        say.note(
-            f"Weights of categories and blanks are at most 1, which constrains nothing: {', '.join(map(str, capped))}."
-        )
-    _say_weights(say, file)
-    say(f"\nWrote {out}", metric_file=str(out))
-    say.finish(f"pass it to compare, tradeoff, enforce or audit as --metric {out}")
-
-
-def _check_factor(option: str, factor: float) -> None:
-    if not 0 < factor < float("inf"):
-        raise InvalidInputError(f"{option} must be a positive number; got {factor:g}.")
 
 
 def _constant_columns(say: Output, X: Any) -> list[str]:
@@ -272,12 +257,6 @@ def _weight_in_model(found: MetricFile, name: str, meanings: dict[Any, str]) -> 
     if name in found.not_forced:
         return f"no weight needed for these people ({meanings[name]})"
     return meanings[name] if " = " in meanings[name] else f"1 point per {meanings[name]}"
-
-
-def _say_weights(say: Output, file: MetricFile) -> None:
-    table, meanings = file.metric.describe(), file.meanings()
-    table["one point"] = [meanings[name] for name in table["column"]]
-    say.table(table, "metric")
 
 
 def _range_of_scores(scores: Any, output_range: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -51,7 +51,7 @@ class Revealed:
     weights: pd.DataFrame | None = None
 
 
-def reveal(
+def reveal_model(
     X: pd.DataFrame,
     y: npt.NDArray[Any],
     kind: str,

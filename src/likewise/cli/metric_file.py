@@ -1,0 +1,250 @@
+"""Commands on a metric file: show, scale, round, diff, check. What people wrote is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli import console as options
+from likewise.cli.console import Output, command
+from likewise.exceptions import FileError, InvalidInputError
+
+if TYPE_CHECKING:
+    from likewise.metric_file import MetricFile
+
+_METRIC = click.argument("metric_file", metavar="METRIC", type=options.FILE)
+_OUT = click.option("--out", type=options.FILE, required=True, help="Metric file to write.")
+
+
+class DefaultGroup(click.Group):
+    """A group whose default command runs where no other one is named: `likewise metric TABLE` reveals a metric."""
+
+    default = "reveal"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Name the default command, unless another one or help is asked for."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Help of the default command, and the others."""
+        self.commands[self.default].format_help(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+def check_factor(option: str, factor: float) -> None:
+    """Raise if it is no factor."""
+    if not 0 < factor < float("inf"):
+        raise InvalidInputError(f"{option} must be a positive number; got {factor:g}.")
+
+
+def say_weights(say: Output, file: MetricFile) -> None:
+    """Print the weights and what they mean."""
+    table, meanings = file.metric.describe(), file.meanings()
+    table["one point"] = [meanings[name] for name in table["column"]]
+    say.table(table, "metric")
+
+
+def back_up(say: Output, path: Path) -> Path | None:
+    """Copy a file that is about to be replaced, and return the copy."""
+    from likewise._writing import atomic_write
+    from likewise.io import free_name
+
+    if not path.exists():
+        return None
+    copy = free_name(path.with_name(f"{path.name}.bak"))
+    with atomic_write(copy) as temporary:
+        temporary.write_bytes(path.read_bytes())
+    say(f"The old {path} is kept as {copy}.", backup=str(copy))
+    return copy
+
+
+def say_changes(say: Output, before: Path, after: Path) -> None:
+    """Print the lines in which two metric files differ."""
+    from difflib import unified_diff
+
+    from likewise.metric_file import read_text
+
+    old, new = (read_text(path).splitlines() for path in (before, after))
+    lines = list(unified_diff(old, new, str(before), str(after), lineterm="", n=0))
+    say("\n".join(lines) if lines else "No line differs.", changed_lines=lines)
+
+
+@click.command()
+@_METRIC
+@command
+def show(say: Output, metric_file: Path) -> None:
+    """Show what a metric file says: weights, blanks, the output range, and where they came from.
+
+    Example: likewise metric show metric.toml
+    """
+    from likewise.metric_file import read_metric_file
+
+    file = read_metric_file(metric_file)
+    say_weights(say, file)
+    if file.metric.missing:
+        shown = ", ".join(f"{name} {100 * weight:.3g} points" for name, weight in file.metric.missing.items())
+        say(f"\nBetween a person with the number and one without: {shown}.", missing=dict(file.metric.missing))
+    if file.output_range is not None:
+        low, high = file.output_range
+        say(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.", output_range=file.output_range)
+    for key, title in (("protected", "Protected"), ("not_used", "Not used"), ("not_forced", "Not forced")):
+        names = list(getattr(file, key))
+        say.facts[key] = names
+        if names:
+            say(f"{title}: {', '.join(names)}.")
+    edited = "" if file.as_written else " The weights were written or edited by people."
+    say(f"\n{file.how or 'The file does not say where its weights came from.'}{edited}", how=file.how)
+    say(f"p = {file.metric.p:g}. Scaled by {file.scaled_by:g} since.", p=file.metric.p, scaled_by=file.scaled_by)
+    say.facts["as_written"] = file.as_written
+    say.finish()
+
+
+@click.command()
+@_METRIC
+@click.option("--by", "factor", type=float, required=True, help="Factor on all distances: below 1 is stricter.")
+@_OUT
+@options.force
+@command
+def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool) -> None:
+    """Multiply all distances of a metric file, and keep everything else in it.
+
+    Weights of 0 stay 0, and comments, units, the output range and the list of protected columns stay as they are.
+
+    Example: likewise metric scale metric.toml --by 0.5 --out stricter.toml
+    """
+    from likewise.metric_edits import scale_text
+
+    check_factor("--by", factor)
+    _check_out(out, metric_file, force=force)
+    text, file = scale_text(metric_file, factor)
+    say(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
+    capped = [name for part in (file.metric.categorical, file.metric.missing) for name, w in part.items() if w == 1]
+    if factor > 1 and capped:
+        say.note(
+            f"Weights of categories and blanks are at most 1, which constrains nothing: {', '.join(map(str, capped))}."
+        )
+    _write(say, text, file, out)
+
+
+@click.command("round")
+@_METRIC
+@_OUT
+@options.force
+@command
+def round_(say: Output, metric_file: Path, out: Path, force: bool) -> None:
+    """Write a metric file in round numbers, such as 1 point = $5,000, and keep everything else in it.
+
+    Distances are never larger, and at least 90% of those before. Numbers of at most two digits are kept.
+
+    Example: likewise metric round metric.toml --out round.toml
+    """
+    from likewise.metric_edits import round_text
+
+    _check_out(out, metric_file, force=force)
+    text, file = round_text(metric_file)
+    say(f"The weights of {metric_file} in round numbers.")
+    _write(say, text, file, out)
+
+
+@click.command()
+@click.argument("before", type=options.FILE)
+@click.argument("after", type=options.FILE)
+@command
+def diff(say: Output, before: Path, after: Path) -> None:
+    """Compare two metric files: their weights, and every line that differs.
+
+    Example: likewise metric diff metric.toml stricter.toml
+    """
+    import pandas as pd
+
+    from likewise.metric_file import WEIGHT_SECTIONS, read_metric_file
+
+    one, other = read_metric_file(before), read_metric_file(after)
+    rows: list[tuple[Any, ...]] = []
+    for section in WEIGHT_SECTIONS:
+        old, new = getattr(one.metric, section), getattr(other.metric, section)
+        for name in {**old, **new}:
+            a, b = old.get(name), new.get(name)
+            if a != b:
+                rows.append((section, name, a, b, b / a if a and b is not None else None))
+    table = pd.DataFrame(rows, columns=["section", "column", "before", "after", "ratio"])
+    if len(table):
+        say.table(table, "weights")
+    else:
+        say("The weights are the same.", weights=[])
+    for key, title in (("p", "p"), ("output_range", "Output range"), ("protected", "Protected")):
+        old, new = (getattr(file.metric if key == "p" else file, key) for file in (one, other))
+        if old != new:
+            say(f"{title}: {_plain(old)} before, {_plain(new)} after.", **{key: [old, new]})
+    say("")
+    say_changes(say, before, after)
+    say.finish()
+
+
+@click.command()
+@_METRIC
+@click.argument("table", required=False, type=options.FILE)
+@command
+@options.reads_table
+def check(say: Output, metric_file: Path, table: Path | None, dialect: Any) -> None:
+    """Check that a metric file can be used, for the people of a table if one is given.
+
+    Example: likewise metric check metric.toml loans.csv
+    """
+    from likewise.metric_file import read_metric_file
+
+    file = read_metric_file(metric_file)
+    n, n_hidden = len(file.metric.columns), len(file.metric.hidden)
+    say(f"{metric_file} can be read: {n} columns, {n_hidden} of them of weight 0.", n_columns=n, n_hidden=n_hidden)
+    if n == n_hidden:
+        raise FileError(f"{metric_file} gives every column the weight 0, so only a constant is within it.")
+    if table is not None:
+        _check_people(say, file, table, dialect)
+    say.finish()
+
+
+def _check_people(say: Output, file: MetricFile, table: Path, dialect: Any) -> None:
+    """Check that the metric covers the people of a table, and say how many of their pairs it constrains."""
+    from likewise.auditing.coverage import measure_coverage
+    from likewise.cli.column_kinds import Faults, Kinds, as_kinds
+    from likewise.cli.dataset import select_columns
+    from likewise.cli.table_io import named, read_table
+    from likewise.guarantees.guarantee import warn_if_ineffective
+
+    kinds, faults = Kinds.of_metric(file.metric), Faults(None)
+    whole = read_table(table, dialect, say.note, as_text=kinds.as_text)
+    X = as_kinds(select_columns(whole, file.metric, table, say.note), kinds, dialect, faults, say.note)
+    faults.stop(named(table))
+    people = file.metric.people(X)
+    warn_if_ineffective(file.metric, people)
+    say(f"It covers the {len(X):,} people of {named(table)}.", n_people=len(X))
+    options.say_coverage(say, measure_coverage(file.metric, X))
+
+
+def _check_out(out: Path, metric_file: Path, *, force: bool) -> None:
+    from likewise.io import check_free
+    from likewise.metric_edits import check_unedited
+
+    check_free(out, metric_file, force=force)
+    check_unedited(out)
+
+
+def _write(say: Output, text: str, file: MetricFile, out: Path) -> None:
+    from likewise._writing import atomic_write
+
+    copy = back_up(say, out)
+    with atomic_write(out) as temporary:
+        temporary.write_bytes(text.encode())
+    if copy is not None:
+        say_changes(say, copy, out)
+    say_weights(say, file)
+    say(f"\nWrote {out}", metric_file=str(out))
+    say.finish(f"pass it to compare, tradeoff, enforce or audit as --metric {out}")
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
