@@ -119,8 +119,8 @@ def enforce(
     if in_partitions(source.table, cluster):
         if decide:
             raise InvalidInputError(
-                "--decide is for tables that fit into memory. Enforce the metric scaled by the width (likewise scale), "
-                "and give --threshold and --width to likewise decide."
+                "--decide is for tables that fit into memory. Enforce the metric scaled by the width (likewise metric "
+                "scale), and give --threshold and --width to likewise decide."
             )
         _fit_partitions(say, source, out, method=method, cluster=cluster)
         return
