@@ -119,3 +119,16 @@ def test_models_without_a_promise_are_named_and_the_linear_one_is_among_them(wor
     projected = by.replace("additive", "projection --model forest")
     names.insert(3, "forest with race, no guarantee")
     assert [row["model"] for row in json.loads(run(work, projected).stdout)["scores"]] == names
+
+
+def test_a_scorecard_says_which_weights_hold_it_back(tmp_path):
+    LOANS.to_csv(tmp_path / "loans.csv", index=False)
+    weights = "[numeric]\nincome = 1e-5\nyears = 0.5\n[categorical]\nrace = 0.1\n"
+    (tmp_path / "m.toml").write_text(f"p = 1\n{weights}")
+    words = "enforce loans.csv --target approved --metric m.toml --method additive --holdout 0"
+    done = run(tmp_path, f"{words} --out a.skops")
+    assert done.exit_code == 0, done.output
+    assert "by the gain in training loss if 10% looser: income " in done.output
+    prices = json.loads(run(tmp_path, f"{words} --out b.skops --json").stdout)["prices"]
+    assert prices[0]["column"] == "income"
+    assert {each["column"] for each in prices} == {"income", "years", "race"}

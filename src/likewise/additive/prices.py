@@ -26,27 +26,42 @@ COLUMNS = ["column", "weight", "gain if 10% looser", "cost if it must not matter
 
 
 def column_prices(
-    model: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None, n_folds: int
+    model: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None, n_folds: int | None
 ) -> pd.DataFrame:
-    """One row per column with a positive weight, the most expensive weight first, and one per weight of blanks."""
+    """One row per column with a positive weight, the most expensive weight first, and one per weight of blanks.
+
+    Without folds nothing is refitted, and the costs of doing without a column are NaN.
+    """
     metric: Metric = model.guarantee_.metric
     gains = weight_gains(model, people, y, weights)
     columns, names, rows = metric.weights_of(people.encoder), people.encoder.names, []
-    counts = np.ones(len(people)) if weights is None else weights
-    folds = row_hashes((*people.rows[:, columns.matters].T, *model.loss_of(y, people).target)) % np.uint64(n_folds)
-    within = _held_out(model, metric, people, y, weights, folds)
-    for i in np.flatnonzero(columns.matters):
-        losses = _held_out(model, _without(metric, people, int(i)), people, y, weights, folds)
-        shares = np.where(np.isnan(within - losses), 0.0, counts)
-        shares = shares / shares.sum()
-        change = np.nan_to_num(losses - within)
-        cost = float(shares @ change)
-        error = float(np.sqrt(shares**2 @ (change - cost) ** 2))
-        rows.append((names[i], float(columns.weights[i]), gains[0][i], cost, error))
+    matters: list[int] = np.flatnonzero(columns.matters).tolist()
+    costs = {} if n_folds is None else _costs(model, people, y, weights, n_folds, matters)
+    for i in matters:
+        rows.append((names[i], float(columns.weights[i]), gains[0][i], *costs.get(i, (np.nan, np.nan))))
         if columns.missing[i] > 0:
             rows.append((f"missing {names[i]}", float(columns.missing[i]), gains[1][i], np.nan, np.nan))
     table = pd.DataFrame(rows, columns=COLUMNS)
     return table.sort_values(COLUMNS[2], ascending=False, kind="stable", ignore_index=True)
+
+
+def _costs(
+    model: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None, n_folds: int, matters: list[int]
+) -> dict[int, tuple[float, float]]:
+    """Rise of the loss of people held out if a column must not matter, and its standard error, by column."""
+    metric: Metric = model.guarantee_.metric
+    counts = np.ones(len(people)) if weights is None else weights
+    folds = row_hashes((*people.rows[:, matters].T, *model.loss_of(y, people).target)) % np.uint64(n_folds)
+    within = _held_out(model, metric, people, y, weights, folds)
+    found = {}
+    for i in matters:
+        losses = _held_out(model, _without(metric, people, i), people, y, weights, folds)
+        shares = np.where(np.isnan(within - losses), 0.0, counts)
+        shares = shares / shares.sum()
+        change = np.nan_to_num(losses - within)
+        cost = float(shares @ change)
+        found[i] = cost, float(np.sqrt(shares**2 @ (change - cost) ** 2))
+    return found
 
 
 def weight_gains(

@@ -179,15 +179,16 @@ class ScorecardMixin:
         chosen = None if outcome is None else outcomes.index(outcome)
         return reasons_of(scorer, people, outcomes, chosen, n, _index(people))
 
-    def prices(self, X: Any, y: Any, sample_weight: Any = None, *, cv: int = 5) -> pd.DataFrame:
+    def prices(self, X: Any, y: Any, sample_weight: Any = None, *, cv: int | None = 5) -> pd.DataFrame:
         """What each weight of the metric costs, and what each column is worth.
 
         Parameters
         ----------
         X, y, sample_weight : as for `fit`
             People with known outcomes, usually those that the model was fitted to.
-        cv : int, default=5
-            Folds for the cost of doing without a column; equal people share one.
+        cv : int or None, default=5
+            Folds for the cost of doing without a column; equal people share one. None leaves this cost out (NaN), which
+            takes about as long as one fit.
 
         Returns
         -------
@@ -214,7 +215,7 @@ class ScorecardMixin:
         with checking():
             people, outcomes = clone(model)._read(X, y, model.guarantee_.metric)
             weights = check_sample_weight(sample_weight, len(people))
-        return column_prices(model, people, outcomes, weights, check_count("cv", cv, least=2))
+        return column_prices(model, people, outcomes, weights, None if cv is None else check_count("cv", cv, least=2))
 
     def to_csv(self, path: str | Path, outcome: Any = None) -> None:
         """Write `scorecard` as a CSV file, with all digits.

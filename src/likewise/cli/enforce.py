@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
+_LEAST_GAIN = 1e-6  # in training loss; less is not worth a line
+
 
 @click.command()
 @options.reads_dataset(options.TABLE)
@@ -120,6 +122,7 @@ def enforce(
     say(fitted.guarantee_.statement, task=data.task)
     _say_scores(say, result)
     _say_noise(say, fitted, data.X)
+    _say_prices(say, fitted, data)
     say_coverage(say, measure_coverage(metric, data.X))
     _say_saved(say, fitted, out)
     table = hinted(source.table)
@@ -195,6 +198,18 @@ def _say_scores(say: Output, result: Any) -> None:
         say.table(result.scores.round(4), "scores")
         if is_no_better_than_constant(result.scores):
             say.note("On the held-out people, the model with the guarantee is no better than a constant.")
+
+
+def _say_prices(say: Output, model: Any, data: Dataset) -> None:
+    """Print the three weights that hold a scorecard back most."""
+    if not hasattr(model, "prices"):
+        return
+    prices = model.prices(data.X, data.y, cv=None)[["column", "gain if 10% looser"]]
+    dearest = prices[prices["gain if 10% looser"] >= _LEAST_GAIN][:3]
+    say.facts["prices"] = prices.to_dict("records")
+    if len(dearest):
+        listed = ", ".join(f"{name} {gain:.2g}" for name, gain in dearest.itertuples(index=False))
+        say(f"\nThe weights that hold the model back most, by the gain in training loss if 10% looser: {listed}.")
 
 
 def _say_noise(say: Output, model: Any, X: Any) -> None:
