@@ -201,7 +201,7 @@ def test_shapes_are_drawn_in_proportion_from_end_to_end():
     """Knots 10, 20 and 40 on 240 units from left to right."""
     knots, points = np.array([10.0, 20.0, 40.0]), np.array([-1.0, 0.0, 1.0])
     panel = Panel("x", knots, points, points - 0.5, points + 0.5, np.array([True, False]), (), None)
-    drawn = charts.shapes([panel], {}, 1)["first"][0]
+    drawn = charts.shapes([panel], {}, {}, 1)["first"][0]
     line = [tuple(map(float, at.split())) for at in drawn["line"][1:].split("L")]
     assert [x for x, _ in line] == [0.0, 80.0, 240.0]
     heights = [y for _, y in line]

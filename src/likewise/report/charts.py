@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,7 +149,7 @@ def dots(values: Sequence[float], errors: Sequence[float]) -> list[tuple[float, 
 PANEL_WIDTH, PANEL_HEIGHT = 240, 100
 
 
-def shapes(panels: Sequence[Panel], units: Any, first: int) -> dict[str, Any]:
+def shapes(panels: Sequence[Panel], units: Any, prices: Mapping[Any, float], first: int) -> dict[str, Any]:
     """All panels on one scale of points: paths of the fan, of the shape, and of where the metric holds it back.
 
     The `first` few are those that move the score most.
@@ -164,7 +164,7 @@ def shapes(panels: Sequence[Panel], units: Any, first: int) -> dict[str, Any]:
 
     drawn = [
         (_drawn_categories(panel, y) if panel.knots is None else _drawn_numbers(panel, y, units.get(panel.column, "")))
-        | {"name": panel.column, "id": k}
+        | {"name": panel.column, "id": k, "price": _price(prices.get(panel.column))}
         for k, panel in enumerate(ordered)
     ]
     ticks = [tick for tick in round_ticks([low, high])[2] if low <= tick <= high]
@@ -174,6 +174,10 @@ def shapes(panels: Sequence[Panel], units: Any, first: int) -> dict[str, Any]:
         "ticks": [(y(tick), _signed(tick)) for tick in ticks],
         "zero": y(0.0),
     }
+
+
+def _price(gain: float | None) -> str:
+    return "" if gain is None else "0" if gain < 5e-6 else f"{gain:.5f}"
 
 
 def _signed(tick: float) -> str:

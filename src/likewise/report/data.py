@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -139,6 +139,8 @@ class ReportData:
         On whom they were measured.
     panels : tuple of Panel
         The shapes of a scorecard.
+    prices : dict from column to float
+        What the training loss of a scorecard would gain, at most, if the column's weight were 10% looser.
     reasons : tuple of tuples of str
         For each of the `people`, the main reasons for their score.
     reach : Coverage, optional
@@ -173,6 +175,7 @@ class ReportData:
     groups: tuple[GroupScores, ...] = ()
     groups_of: str = ""
     panels: tuple[Panel, ...] = ()
+    prices: Mapping[Any, float] = field(default_factory=dict)
     reasons: tuple[tuple[str, ...], ...] = ()
     reach: Coverage | None = None
     kind: str = ""

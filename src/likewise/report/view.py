@@ -55,7 +55,9 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "first": first_pair(data),
         "cost": cost,
         "charts": [] if data.cost is None else charts.tradeoff_charts(data.cost),
-        "shapes": charts.shapes(data.panels, getattr(data.metric, "units", {}), _SHAPES) if data.panels else None,
+        "shapes": charts.shapes(data.panels, getattr(data.metric, "units", {}), data.prices, _SHAPES)
+        if data.panels
+        else None,
         "groups": [(column, groups(list(rows))) for column, rows in groupby(data.groups, lambda group: group.column)],
         "n_groups": _GROUPS,
         "has_before": any(group.before for group in data.groups),
