@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from likewise.design.questions import next_question as next_question
     from likewise.display.audit import AuditDisplay as AuditDisplay
     from likewise.display.decisions import DecisionDisplay as DecisionDisplay
+    from likewise.display.effect import EffectDisplay as EffectDisplay
     from likewise.display.frontier import FrontierDisplay as FrontierDisplay
     from likewise.display.metric import MetricDisplay as MetricDisplay
     from likewise.display.selection import ComparisonDisplay as ComparisonDisplay
@@ -133,6 +134,7 @@ _MODULES = {
     "likewise.design.questions": ("Question", "next_question"),
     "likewise.display.audit": ("AuditDisplay",),
     "likewise.display.decisions": ("DecisionDisplay",),
+    "likewise.display.effect": ("EffectDisplay",),
     "likewise.display.selection": ("ComparisonDisplay", "TradeoffDisplay"),
     "likewise.display.metric": ("MetricDisplay",),
     "likewise.reveal.empirical": ("MetricEstimate", "estimate_minimal_metric"),

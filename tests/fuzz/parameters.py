@@ -33,6 +33,7 @@ NOT_FUZZED = {
     "Effect, Excess, FileReview, GroupAudit, GroupGaps": "results, too",
     "AuditDisplay, ComparisonDisplay, MetricDisplay, TradeoffDisplay, ScorecardDisplay": "pictures of results",
     "DecisionDisplay": "a picture too",
+    "EffectDisplay": "a picture, too",
     "LipschitzClassifier, LipschitzRegressor": "training needs an extra, and takes seconds",
     "Metric": "abstract",
     "load_model, read_metric, save_model, write_metric": "files, which have targets of their own",

@@ -277,7 +277,7 @@ def _worst(
         more_a, more_b = random_pairs(space, columns, rng, 4 * _STARTS)
         a = more_a if not len(a) else np.concatenate([a, more_a])
         b = more_b if not len(b) else np.concatenate([b, more_b])
-        search = PairSearch(space, list(columns), lambda p, q: differences(space, p, q), n_queries, rng, {})
+        search = PairSearch(space, list(columns), lambda p, q: differences(space, p, q), n_queries, rng)
         value, p, q = search.run(a, b)
         if value > best:
             best, first, second = value, p, q

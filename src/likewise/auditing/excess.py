@@ -63,7 +63,7 @@ def smallest_excess(
     for p, q in proof.pairs:
         if (in_domain(space, p[None]) & in_domain(space, q[None])).all():
             a, b = np.vstack([p, a]), np.vstack([q, b])
-    value, p, q = PairSearch(space, everything, objective, n_queries, rng, {}).run(a, b)
+    value, p, q = PairSearch(space, everything, objective, n_queries, rng).run(a, b)
     if not value > 0:
         inside = np.flatnonzero(in_domain(space, space.rows))
         p = q = space.rows[inside[0] if len(inside) else 0]

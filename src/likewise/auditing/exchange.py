@@ -241,7 +241,6 @@ class PairSearch:
     objective: Objective
     n_queries: int
     rng: np.random.Generator
-    extra: dict[int, FloatArray]
 
     def run(self, a: FloatArray, b: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """The best pair that is found from some pairs; the first of them, if nothing is better."""
@@ -284,7 +283,7 @@ class PairSearch:
         for i in who:
             for column in range(a.shape[1]):
                 both = column not in self.exchanged
-                for value in self._candidates(column, a[i, column] if both else None, width, a[i], b[i]):
+                for value in self._candidates(column, width, a[i], b[i]):
                     for side in (2,) if both else (0, 1):
                         rows = [a[i].copy(), b[i].copy()]
                         for s in (0, 1):
@@ -299,15 +298,13 @@ class PairSearch:
         fine = keeps_rules(self.space, first) & keeps_rules(self.space, second)
         return np.array(owners)[fine], first[fine], second[fine]
 
-    def _candidates(
-        self, column: int, _now: float | None, width: float | None, a: FloatArray, b: FloatArray
-    ) -> FloatArray:
+    def _candidates(self, column: int, width: float | None, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Values to try: over the whole range without a width, and otherwise near those of the pair."""
         held = self.space.domain.columns[self.space.names[column]]
         if isinstance(held, CategoricalDomain):
             return self.space.codes(column) if width is None else np.empty(0)
         if width is None:
-            own = self.extra.get(column, np.empty(0))
-            return np.unique(np.concatenate([_numbers(self.space, column, _CANDIDATES), own]))
+            return _numbers(self.space, column, _CANDIDATES)
         reach = width * (held.high - held.low)
         near = np.concatenate([row[column] + reach * self.rng.uniform(-1, 1, 2) for row in (a, b)])
         near = np.clip(near[~np.isnan(near)], held.low, held.high)

@@ -19,7 +19,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from likewise._typing import BoolArray, FloatArray
 from likewise.auditing.domain import CategoricalDomain
 from likewise.auditing.people_space import PeopleSpace
-from likewise.auditing.proofs import Limits, Proof, largest_logistic
+from likewise.auditing.proofs import Limits, Proof
 from likewise.auditing.tree_bounds import Variables
 from likewise.exceptions import UnprovableError
 from likewise.inspection.feature_sources import Preprocessing
@@ -186,6 +186,8 @@ class _Bounder:
 
     def bound(self, box: BoolArray, link: str) -> tuple[float, FloatArray]:
         """Upper bound of the difference of the outputs, and how much each unit of the first layer leaves open."""
+        from likewise.auditing.tree_kernels import IDENTITY, LOGISTIC, TANH, largest_difference
+
         which = np.flatnonzero(box)
         variable = np.searchsorted(self.start, which, side="right") - 1
         offsets = np.searchsorted(variable, np.arange(len(self.start) - 1))
@@ -229,13 +231,9 @@ class _Bounder:
         d = min(d, float(b[1][0] - a[0][0]))
         room = 4 * float(self.rooms[-1][0])
         influence = np.abs(self.weights[0]) @ np.ones(self.weights[0].shape[1])
-        if link == "logistic":
-            value = largest_logistic(d + room, float(a[0][0]) - room, float(a[1][0]) + room, float(b[1][0]) + room)
-        elif link == "tanh":
-            value = float(np.tanh(max(0.0, d + room) / 4))
-        else:
-            value = d + room
-        return value, open_ * influence
+        code = {"identity": IDENTITY, "logistic": LOGISTIC, "tanh": TANH}[link]
+        value = largest_difference(code, d + room, float(a[0][0]) - room, float(a[1][0]) + room, float(b[1][0]) + room)
+        return float(value), open_ * influence
 
     def _back(
         self,
@@ -363,7 +361,7 @@ def prove_network(model: NetworkModel, exchanged: Sequence[int], limits: Limits,
         )
         proven, n_boxes = max(proven, part), n_boxes + boxes
         history += steps
-    proven = proven / share * (1 + 2.0**-40)
+    proven = proven / share * (1 + 2.0**-40) + 2.0**-50  # rounding of the link
     if model.link != "identity":
         proven = min(1.0, proven)
     how = f"{n_boxes:,} boxes of people were bounded, by linear bounds of the difference of two copies of the network"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scipy.special import expit
-
 from likewise._typing import FloatArray
 
 
@@ -57,17 +55,3 @@ class Proof:
     pairs: list[tuple[FloatArray, FloatArray]]
     n_boxes: int = 0
     history: tuple[tuple[int, float, float], ...] = ()
-
-
-def largest_logistic(d: float, a_low: float, a_high: float, b_high: float) -> float:
-    """Largest ``sigma(b) - sigma(a)`` with ``b - a <= d``, ``a_low <= a <= a_high`` and ``b <= b_high``.
-
-    For a given a the best b is ``min(a + d, b_high)``. Up to ``a = b_high - d`` the difference rises until
-    ``a = -d / 2`` and falls then; beyond ``b_high - d`` it falls.
-    """
-    if d <= 0:
-        return 0.0
-    a = min(max(-d / 2, a_low), a_high)
-    if a + d > b_high:
-        a = max(a_low, b_high - d)
-    return float(max(0.0, expit(min(a + d, b_high)) - expit(a)) * (1 + 2.0**-45) + 2.0**-50)

@@ -217,7 +217,6 @@ class _Search:
         self.pruned = -np.inf
         self.n_boxes = 0
         self.everything = np.ones(n_cells, dtype=bool)
-        self.total = np.zeros(4)
 
     def _flat_trees(self) -> tuple[Any, ...]:
         """All trees that count, in a few arrays."""
@@ -305,7 +304,6 @@ class _Search:
                 self.cost_start,
                 self.cost_vars,
                 cell_bound,
-                self.total,
             )
             weak = box & (cell_bound <= self.best + self.tolerance)
             if bound <= self.best + self.tolerance or not weak.any():

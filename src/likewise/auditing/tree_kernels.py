@@ -67,7 +67,6 @@ def bound_box(  # type: ignore[no-untyped-def]
     cost_start,
     cost_vars,
     cell_bound,
-    total,
 ):
     """Bound of a box, and of the box with one variable fixed to one cell, for all variables and cells.
 
@@ -83,8 +82,6 @@ def bound_box(  # type: ignore[no-untyped-def]
         Least distance between the cells of both people in each exchanged column, and their two variables.
     cell_bound : ndarray of shape (n_cells,)
         Filled with the bounds of single cells; -inf outside the box.
-    total : ndarray of shape (4,)
-        Filled with the largest difference, the range of a's score and the largest score of b.
 
     Returns
     -------
@@ -103,12 +100,9 @@ def bound_box(  # type: ignore[no-untyped-def]
     here = np.empty((n_stats, n_cells))
     free = np.empty((n_stats, n_vars))
     limited = np.zeros(n_vars, dtype=np.int64)
-    for s in range(4):
-        total[s] = 0.0 if s == D_HIGH else baseline
     for t in range(len(tree_start) - 1):
         here[:] = -np.inf
         free[:] = -np.inf
-        best = np.full(n_stats, -np.inf)
         for q in range(tree_start[t], tree_start[t + 1]):
             there = True
             for c in range(con_start[q], con_start[q + 1]):
@@ -129,8 +123,6 @@ def bound_box(  # type: ignore[no-untyped-def]
                     value = piece_a[q]
                 else:
                     value = piece_b[q]
-                if value > best[s]:
-                    best[s] = value
                 for v in range(n_vars):
                     if limited[v] != q + 1 and value > free[s, v]:
                         free[s, v] = value
@@ -140,7 +132,6 @@ def bound_box(  # type: ignore[no-untyped-def]
                         if value > here[s, mask_cells[i]]:
                             here[s, mask_cells[i]] = value
         for s in range(n_stats):
-            total[s] += -best[s] if s == A_LOW else best[s]
             for v in range(n_vars):
                 for k in range(start[v], start[v + 1]):
                     if box[k]:

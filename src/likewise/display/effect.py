@@ -1,0 +1,72 @@
+"""A plot of an effect: people, the worst pair, and the proven bound."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from likewise.auditing.effect import Effect
+from likewise.display.style import BLUE, GREY, INK, RED, axes, tidy
+from likewise.exceptions import InvalidTypeError
+
+
+class EffectDisplay:
+    """What exchanging columns does to people, the worst pair found, and what is proven to be impossible.
+
+    Parameters
+    ----------
+    result : Effect
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure, after `plot`
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from likewise import effect
+    >>> matplotlib.use("Agg")
+    >>> X = np.random.default_rng(0).integers(0, 5, (50, 2))
+    >>> result = effect(LogisticRegression().fit(X, X.sum(axis=1) > 4), X, "feature 0")
+    >>> EffectDisplay.from_effect(result).ax_.get_ylabel()
+    'People'
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, result: Effect) -> None:
+        self.result = result
+
+    @classmethod
+    def from_effect(cls, result: Effect, *, ax: Any = None) -> Self:
+        """Plot the result of `effect`."""
+        if not isinstance(result, Effect):
+            raise InvalidTypeError(f"result must be what effect returned; got {type(result).__name__}.")
+        return cls(result).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw on `ax`, or on a new figure."""
+        result, ax = self.result, axes(ax, (6.4, 3.4))
+        sizes = result.on_people["effect"].to_numpy()
+        right = 1.15 * max(result.found, result.proven or 0.0, float(sizes.max()), 1e-12)
+        counts, _, _ = ax.hist(sizes, bins=np.linspace(0, right, 60).tolist(), color=GREY, alpha=0.7)
+        low, high = result.mean_interval
+        ax.axvspan(max(0.0, low), min(right, high), color=INK, alpha=0.25, lw=0)
+        ax.axvline(result.mean, color=INK, lw=1, label=f"mean of these {len(sizes):,} people: {result.mean:.3g}")
+        ax.axvline(result.found, color=RED, lw=1.6, label=f"worst pair found: {result.found:.3g}")
+        if result.proven is not None:
+            ax.axvspan(result.proven, right, color=BLUE, alpha=0.12, lw=0)
+            words = "nobody in the domain is beyond" if result.meets else "proven: nobody in the domain is beyond"
+            ax.axvline(result.proven, color=BLUE, lw=1.6, ls="--", label=f"{words} {result.proven:.3g}")
+        ax.set_xlim(0, right)
+        ax.set_ylim(0, 1.35 * max(1.0, float(np.max(counts))))
+        ax.set_xlabel(f"Change of the output if {' and '.join(map(str, result.columns))} alone is exchanged")
+        ax.set_ylabel("People")
+        ax.legend(loc="upper right", frameon=False, fontsize=9)
+        tidy(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,35 @@
+"""The plot of an effect shows its numbers."""
+
+import matplotlib as mpl
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+
+from likewise import EffectDisplay, effect
+from likewise.exceptions import InvalidTypeError
+from small_domain import one_hot, people
+
+mpl.use("Agg")
+
+
+def test_people_the_worst_pair_and_the_bound_are_shown():
+    X, y = people(0)
+    result = effect(make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=9)).fit(X, y), X, "sex")
+    ax = EffectDisplay.from_effect(result).ax_
+    assert sum(bar.get_height() for bar in ax.patches if hasattr(bar, "get_height")) >= len(X)
+    places = [line.get_xdata()[0] for line in ax.lines]
+    assert places == pytest.approx([result.mean, result.found, result.proven])
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels[1] == f"worst pair found: {result.found:.3g}"
+    assert "nobody in the domain is beyond" in labels[2]
+    assert "sex alone" in ax.get_xlabel()
+
+
+def test_without_a_proof_there_is_no_bound():
+    X, y = people(0)
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=9)).fit(X, y)
+    result = effect(lambda table: model.predict_proba(table)[:, 1], X, "sex", n_queries=500)
+    ax = EffectDisplay.from_effect(result).ax_
+    assert len(ax.lines) == 2
+    with pytest.raises(InvalidTypeError, match="what effect returned"):
+        EffectDisplay.from_effect(result.pair)
