@@ -1,11 +1,22 @@
 """Designed metrics and their cards: guarantee, protected columns, choices of points, and bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
 
-from likewise import AdditiveClassifier, FrontierDisplay, TableMetric, WeightedLp, attack, audit, design_metric
+from likewise import (
+    AdditiveClassifier,
+    FrontierDisplay,
+    TableMetric,
+    VacuousGuaranteeWarning,
+    WeightedLp,
+    attack,
+    audit,
+    design_metric,
+)
 from likewise.additive.prices import weight_gains
 from likewise.design.bounds import read_bounds
 from likewise.design.frontier import _Problem, _widest
@@ -97,6 +108,12 @@ def test_best_is_the_strictest_within_a_standard_error(frontier):
     limit = table["loss"].min() + table["standard_error"][table["loss"].idxmin()]
     assert best.loss <= limit
     assert all(point.loss > limit for point in frontier.points if point.mean_distance < best.mean_distance)
+
+
+def test_a_best_metric_that_allows_any_difference_comes_with_a_warning(frontier):
+    loose = replace(frontier, points=tuple(replace(point, mean_distance=3.0) for point in frontier.points))
+    with pytest.warns(VacuousGuaranteeWarning, match=r"has a mean distance of 3; .* at\(mean_distance=0.5\)"):
+        loose.best()
 
 
 def test_points_between_points(frontier):

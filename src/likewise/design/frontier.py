@@ -29,7 +29,7 @@ from likewise.additive.solver import Objective
 from likewise.design.bounds import read_bounds
 from likewise.design.joint import Costs, JointProblem, Solution, WeightBounds, Weights
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.guarantee import VacuousGuaranteeWarning
+from likewise.guarantees.guarantee import VacuousGuaranteeWarning, warn_vacuous
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import People
@@ -134,9 +134,22 @@ class MetricFrontier(Frozen):
         return pd.DataFrame(rows, index=[point.mean_distance for point in self.points]).rename_axis("mean distance")
 
     def best(self) -> FrontierPoint:
-        """The strictest point whose loss is within one standard error of the smallest."""
+        """The strictest point whose loss is within one standard error of the smallest.
+
+        With many people the standard error is small, and this point may be so loose that its guarantee allows any
+        difference between most people. A `VacuousGuaranteeWarning` says so.
+        """
         least = min(self.points, key=lambda point: point.loss)
-        return next(point for point in self.points if point.loss <= least.loss + least.standard_error)
+        best = next(point for point in self.points if point.loss <= least.loss + least.standard_error)
+        if best.mean_distance >= 1:
+            problem = (
+                f"The metric that is as good as the best has a mean distance of {best.mean_distance:.3g}; from a "
+                "distance of 1 on, a guarantee allows any difference"
+            )
+            warn_vacuous(
+                f"{problem}. Choose a stricter point: at(mean_distance=0.5).", f"{problem}. Give --mean-distance 0.5."
+            )
+        return best
 
     def at(self, *, mean_distance: float | None = None, loss: float | None = None) -> FrontierPoint:
         """The point with a given mean distance, or the strictest one with at most a given loss.

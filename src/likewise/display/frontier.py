@@ -7,6 +7,7 @@ from typing import Any, Self
 from likewise.design.frontier import MetricFrontier
 from likewise.display.style import BLUE, GREY, INK, ORANGE, axes, tidy
 from likewise.exceptions import InvalidTypeError
+from likewise.guarantees.guarantee import said_once
 
 
 class FrontierDisplay:
@@ -50,7 +51,8 @@ class FrontierDisplay:
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the frontier on `ax`, or on a new figure."""
         frontier, ax = self.frontier, axes(ax, (6.8, 4.2))
-        table, best = frontier.table, frontier.best()
+        with said_once():
+            table, best = frontier.table, frontier.best()
         for title, reference in frontier.references.items():
             colour = GREY if reference.mean_distance == 0 else ORANGE
             if reference.mean_distance:

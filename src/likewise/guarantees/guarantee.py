@@ -233,7 +233,7 @@ def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
             f"The guarantee says little: outputs may differ by D + {guarantee.epsilon:.3g}, and 1 is the largest "
             f"possible difference. Take more draws than {guarantee.n_draws:,}"
         )
-        _warn(
+        warn_vacuous(
             f"{problem} (n_draws='auto' takes as many as epsilon needs), or use a metric with fewer columns.",
             f"{problem} (without --draws it takes as many as --epsilon needs), or use a metric with fewer columns.",
         )
@@ -244,13 +244,14 @@ def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
         problem = f"The guarantee says nothing about {far:.1%} of the pairs of people"
         rule = "they are at a distance D >= 1, where outputs may differ by any amount. Use smaller weights"
         gain = "half of these pairs are closer than about 0.5."
-        _warn(
+        warn_vacuous(
             f"{problem} in X: {rule}: under metric.scaled({factor:g}), {gain}",
             f"{problem}: {rule}: with all of them times {factor:g}, {gain}",
         )
 
 
-def _warn(text: str, command_text: str) -> None:
+def warn_vacuous(text: str, command_text: str) -> None:
+    """Warn that a guarantee says little; the command line has its own cure."""
     warning = VacuousGuaranteeWarning(text)
     warning.command_text = command_text
     warnings.warn(warning, stacklevel=_frames_to_caller())
