@@ -26,7 +26,7 @@ def test_the_command_line_example_runs(tmp_path, monkeypatch):
         for line in block.splitlines()
         if line.startswith("likewise ")
     ]
-    assert len(commands) == 7
+    assert len(commands) == 8
     for command in commands:
         done = CliRunner().invoke(main, shlex.split(command, comments=True)[1:])
         assert done.exit_code == 0, f"{command}\n{done.output}"

@@ -50,10 +50,10 @@ class EffectDisplay:
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw on `ax`, or on a new figure."""
-        result, ax = self.result, axes(ax, (6.4, 3.4))
+        result, ax = self.result, axes(ax, (6.4, 3.8))
         sizes = result.on_people["effect"].to_numpy()
         right = 1.15 * max(result.found, result.proven or 0.0, float(sizes.max()), 1e-12)
-        counts, _, _ = ax.hist(sizes, bins=np.linspace(0, right, 60).tolist(), color=GREY, alpha=0.7)
+        ax.hist(sizes, bins=np.linspace(0, right, 60).tolist(), color=GREY, alpha=0.7)
         low, high = result.mean_interval
         ax.axvspan(max(0.0, low), min(right, high), color=INK, alpha=0.25, lw=0)
         ax.axvline(result.mean, color=INK, lw=1, label=f"mean of these {len(sizes):,} people: {result.mean:.3g}")
@@ -63,10 +63,11 @@ class EffectDisplay:
             words = "nobody in the domain is beyond" if result.meets else "proven: nobody in the domain is beyond"
             ax.axvline(result.proven, color=BLUE, lw=1.6, ls="--", label=f"{words} {result.proven:.3g}")
         ax.set_xlim(0, right)
-        ax.set_ylim(0, 1.35 * max(1.0, float(np.max(counts))))
+        ax.set_yscale("symlog", linthresh=1)  # few people are far out, and these matter
+        ax.set_ylim(bottom=0)
         ax.set_xlabel(f"Change of the output if {' and '.join(map(str, result.columns))} alone is exchanged")
         ax.set_ylabel("People")
-        ax.legend(loc="upper right", frameon=False, fontsize=9)
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=9)
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
