@@ -279,11 +279,11 @@ def test_a_scorecard_is_certified_by_its_points(link):
     unit = LINKS[link].unit
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.uniform(-9, 9, 600), np.linspace(-9, 9, 50)])
-    model = AdditiveClassifier(WeightedLp({"a": 1.0}), link=link, penalty=1e-9).fit(x[:, None], x > 0.1)
+    model = AdditiveClassifier(WeightedLp({"a": 1.0}), link=link, penalty=1e-12).fit(x[:, None], x > 0.1)
     found = model.certify(x[:, None])
     score = model.scorer_.scores(model._people(x[:, None]))[:, 0]
     if link != "clip":
-        assert np.abs(score).max() > 5 * unit  # saturated
+        assert np.abs(score).max() > 2.5 * unit  # saturated
     with localcontext(prec=60):
         units = {"logistic": Decimal(4), "probit": (2 * Decimal("3.14159265358979323846264338327950288")).sqrt()}
         truth = [abs(Decimal(float(s))) / units.get(link, Decimal(1)) for s in score]

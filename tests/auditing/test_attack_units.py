@@ -19,7 +19,7 @@ def steepest():
 
 def test_a_regressor_that_uses_all_of_its_guarantee_uses_all_of_it(steepest):
     found = attack(steepest, WeightedLp([0.01]), n_pairs=N, random_state=0)
-    assert found.largest_share == pytest.approx(1.0, abs=1e-6)
+    assert found.largest_share == pytest.approx(1.0, abs=1e-5)
     assert found.n_violations == 0
     assert found.bound == pytest.approx(min(1.0, found.distance))
     assert found.tolerance == pytest.approx(1e-9)

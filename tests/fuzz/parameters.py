@@ -27,13 +27,15 @@ from likewise.exceptions import InvalidInputError
 
 METRIC = TableMetric({"age": 0.02, "income": 0.1}, {"job": 0.3})
 NUMBERS = WeightedLp([0.02, 0.1])
+ANSWERS = pd.DataFrame(
+    {"judge": ["ann", "bob"], "kind": ["at_most", "at_least"], "a": [0, 2], "b": [1, 3], "points": [20.0, 1.0]}
+)
 NOT_FUZZED = {
     "Attack, Audit, Ceiling, Certificate, Comparison, Guarantee, MetricEstimate, Tradeoff": "results, which we make",
-    "DecisionCosts": "a result too",
-    "Effect, Excess, FileReview, GroupAudit, GroupGaps": "results, too",
+    "DecisionCosts, Effect, Excess, FileReview, FrontierPoint, GroupAudit, GroupGaps": "results, too",
+    "JudgedMetric, MetricFrontier, Question": "and these",
     "AuditDisplay, ComparisonDisplay, MetricDisplay, TradeoffDisplay, ScorecardDisplay": "pictures of results",
-    "DecisionDisplay": "a picture too",
-    "EffectDisplay": "a picture, too",
+    "DecisionDisplay, EffectDisplay, FrontierDisplay": "pictures, too",
     "LipschitzClassifier, LipschitzRegressor": "training needs an extra, and takes seconds",
     "Metric": "abstract",
     "load_model, read_metric, save_model, write_metric": "files, which have targets of their own",
@@ -191,6 +193,8 @@ def calls():
             {"model": None, "X": X, "metric": METRIC, "column": "job", "predictions": amounts % 1},
         ),
         "review_files": Call(likewise.review_files, {"X": X, "decisions": y, "better": {"age": "higher"}}),
+        "learn_metric": Call(likewise.learn_metric, {"judgements": ANSWERS, "X": X}),
+        "next_question": Call(likewise.next_question, {"judgements": ANSWERS, "X": X}),
         "Domain": Call(likewise.Domain, {"columns": {}}, lambda made: made.describe()),
         "Domain.from_entries": Call(likewise.Domain.from_entries, {"entries": {"age": {"low": 0, "high": 9}}}),
         "Domain.learn": Call(likewise.Domain.learn, {"X": X}, lambda made: made.holds(X)),
@@ -200,6 +204,7 @@ def calls():
     }
     slow = {
         "compare": Call(likewise.compare, {**table, "metric": METRIC, "methods": ["constant"], "cv": 2}),
+        "design_metric": Call(likewise.design_metric, {**table, "n_points": 2, "cv": 2, "references": False}),
         "tradeoff": Call(likewise.tradeoff, {**table, "metric": METRIC, "scales": [1], "cv": 2}),
     }
     return made | slow
@@ -257,7 +262,7 @@ def _choose(drawn):
 
 
 def _names():
-    return [name for name in calls() for _ in range(1 if name in ("compare", "tradeoff") else 8)]
+    return [name for name in calls() for _ in range(1 if name in ("compare", "design_metric", "tradeoff") else 8)]
 
 
 chosen = st.deferred(

@@ -376,7 +376,7 @@ def _check_grades(grades: Any) -> list[str] | None:
     if grades is None:
         return None
     labels = np.asarray(grades, dtype=object).tolist() if isinstance(grades, list | tuple | np.ndarray) else [None]
-    if not all(isinstance(label, str | Real | np.generic) for label in labels):
+    if not labels or not all(isinstance(label, str | Real | np.generic) for label in labels):
         raise InvalidInputError(f"grades must be a list of labels, lowest first; got {in_a_line(grades)}.")
     names = [str(label) for label in labels]
     if len(set(names)) < len(names):
