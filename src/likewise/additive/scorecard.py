@@ -500,7 +500,8 @@ def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
 def guarantee_document(scorer: AdditiveScorer, encoder: Encoder) -> dict[str, Any]:
     """The guarantee, its bound, and the share of what the metric allows that the model uses, rounded upwards."""
     used = scorer.model.used(scorer.guarantee.metric.weights_of(encoder), scorer.unit)
-    statement = scorer.guarantee.statement.splitlines()[0]
+    guarantee = scorer.guarantee
+    statement = guarantee.statement.splitlines()[0].removesuffix(guarantee.odds_statement).rstrip()  # what is proven
     return {"statement": statement, "bound": BOUNDS[scorer.link], "used": float(used.max())}
 
 
