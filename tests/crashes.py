@@ -99,9 +99,10 @@ class Trial:
         again = attempt(self.work, self.place)
         if again != 0 or self.result(self.place) != self.expected:
             self.wrong.append(f"{when}: the next run ended with {again}")
-        # A temporary file that nobody could remove may stay; nothing may take it for a result.
+        # A temporary file that nobody could remove may stay, and so may the copy of a file before it is replaced;
+        # nothing may take them for a result.
         extra = leftovers(self.place, self.names | self.made)
-        if extra := [name for name in extra if not Path(name).name.startswith(".")]:
+        if extra := [name for name in extra if not Path(name).name.startswith(".") and not name.endswith(".bak")]:
             self.wrong.append(f"{when}: {extra} stayed")
         return ended == killed
 

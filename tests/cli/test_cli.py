@@ -352,7 +352,7 @@ def test_a_full_disk_is_one_clear_line(work):
         "real = pathlib.Path.write_text\n"
         "def full(self, *a, **k):\n"
         "    raise OSError(28, 'No space left on device')\n"
-        "pathlib.Path.write_text = full\n"
+        "pathlib.Path.write_text = pathlib.Path.write_bytes = full\n"
         "main(['metric', 'loans.csv', '--target', 'approved', '--drop', 'id', '--out', 'full.toml'])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=work, capture_output=True, text=True, timeout=120)
