@@ -96,12 +96,19 @@ def test_models_in_their_own_files(kind, tmp_path):
     assert largest_error(loaded, X, ensemble) <= 2 * ensemble.rounding() + 8 * ensemble.unit
 
 
-def test_files_that_hold_no_model(tmp_path):
-    for name in ("model.json", "model.txt", "model.cbm", "model.pkl"):
-        path = tmp_path / name
-        path.write_text("nothing")
-        with pytest.raises(FileError, match=name):
-            load_booster(path)
+@pytest.mark.parametrize(
+    ("name", "package"), [("model.json", ""), ("model.txt", "lightgbm"), ("model.cbm", "catboost"), ("model.pkl", "")]
+)
+def test_files_that_hold_no_model(name, package, tmp_path):
+    if package:
+        pytest.importorskip(package)
+    path = tmp_path / name
+    path.write_text("nothing")
+    with pytest.raises(FileError, match=name):
+        load_booster(path)
+
+
+def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileError, match="no model file"):
         load_booster(tmp_path / "none.json")
 

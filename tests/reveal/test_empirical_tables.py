@@ -316,3 +316,10 @@ def test_a_table_of_numbers_has_a_table_metric():
         assert isinstance(metric, TableMetric)
         assert (list(metric.numeric), metric.p) == (["a", "b"], p)
     assert isinstance(estimate_minimal_metric(None, people.to_numpy(), predictions=[0.1, 0.3, 0.2]).metric, WeightedLp)
+
+
+def test_a_column_that_is_blank_everywhere_is_not_forced():
+    X = pd.DataFrame({"income": [1.0, 2.0, 4.0], "bonus": [np.nan] * 3})
+    found = estimate_minimal_metric(None, X, predictions=[0.1, 0.2, 0.4])
+    assert found.metric.numeric == {"income": pytest.approx(0.1), "bonus": 0.0}
+    assert found.not_forced == ("bonus",)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
+from likewise._validation import check_names, in_a_line
 from likewise.auditing.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
@@ -300,13 +301,16 @@ def restriction_of(space: SearchSpace, X: Any, domain: Domain | None, only: Any)
     """What `domain` and `only` of `attack` ask for; None for nothing. With `only`, the domain is learned from `X`."""
     if domain is None and only is None:
         return None
+    if not isinstance(domain, Domain | None):
+        raise InvalidInputError(
+            f"domain must be None or a likewise.Domain, such as Domain.learn(X); got {in_a_line(domain)}."
+        )
     names = list(space.encoder.names)
     columns = None
     if only is not None:
-        wanted = [only] if isinstance(only, str) else list(only)
-        unknown = [name for name in wanted if name not in names]
-        if unknown or not wanted:
-            raise InvalidInputError(f"only must name columns of X, {names}; got {only!r}.")
+        wanted = check_names("only", [only] if isinstance(only, str) else only, names)
+        if not wanted:
+            raise InvalidInputError(f"only must name at least one column of X, {names}; got {in_a_line(only)}.")
         columns = [names.index(name) for name in wanted]
     if domain is None:
         frame = frame_of(space.table(space.starts) if X is None else X)

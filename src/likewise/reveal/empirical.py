@@ -353,7 +353,8 @@ def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict
         return WeightedLp(weights, p), {}
     own, missing, notes = weights[: points.n_columns].copy(), {}, {}
     for i, forced in zip(points.nullable.tolist(), np.minimum(weights[points.n_columns :], 1.0).tolist(), strict=True):
-        name, ends = encoder.names[i], (float(np.nanmin(points.X[:, i])), float(np.nanmax(points.X[:, i])))
+        held = points.X[~np.isnan(points.X[:, i]), i]  # empty for a column that is blank everywhere
+        name, ends = encoder.names[i], (float(held.min()), float(held.max())) if len(held) else (0.0, 0.0)
         if own[i] == 0 and forced > 0:
             own[i] = negligible_weight(ends)
         # A weight of 0 may be raised later, and missing values may then need up to 1.
