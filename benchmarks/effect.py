@@ -101,12 +101,12 @@ def ours(model, X):
 
     import numpy as np
 
-    from likewise.auditing.people_space import PeopleSpace
-    from likewise.auditing.tree_bounds import bound_trees
-    from likewise.auditing.tree_model import TreeModel
+    from likewise.verification.input_space import InputSpace
+    from likewise.verification.tree_bounds import bound_trees
+    from likewise.verification.tree_model import TreeModel
 
     start = time.process_time()
-    read = TreeModel.read(PeopleSpace.of(model, X))
+    read = TreeModel.read(InputSpace.of(model, X))
     problem = read.problem([list(X).index("sex")], np.ones(1), "identity")
     found = bound_trees(problem, tolerance=1e-4, max_seconds=SECONDS)
     return found.found, found.proven, time.process_time() - start

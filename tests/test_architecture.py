@@ -24,6 +24,7 @@ LAYERS = (
     {"dummy", "additive", "smoothing"},
     {"lipschitz", "projection", "design"},
     {"calibration", "decisions"},
+    {"verification"},
     {"auditing"},
     {"selection"},
     {"distributed", "datasets", "io", "metric_file"},

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from likewise.auditing.audit import audit as audit
     from likewise.auditing.ceiling import Ceiling as Ceiling
     from likewise.auditing.ceiling import ceiling as ceiling
-    from likewise.auditing.domain import Domain as Domain
     from likewise.auditing.effect import Effect as Effect
     from likewise.auditing.effect import effect as effect
     from likewise.auditing.excess import Excess as Excess
@@ -83,6 +82,7 @@ if TYPE_CHECKING:
     from likewise.smoothing.noise import Laplace as Laplace
     from likewise.smoothing.noise import Splitting as Splitting
     from likewise.smoothing.noise import Uniform as Uniform
+    from likewise.verification.domain import Domain as Domain
 
 __version__ = "0.2.0"
 
@@ -90,7 +90,7 @@ __version__ = "0.2.0"
 _MODULES = {
     "likewise.auditing.attack": ("Attack", "attack"),
     "likewise.auditing.ceiling": ("Ceiling", "ceiling"),
-    "likewise.auditing.domain": ("Domain",),
+    "likewise.verification.domain": ("Domain",),
     "likewise.auditing.effect": ("Effect", "effect"),
     "likewise.auditing.excess": ("Excess",),
     "likewise.auditing.file_review": ("FileReview", "review_files"),

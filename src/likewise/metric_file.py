@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 
 from likewise._validation import PATH, check_output_range, in_a_line
 from likewise._writing import atomic_write
-from likewise.auditing.domain import Domain
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
 from likewise.metrics.odds import scale_of_phrase
 from likewise.metrics.table import TableMetric
 from likewise.reveal.empirical import NOT_FORCED
+from likewise.verification.domain import Domain
 
 HEADING = (
     "A distance between people. Two people at distance 0.05 may be treated differently by 5 percentage points.",

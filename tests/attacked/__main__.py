@@ -29,6 +29,7 @@ PACKAGES = (
     "guarantees",
     "inspection",
     "pairs",
+    "verification",
     "auditing",
     "additive",
     "lipschitz",

@@ -23,9 +23,9 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, S
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
-from likewise.auditing.domain import Domain
 from likewise.auditing.effect import effect
 from likewise.exceptions import InvalidInputError
+from likewise.verification.domain import Domain
 from small_domain import EVERYBODY, SEXES, brute_force, one_hot, outputs, people
 
 METRIC = TableMetric({"age": 0.05, "income": 0.2}, {"sex": 0, "region": 0.1})

@@ -17,7 +17,6 @@ from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import TRUTH, check_count, check_output_range
 from likewise.auditing.audit import check_tolerance
-from likewise.auditing.domain import Domain
 from likewise.auditing.pair_search import PairEvaluator, strategies_for
 from likewise.auditing.search_space import SearchSpace, build_search_space, restriction_of
 from likewise.base import ConstrainedEstimator
@@ -27,6 +26,7 @@ from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.encoders import People, labels_of
 from likewise.pairs.model_outputs import predicted_outputs, probability_outputs, rows_for
+from likewise.verification.domain import Domain
 
 _ROUND = 20_000_000  # pairs after which the search restarts from other people
 _MIN_PAIRS = 1000

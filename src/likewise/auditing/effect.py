@@ -15,23 +15,16 @@ from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
 from likewise._validation import check_count, check_names, check_output_range, check_positive, in_a_line
-from likewise.auditing.domain import Domain
+from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
 from likewise.auditing.excess import Excess, smallest_excess
-from likewise.auditing.exchange import (
-    Exchange,
-    PairSearch,
-    differences,
-    in_domain,
-    mean_interval,
-    random_pairs,
-    shown_pair,
-)
-from likewise.auditing.people_space import PeopleSpace
-from likewise.auditing.proofs import Limits, Proof
-from likewise.auditing.prove import prove
+from likewise.auditing.exchange import Exchange, mean_interval, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.base import Metric, check_metric
+from likewise.verification.base import Limits, Proof
+from likewise.verification.domain import Domain
+from likewise.verification.input_space import InputSpace
+from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
 
@@ -211,7 +204,7 @@ def effect(
     rng = np.random.default_rng(seed_from(random_state))
     max_boxes = None if max_boxes is None else check_count("max_boxes", max_boxes)
     with single_threaded_blas():
-        space = PeopleSpace.of(model, X, metric, domain, limits_of_outputs)
+        space = InputSpace.of(model, X, metric, domain, limits_of_outputs)
         names = check_names("column", column if isinstance(column, (list, tuple)) else [column], space.names)
         if not names:
             raise InvalidInputError("column must name at least one column of X; got none.")
@@ -220,10 +213,10 @@ def effect(
         shares = exchange.probable or space.output_range is not None
         limits = Limits(max_seconds, max_boxes, tolerance * (1.0 if shares else float(np.ptp(exchange.outputs)) or 1.0))
         a, b, effects = exchange.pairs()
-        inside = in_domain(space, a) & in_domain(space, b)
+        inside = space.holds(a) & space.holds(b)
         order = np.argsort(-np.where(inside, effects, -np.inf), kind="stable")[:_STARTS]
         order = order[inside[order]]
-        proof = prove(space, columns, limits, (a[order], b[order]))
+        proof = upper_bound(space, columns, limits, (a[order], b[order]))
         found, first, second = _worst(space, columns, proof, (a[order], b[order]), n_queries, rng, limits)
         proven, how = proof.proven, proof.how
         if proven is not None and found > proven:
@@ -252,7 +245,7 @@ def effect(
 
 
 def _worst(
-    space: PeopleSpace,
+    space: InputSpace,
     columns: Sequence[int],
     proof: Proof,
     starts: tuple[FloatArray, FloatArray],
@@ -266,18 +259,18 @@ def _worst(
         for i, part in enumerate(starts)
     )
     if len(a):
-        fine = in_domain(space, a) & in_domain(space, b)
+        fine = space.holds(a) & space.holds(b)
         a, b = a[fine], b[fine]
     best, first, second = -1.0, np.empty(0), np.empty(0)
     if len(a):
-        values = differences(space, a, b)
+        values = space.differences(a, b)
         i = int(values.argmax())
         best, first, second = float(values[i]), a[i], b[i]
     if proof.proven is None or proof.proven - best > limits.tolerance:
         more_a, more_b = random_pairs(space, columns, rng, 4 * _STARTS)
         a = more_a if not len(a) else np.concatenate([a, more_a])
         b = more_b if not len(b) else np.concatenate([b, more_b])
-        search = PairSearch(space, list(columns), lambda p, q: differences(space, p, q), n_queries, rng)
+        search = CoordinateAscent(space, list(columns), space.differences, n_queries, rng)
         value, p, q = search.run(a, b)
         if value > best:
             best, first, second = value, p, q

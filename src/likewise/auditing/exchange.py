@@ -1,8 +1,8 @@
-"""What exchanging columns does to the people of a table, and a search for the pair to whom it does most."""
+"""What exchanging columns does to the people of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,17 +10,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from likewise._typing import BoolArray, FloatArray
-from likewise.auditing.domain import CategoricalDomain
-from likewise.auditing.people_space import PeopleSpace
+from likewise._typing import FloatArray
+from likewise.verification.domain import CategoricalDomain
+from likewise.verification.input_space import InputSpace
 
 _ALTERNATIVES = 16  # values of a column, or of several together, that people are given
 _LEVEL = 0.95
 _BATCH = 100_000  # rows that a model is asked about at once
-_CANDIDATES = 12  # numbers of a column that a search tries
-
-Objective = Callable[[FloatArray, FloatArray], FloatArray]
-"""From encoded people a and b to what is maximised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +25,7 @@ class Exchange:
 
     Attributes
     ----------
-    space : PeopleSpace
+    space : InputSpace
     columns : list of int
     alternatives : ndarray of shape (n_alternatives, n_columns)
         The values that everybody was given.
@@ -39,14 +35,14 @@ class Exchange:
         Whether outputs are probabilities.
     """
 
-    space: PeopleSpace
+    space: InputSpace
     columns: list[int]
     alternatives: FloatArray
     outputs: FloatArray
     probable: bool
 
     @classmethod
-    def of(cls, space: PeopleSpace, columns: Sequence[int]) -> Exchange:
+    def of(cls, space: InputSpace, columns: Sequence[int]) -> Exchange:
         """Ask the model about everybody with every alternative."""
         alternatives = alternatives_of(space, columns)
         n, m = len(space.rows), len(alternatives)
@@ -165,7 +161,7 @@ class Exchange:
         return pd.DataFrame(rows, columns=["group", "n", "mean", "mean_low", "mean_high", "largest"])
 
 
-def alternatives_of(space: PeopleSpace, columns: Sequence[int]) -> FloatArray:
+def alternatives_of(space: InputSpace, columns: Sequence[int]) -> FloatArray:
     """Values that everybody is given: all categories, numbers over the range, or the most frequent combinations."""
     if len(columns) > 1:
         seen, counts = np.unique(space.rows[:, list(columns)], axis=0, return_counts=True)
@@ -174,10 +170,10 @@ def alternatives_of(space: PeopleSpace, columns: Sequence[int]) -> FloatArray:
     held = space.domain.columns[space.names[column]]
     if isinstance(held, CategoricalDomain):
         return space.codes(column)[:, None]
-    return _numbers(space, column, _ALTERNATIVES)[:, None]
+    return spread_numbers(space, column, _ALTERNATIVES)[:, None]
 
 
-def _numbers(space: PeopleSpace, column: int, most: int) -> FloatArray:
+def spread_numbers(space: InputSpace, column: int, most: int) -> FloatArray:
     """Numbers of a column: the ends of its domain, quantiles of the people, and a blank if there may be one."""
     held = space.domain.columns[space.names[column]]
     assert not isinstance(held, CategoricalDomain)
@@ -204,138 +200,10 @@ def share_interval(count: int, n: int) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def differences(space: PeopleSpace, a: FloatArray, b: FloatArray) -> FloatArray:
-    """Differences between the outputs of encoded people a and b, row by row."""
-    outputs = space.outputs(np.concatenate([a, b]))
-    return np.asarray(np.abs(outputs[: len(a)] - outputs[len(a) :]).sum(axis=1))
-
-
-def shown_pair(space: PeopleSpace, a: FloatArray, b: FloatArray) -> pd.DataFrame:
+def shown_pair(space: InputSpace, a: FloatArray, b: FloatArray) -> pd.DataFrame:
     """Two encoded people as a table, with their scores."""
     outputs, probable = space.answers(np.stack([a, b]))
     scores = space.labels(probable=probable).pairs(outputs[:1], outputs[1:])
     table = space.people(np.stack([a, b]))
     table["score"] = [float(scores["score_a"].iloc[0]), float(scores["score_b"].iloc[0])]
     return table
-
-
-# -- the search ------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class PairSearch:
-    """Coordinate ascent from several pairs at once: each step changes one column of one or both people.
-
-    Attributes
-    ----------
-    space : PeopleSpace
-    exchanged : list of int
-        Columns in which the two people may differ.
-    objective : callable
-    n_queries : int
-        Pairs that may still be compared.
-    """
-
-    space: PeopleSpace
-    exchanged: list[int]
-    objective: Objective
-    n_queries: int
-    rng: np.random.Generator
-
-    def run(self, a: FloatArray, b: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """The best pair that is found from some pairs; the first of them, if nothing is better."""
-        inside = keeps_rules(self.space, a) & keeps_rules(self.space, b)
-        a, b = a[inside].copy(), b[inside].copy()
-        if not len(a):
-            return -np.inf, np.empty(0), np.empty(0)
-        values = self._ask(a, b)
-        order = np.argsort(-values, kind="stable")
-        a, b, values = a[order], b[order], values[order]
-        for width in (None, 0.1, 0.01, 0.001):  # all over the range first, then closer and closer
-            a, b, values = self._ascend(a, b, values, width)
-        best = int(values.argmax())
-        return float(values[best]), a[best], b[best]
-
-    def _ask(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        self.n_queries -= len(a)
-        return self.objective(a, b)
-
-    def _ascend(
-        self, a: FloatArray, b: FloatArray, values: FloatArray, width: float | None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        moving = np.ones(len(a), dtype=bool)
-        while moving.any() and self.n_queries > 0:
-            owners, new_a, new_b = self._moves(a, b, np.flatnonzero(moving), width)
-            if not len(owners):
-                break
-            found = self._ask(new_a, new_b)
-            before = values.copy()
-            for i in np.argsort(found, kind="stable"):
-                owner = owners[i]
-                if found[i] > values[owner]:
-                    values[owner], a[owner], b[owner] = found[i], new_a[i], new_b[i]
-            moving = values > before
-        return a, b, values
-
-    def _moves(self, a: FloatArray, b: FloatArray, who: Any, width: float | None) -> tuple[Any, FloatArray, FloatArray]:
-        """All single changes of some pairs."""
-        owners, new_a, new_b = [], [], []
-        for i in who:
-            for column in range(a.shape[1]):
-                both = column not in self.exchanged
-                for value in self._candidates(column, width, a[i], b[i]):
-                    for side in (2,) if both else (0, 1):
-                        rows = [a[i].copy(), b[i].copy()]
-                        for s in (0, 1):
-                            if side in (s, 2):
-                                rows[s][column] = value
-                        owners.append(i)
-                        new_a.append(rows[0])
-                        new_b.append(rows[1])
-        if not owners:
-            return np.empty(0), a, b
-        first, second = np.array(new_a), np.array(new_b)
-        fine = keeps_rules(self.space, first) & keeps_rules(self.space, second)
-        return np.array(owners)[fine], first[fine], second[fine]
-
-    def _candidates(self, column: int, width: float | None, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Values to try: over the whole range without a width, and otherwise near those of the pair."""
-        held = self.space.domain.columns[self.space.names[column]]
-        if isinstance(held, CategoricalDomain):
-            return self.space.codes(column) if width is None else np.empty(0)
-        if width is None:
-            return _numbers(self.space, column, _CANDIDATES)
-        reach = width * (held.high - held.low)
-        near = np.concatenate([row[column] + reach * self.rng.uniform(-1, 1, 2) for row in (a, b)])
-        near = np.clip(near[~np.isnan(near)], held.low, held.high)
-        return np.unique(held.nearest(near))
-
-
-def keeps_rules(space: PeopleSpace, rows: FloatArray) -> BoolArray:
-    """Which encoded people keep the rules of the domain."""
-    return space.domain.keeps_rules(rows, space.names)
-
-
-def in_domain(space: PeopleSpace, rows: FloatArray) -> BoolArray:
-    """Which encoded people are in the domain."""
-    fine = keeps_rules(space, rows)
-    for i, name in enumerate(space.names):
-        held = space.domain.columns[name]
-        if isinstance(held, CategoricalDomain):
-            codes = space.codes(i)
-            fine &= (rows[:, i, None] == codes).any(axis=1) | (np.isnan(rows[:, i]) & np.isnan(codes).any())
-        else:
-            fine &= held.holds(rows[:, i])
-    return fine
-
-
-def random_pairs(
-    space: PeopleSpace, columns: Sequence[int], rng: np.random.Generator, n: int
-) -> tuple[FloatArray, FloatArray]:
-    """Pairs put together from the values of several people, different in some columns."""
-    a = np.column_stack([space.rows[rng.integers(len(space.rows), size=n), i] for i in range(space.rows.shape[1])])
-    b = a.copy()
-    for column in columns:
-        b[:, column] = space.rows[rng.integers(len(space.rows), size=n), column]
-    fine = in_domain(space, a) & in_domain(space, b)
-    return a[fine], b[fine]

@@ -11,9 +11,9 @@ import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import NOT_NEGATIVE, check_count, in_a_line
-from likewise.auditing.domain import frame_of, is_numeric
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
+from likewise.verification.domain import frame_of, is_numeric
 
 _AT_ONCE = 2**20  # pairs that are compared at once
 _DIRECTIONS = ("higher", "lower", "same")

@@ -12,11 +12,11 @@ import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names, in_a_line
-from likewise.auditing.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
 from likewise.metrics.encoders import Encoder, People, is_table, spread
+from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 
 _MAX_STARTS = 2**16
 _MAX_LANDMARKS = 4096  # per column

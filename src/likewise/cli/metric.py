@@ -116,7 +116,6 @@ def reveal(
     Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
     from likewise.auditing.coverage import measure_coverage
-    from likewise.auditing.domain import Domain
     from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
     from likewise.cli.design import DesignSource, design_file
     from likewise.cli.table_io import hinted, note_doubtful
@@ -124,6 +123,7 @@ def reveal(
     from likewise.io import check_free, free_name
     from likewise.metric_edits import check_unedited, read_comments
     from likewise.metric_file import without_claim, write_metric
+    from likewise.verification.domain import Domain
 
     if judgements is not None:
         from likewise.cli.judge import metric_from_judgements

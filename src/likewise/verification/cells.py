@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.auditing.domain import CategoricalDomain, NumericDomain
 from likewise.exceptions import UnprovableError
 from likewise.inspection.tree_ensembles import Test
+from likewise.verification.domain import CategoricalDomain, NumericDomain
 
 _ENUMERATED = 4096  # values of a column that are looked at one by one
 

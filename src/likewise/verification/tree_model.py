@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray, IntArray
-from likewise.auditing.cells import Cells, ColumnTests, cells_of
-from likewise.auditing.domain import CategoricalDomain
-from likewise.auditing.people_space import PeopleSpace, rules_of
-from likewise.auditing.tree_bounds import TreeProblem
 from likewise.exceptions import UnprovableError
 from likewise.inspection.feature_sources import Preprocessing
 from likewise.inspection.tree_ensembles import TreeEnsemble, read_tree_ensemble
+from likewise.verification.cells import Cells, ColumnTests, cells_of
+from likewise.verification.domain import CategoricalDomain
+from likewise.verification.input_space import InputSpace
+from likewise.verification.leaf_pairs import TreeProblem
 
 _CHECKED = 2000  # people whose outputs are compared with what was read off the model
 
@@ -26,7 +26,7 @@ class TreeModel:
 
     Attributes
     ----------
-    space : PeopleSpace
+    space : InputSpace
     ensemble : TreeEnsemble
     cells : list of Cells
         Of each column of the people.
@@ -35,14 +35,14 @@ class TreeModel:
         For each test of the ensemble, its column and its row among the answers there.
     """
 
-    space: PeopleSpace
+    space: InputSpace
     ensemble: TreeEnsemble
     cells: list[Cells]
     tests: list[ColumnTests]
     rows: list[tuple[int, int]]
 
     @classmethod
-    def read(cls, space: PeopleSpace) -> TreeModel:
+    def read(cls, space: InputSpace) -> TreeModel:
         """Read a model, or raise `UnprovableError` with the reason."""
         taken = space.given(space.rows[:1])
         columns = list(taken.columns) if hasattr(taken, "columns") and not space.as_array else space.names
@@ -95,7 +95,7 @@ class TreeModel:
             float(self.ensemble.baseline @ weights),
             link,
             self.ensemble.rounding() * float(np.abs(weights).sum()),
-            rules=rules_of(self.space),
+            rules=self.space.rules(),
         )
 
     def find(self, rows: FloatArray) -> IntArray:
@@ -120,7 +120,7 @@ def _with_column(features: Any, base: FloatArray, column: int) -> Any:
     return changed
 
 
-def _cells(space: PeopleSpace, column: int, tests: ColumnTests) -> Cells:
+def _cells(space: InputSpace, column: int, tests: ColumnTests) -> Cells:
     name = space.names[column]
     held, seen = space.domain.columns[name], space.rows[:, column]
     if isinstance(held, CategoricalDomain):
@@ -132,7 +132,7 @@ def _cells(space: PeopleSpace, column: int, tests: ColumnTests) -> Cells:
     return cells_of(held, np.empty(0), np.empty(0), tests, typical, name)
 
 
-def _confirm(space: PeopleSpace, ensemble: TreeEnsemble, features: Any) -> None:
+def _confirm(space: InputSpace, ensemble: TreeEnsemble, features: Any) -> None:
     """Raise if the model's own answers differ from what was read off it: settings and versions vary."""
     rows = space.rows[:: max(1, len(space.rows) // _CHECKED)]
     answers, probable = space.answers(rows)

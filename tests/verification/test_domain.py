@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Domain, TableMetric, attack, read_metric, write_metric
-from likewise.auditing.domain import CategoricalDomain, NumericDomain, Rule
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import MetricFile, format_metric, read_metric_file
+from likewise.verification.domain import CategoricalDomain, NumericDomain, Rule
 
 PEOPLE = pd.DataFrame(
     {

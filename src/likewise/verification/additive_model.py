@@ -1,9 +1,9 @@
-"""How much exchanging columns can change a model whose score is a sum of functions of single columns: closed forms."""
+"""Models whose score is a sum of functions of single columns: scorecards, linear models, EBM without interactions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,19 +12,12 @@ from scipy.special import expit, ndtr
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.scorer import AdditiveScorer
 from likewise.additive.shapes import Shape
-from likewise.auditing.cells import Cells
-from likewise.auditing.domain import CategoricalDomain, NumericDomain
-from likewise.auditing.people_space import PeopleSpace, rules_of
-from likewise.auditing.tree_bounds import TreeProblem
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
 from likewise.inspection import linear
 from likewise.inspection.feature_sources import Preprocessing
-from likewise.inspection.tree_ensembles import Tree
-
-_OUTWARDS = 1 + 2.0**-40
-_MOST_VALUES, _MOST_EXCHANGED = 1000, 100  # of all columns and of an exchanged one, where all are looked at
-_MANY = 512  # values between two candidates that are tried for a pair
+from likewise.verification.domain import CategoricalDomain, NumericDomain
+from likewise.verification.input_space import InputSpace
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +81,7 @@ class AdditiveModel:
 
     Attributes
     ----------
-    space : PeopleSpace
+    space : InputSpace
     baseline : ndarray of shape (n_scores,)
     terms : list of Term
         One for each column.
@@ -100,7 +93,7 @@ class AdditiveModel:
         What rounding may add to a score.
     """
 
-    space: PeopleSpace
+    space: InputSpace
     baseline: FloatArray
     terms: list[Term]
     evaluate: Callable[[int, FloatArray], FloatArray]
@@ -108,7 +101,7 @@ class AdditiveModel:
     rounding: float
 
     @classmethod
-    def read(cls, space: PeopleSpace) -> AdditiveModel:
+    def read(cls, space: InputSpace) -> AdditiveModel:
         """Read a scorecard, a linear model or an EBM without interactions; `UnprovableError` for others."""
         model = space.model
         if isinstance(model, ConstrainedEstimator):
@@ -144,156 +137,9 @@ class AdditiveModel:
             total += self.evaluate(i, rows[:, i])
         return total
 
-    def largest(self, columns: Sequence[int]) -> tuple[float, FloatArray, FloatArray]:
-        """Upper bound of what exchanging some columns can do, and a pair that comes close to it.
-
-        With one score the bound is reached, but for gaps between the values that the other columns can add up to.
-        """
-        if self.link is None:
-            return self._largest_softmax(columns)
-        low = np.array([term.values[:, 0].min() for term in self.terms])
-        high = np.array([term.values[:, 0].max() for term in self.terms])
-        chosen = np.isin(np.arange(len(low)), list(columns))
-        rise = float(high[chosen].sum() - low[chosen].sum()) + 2 * self.rounding
-        rest_low = float(self.baseline[0] + low.sum()) - self.rounding
-        rest_high = float(self.baseline[0] + high[~chosen].sum() + low[chosen].sum()) + self.rounding
-        at = min(max(self.link.centre - rise / 2, rest_low), rest_high)
-        proven = float(self.link.apply(np.array(at + rise)) - self.link.apply(np.array(at)))
-        a = np.array([term.candidates[term.values[:, 0].argmin()] for term in self.terms])
-        b = a.copy()
-        b[chosen] = [term.candidates[term.values[:, 0].argmax()] for i, term in enumerate(self.terms) if chosen[i]]
-        rest = self._reach(a, ~chosen, at)
-        a[~chosen], b[~chosen] = rest[~chosen], rest[~chosen]
-        return proven * _OUTWARDS + 2.0**-50, a, b
-
-    def finite_problem(self, columns: Sequence[int]) -> tuple[TreeProblem, list[FloatArray]] | None:
-        """The same question about finitely many people, as trees with a leaf for every value of a column.
-
-        The closed form lets the other columns add up to anything within their range. Where they hold few values, they
-        may not, and rules of the domain forbid some. None if the columns hold too many values, or the link is another.
-
-        Returns
-        -------
-        problem : TreeProblem
-        values : list of ndarray
-            Encoded values of each column, in the order of its cells.
-        """
-        names, held = self.space.names, self.space.domain.columns
-        if self.link is None or self.link.name not in ("logistic", "identity"):
-            return None
-        sizes = [_size(held[name]) for name in names]
-        if sum(sizes) > _MOST_VALUES or any(sizes[i] > _MOST_EXCHANGED for i in columns):
-            return None
-        values = [_every_value(self.space, i) for i in range(len(names))]
-        cells, trees = [], []
-        rows: list[tuple[int, int]] = []
-        for i, each in enumerate(values):
-            n, number = len(each), isinstance(held[names[i]], NumericDomain)
-            ends = each if number else np.full(n, np.nan)
-            cells.append(Cells(each, ends, ends, np.eye(n, dtype=bool)[: n - 1], ordered=False))
-            trees.append(_chain(self.evaluate(i, each)[:, 0], len(rows)))
-            rows += [(i, row) for row in range(n - 1)]
-        share = 1.0 if self.link.name == "logistic" else self.link.slope
-        trees = [replace(tree, values=tree.values * share) for tree in trees]
-        rounding = self.rounding * share
-        problem = TreeProblem(
-            cells,
-            list(columns),
-            trees,
-            rows,
-            float(self.baseline[0]) * share,
-            self.link.name,
-            rounding,
-            rules=rules_of(self.space),
-        )
-        return problem, values
-
-    def _reach(self, row: FloatArray, free: Any, target: float) -> FloatArray:
-        """Change the free columns of a person so that the score comes close to a target; all are at their lowest."""
-        row = row.copy()
-        missing = target - float(self.scores(row[None])[0, 0])
-        spans = [float(np.ptp(term.values[:, 0])) if free[i] else 0.0 for i, term in enumerate(self.terms)]
-        # The widest first; columns of numbers last, since they can be adjusted.
-        order = sorted(range(len(spans)), key=lambda i: (len(self._between(i)) > 0, -spans[i]))
-        for i in order:
-            if not free[i] or missing <= 0:
-                continue
-            values = self.terms[i].values[:, 0] - self.evaluate(i, row[i : i + 1])[0, 0]
-            fits = np.where(values <= missing + 1e-15, values, -np.inf)
-            best = int(fits.argmax())
-            candidates, sizes = self.terms[i].candidates, values
-            if values.max() > missing and len(between := self._between(i)):
-                candidates = np.concatenate([candidates, between])
-                sizes = np.concatenate(
-                    [values, self.evaluate(i, between)[:, 0] - self.evaluate(i, row[i : i + 1])[0, 0]]
-                )
-                best = int(np.abs(sizes - missing).argmin())
-            if sizes[best] > 0:
-                row[i] = candidates[best]
-                missing -= float(sizes[best])
-        return row
-
-    def _between(self, column: int) -> FloatArray:
-        """Values between the candidates of a column of numbers, spread over its range."""
-        held = self.space.domain.columns[self.space.names[column]]
-        if isinstance(held, CategoricalDomain):
-            return np.empty(0)
-        if held.step is None:
-            return np.linspace(held.low, held.high, _MANY)
-        places = np.unique(np.linspace(held.first, held.last, _MANY).astype(np.int64))
-        return held.at(places)
-
-    def _largest_softmax(self, columns: Sequence[int]) -> tuple[float, FloatArray, FloatArray]:
-        """``tanh(spread / 4)``: the odds of any set of classes move by the largest difference of two logits at most."""
-        n_scores, best, pair = len(self.baseline), -1.0, (0, 1)
-        for k in range(n_scores):
-            for m in range(k):
-                spread = sum(float(np.ptp(self.terms[i].values[:, k] - self.terms[i].values[:, m])) for i in columns)
-                if spread > best:
-                    best, pair = spread, (k, m)
-        a = self.space.rows[0].copy()
-        b = a.copy()
-        for i in columns:
-            gap = self.terms[i].values[:, pair[0]] - self.terms[i].values[:, pair[1]]
-            a[i], b[i] = self.terms[i].candidates[gap.argmin()], self.terms[i].candidates[gap.argmax()]
-        for i in range(len(a)):  # somebody in the domain
-            if i not in columns and not np.isin(a[i], self.terms[i].candidates):
-                a[i] = b[i] = self.terms[i].candidates[0]
-        return float(np.tanh((best + 4 * self.rounding) / 4)) * _OUTWARDS + 2.0**-50, a, b
-
-    def largest_excess(self, distance: Callable[[int, FloatArray, FloatArray], FloatArray]) -> float:
-        """Upper bound of ``difference - D`` over all pairs of the domain, for one score.
-
-        For every ``m >= 0``, with d the rise of the score and G its link,
-        ``G(a + d) - G(a) - D <= max_d (largest(d) - m d) + sum_i max over two values of (m rise_i - D_i)``,
-        since ``D >= sum_i D_i``. The smallest over m is taken; each of them is a bound.
-
-        Parameters
-        ----------
-        distance : callable
-            From a column and two arrays of encoded values to the least that they add to the distance.
-        """
-        if self.link is None:
-            raise UnprovableError("the excess over a metric is bounded for two classes and for regression only")
-        rises = []
-        for i, term in enumerate(self.terms):
-            z = term.candidates
-            rises.append((term.values[None, :, 0] - term.values[:, None, 0], distance(i, z[:, None], z[None, :])))
-        most = sum(float(rise.max()) for rise, _ in rises) + 2 * self.rounding
-        grid = np.linspace(0.0, most, 4097)
-        best = np.inf
-        curve = np.array([self.link.largest(d) for d in grid])
-        for m in np.concatenate([[0.0], self.link.slope * np.linspace(0.01, 1.0, 100)]):
-            # Between two points of the grid the curve rises by no more than to the next of them. It is concave, with
-            # this slope at 0: at the last m nothing is gained.
-            gain = float((curve[1:] - m * grid[:-1]).max()) if most and m < self.link.slope else 0.0
-            apart = sum(float((m * rise - away).max()) for rise, away in rises)
-            best = min(best, max(gain, 0.0) + apart)
-        return max(0.0, best) * _OUTWARDS + 2.0**-50
-
 
 def _terms(
-    space: PeopleSpace, evaluate: Callable[[int, FloatArray], FloatArray], knots: dict[int, FloatArray]
+    space: InputSpace, evaluate: Callable[[int, FloatArray], FloatArray], knots: dict[int, FloatArray]
 ) -> list[Term]:
     """Candidates of every column: categories, or the ends of the domain and both sides of each knot."""
     terms = []
@@ -306,34 +152,6 @@ def _terms(
             candidates = np.append(candidates, np.nan) if held.blank else candidates
         terms.append(Term(candidates, evaluate(i, candidates)))
     return terms
-
-
-def _size(held: NumericDomain | CategoricalDomain) -> int:
-    """How many values there are; far too many if there is no step."""
-    if isinstance(held, CategoricalDomain):
-        return len(held.values) + held.blank
-    return _MOST_VALUES + 1 if held.step is None else held.last - held.first + 1 + held.blank
-
-
-def _every_value(space: PeopleSpace, column: int) -> FloatArray:
-    """All encoded values of a column."""
-    held = space.domain.columns[space.names[column]]
-    if isinstance(held, CategoricalDomain):
-        return space.codes(column)
-    values = held.at(np.arange(held.first, held.last + 1))
-    return np.append(values, np.nan) if held.blank else values
-
-
-def _chain(leaves: FloatArray, first: int) -> Tree:
-    """A tree that asks for one cell after the other, with a leaf for each."""
-    n = len(leaves) - 1
-    inner = np.arange(n)
-    left = np.concatenate([inner + n + 1, np.full(n + 1, -1)])
-    right = np.concatenate([inner + 1, np.full(n + 1, -1)])
-    test = np.concatenate([inner + first, np.full(n + 1, -1)])
-    # The last inner node's right child is the leaf of the last cell, which stands where the next one would.
-    values = np.concatenate([np.zeros(n), [leaves[-1]], leaves[:-1]])
-    return Tree(left.astype(np.int64), right.astype(np.int64), test.astype(np.int64), values[:, None])
 
 
 def _around(held: NumericDomain, knots: FloatArray) -> FloatArray:
@@ -349,14 +167,14 @@ def _around(held: NumericDomain, knots: FloatArray) -> FloatArray:
     return held.at(np.unique(np.clip(places, held.first, held.last)).astype(np.int64))
 
 
-def _of_column(space: PeopleSpace, column: int, values: FloatArray) -> Any:
+def _of_column(space: InputSpace, column: int, values: FloatArray) -> Any:
     """One person with other values in one column, as the model takes people."""
     rows = np.repeat(space.rows[:1], len(values), axis=0)
     rows[:, column] = values
     return space.given(rows)
 
 
-def _read_scorecard(space: PeopleSpace) -> AdditiveModel:
+def _read_scorecard(space: InputSpace) -> AdditiveModel:
     model = space.model
     scorer = getattr(model, "scorer_", None)
     if type(scorer) is not AdditiveScorer:
@@ -397,7 +215,7 @@ def _shape_values(shape: Shape, coded: FloatArray) -> FloatArray:
     return np.where(blank[:, None], other, values)
 
 
-def _read_linear(space: PeopleSpace) -> AdditiveModel:
+def _read_linear(space: InputSpace) -> AdditiveModel:
     linear.read_linear_model(space.model)  # raises unless all of it is linear, and its answers are as expected
     columns = list(space.given(space.rows[:1]).columns) if not space.as_array else space.names
     where = [space.names.index(name) for name in columns]
@@ -438,7 +256,7 @@ def _read_linear(space: PeopleSpace) -> AdditiveModel:
     return AdditiveModel(space, base, terms, evaluate, monotone, (coef.shape[1] + 8) * 2.0**-50 * size)
 
 
-def _read_boosting_machine(space: PeopleSpace) -> AdditiveModel:
+def _read_boosting_machine(space: InputSpace) -> AdditiveModel:
     """Read an explainable boosting machine by its attributes: functions that are constant on bins."""
     model = space.model
     if any(len(term) > 1 for term in model.term_features_):

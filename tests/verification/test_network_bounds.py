@@ -6,8 +6,9 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
 from likewise.auditing.effect import effect
-from likewise.auditing.network_bounds import NetworkModel, _Bounder
-from likewise.auditing.people_space import PeopleSpace
+from likewise.verification.input_space import InputSpace
+from likewise.verification.network_bounds import _Bounder
+from likewise.verification.network_model import NetworkModel
 from small_domain import EVERYBODY, brute_force, one_hot, outputs, people
 
 
@@ -43,7 +44,7 @@ def test_other_outputs(kind):
 def test_every_box_has_a_bound_that_holds(seed):
     """Random boxes, each against all of its people."""
     model, X = network(7, 7, seed=seed)
-    read = NetworkModel.read(PeopleSpace.of(model, X))
+    read = NetworkModel.read(InputSpace.of(model, X))
     bounder = _Bounder(read, [1], np.ones(1))
     rng, scores = np.random.default_rng(seed), outputs(model, EVERYBODY)[:, 1]
     codes = np.column_stack(
@@ -72,7 +73,7 @@ def test_every_box_has_a_bound_that_holds(seed):
 def test_control_a_bound_that_forgets_a_unit_is_found_out():
     model, X = network(8, 8)
     truth = brute_force(model, ["sex"])
-    read = NetworkModel.read(PeopleSpace.of(model, X))
+    read = NetworkModel.read(InputSpace.of(model, X))
     assert _Bounder(read, [1], np.ones(1)).bound(np.ones(16, dtype=bool), "logistic")[0] >= truth
     for weights in read.weights:
         weights[:4] = 0

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from likewise.auditing import tree_bounds
-from likewise.auditing.cells import Cells
-from likewise.auditing.tree_bounds import TreeProblem, bound_trees
 from likewise.inspection.tree_ensembles import Tree
+from likewise.verification import leaf_pairs
+from likewise.verification.cells import Cells
+from likewise.verification.leaf_pairs import TreeProblem
+from likewise.verification.tree_bounds import bound_trees
 
 LINKS = ("identity", "logistic", "tanh")
 
@@ -185,6 +186,6 @@ def test_rounding_is_added_to_the_bound():
 
 
 def test_too_many_pieces_are_refused(monkeypatch):
-    monkeypatch.setattr(tree_bounds, "_MOST_PIECES", 3)
+    monkeypatch.setattr(leaf_pairs, "_MOST_PIECES", 3)
     with pytest.raises(Exception, match="pairs of leaves"):
         bound_trees(random_problem(np.random.default_rng(5), link="logistic"))

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._typing import FloatArray
-from likewise.auditing.domain import CategoricalDomain, Domain, NumericDomain, frame_of, is_numeric
+from likewise._typing import BoolArray, FloatArray
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
 from likewise.metrics.encoders import Encoder, People, TableEncoder, is_table
 from likewise.pairs.model_outputs import OutputLabels, predicted_outputs
+from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of, is_numeric
 
 
 @dataclass(frozen=True, eq=False)
-class PeopleSpace:
+class InputSpace:
     """People of a domain, coded as numbers, with a model that can be asked about them.
 
     Attributes
@@ -54,7 +54,7 @@ class PeopleSpace:
         metric: Metric | None = None,
         domain: Domain | None = None,
         output_range: tuple[float, float] | None = None,
-    ) -> PeopleSpace:
+    ) -> InputSpace:
         """Code people, and learn the domain if none is given."""
         frame = frame_of(X).reset_index(drop=True)
         if not len(frame):
@@ -156,15 +156,35 @@ class PeopleSpace:
                 table[name] = table[name].astype(np.int64)
         return table
 
+    def differences(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Differences between the outputs of encoded people a and b, row by row."""
+        outputs = self.outputs(np.concatenate([a, b]))
+        return np.asarray(np.abs(outputs[: len(a)] - outputs[len(a) :]).sum(axis=1))
 
-def rules_of(space: PeopleSpace) -> list[tuple[dict[int, float], float]]:
-    """The rules of the domain, by position of the columns, with room for rounding."""
-    found = []
-    for rule in space.domain.rules:
-        size = 0.0
-        for name, coefficient in rule.coefficients.items():
-            held = space.domain.columns[name]
-            assert isinstance(held, NumericDomain)
-            size += abs(coefficient) * max(abs(held.low), abs(held.high))
-        found.append(({space.names.index(n): c for n, c in rule.coefficients.items()}, rule.room(size)))
-    return found
+    def keeps_rules(self, rows: FloatArray) -> BoolArray:
+        """Which encoded people keep the rules of the domain."""
+        return self.domain.keeps_rules(rows, self.names)
+
+    def holds(self, rows: FloatArray) -> BoolArray:
+        """Which encoded people are in the domain."""
+        fine = self.keeps_rules(rows)
+        for i, name in enumerate(self.names):
+            held = self.domain.columns[name]
+            if isinstance(held, CategoricalDomain):
+                codes = self.codes(i)
+                fine &= (rows[:, i, None] == codes).any(axis=1) | (np.isnan(rows[:, i]) & np.isnan(codes).any())
+            else:
+                fine &= held.holds(rows[:, i])
+        return fine
+
+    def rules(self) -> list[tuple[dict[int, float], float]]:
+        """The rules of the domain, by position of the columns, with room for rounding."""
+        found = []
+        for rule in self.domain.rules:
+            size = 0.0
+            for name, coefficient in rule.coefficients.items():
+                held = self.domain.columns[name]
+                assert isinstance(held, NumericDomain)
+                size += abs(coefficient) * max(abs(held.low), abs(held.high))
+            found.append(({self.names.index(n): c for n, c in rule.coefficients.items()}, rule.room(size)))
+        return found

@@ -9,24 +9,26 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.auditing.additive_bounds import AdditiveModel
-from likewise.auditing.domain import NumericDomain
-from likewise.auditing.exchange import differences, in_domain, keeps_rules
-from likewise.auditing.network_bounds import NetworkModel, prove_network
-from likewise.auditing.people_space import PeopleSpace
-from likewise.auditing.proofs import Limits, Proof
-from likewise.auditing.tree_bounds import TreeBound, Variables, bound_trees
-from likewise.auditing.tree_model import TreeModel
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
+from likewise.verification.additive_bounds import finite_problem, largest_change
+from likewise.verification.additive_model import AdditiveModel
+from likewise.verification.base import Limits, Proof
+from likewise.verification.domain import NumericDomain
+from likewise.verification.input_space import InputSpace
+from likewise.verification.leaf_pairs import Variables
+from likewise.verification.network_bounds import prove_network
+from likewise.verification.network_model import NetworkModel
+from likewise.verification.tree_bounds import TreeBound, bound_trees
+from likewise.verification.tree_model import TreeModel
 
 _MOST_CLASSES = 6  # of a forest: all sets of classes are bounded
 
 
-def prove(
-    space: PeopleSpace,
+def upper_bound(
+    space: InputSpace,
     columns: Sequence[int],
     limits: Limits,
     starts: tuple[FloatArray, FloatArray],
@@ -37,7 +39,7 @@ def prove(
         if kind == "trees":
             return prove_trees(TreeModel.read(space), columns, limits, starts)
         if kind == "network":
-            lowest = float(differences(space, *starts).max()) if len(starts[0]) else 0.0
+            lowest = float(space.differences(*starts).max()) if len(starts[0]) else 0.0
             return prove_network(NetworkModel.read(space), columns, limits, lowest)
         return prove_additive(AdditiveModel.read(space), columns, limits)
     except UnprovableError as error:
@@ -59,12 +61,12 @@ def kind_of(model: Any) -> str:
 def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
     """The closed form; and where it is not reached and people are finitely many, a search over boxes."""
     space = model.space
-    proven, a, b = model.largest(columns)
+    proven, a, b = largest_change(model, columns)
     how = "closed form, as the score is a sum of functions of single columns"
-    fine = bool((in_domain(space, a[None]) & in_domain(space, b[None])).all())
-    if fine and proven - float(differences(space, a[None], b[None])[0]) <= limits.tolerance:
+    fine = bool((space.holds(a[None]) & space.holds(b[None])).all())
+    if fine and proven - float(space.differences(a[None], b[None])[0]) <= limits.tolerance:
         return Proof(proven, how, [(a, b)])
-    finite = model.finite_problem(columns)
+    finite = finite_problem(model, columns)
     if finite is None:
         ignored = "; the rules of the domain were not used" if space.domain.rules else ""
         return Proof(proven, how + ignored, [(a, b)])
@@ -162,9 +164,9 @@ def _people_of(model: TreeModel, result: TreeBound, columns: Sequence[int]) -> t
     keep = shared[alike[nearest]]
     p, q = a.copy(), b.copy()
     p[keep] = q[keep] = sample[nearest, keep]
-    if not (in_domain(space, p[None]) & in_domain(space, q[None])).all():
+    if not (space.holds(p[None]) & space.holds(q[None])).all():
         p, q = a, b
-    if not (keeps_rules(space, p[None]) & keeps_rules(space, q[None])).all():
+    if not (space.keeps_rules(p[None]) & space.keeps_rules(q[None])).all():
         p, q = _within_rules(model, result, columns)
     return p, q
 

@@ -1,0 +1,120 @@
+"""A search for the worst pair of a domain by coordinate ascent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import FloatArray
+from likewise.auditing.exchange import spread_numbers
+from likewise.verification.domain import CategoricalDomain
+from likewise.verification.input_space import InputSpace
+
+_CANDIDATES = 12  # numbers of a column that a search tries
+
+Objective = Callable[[FloatArray, FloatArray], FloatArray]
+"""From encoded people a and b to what is maximised."""
+
+
+@dataclass
+class CoordinateAscent:
+    """Coordinate ascent from several pairs at once: each step changes one column of one or both people.
+
+    Attributes
+    ----------
+    space : InputSpace
+    exchanged : list of int
+        Columns in which the two people may differ.
+    objective : callable
+    n_queries : int
+        Pairs that may still be compared.
+    """
+
+    space: InputSpace
+    exchanged: list[int]
+    objective: Objective
+    n_queries: int
+    rng: np.random.Generator
+
+    def run(self, a: FloatArray, b: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """The best pair that is found from some pairs; the first of them, if nothing is better."""
+        inside = self.space.keeps_rules(a) & self.space.keeps_rules(b)
+        a, b = a[inside].copy(), b[inside].copy()
+        if not len(a):
+            return -np.inf, np.empty(0), np.empty(0)
+        values = self._ask(a, b)
+        order = np.argsort(-values, kind="stable")
+        a, b, values = a[order], b[order], values[order]
+        for width in (None, 0.1, 0.01, 0.001):  # all over the range first, then closer and closer
+            a, b, values = self._ascend(a, b, values, width)
+        best = int(values.argmax())
+        return float(values[best]), a[best], b[best]
+
+    def _ask(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        self.n_queries -= len(a)
+        return self.objective(a, b)
+
+    def _ascend(
+        self, a: FloatArray, b: FloatArray, values: FloatArray, width: float | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        moving = np.ones(len(a), dtype=bool)
+        while moving.any() and self.n_queries > 0:
+            owners, new_a, new_b = self._moves(a, b, np.flatnonzero(moving), width)
+            if not len(owners):
+                break
+            found = self._ask(new_a, new_b)
+            before = values.copy()
+            for i in np.argsort(found, kind="stable"):
+                owner = owners[i]
+                if found[i] > values[owner]:
+                    values[owner], a[owner], b[owner] = found[i], new_a[i], new_b[i]
+            moving = values > before
+        return a, b, values
+
+    def _moves(self, a: FloatArray, b: FloatArray, who: Any, width: float | None) -> tuple[Any, FloatArray, FloatArray]:
+        """All single changes of some pairs."""
+        owners, new_a, new_b = [], [], []
+        for i in who:
+            for column in range(a.shape[1]):
+                both = column not in self.exchanged
+                for value in self._candidates(column, width, a[i], b[i]):
+                    for side in (2,) if both else (0, 1):
+                        rows = [a[i].copy(), b[i].copy()]
+                        for s in (0, 1):
+                            if side in (s, 2):
+                                rows[s][column] = value
+                        owners.append(i)
+                        new_a.append(rows[0])
+                        new_b.append(rows[1])
+        if not owners:
+            return np.empty(0), a, b
+        first, second = np.array(new_a), np.array(new_b)
+        fine = self.space.keeps_rules(first) & self.space.keeps_rules(second)
+        return np.array(owners)[fine], first[fine], second[fine]
+
+    def _candidates(self, column: int, width: float | None, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Values to try: over the whole range without a width, and otherwise near those of the pair."""
+        held = self.space.domain.columns[self.space.names[column]]
+        if isinstance(held, CategoricalDomain):
+            return self.space.codes(column) if width is None else np.empty(0)
+        if width is None:
+            return spread_numbers(self.space, column, _CANDIDATES)
+        reach = width * (held.high - held.low)
+        near = np.concatenate([row[column] + reach * self.rng.uniform(-1, 1, 2) for row in (a, b)])
+        near = np.clip(near[~np.isnan(near)], held.low, held.high)
+        return np.unique(held.nearest(near))
+
+
+def random_pairs(
+    space: InputSpace, columns: Sequence[int], rng: np.random.Generator, n: int
+) -> tuple[FloatArray, FloatArray]:
+    """Pairs put together from the values of several people, different in some columns."""
+    a = np.column_stack([space.rows[rng.integers(len(space.rows), size=n), i] for i in range(space.rows.shape[1])])
+    b = a.copy()
+    for column in columns:
+        b[:, column] = space.rows[rng.integers(len(space.rows), size=n), column]
+    fine = space.holds(a) & space.holds(b)
+    return a[fine], b[fine]

@@ -1,0 +1,1 @@
+"""Bounds of what a model can answer over a domain: proofs, not samples."""

@@ -1,0 +1,201 @@
+"""How much exchanging columns can change a sum of functions of single columns: closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import FloatArray
+from likewise.exceptions import UnprovableError
+from likewise.inspection.tree_ensembles import Tree
+from likewise.verification.additive_model import AdditiveModel
+from likewise.verification.cells import Cells
+from likewise.verification.domain import CategoricalDomain, NumericDomain
+from likewise.verification.input_space import InputSpace
+from likewise.verification.leaf_pairs import TreeProblem
+
+_OUTWARDS = 1 + 2.0**-40
+_MOST_VALUES, _MOST_EXCHANGED = 1000, 100  # of all columns and of an exchanged one, where all are looked at
+_MANY = 512  # values between two candidates that are tried for a pair
+
+
+def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float, FloatArray, FloatArray]:
+    """Upper bound of what exchanging some columns can do, and a pair that comes close to it.
+
+    With one score the bound is reached, but for gaps between the values that the other columns can add up to.
+    """
+    if model.link is None:
+        return _largest_softmax(model, columns)
+    low = np.array([term.values[:, 0].min() for term in model.terms])
+    high = np.array([term.values[:, 0].max() for term in model.terms])
+    chosen = np.isin(np.arange(len(low)), list(columns))
+    rise = float(high[chosen].sum() - low[chosen].sum()) + 2 * model.rounding
+    rest_low = float(model.baseline[0] + low.sum()) - model.rounding
+    rest_high = float(model.baseline[0] + high[~chosen].sum() + low[chosen].sum()) + model.rounding
+    at = min(max(model.link.centre - rise / 2, rest_low), rest_high)
+    proven = float(model.link.apply(np.array(at + rise)) - model.link.apply(np.array(at)))
+    a = np.array([term.candidates[term.values[:, 0].argmin()] for term in model.terms])
+    b = a.copy()
+    b[chosen] = [term.candidates[term.values[:, 0].argmax()] for i, term in enumerate(model.terms) if chosen[i]]
+    rest = _reach(model, a, ~chosen, at)
+    a[~chosen], b[~chosen] = rest[~chosen], rest[~chosen]
+    return proven * _OUTWARDS + 2.0**-50, a, b
+
+
+def finite_problem(model: AdditiveModel, columns: Sequence[int]) -> tuple[TreeProblem, list[FloatArray]] | None:
+    """The same question about finitely many people, as trees with a leaf for every value of a column.
+
+    The closed form lets the other columns add up to anything within their range. Where they hold few values, they
+    may not, and rules of the domain forbid some. None if the columns hold too many values, or the link is another.
+
+    Returns
+    -------
+    problem : TreeProblem
+    values : list of ndarray
+        Encoded values of each column, in the order of its cells.
+    """
+    names, held = model.space.names, model.space.domain.columns
+    if model.link is None or model.link.name not in ("logistic", "identity"):
+        return None
+    sizes = [_size(held[name]) for name in names]
+    if sum(sizes) > _MOST_VALUES or any(sizes[i] > _MOST_EXCHANGED for i in columns):
+        return None
+    values = [_every_value(model.space, i) for i in range(len(names))]
+    cells, trees = [], []
+    rows: list[tuple[int, int]] = []
+    for i, each in enumerate(values):
+        n, number = len(each), isinstance(held[names[i]], NumericDomain)
+        ends = each if number else np.full(n, np.nan)
+        cells.append(Cells(each, ends, ends, np.eye(n, dtype=bool)[: n - 1], ordered=False))
+        trees.append(_chain(model.evaluate(i, each)[:, 0], len(rows)))
+        rows += [(i, row) for row in range(n - 1)]
+    share = 1.0 if model.link.name == "logistic" else model.link.slope
+    trees = [replace(tree, values=tree.values * share) for tree in trees]
+    rounding = model.rounding * share
+    problem = TreeProblem(
+        cells,
+        list(columns),
+        trees,
+        rows,
+        float(model.baseline[0]) * share,
+        model.link.name,
+        rounding,
+        rules=model.space.rules(),
+    )
+    return problem, values
+
+
+def largest_excess(model: AdditiveModel, distance: Callable[[int, FloatArray, FloatArray], FloatArray]) -> float:
+    """Upper bound of ``difference - D`` over all pairs of the domain, for one score.
+
+    For every ``m >= 0``, with d the rise of the score and G its link,
+    ``G(a + d) - G(a) - D <= max_d (largest(d) - m d) + sum_i max over two values of (m rise_i - D_i)``,
+    since ``D >= sum_i D_i``. The smallest over m is taken; each of them is a bound.
+
+    Parameters
+    ----------
+    distance : callable
+        From a column and two arrays of encoded values to the least that they add to the distance.
+    """
+    if model.link is None:
+        raise UnprovableError("the excess over a metric is bounded for two classes and for regression only")
+    rises = []
+    for i, term in enumerate(model.terms):
+        z = term.candidates
+        rises.append((term.values[None, :, 0] - term.values[:, None, 0], distance(i, z[:, None], z[None, :])))
+    most = sum(float(rise.max()) for rise, _ in rises) + 2 * model.rounding
+    grid = np.linspace(0.0, most, 4097)
+    best = np.inf
+    curve = np.array([model.link.largest(d) for d in grid])
+    for m in np.concatenate([[0.0], model.link.slope * np.linspace(0.01, 1.0, 100)]):
+        # Between two points of the grid the curve rises by no more than to the next of them. It is concave, with
+        # this slope at 0: at the last m nothing is gained.
+        gain = float((curve[1:] - m * grid[:-1]).max()) if most and m < model.link.slope else 0.0
+        apart = sum(float((m * rise - away).max()) for rise, away in rises)
+        best = min(best, max(gain, 0.0) + apart)
+    return max(0.0, best) * _OUTWARDS + 2.0**-50
+
+
+def _largest_softmax(model: AdditiveModel, columns: Sequence[int]) -> tuple[float, FloatArray, FloatArray]:
+    """``tanh(spread / 4)``: the odds of any set of classes move by the largest difference of two logits at most."""
+    n_scores, best, pair = len(model.baseline), -1.0, (0, 1)
+    for k in range(n_scores):
+        for m in range(k):
+            spread = sum(float(np.ptp(model.terms[i].values[:, k] - model.terms[i].values[:, m])) for i in columns)
+            if spread > best:
+                best, pair = spread, (k, m)
+    a = model.space.rows[0].copy()
+    b = a.copy()
+    for i in columns:
+        gap = model.terms[i].values[:, pair[0]] - model.terms[i].values[:, pair[1]]
+        a[i], b[i] = model.terms[i].candidates[gap.argmin()], model.terms[i].candidates[gap.argmax()]
+    for i in range(len(a)):  # somebody in the domain
+        if i not in columns and not np.isin(a[i], model.terms[i].candidates):
+            a[i] = b[i] = model.terms[i].candidates[0]
+    return float(np.tanh((best + 4 * model.rounding) / 4)) * _OUTWARDS + 2.0**-50, a, b
+
+
+def _reach(model: AdditiveModel, row: FloatArray, free: Any, target: float) -> FloatArray:
+    """Change the free columns of a person so that the score comes close to a target; all are at their lowest."""
+    row = row.copy()
+    missing = target - float(model.scores(row[None])[0, 0])
+    spans = [float(np.ptp(term.values[:, 0])) if free[i] else 0.0 for i, term in enumerate(model.terms)]
+    # The widest first; columns of numbers last, since they can be adjusted.
+    order = sorted(range(len(spans)), key=lambda i: (len(_between(model, i)) > 0, -spans[i]))
+    for i in order:
+        if not free[i] or missing <= 0:
+            continue
+        values = model.terms[i].values[:, 0] - model.evaluate(i, row[i : i + 1])[0, 0]
+        fits = np.where(values <= missing + 1e-15, values, -np.inf)
+        best = int(fits.argmax())
+        candidates, sizes = model.terms[i].candidates, values
+        if values.max() > missing and len(between := _between(model, i)):
+            candidates = np.concatenate([candidates, between])
+            sizes = np.concatenate([values, model.evaluate(i, between)[:, 0] - model.evaluate(i, row[i : i + 1])[0, 0]])
+            best = int(np.abs(sizes - missing).argmin())
+        if sizes[best] > 0:
+            row[i] = candidates[best]
+            missing -= float(sizes[best])
+    return row
+
+
+def _between(model: AdditiveModel, column: int) -> FloatArray:
+    """Values between the candidates of a column of numbers, spread over its range."""
+    held = model.space.domain.columns[model.space.names[column]]
+    if isinstance(held, CategoricalDomain):
+        return np.empty(0)
+    if held.step is None:
+        return np.linspace(held.low, held.high, _MANY)
+    places = np.unique(np.linspace(held.first, held.last, _MANY).astype(np.int64))
+    return held.at(places)
+
+
+def _size(held: NumericDomain | CategoricalDomain) -> int:
+    """How many values there are; far too many if there is no step."""
+    if isinstance(held, CategoricalDomain):
+        return len(held.values) + held.blank
+    return _MOST_VALUES + 1 if held.step is None else held.last - held.first + 1 + held.blank
+
+
+def _every_value(space: InputSpace, column: int) -> FloatArray:
+    """All encoded values of a column."""
+    held = space.domain.columns[space.names[column]]
+    if isinstance(held, CategoricalDomain):
+        return space.codes(column)
+    values = held.at(np.arange(held.first, held.last + 1))
+    return np.append(values, np.nan) if held.blank else values
+
+
+def _chain(leaves: FloatArray, first: int) -> Tree:
+    """A tree that asks for one cell after the other, with a leaf for each."""
+    n = len(leaves) - 1
+    inner = np.arange(n)
+    left = np.concatenate([inner + n + 1, np.full(n + 1, -1)])
+    right = np.concatenate([inner + 1, np.full(n + 1, -1)])
+    test = np.concatenate([inner + first, np.full(n + 1, -1)])
+    # The last inner node's right child is the leaf of the last cell, which stands where the next one would.
+    values = np.concatenate([np.zeros(n), [leaves[-1]], leaves[:-1]])
+    return Tree(left.astype(np.int64), right.astype(np.int64), test.astype(np.int64), values[:, None])
