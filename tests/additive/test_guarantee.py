@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from likewise import WeightedLp
 from likewise._links import LINKS
-from likewise.additive.scorer import AdditiveScorer, promise
-from likewise.additive.shapes import Shape, SumOfShapes, finish, on_grid
+from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, constrain, on_grid
 from likewise.metrics.base import ColumnWeights, dual
 from likewise.metrics.encoders import People
 
@@ -42,7 +41,9 @@ def random_shapes(rng, weights, unit, n_functions):
 
 def scorer_of(model, link, weights):
     metric = WeightedLp(np.ones(8))  # its own distances are not asked for here
-    return AdditiveScorer(promise(metric, LINKS[link], 1.0), model, link, np.ones((len(model.intercepts), 8)))
+    return AdditiveScorer(
+        additive_guarantee(metric, LINKS[link], 1.0), model, link, np.ones((len(model.intercepts), 8))
+    )
 
 
 def outputs(scorer, rows):
@@ -115,7 +116,7 @@ def test_no_pair_exceeds_the_promise(p, seed, link):
     weights, unit = columns(rng, p), LINKS[link].unit
     n_functions = 3 if link == "softmax" else 1
     shapes = random_shapes(rng, weights, unit, n_functions)
-    model = finish(rng.normal(size=n_functions), shapes, weights, unit)
+    model = constrain(rng.normal(size=n_functions), shapes, weights, unit)
     assert (model.used(weights, unit) <= 1).all()
     scorer = scorer_of(model, link, weights)
     assert excess(scorer, weights, *random_pairs(rng, weights, PAIRS)).max() <= ROUNDING
@@ -125,7 +126,7 @@ def test_no_pair_exceeds_the_promise(p, seed, link):
 def at_its_limits(rng, weights, unit):
     """A finished model that uses all that its metric allows, with a score of 0 where all shapes are steepest."""
     shapes = [s for s in random_shapes(rng, weights, 30 * unit, 1) if s.knots is not None and s.other is None]
-    model = finish(np.zeros(1), shapes, weights, unit)
+    model = constrain(np.zeros(1), shapes, weights, unit)
     return centred(model, weights)
 
 
@@ -165,5 +166,5 @@ def test_control_levels_one_percent_too_far_apart_are_found():
     a, b = np.zeros((1, 8)), np.zeros((1, 8))
     b[0, 4] = 1
     assert excess(scorer_of(model, "logistic", weights), weights, a, b)[0] > 1e-5
-    tame = finish(model.intercepts, model.shapes, weights, 4.0)
+    tame = constrain(model.intercepts, model.shapes, weights, 4.0)
     assert excess(scorer_of(tame, "logistic", weights), weights, a, b)[0] <= ROUNDING

@@ -10,7 +10,7 @@ from scipy.special import expit
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
 from likewise.additive.binning import bin_columns, knots_for
 from likewise.additive.design_matrix import Layout
-from likewise.additive.fit import n_people
+from likewise.additive.fit import effective_n_samples
 from likewise.additive.losses import LogLoss, SquaredLoss
 from likewise.additive.penalties import choose_penalties
 from likewise.additive.solver import Objective
@@ -125,10 +125,10 @@ def test_regression_without_noise_and_classes_that_part_have_penalties_too():
 
 
 def test_whole_weights_count_people_and_others_give_the_effective_number():
-    assert n_people(7, None) == 7
-    assert n_people(3, np.array([1.0, 0.0, 5.0])) == 6
-    assert n_people(3, np.array([0.5, 0.5, 0.0])) == pytest.approx(2)
-    assert n_people(2, np.array([1e-200, 0.0])) == pytest.approx(1)
+    assert effective_n_samples(7, None) == 7
+    assert effective_n_samples(3, np.array([1.0, 0.0, 5.0])) == 6
+    assert effective_n_samples(3, np.array([0.5, 0.5, 0.0])) == pytest.approx(2)
+    assert effective_n_samples(2, np.array([1e-200, 0.0])) == pytest.approx(1)
     rng = np.random.default_rng(5)
     X, times = rng.normal(size=(80, 2)), rng.integers(0, 4, 80)
     y = (rng.random(80) < expit(X[:, 0])).astype(int)

@@ -12,8 +12,7 @@ import pytest
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, load_model, save_model
 from likewise._links import LINKS
 from likewise.additive.points import PointsScorer
-from likewise.additive.scorer import AdditiveScorer, promise
-from likewise.additive.shapes import Shape, SumOfShapes, finish
+from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, constrain
 from likewise.verify_card import NotProvenError, check_scores, prove
 
 PAIRS = 20_000  # per card; with 48 cards nearly a million
@@ -67,9 +66,9 @@ def random_card(rng, p):
         knots = np.unique(np.round(rng.gamma(2, 20, int(rng.integers(2, 14))), int(rng.integers(0, 3))))
         values = np.cumsum(rng.normal(size=(1, len(knots))) * strength, axis=1)
         shapes.append(Shape(i, knots, values, values.mean(axis=1) if name == "debt" else None))
-    sums = finish(rng.normal(size=1), shapes, weights, 4.0)
+    sums = constrain(rng.normal(size=1), shapes, weights, 4.0)
     shares = np.ones((1, 5)) if p == 1 else np.full((1, 5), 3.0 ** -(1 - 1 / p))
-    model.scorer_ = AdditiveScorer(promise(metric, LINKS["logistic"], 1.0), sums, "logistic", shares)
+    model.scorer_ = AdditiveScorer(additive_guarantee(metric, LINKS["logistic"], 1.0), sums, "logistic", shares)
     return model
 
 
@@ -283,7 +282,7 @@ def test_a_card_in_points_can_be_saved_certified_and_explained(model, tmp_path):
     assert " points of 0 against the average person" in card.reasons(X, outcome=0, n=1).iloc[:, 1].max()
     for position, outcome in enumerate((0, 1)):
         turned = model.in_points(outcome=outcome)
-        assert turned.scorer_.counts_for == position
+        assert turned.scorer_.scored_class == position
         assert (turned.reasons(X, n=1)["outcome"] == card.reasons(X, n=1)["outcome"]).mean() > 0.9
 
 

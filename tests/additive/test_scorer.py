@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.additive.kernels import points
-from likewise.additive.shapes import Shape, SumOfShapes, _tamed, finish, on_grid
+from likewise.additive.scorer import Shape, SumOfShapes, _clipped, constrain, on_grid
 from likewise.exceptions import UnsolvedError
 from likewise.metrics.base import ColumnWeights
 
@@ -54,7 +54,7 @@ def test_between_knots_a_line_and_outside_what_stands_at_the_ends():
 )
 def test_slopes_are_within_the_limit_in_exact_arithmetic(knots, scale):
     values = np.array([[0.0, 3.0, -2.0]])
-    model = finish(np.zeros(1), [Shape(0, np.array(knots), values, None)], numbers(scale), 4.0)
+    model = constrain(np.zeros(1), [Shape(0, np.array(knots), values, None)], numbers(scale), 4.0)
     for k in range(2):
         rise = Fraction(model.shapes[0].values[0, k + 1]) - Fraction(model.shapes[0].values[0, k])
         gap = Fraction(knots[k + 1]) - Fraction(knots[k])
@@ -66,7 +66,7 @@ def test_neighbouring_floats_get_neighbouring_points(scale):
     rng = np.random.default_rng(0)
     knots = np.sort(rng.normal(size=20)) / scale
     values = np.cumsum(rng.normal(size=(1, 20)) * 10, axis=1)
-    model = finish(np.zeros(1), [Shape(0, knots, values, None)], numbers(scale), 4.0)
+    model = constrain(np.zeros(1), [Shape(0, knots, values, None)], numbers(scale), 4.0)
     x = np.concatenate([rng.normal(size=10_000) / scale, knots, np.nextafter(knots, -np.inf)])
     y = np.nextafter(x, np.inf)
     assert np.abs(evaluate(model, y) - evaluate(model, x)).max() <= 4 * scale * np.spacing(np.abs(x).max()) + 1e-13
@@ -74,14 +74,14 @@ def test_neighbouring_floats_get_neighbouring_points(scale):
 
 def test_points_rise_wherever_the_shape_does():
     knots, values = np.array([0.0, 1.0, 3.0]), np.array([[0.0, 0.3, 0.30001]])
-    model = finish(np.zeros(1), [Shape(0, knots, values, None)], numbers(1.0), 4.0)
+    model = constrain(np.zeros(1), [Shape(0, knots, values, None)], numbers(1.0), 4.0)
     x = np.sort(np.random.default_rng(0).uniform(-1, 4, 20_000))
     assert (np.diff(evaluate(model, x)) >= 0).all()
 
 
 def test_a_missing_number_is_as_far_from_the_others_as_the_metric_allows():
     shape = Shape(0, np.array([0.0, 1.0]), np.array([[-2.0, 2.0]]), np.array([0.5]))
-    model = finish(np.zeros(1), [shape], numbers(1.0, missing=0.1), 4.0)
+    model = constrain(np.zeros(1), [shape], numbers(1.0, missing=0.1), 4.0)
     low, high = model.shapes[0].values[0] - model.shapes[0].other[0]
     assert (low, high) == (pytest.approx(-0.4, abs=1e-9), pytest.approx(0.4, abs=1e-9))
     assert -0.4 <= low <= high <= 0.4
@@ -89,7 +89,7 @@ def test_a_missing_number_is_as_far_from_the_others_as_the_metric_allows():
 
 def test_a_missing_number_at_distance_0_leaves_nothing_to_tell():
     shape = Shape(0, np.array([0.0, 1.0]), np.array([[-2.0, 2.0]]), np.array([0.5]))
-    model = finish(np.zeros(1), [shape], numbers(1.0, missing=0.0), 4.0)
+    model = constrain(np.zeros(1), [shape], numbers(1.0, missing=0.0), 4.0)
     assert np.ptp(model.shapes[0].all_values) == 0
 
 
@@ -133,7 +133,7 @@ def test_levels_too_far_apart_cost_the_other_columns_nothing():
     """Each column is cut to what it may do alone; only what several do together is divided among them."""
     wide = Shape(0, None, np.array([[-3.0, 0.0, 9.0]]), np.zeros(1))
     line = Shape(1, np.array([0.0, 1.0]), np.array([[0.0, 3.9]]), None)
-    model = finish(np.zeros(1), [wide, line], category(0.25), 4.0)
+    model = constrain(np.zeros(1), [wide, line], category(0.25), 4.0)
     assert np.ptp(model.shapes[0].values) == pytest.approx(1, abs=1e-9)
     assert np.ptp(model.shapes[0].values) <= 1
     assert np.ptp(model.shapes[1].values) == pytest.approx(3.9, abs=1e-12)
@@ -229,7 +229,7 @@ def cards(draw):
 @given(cards())
 def test_a_finished_card_is_within_its_limits_in_exact_arithmetic(card):
     intercepts, shapes, weights, unit = card
-    model = finish(intercepts, shapes, weights, unit)
+    model = constrain(intercepts, shapes, weights, unit)
     assert exactly_used(model, weights, unit) <= 1
     assert (model.used(weights, unit) <= 1).all()
     step = Fraction(2) ** -model.bits  # and on its grid, with sums that are exact
@@ -245,7 +245,7 @@ def test_a_finished_card_is_within_its_limits_in_exact_arithmetic(card):
 def test_what_is_within_the_limits_stays_what_it_is(card):
     """A second pass changes nothing: nothing is scaled down again and again."""
     intercepts, shapes, weights, unit = card
-    model = finish(intercepts, shapes, weights, unit)
+    model = constrain(intercepts, shapes, weights, unit)
     again = model.within(weights, unit)
     assert all((a.all_values == b.all_values).all() for a, b in zip(model.shapes, again.shapes, strict=True))
 
@@ -254,20 +254,20 @@ def test_control_the_nearest_step_is_beyond_the_limit():
     """A year's card: the grid is so coarse that a level rounded to the nearest step is too far from the others."""
     intercepts, weights = np.array([2005.0]), numbers(1e-9, missing=1e-12)
     shape = Shape(0, np.array([0.0, 1.0]), np.array([[-4e-11, 4e-11]]), np.array([0.6 * 2**-39]))
-    nearest = on_grid(intercepts, [_tamed(shape, weights, 30.0)])
+    nearest = on_grid(intercepts, [_clipped(shape, weights, 30.0)])
     assert exactly_used(nearest, weights, 30.0) > 1
     assert nearest.used(weights, 30.0)[0] > 1
-    finished = finish(intercepts, [shape], weights, 30.0)
+    finished = constrain(intercepts, [shape], weights, 30.0)
     assert exactly_used(finished, weights, 30.0) <= 1
     assert np.ptp(finished.shapes[0].values) > 0  # and not for want of points
 
 
 def test_numbers_that_are_not_finite_end_in_an_error():
     with pytest.raises(UnsolvedError, match="did not end in finite numbers"):
-        finish(np.array([np.nan]), [], numbers(1.0), 4.0)
+        constrain(np.array([np.nan]), [], numbers(1.0), 4.0)
     shape = Shape(0, np.array([0.0, 1.0]), np.array([[0.0, np.inf]]), None)
     with pytest.raises(UnsolvedError, match="did not end in finite numbers"):
-        finish(np.zeros(1), [shape], numbers(1.0), 4.0)
+        constrain(np.zeros(1), [shape], numbers(1.0), 4.0)
 
 
 def test_rises_that_are_rounded_towards_0_lead_no_further_from_a_missing_number():
@@ -277,7 +277,7 @@ def test_rises_that_are_rounded_towards_0_lead_no_further_from_a_missing_number(
     shapes = [Shape(0, np.arange(7.0), wavy, np.zeros(1)), Shape(1, np.arange(2.0), np.array([[0.0, 0.25]]), None)]
     scales = np.array([3.001 * step, 0.25])
     weights = ColumnWeights(scales**2, np.ones(2, bool), np.array([2.001 * step, np.nan]), 2.0)
-    model = finish(np.ones(1), shapes, weights, 1.0)
+    model = constrain(np.ones(1), shapes, weights, 1.0)
     assert model.bits == 49
     assert exactly_used(model, weights, 1.0) <= 1
     assert (np.diff(model.shapes[0].values) / step).astype(int).tolist() == [[0, 0, -2, 0, 0, 0]]

@@ -11,7 +11,7 @@ from likewise.additive import solver as blocks
 from likewise.additive.binning import bin_columns, choose_knots
 from likewise.additive.design_matrix import Layout, constant
 from likewise.additive.losses import LogLoss, ProbitLoss, SoftmaxLoss, SquaredLoss
-from likewise.additive.solver import Objective, solve, solve_any
+from likewise.additive.solver import Objective, solve, solve_in_blocks
 from likewise.metrics.base import ColumnWeights
 
 
@@ -163,7 +163,7 @@ def test_block_after_block_reaches_the_same_optimum(rows, labels, several, monke
     problem = problem_of(rows, columns(), loss, penalty=1e-2)
     _, expected = best(problem)
     monkeypatch.setattr(blocks, "_MOST_VARIABLES", 20 if several else 8)  # a class, or a column, at a time
-    x = solve_any(problem, inside(problem))
+    x = solve_in_blocks(problem, inside(problem))
     assert problem.value(x, problem.scores(x)) == pytest.approx(expected, abs=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Columns as bins: where each person stands between which knots, in a byte or two, and no basis of n x knots."""
+"""Binned columns: for each row the knot below it and the fraction of the way to the next one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from likewise.metrics.base import ColumnWeights
 from likewise.metrics.encoders import fixed_sample
 
 BLOCK = 2**18
-"""People whose sums are taken at once. Sums of blocks are added in the order of people: by whom they were taken, and
-where, makes no difference to the last bit."""
+"""Rows per block. Sums of blocks are added in row order, so results do not depend on threads or workers."""
 
 MOST_VALUES = 2**18
-"""People by whom knots are chosen; where there are more, they are a sample, the same always."""
+"""Rows from which knots are chosen; beyond that, a fixed sample of so many."""
 
 _FARTHEST = 1e300  # knots beyond it would have gaps that overflow
 
@@ -107,8 +106,8 @@ def bin_columns(
 
     def read(i: int) -> None:
         values = np.ascontiguousarray(rows[:, i])
-        telling = values[counted] if metric.is_number[i] else values
-        plan = plan_column(i, values[some], weights[some], telling, metric, max_knots)
+        observed = values[counted] if metric.is_number[i] else values
+        plan = plan_column(i, values[some], weights[some], observed, metric, max_knots)
         found[i] = None if plan is None else _filled(plan, values, weights)
 
     columns = np.flatnonzero(metric.matters).tolist()
@@ -118,32 +117,32 @@ def bin_columns(
 
 
 def plan_column(
-    column: int, values: FloatArray, weights: FloatArray, telling: FloatArray, metric: ColumnWeights, max_knots: int
+    column: int, values: FloatArray, weights: FloatArray, observed: FloatArray, metric: ColumnWeights, max_knots: int
 ) -> Part | None:
-    """The part of a column, without people; None if it cannot tell anybody from anybody.
+    """The part of a column, without people; None if the column is constant.
 
     Parameters
     ----------
     column : int
     values, weights : ndarray of shape (n_some,)
-        Of some people, or all: by these, knots are chosen.
-    telling : ndarray
-        Values that have the ends of everyone's, and a missing one if there is any.
+        Sample from which knots are chosen.
+    observed : ndarray
+        Values with the extremes of all rows, and a missing one if there is any.
     metric : ColumnWeights
     max_knots : int
     """
-    nobody = np.empty(0, dtype=np.uint8)
+    no_rows = np.empty(0, dtype=np.uint8)
     if not metric.is_number[column]:
-        n_levels = int(telling.max()) + 1
-        return None if n_levels < 2 else Part(column, None, n_levels, False, nobody, None, np.zeros(n_levels))
-    has_missing, present = bool(metric.missing[column] >= 0), telling[~np.isnan(telling)]
+        n_levels = int(observed.max()) + 1
+        return None if n_levels < 2 else Part(column, None, n_levels, False, no_rows, None, np.zeros(n_levels))
+    has_missing, present = bool(metric.missing[column] >= 0), observed[~np.isnan(observed)]
     counted = ~np.isnan(values) & (weights > 0)
     if not len(present) or not counted.any():
         return None
     # The ends of everyone's values are among them, and count for nothing.
     ends = np.array([present.min(), present.max()])
     knots = choose_knots(np.append(values[counted], ends), np.append(weights[counted], [0.0, 0.0]), max_knots)
-    if len(knots) == 1 and not (has_missing and np.isnan(telling).any()):
+    if len(knots) == 1 and not (has_missing and np.isnan(observed).any()):
         return None
     # Counted in units of the largest size, so that squares of huge numbers do not overflow.
     size = max(abs(knots[0]), abs(knots[-1])) or 1.0
@@ -151,7 +150,7 @@ def plan_column(
     mean = np.average(scaled, weights=weights[counted])
     spread = float(np.sqrt(np.average((scaled - mean) ** 2, weights=weights[counted]))) * size
     n_slots = len(knots) + has_missing
-    return Part(column, knots, n_slots, has_missing, nobody, np.empty(0), np.zeros(n_slots), spread)
+    return Part(column, knots, n_slots, has_missing, no_rows, np.empty(0), np.zeros(n_slots), spread)
 
 
 def fill(plan: Part, values: FloatArray) -> Part:
@@ -183,7 +182,7 @@ def _filled(plan: Part, values: FloatArray, weights: FloatArray) -> Part:
 
 
 def knot_sample(n_people: int) -> IntArray:
-    """Positions of the people by whom knots are chosen."""
+    """Positions of the rows from which knots are chosen."""
     return fixed_sample(n_people, MOST_VALUES)
 
 

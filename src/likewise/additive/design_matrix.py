@@ -14,7 +14,7 @@ from likewise._frozen import Frozen
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.binning import Part
 from likewise.additive.qp import Limits
-from likewise.additive.shapes import Shape
+from likewise.additive.scorer import Shape
 from likewise.metrics.base import ColumnWeights, dual
 
 _SMALLEST = 1e-12  # a rise that may not be larger is left out
@@ -55,7 +55,7 @@ class Layout(Frozen):
         for part in self.parts:
             scale = 0.0 if part.knots is None else self.weights.scales[part.column]
             if part.has_missing and not self.weights.missing[part.column] > 0:
-                scale = 0.0  # at distance 0 from someone whose number is missing: nothing may be told
+                scale = 0.0  # at distance 0 from a missing number: the column must be constant
             if self.budgets is not None and part.knots is not None:
                 scale = scale * self.budgets[part.column]
             with np.errstate(over="ignore"):

@@ -10,8 +10,8 @@ import numpy as np
 from likewise._optional import need
 from likewise._typing import BoolArray, FloatArray
 from likewise.additive.scorecard import ScorecardMixin
-from likewise.additive.scorer import allowed_range, allowed_rises, level_names
-from likewise.additive.shapes import Shape
+from likewise.additive.scorer import Shape, level_names
+from likewise.additive.tables import allowed_range, allowed_rises
 from likewise.exceptions import InvalidTypeError
 
 _MOST_LEVELS = 12

@@ -25,7 +25,7 @@ _SURE = 1e-6
 
 
 def class_targets(y: npt.NDArray[Any], classes: npt.NDArray[Any], teacher: Any, people: People) -> FloatArray:
-    """Probabilities to aim at, shape (n_classes, n_samples)."""
+    """Target probabilities, shape (n_classes, n_samples)."""
     if teacher is None:
         return np.asarray((classes[:, None] == y[None]).astype(np.float64))
     scores = _scores(teacher, people, "predict_proba")
@@ -46,8 +46,10 @@ def class_targets(y: npt.NDArray[Any], classes: npt.NDArray[Any], teacher: Any, 
     return np.asarray(np.clip(scores / total, _SURE, 1 - _SURE).T)
 
 
-def number_targets(y: npt.NDArray[Any], output_range: tuple[float, float], teacher: Any, people: People) -> FloatArray:
-    """Numbers to aim at, as shares of the range around its middle, shape (1, n_samples)."""
+def regression_targets(
+    y: npt.NDArray[Any], output_range: tuple[float, float], teacher: Any, people: People
+) -> FloatArray:
+    """Targets, as shares of the range around its middle, shape (1, n_samples)."""
     if teacher is not None:
         y = _scores(teacher, people, "predict").reshape(-1)
         if len(y) != len(people):
@@ -95,7 +97,7 @@ class DaskFitMixin:
         y : array-like of shape (n_samples,)
             With a Dask DataFrame or a path, a Dask Series, or the name of a column of `X`.
         sample_weight : array-like of shape (n_samples,), optional
-            What each person counts in learning; the promise is the same for all. Not for a Dask DataFrame.
+            Weights of rows in the loss; the guarantee is the same for all. Not for a Dask DataFrame.
         """
         if is_partitioned(X):
             from likewise.distributed.additive import fit
@@ -130,10 +132,10 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         "auto" chooses one per column by restricted maximum likelihood. A column that a mapping does not name gets the
         largest one in it.
     link : {"logistic", "probit", "clip"}, default="logistic"
-        From the score to a probability. With "probit" the promise is ``erf(sqrt(pi) D / 2)``, with "clip" (fitted by
+        From the score to a probability. With "probit" the bound is ``erf(sqrt(pi) D / 2)``, with "clip" (fitted by
         squared loss) ``min(1, D)``. Several classes need "logistic".
     teacher : fitted classifier or callable, optional
-        A model whose probabilities are aimed at in place of the labels: the result is the scorecard closest to it, by
+        A model whose probabilities are the targets in place of the labels: the result is the scorecard closest to it, by
         mean log loss. A function of people returns one probability per person or class.
     n_jobs : int, optional
         Threads; None and -1 use every core. Results do not depend on it.
@@ -151,7 +153,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
 
     Notes
     -----
-    The promise is about `predict_proba` and `decide`, for all people, with nothing left to chance. It is not about
+    The guarantee covers `predict_proba` and `decide`, for all people, with nothing left to chance. It does not cover
     `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
     about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
@@ -200,7 +202,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         return tags
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
-        """Fit the shapes, put them within the metric, and read the promise off them."""
+        """Fit the shapes, bring them within the metric, and read the guarantee off them."""
         _check_weighted_classes(y, weights)
         scorer, self.penalty_ = fit_scorer(
             people, self.loss_of(y, people), weights, metric, self.monotone, FitOptions.read(self), link=self.link_name
@@ -245,7 +247,7 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
     output_range : tuple of float, optional
         Limits ``(lo, hi)`` of predictions. None takes the range of `y` in `fit`.
     teacher : fitted regressor or callable, optional
-        A model whose predictions are aimed at in place of `y`.
+        A model whose predictions are the targets in place of `y`.
 
     Attributes
     ----------
@@ -254,7 +256,7 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
 
     Notes
     -----
-    The promise is about `predict`, for all people, with nothing left to chance. It says nothing about what the columns
+    The guarantee covers `predict`, for all people, with nothing left to chance. It says nothing about what the columns
     leave out, about groups, or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Examples
@@ -293,7 +295,7 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
         self.verbose = verbose
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> AdditiveScorer:
-        """Fit the shapes, put them within the metric, and read the promise off them."""
+        """Fit the shapes, bring them within the metric, and read the guarantee off them."""
         scorer, self.penalty_ = fit_scorer(
             people,
             self.loss_of(y, people),
@@ -314,7 +316,7 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
     def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
         """What is minimised for some people; once the range is known."""
         numbers = np.asarray(y, dtype=np.float64)
-        return SquaredLoss(number_targets(numbers, self.output_range_, self.teacher, people))
+        return SquaredLoss(regression_targets(numbers, self.output_range_, self.teacher, people))
 
 
 def _check_weighted_classes(y: npt.NDArray[Any], weights: FloatArray | None) -> None:

@@ -1,4 +1,4 @@
-"""From people and targets to a finished scorer."""
+"""Fitting: from people and targets to a scorer with its guarantee."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from likewise.additive.binning import Part, bin_columns, knots_for
 from likewise.additive.design_matrix import Layout, constant, read_shapes
 from likewise.additive.losses import Loss
 from likewise.additive.penalties import choose_penalties
-from likewise.additive.scorer import AdditiveScorer, promise
-from likewise.additive.shapes import Shape, finish
-from likewise.additive.solver import Objective, needs_blocks, settle_budgets, solve_any
+from likewise.additive.scorer import AdditiveScorer, Shape, additive_guarantee, constrain
+from likewise.additive.solver import Objective, fit_budgets, needs_blocks, solve_in_blocks
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People
@@ -32,7 +31,7 @@ _LABEL_LINKS = ("logistic", "softmax", "probit")  # their losses are log-likelih
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What the user asked for."""
+    """Parameters of the estimator that the fit needs."""
 
     max_knots: int
     penalty: float | Mapping[Any, float] | None
@@ -54,22 +53,22 @@ def fit_scorer(
     weights: FloatArray | None,
     metric: Metric,
     monotone: Any,
-    wishes: FitOptions,
+    options: FitOptions,
     *,
     link: str,
     output_range: tuple[float, float] | None = None,
 ) -> tuple[AdditiveScorer, Penalty]:
-    """Fit, finish and promise; return the scorer and the penalties that were used."""
+    """Return the fitted scorer and the penalties that were used."""
     plan = Plan.of(metric, people.encoder, monotone, link)
-    n, stood_for = len(people), n_people(len(people), weights)
+    n, n_effective = len(people), effective_n_samples(len(people), weights)
     shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    parts = bin_columns(people.rows, shares, plan.columns, knots_for(stood_for, wishes.max_knots), wishes.n_jobs)
-    problem = Objective(plan.layout(parts), loss, shares, np.zeros(len(parts)), stood_for, n_jobs=wishes.n_jobs)
-    return plan.complete(problem, wishes, output_range)
+    parts = bin_columns(people.rows, shares, plan.columns, knots_for(n_effective, options.max_knots), options.n_jobs)
+    problem = Objective(plan.layout(parts), loss, shares, np.zeros(len(parts)), n_effective, n_jobs=options.n_jobs)
+    return plan.fit(problem, options, output_range)
 
 
-def n_people(n_rows: int, weights: FloatArray | None) -> float:
-    """How many people rows stand for: whole weights count repetitions, others give the effective sample size."""
+def effective_n_samples(n_rows: int, weights: FloatArray | None) -> float:
+    """Sum of the weights if they are whole (repetitions), else Kish's effective sample size."""
     if weights is None:
         return float(n_rows)
     if (weights == np.rint(weights)).all():
@@ -80,7 +79,7 @@ def n_people(n_rows: int, weights: FloatArray | None) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is to be fitted, before anybody is looked at."""
+    """Metric, columns, signs and link of a fit; the data come later."""
 
     metric: Metric
     encoder: Encoder
@@ -94,8 +93,8 @@ class Plan:
         columns = metric.weights_of(encoder)
         if not columns.matters.any():
             raise InvalidInputError(
-                "metric must have a positive weight: under weights of 0 only, nothing may be told from anything, and "
-                "only a constant remains. Give at least one column a positive weight."
+                "metric must have a positive weight: only a constant model satisfies weights of 0. Give at least one "
+                "column a positive weight."
             )
         return cls(metric, encoder, columns, check_monotone(monotone, encoder, columns), link)
 
@@ -104,27 +103,27 @@ class Plan:
         fixed = np.ones(len(self.columns.scales)) if self.columns.p == 1 else None
         return Layout(parts, self.columns, LINKS[self.link].unit, self.signs, fixed)
 
-    def complete(
-        self, problem: Objective, wishes: FitOptions, output_range: tuple[float, float] | None = None
+    def fit(
+        self, problem: Objective, options: FitOptions, output_range: tuple[float, float] | None = None
     ) -> tuple[AdditiveScorer, Penalty]:
-        """Solve, finish and promise; return the scorer and the penalties that were used."""
+        """Solve, bring the shapes within the metric, and return the scorer and the penalties that were used."""
         columns, unit, fixed, n_functions = (
             self.columns,
             problem.layout.unit,
             problem.layout.budgets,
             problem.loss.n_functions,
         )
-        penalty, penalties = self._penalties(problem, wishes)
+        penalty, penalties = self._penalties(problem, options)
         problem = replace(problem, penalties=penalties)
-        with progress_bar("Fitting", None, show=wishes.verbose) as advance:
+        with progress_bar("Fitting", None, show=options.verbose) as advance:
             budgets = None if fixed is None else np.tile(fixed, (n_functions, 1))
             if budgets is None and needs_blocks(problem):
                 # The smallest share that any class was given, so that one set of limits serves them all.
-                fixed = settle_budgets(problem).min(axis=0)
+                fixed = fit_budgets(problem).min(axis=0)
                 budgets = np.tile(fixed, (n_functions, 1))
                 problem = replace(problem, layout=replace(problem.layout, budgets=fixed))
             start = constant(problem.layout, problem.best_constants())
-            x = solve_any(problem, start, advance)
+            x = solve_in_blocks(problem, start, advance)
         if budgets is None:
             budgets = np.stack([problem.layout.found_budgets(line) for line in x])
         intercepts, shapes = read_shapes(problem.layout, x)
@@ -133,21 +132,21 @@ class Plan:
             width = high - low
             intercepts, unit = low + width * (0.5 + intercepts), unit * width
             shapes = [_times(shape, width) for shape in shapes]
-        model = finish(intercepts, shapes, columns, unit)
+        model = constrain(intercepts, shapes, columns, unit)
         used = float(model.used(columns, unit).max())
         return AdditiveScorer(
-            promise(self.metric, LINKS[self.link], used, output_range), model, self.link, budgets
+            additive_guarantee(self.metric, LINKS[self.link], used, output_range), model, self.link, budgets
         ), penalty
 
     def with_penalties(self, problem: Objective, penalty: Penalty) -> Objective:
         """The problem with given penalties, by column."""
         return replace(problem, penalties=self._given_penalties(problem, penalty))
 
-    def _penalties(self, problem: Objective, wishes: FitOptions) -> tuple[Penalty, FloatArray]:
+    def _penalties(self, problem: Objective, options: FitOptions) -> tuple[Penalty, FloatArray]:
         """Penalties as they are reported, and of each part."""
-        given, parts, names = wishes.penalty, problem.layout.parts, self.encoder.names
+        given, parts, names = options.penalty, problem.layout.parts, self.encoder.names
         if given is None:
-            found = choose_penalties(problem, labels=wishes.labels)
+            found = choose_penalties(problem, labels=options.labels)
             return {names[part.column]: float(found[j]) for j, part in enumerate(parts) if part.column >= 0}, found
         return given, self._given_penalties(problem, given)
 

@@ -19,7 +19,7 @@ class Loss(ABC):
     Attributes
     ----------
     target : ndarray of shape (n_functions, n_samples)
-        What is aimed at: probabilities of the classes, or values around 0.
+        Targets: probabilities of the classes, or values around 0.
     """
 
     target: FloatArray
@@ -49,7 +49,7 @@ class Loss(ABC):
 
 
 class LogLoss(Loss):
-    """``-q log sigma(a) - (1 - q) log sigma(-a)``, with q the probability aimed at."""
+    """``-q log sigma(a) - (1 - q) log sigma(-a)``, with q the target probability."""
 
     def best_constants(self, means: FloatArray) -> FloatArray:
         """Log-odds of the mean."""
@@ -70,7 +70,7 @@ class LogLoss(Loss):
 
 
 class SoftmaxLoss(Loss):
-    """``logsumexp(a) - sum_k q_k a_k``, with q the probabilities aimed at."""
+    """``logsumexp(a) - sum_k q_k a_k``, with q the target probabilities."""
 
     def best_constants(self, means: FloatArray) -> FloatArray:
         """Logarithms of the means, around 0."""

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from likewise._validation import PATH, check_count, check_positive, in_a_line
-from likewise.additive.changes import Column, smallest_change
 from likewise.additive.points import PointsScorer
+from likewise.additive.recourse import Column, smallest_change
 from likewise.additive.scorer import AdditiveScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metrics.encoders import People
@@ -238,7 +238,7 @@ def notices(model: Any, X: Any, threshold: float | None, favourable: Any, policy
         threshold = check_positive("threshold", threshold, below=1)
     label = model._outcome(favourable)
     position = model._labels().index(label)
-    sign = 1.0 if position == scorer.counts_for else -1.0
+    sign = 1.0 if position == scorer.scored_class else -1.0
     people = model._people(X)
     points = sign * scorer.points(people)[:, :, 0]
     h = scorer.estimate(people).mean[:, position]
@@ -283,9 +283,9 @@ def _reasons(
 
 def value_text(people: People, row: int, column: int, scorer: AdditiveScorer) -> str:
     """A person's value in words."""
-    from likewise.additive.scorecard import written_value
+    from likewise.additive.tables import format_value
 
-    return written_value(people, row, column, getattr(scorer.guarantee.metric, "units", {}))
+    return format_value(people, row, column, getattr(scorer.guarantee.metric, "units", {}))
 
 
 def _changes(

@@ -24,9 +24,9 @@ from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
 from likewise.additive.design_matrix import Layout
 from likewise.additive.qp import factorised
-from likewise.additive.solver import Objective, coarse_enough
+from likewise.additive.solver import Objective, coarsened
 
-_SMALLEST, _LARGEST = 1e-9, 10.0  # penalties: below, rises are as good as free; above, a column is constant
+_SMALLEST, _LARGEST = 1e-9, 10.0  # penalties: below, rises are unpenalised; above, a column is constant
 _MOST_STEPS = 12
 _MOST_UPDATES = 5  # of penalties, for one quadratic approximation
 _DIGITS = 2
@@ -45,7 +45,7 @@ def choose_penalties(problem: Objective, *, labels: bool) -> FloatArray:
     layout = problem.layout
     free = replace(problem, layout=replace(layout, budgets=np.ones(len(layout.weights.scales))))
     with single_threaded_blas():
-        found = _alternate(coarse_enough(free), labels=labels)
+        found = _alternate(coarsened(free), labels=labels)
     return np.array([float(f"{penalty:.{_DIGITS}g}") for penalty in found])
 
 
@@ -62,14 +62,14 @@ def _alternate(problem: Objective, *, labels: bool) -> FloatArray:
         g, H = plain.gradient(x, scores).ravel(), plain.hessian(scores)
         phi = 1.0 if labels else _dispersion(plain, scores, H, float(counts.sum()))
         quadratic = _Quadratic(layout, H, g - H @ x.ravel())
-        before, (target, penalties, counts) = counts, quadratic.settle(x, penalties, phi / n)
-        if settled(counts, before):
+        before, (target, penalties, counts) = counts, quadratic.maximise_likelihood(x, penalties, phi / n)
+        if converged(counts, before):
             break
         x = _damped(replace(problem, penalties=penalties), x, target)
     return penalties
 
 
-def settled(counts: FloatArray, before: FloatArray) -> bool:
+def converged(counts: FloatArray, before: FloatArray) -> bool:
     """Whether what the data determine, in variables, has changed too little for another step."""
     return bool((np.abs(counts - before) <= 0.05 + 0.05 * counts).all())
 
@@ -81,14 +81,16 @@ class _Quadratic(NamedTuple):
     H: FloatArray
     g: FloatArray
 
-    def settle(self, x: FloatArray, penalties: FloatArray, noise: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def maximise_likelihood(
+        self, x: FloatArray, penalties: FloatArray, noise: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Minimiser, penalties that suit it, and how many variables of each part the data determine."""
         counts = np.full(len(penalties), np.inf)
         for _ in range(_MOST_UPDATES):
             factor, target = self._solve(penalties, x.shape)
             inverse = dpotri(factor[0], lower=True, overwrite_c=True)[0]  # its lower half
             before, (penalties, counts) = counts, self._update(target, inverse, penalties, noise)
-            if settled(counts, before):
+            if converged(counts, before):
                 break
         return self._solve(penalties, x.shape)[1], penalties, counts
 
@@ -132,7 +134,7 @@ def _dispersion(plain: Objective, scores: FloatArray, H: FloatArray, determined:
     intercepts = slice(None, None, plain.layout.n_variables)
     left = max(1.0, plain.n_people - determined)
     curvature = float(np.diag(H)[intercepts].sum()) - 2 * plain.shift * plain.loss.n_functions
-    return max(1e-12, plain.squared_slopes(scores) / curvature) * plain.n_people / left
+    return max(1e-12, plain.mean_squared_gradient(scores) / curvature) * plain.n_people / left
 
 
 def _damped(problem: Objective, x: FloatArray, target: FloatArray) -> FloatArray:

@@ -16,8 +16,7 @@ import pandas as pd
 from likewise._links import LINKS
 from likewise._typing import FloatArray
 from likewise._validation import check_count, check_names, check_positive, in_a_line
-from likewise.additive.scorer import COLUMNS, AdditiveScorer, Scorecard, level_names, promise
-from likewise.additive.shapes import Shape, SumOfShapes
+from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, level_names
 from likewise.exceptions import InvalidInputError, UnsolvedError
 from likewise.guarantees.certificate import Estimate
 from likewise.metrics.base import dual, lp_norm
@@ -30,7 +29,6 @@ _MOST_WHOLE = 400  # whole numbers of a column that are looked at one by one
 _BITS = 50  # of a sum of points
 _ROOM = 1 - 2.0**-40  # for the rounding of budgets
 _ERROR = 1e-12  # of log-odds, from points
-BASE = "base points"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +72,7 @@ class PointsScorer(AdditiveScorer):
         }
 
     @property
-    def counts_for(self) -> int:
+    def scored_class(self) -> int:
         """Class that points count for."""
         return self.position
 
@@ -149,7 +147,7 @@ def in_points(
     used = float(sums.used(weights, 4 * double / math.log(2)).max())
     card = copy.copy(model)
     card.scorer_ = PointsScorer(
-        promise(scorer.guarantee.metric, LINKS["logistic"], used),
+        additive_guarantee(scorer.guarantee.metric, LINKS["logistic"], used),
         sums,
         "logistic",
         scorer.budgets,
@@ -160,7 +158,7 @@ def in_points(
     )
     try:
         prove(json.loads(card.to_json()))
-    except NotProvenError as problem:  # cannot be, by the proof in docs/theory.md; and nothing may be promised if it is
+    except NotProvenError as problem:  # excluded by docs/theory.md §17; checked all the same
         raise UnsolvedError(
             f"The points could not be brought within the metric ({problem}). Please report this."
         ) from None
@@ -292,38 +290,6 @@ def _line_costs(knots: FloatArray, real: FloatArray, choices: FloatArray, rate: 
             errors = ((lines - real[i + 1 : j + 1]) ** 2).sum(axis=2)
             costs[i * m : (i + 1) * m, j * m : (j + 1) * m] = np.where(fits, errors, np.inf)
     return costs
-
-
-def points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
-    """The card as a lender prints it: one row per line between knots, category and missing number."""
-    weights = scorer.guarantee.metric.weights_of(encoder)
-    rows: list[tuple[Any, ...]] = [
-        (BASE, "everybody", int(scorer.model.intercepts[0]), int(scorer.model.intercepts[0]), 0.0, False)
-    ]
-    for shape in scorer.model.shapes:
-        name, i = encoder.names[shape.column], shape.column
-        levels, values = level_names(encoder, i), shape.values[0].astype(int).tolist()
-        scale = scorer.unit * float(weights.scales[i])
-        other = None if shape.other is None else int(shape.other[0])
-        if shape.knots is None:
-            assert levels is not None
-            full = np.ptp(shape.all_values) + 1 > scale
-            ends = {min(*values, other), max(*values, other)}
-            cells = [("missing" if level is None else str(level), v) for level, v in zip(levels, values, strict=True)]
-            rows += [(name, text, v, v, scale, bool(full and v in ends)) for text, v in [*cells, ("any other", other)]]
-            continue
-        texts = [f"{knot:.15g}" if levels is None else str(levels[int(knot)]) for knot in shape.knots]
-        rows.append((name, f"up to {texts[0]}", values[0], values[0], np.inf, False))
-        for k in range(len(values) - 1):
-            most = scale * float(scorer.budgets[0, i]) * float(shape.knots[k + 1] - shape.knots[k])
-            rise = abs(values[k + 1] - values[k])
-            rows.append((name, f"{texts[k]} to {texts[k + 1]}", values[k], values[k + 1], most, 0 < most < rise + 1))
-        rows.append((name, f"{texts[-1]} and more", values[-1], values[-1], np.inf, False))
-        if other is not None:
-            most = scorer.unit * float(weights.missing[i])
-            far = int(np.abs(shape.values[0] - other).max())
-            rows.append((name, "missing", other, other, most, bool(far + 1 > most)))
-    return Scorecard(rows, columns=COLUMNS)
 
 
 def rounding_cost(model: Any, card: Any, X: Any, y: Any) -> pd.DataFrame:

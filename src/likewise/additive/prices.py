@@ -12,9 +12,9 @@ import pandas as pd
 from likewise._typing import FloatArray
 from likewise.additive.binning import bin_columns, knots_for
 from likewise.additive.design_matrix import Layout, constant
-from likewise.additive.fit import FitOptions, Plan, n_people
+from likewise.additive.fit import FitOptions, Plan, effective_n_samples
 from likewise.additive.qp import solve_quadratic
-from likewise.additive.solver import Objective, coarse_enough, solve
+from likewise.additive.solver import Objective, coarsened, solve
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 from likewise.metrics.table import TableMetric
@@ -74,13 +74,13 @@ def weight_gains(
     """
     metric: Metric = model.guarantee_.metric
     plan, options = Plan.of(metric, people.encoder, model.monotone, model.link_name), FitOptions.read(model)
-    n, stood_for = len(people), n_people(len(people), weights)
+    n, n_effective = len(people), effective_n_samples(len(people), weights)
     shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    parts = bin_columns(people.rows, shares, plan.columns, knots_for(stood_for, options.max_knots), options.n_jobs)
+    parts = bin_columns(people.rows, shares, plan.columns, knots_for(n_effective, options.max_knots), options.n_jobs)
     problem = Objective(
-        plan.layout(parts), model.loss_of(y, people), shares, np.zeros(len(parts)), stood_for, n_jobs=options.n_jobs
+        plan.layout(parts), model.loss_of(y, people), shares, np.zeros(len(parts)), n_effective, n_jobs=options.n_jobs
     )
-    problem = coarse_enough(plan.with_penalties(problem, model.penalty_))
+    problem = coarsened(plan.with_penalties(problem, model.penalty_))
     x = solve(problem, constant(problem.layout, problem.best_constants()))
     scores = problem.scores(x)
     g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)

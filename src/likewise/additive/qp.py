@@ -58,7 +58,7 @@ class Limits:
 
         return csr_array(vstack([self.rows, csr_array(slopes)]))
 
-    def bend(self, x: FloatArray, multipliers: FloatArray) -> FloatArray:
+    def hessian_diagonal(self, x: FloatArray, multipliers: FloatArray) -> FloatArray:
         """Diagonal of the curved limits' second derivatives, weighted."""
         out = np.zeros(len(x))
         if self.q > 1:
@@ -113,7 +113,7 @@ def solve_quadratic(
         weights = multipliers / -f
         system = _products(slopes, weights)
         system += H
-        system[np.diag_indices_from(system)] += limits.bend(x, multipliers)
+        system[np.diag_indices_from(system)] += limits.hessian_diagonal(x, multipliers)
         newton = _Newton(factorised(system), H @ x + g, slopes, slopes.T, f, multipliers)
         _, shift, turn = newton.move(np.zeros_like(f))
         size = min(_longest(multipliers, turn), _longest(-f, -shift))

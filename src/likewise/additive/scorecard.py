@@ -17,76 +17,13 @@ from likewise._optional import need
 from likewise._typing import FloatArray
 from likewise._validation import check_count, checking, in_a_line
 from likewise._writing import atomic_write, quoted, write_csv
+from likewise.additive.export import card_document, expression, whole_points
 from likewise.additive.notices import Notice, notices
-from likewise.additive.points import PointsScorer, in_points, points_table, rounding_cost
-from likewise.additive.scorer import AdditiveScorer, card_of, level_names
-from likewise.additive.sql import expression, whole_points
+from likewise.additive.points import PointsScorer, in_points, rounding_cost
+from likewise.additive.scorer import AdditiveScorer
+from likewise.additive.tables import points_table, reasons_of, scorecard_table
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.base import Metric
-from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import Encoder, People
-from likewise.metrics.units import Unit
-from likewise.verify_card import BOUNDS
-
-
-def reasons_of(
-    scorer: AdditiveScorer, people: People, outcomes: Sequence[Any], chosen: int | None, n: int, index: Any
-) -> pd.DataFrame:
-    """The columns with the most points for an outcome, against 0, the average person's, in words.
-
-    Parameters
-    ----------
-    scorer : AdditiveScorer
-    people : People
-    outcomes : sequence
-        What can be explained: the classes; or two words for less and more than the average person.
-    chosen : int or None
-        Position of the outcome to explain; None takes, for each person, the one with the largest gain.
-    n : int
-        Reasons per person, at most.
-    index : index of the result
-    """
-    n = check_count("n", n)
-    points = scorer.points(people)  # of each person, column and function
-    if points.shape[2] == 1:
-        points = np.concatenate([-points, points] if scorer.counts_for else [points, -points], axis=2)
-    if chosen is None:
-        # Beside the average person's, the log of a probability grows by the sum of points and a term that all outcomes
-        # share. The last of equals.
-        gains = points.sum(axis=1)
-        which = gains.shape[1] - 1 - np.argmax(gains[:, ::-1], axis=1)
-    else:
-        which = np.full(len(people), chosen)
-    speaks = np.take_along_axis(points, which[:, None, None], axis=2)[:, :, 0]
-    order = np.argsort(-speaks, axis=1, kind="stable")[:, :n]
-    units, numeric = getattr(scorer.guarantee.metric, "units", {}), scorer.guarantee.output_range is not None
-    rows = []
-    for person, columns in enumerate(order):
-        outcome, words = outcomes[which[person]], []
-        for j in columns[speaks[person, columns] > 0]:
-            column, size = scorer.model.shapes[j].column, speaks[person, j]
-            what = written_value(people, person, column, units)
-            # A prediction that is lower is lower by a negative number.
-            size = f"{size if which[person] else -size:+.2f}" if numeric else f"{size:+.2f} {_of(scorer, outcome)}"
-            words.append(f"{people.encoder.names[column]} is {what}: {size} against the average person")
-        rows.append([outcome, *words, *[""] * (n - len(words))])
-    return pd.DataFrame(rows, columns=["outcome", *(f"reason {k}" for k in range(1, n + 1))], index=index)
-
-
-def _of(scorer: AdditiveScorer, outcome: Any) -> str:
-    return f"{scorer.score_name} of {outcome!r}"
-
-
-def written_value(people: People, person: int, column: int, units: Any) -> str:
-    """A person's value of a column, in words."""
-    value, levels = people.rows[person, column], level_names(people.encoder, column)
-    if np.isnan(value):
-        return "not known"
-    if levels is None:
-        unit = units.get(people.encoder.names[column], "")
-        return Unit.of("" if unit == "category" else unit).written(value)
-    level = levels[int(value)] if value != UNSEEN else "of a kind that the model has not seen"
-    return "not known" if level is None else str(level)
+from likewise.metrics.encoders import People
 
 
 class ScorecardMixin:
@@ -122,7 +59,7 @@ class ScorecardMixin:
         scorer, signs = self._scorer(), self._signs(outcome)
         if isinstance(scorer, PointsScorer):
             return points_table(scorer, self.encoder_)
-        return card_of(scorer, self.encoder_, signs)
+        return scorecard_table(scorer, self.encoder_, signs)
 
     def explain(self, X: Any, outcome: Any = None) -> pd.DataFrame:
         """Points per person and column; a row adds up to the person's score, exactly and in any order.
@@ -178,7 +115,7 @@ class ScorecardMixin:
         """
         people, scorer = self._people(X), self._scorer()  # type: ignore[attr-defined]
         outcomes: list[Any] = ["lower", "higher"] if scorer.guarantee.output_range else self._labels()
-        if outcome is not None and scorer.guarantee.output_range and not _among(outcome, outcomes):
+        if outcome is not None and scorer.guarantee.output_range and not _is_one_of(outcome, outcomes):
             raise InvalidInputError(
                 f"outcome must be 'higher', 'lower' or None for regression; got {in_a_line(outcome)}."
             )
@@ -370,44 +307,7 @@ class ScorecardMixin:
         missing one. What JSON has no form for is text, with its ``"type"``. Of more than two classes, the points of
         all, in a list each; with `outcome`, those of one, which prove nothing on their own.
         """
-        scorer = self._scorer()
-        n_functions = len(scorer.model.intercepts)
-        signs = np.eye(n_functions) if n_functions > 1 and outcome is None else self._signs(outcome)
-        kind = np.int64 if scorer.scale else np.float64
-        columns = []
-        for shape in scorer.model.shapes:
-            column = self.encoder_.columns[shape.column]
-            entry: dict[str, Any] = {"column": str(self.encoder_.names[shape.column])}
-            points = (signs @ shape.values).astype(kind)
-            other = None if shape.other is None else (signs @ shape.other).astype(kind).tolist()
-            if shape.knots is not None:
-                entry |= {"knots": shape.knots.tolist(), "points": points.tolist(), "missing": other}
-                if column.categories is not None:
-                    entry["order"] = [plain(level) for level in column.categories]
-            else:
-                levels = [*map(plain, column.levels), *([{"value": None}] if column.has_missing else [])]
-                entry |= {
-                    "categories": [level | {"points": p} for level, p in zip(levels, points.T.tolist(), strict=True)],
-                    "unseen": other,
-                }
-            columns.append(entry)
-        regression = scorer.guarantee.output_range is not None
-        text = json.dumps(
-            {
-                "format": 1,
-                "model": type(self).__name__,
-                "outcome": None if regression else plain(self._outcome(outcome))["value"],
-                "classes": None if regression else [plain(label)["value"] for label in self._labels()],
-                "link": scorer.link,
-                "output_range": scorer.guarantee.output_range,
-                "scale": scorer.scale,
-                "intercept": (signs @ scorer.model.intercepts).astype(kind).tolist(),
-                "columns": columns,
-                "metric": metric_document(scorer.guarantee.metric, self.encoder_),
-                "guarantee": guarantee_document(scorer, self.encoder_),
-            },
-            indent=2,
-        )
+        text = json.dumps(card_document(self, outcome), indent=2)
         if path is not None:
             with atomic_write(path) as temporary:
                 temporary.write_text(text + "\n", encoding="utf-8")
@@ -442,8 +342,8 @@ class ScorecardMixin:
     def _outcome(self, outcome: Any) -> Any:
         labels = self._labels()
         if outcome is None:
-            return labels[self._scorer().counts_for if len(labels) == 2 else -1]
-        if not _among(outcome, labels):
+            return labels[self._scorer().scored_class if len(labels) == 2 else -1]
+        if not _is_one_of(outcome, labels):
             raise InvalidInputError(f"outcome must be one of the classes, {labels}; got {in_a_line(outcome)}.")
         return outcome
 
@@ -456,7 +356,7 @@ class ScorecardMixin:
         position = self._labels().index(self._outcome(outcome))
         n_functions = len(self.scorer_.model.intercepts)
         if isinstance(self.scorer_, PointsScorer):
-            if position != self.scorer_.counts_for:
+            if position != self.scorer_.scored_class:
                 raise InvalidInputError(
                     f"outcome must be the one that points count for, {self._outcome(None)!r}; got "
                     f"{in_a_line(outcome)}. Use in_points(outcome=...)."
@@ -467,45 +367,7 @@ class ScorecardMixin:
         return np.asarray(np.eye(n_functions)[position])
 
 
-def plain(level: Any) -> dict[str, Any]:
-    """A value as JSON has it, and the name of its type where it is written as text.
-
-    Examples
-    --------
-    >>> from decimal import Decimal
-    >>> plain(1), plain("1"), plain(Decimal("1.50"))
-    ({'value': 1}, {'value': '1'}, {'value': '1.50', 'type': 'Decimal'})
-    """
-    level = level.item() if isinstance(level, np.generic) else level
-    if isinstance(level, (bool, int, str)) or (isinstance(level, float) and np.isfinite(level)):
-        return {"value": level}
-    return {"value": str(level), "type": type(level).__name__}
-
-
-def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
-    """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused."""
-    weights = metric.weights_of(encoder)
-    columns = [
-        {
-            "column": str(name),
-            "kind": "numeric" if weights.is_number[i] else "categorical",
-            "weight": float(weights.weights[i]),
-            "missing": None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
-        }
-        for i, name in enumerate(encoder.names)
-    ]
-    return {"p": "inf" if np.isinf(weights.p) else weights.p, "columns": columns}
-
-
-def guarantee_document(scorer: AdditiveScorer, encoder: Encoder) -> dict[str, Any]:
-    """The guarantee, its bound, and the share of what the metric allows that the model uses, rounded upwards."""
-    used = scorer.model.used(scorer.guarantee.metric.weights_of(encoder), scorer.unit)
-    guarantee = scorer.guarantee
-    statement = guarantee.statement.splitlines()[0].removesuffix(guarantee.odds_statement).rstrip()  # what is proven
-    return {"statement": statement, "bound": BOUNDS[scorer.link], "used": float(used.max())}
-
-
-def _among(outcome: Any, outcomes: list[Any]) -> bool:
+def _is_one_of(outcome: Any, outcomes: list[Any]) -> bool:
     try:
         return outcome in outcomes
     except (TypeError, ValueError):  # arrays, and what is neither equal nor different

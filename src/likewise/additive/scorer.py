@@ -1,27 +1,136 @@
-"""A scorecard as a table."""
+"""The fitted model: shapes of single columns, on a grid of numbers so that their sums are exact, behind a link."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from likewise._html import grid, panel, words
+from likewise._frozen import Frozen
 from likewise._links import LINKS, ScoreLink
 from likewise._parallel import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.additive.shapes import Shape, SumOfShapes
 from likewise.base import PlainScorer
+from likewise.exceptions import UnsolvedError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
-from likewise.metrics.base import Metric
+from likewise.metrics.base import ColumnWeights, Metric, dual, lp_norm
 from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
+_LARGEST = 16.0  # distances: a part that moves the score further adds nothing but rounding errors
+_ROOM = 2.0**-40  # of what is allowed, left for the rounding of checks
+_UP = 1 + 2.0**-45  # more than the rounding errors of a handful of operations
+_BITS = 52  # of a sum
+_TINIEST = 2.0**-1000  # products below it have lost digits
+
+
+@dataclass(frozen=True, eq=False)
+class Shape(Frozen):
+    """What one column adds to the scores.
+
+    Attributes
+    ----------
+    column : int
+        Position among the people's columns.
+    knots : ndarray of shape (n_knots,), or None
+        The shape is linear between knots and constant outside; None for categories.
+    values : ndarray of shape (n_functions, n_knots or n_levels)
+        At the knots, or for each category.
+    other : ndarray of shape (n_functions,), or None
+        For a missing number, or a category that was not seen; None where a number may not be missing.
+    """
+
+    column: int
+    knots: FloatArray | None
+    values: FloatArray
+    other: FloatArray | None
+
+    @property
+    def all_values(self) -> FloatArray:
+        """All values that it can take, or that lie between others."""
+        return self.values if self.other is None else np.column_stack([self.values, self.other])
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfShapes(Frozen):
+    """Scores that are sums of shapes: ``a_k(x) = intercept_k + sum_i f_ik(x_i)``.
+
+    All values are multiples of ``2^-bits``, and so small that sums of them are exact in any order.
+
+    Attributes
+    ----------
+    intercepts : ndarray of shape (n_functions,)
+    shapes : tuple of Shape
+    bits : int
+    """
+
+    intercepts: FloatArray
+    shapes: tuple[Shape, ...]
+    bits: int
+
+    def used(self, weights: ColumnWeights, unit: float) -> FloatArray:
+        """Share of what the metric allows that each function uses, rounded upwards.
+
+        At most 1 if and only if the score moves by at most ``unit * D`` between any two people: the largest slopes,
+        each divided by ``unit`` times the column's scale, have a q-norm of at most 1 (``1/p + 1/q = 1``); the range of
+        a category's levels is at most ``unit`` times its weight; and no number's value is further from that of a
+        missing one than ``unit`` times the weight of absence.
+        """
+        ranges = [np.zeros(len(self.intercepts))]
+        for shape in self.shapes:
+            if shape.knots is None:
+                scale = unit * weights.scales[shape.column]
+                ranges.append(_ratio(np.ptp(shape.all_values, axis=1), scale))
+            elif shape.other is not None:
+                apart = np.abs(shape.values - shape.other[:, None]).max(axis=1)
+                ranges.append(_ratio(apart, unit * weights.missing[shape.column]))
+        return np.asarray(np.maximum(self.steepness(weights, unit), np.max(ranges, axis=0)))
+
+    def steepness(self, weights: ColumnWeights, unit: float) -> FloatArray:
+        """The q-norm of the largest slopes of each function, in units of what each column may do alone."""
+        steep = [np.zeros((len(self.intercepts), 0))]
+        for shape in self.shapes:
+            if shape.knots is None:
+                continue
+            scale = unit * weights.scales[shape.column]
+            # Divided twice, as the product of a scale and a gap may be too small to hold.
+            slopes = _ratio(_ratio(np.abs(np.diff(shape.values, axis=1)), np.diff(shape.knots)), scale)
+            steep.append(slopes.max(axis=1, initial=0.0)[:, None])
+        return np.asarray(lp_norm(np.concatenate(steep, axis=1), dual(weights.p)) * _UP)
+
+    def within(self, weights: ColumnWeights, unit: float) -> SumOfShapes:
+        """Bring the sums within the metric, in one pass over whole steps of the grid.
+
+        Every limit is rounded down to whole steps, ``floor((1 - 2^-40) limit / step)``, and every change is towards it:
+
+        1. Rises, distances from a missing number, and ranges of categories are cut to their limits, column by column.
+        2. Where the slopes of several columns are too steep together, the numbers of that function are multiplied by
+           ``(1 - 2^-40) / norm``, with rises rounded towards 0.
+        3. Rises that are rounded may add up to more than before (+1, +1, -3 steps become 0, 0, -2), so values are cut
+           once more to what is allowed from a missing number. Cutting makes no rise larger.
+
+        `used` is then at most 1, since the room of 2^-40 exceeds all roundings of its computation; `docs/theory.md`
+        §11 has the proof.
+        """
+        step = 2.0**-self.bits
+        cut = replace(self, shapes=tuple(_clipped(shape, weights, unit, step) for shape in self.shapes))
+        steep = cut.steepness(weights, unit)
+        if (steep <= 1).all():
+            return cut
+        factors = np.where(steep > 1, (1 - _ROOM) / np.maximum(steep, 1.0), 1.0)
+        return replace(
+            cut,
+            shapes=tuple(
+                shape
+                if shape.knots is None
+                else _clipped_around_missing(_scaled(shape, factors, step), weights, unit, step)
+                for shape in cut.shapes
+            ),
+        )
 
 
 class Packed(NamedTuple):
@@ -67,7 +176,7 @@ class AdditiveScorer(PlainScorer):
         return "prediction" if self.guarantee.output_range else LINKS[self.link].score
 
     @property
-    def counts_for(self) -> int:
+    def scored_class(self) -> int:
         """Which of two classes the score is of."""
         return 1
 
@@ -164,7 +273,9 @@ class AdditiveScorer(PlainScorer):
         run_in_threads(one, range(0, len(people), _BLOCK), None)
 
 
-def promise(metric: Metric, link: ScoreLink, used: float, output_range: tuple[float, float] | None = None) -> Guarantee:
+def additive_guarantee(
+    metric: Metric, link: ScoreLink, used: float, output_range: tuple[float, float] | None = None
+) -> Guarantee:
     """What follows from shapes that use at most a share of 1 of what the metric allows."""
     share = "all" if used > 0.999 else f"{np.ceil(1000 * used) / 10:g}%"
     return Guarantee(
@@ -178,51 +289,6 @@ def promise(metric: Metric, link: ScoreLink, used: float, output_range: tuple[fl
     )
 
 
-COLUMNS = ["column", "range", "points", "points at end", "allowed", "binds"]
-_NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it
-_FLAT = 1e-6  # and one that counts as nothing
-_UNSEEN = 0.05  # of a gap between knots: what rounding may move one by
-_MISSING, _OTHER = "missing", "any other"
-
-
-class Scorecard(pd.DataFrame):
-    """A table that reads well in a notebook; parts of it are plain tables."""
-
-    @property
-    def _constructor(self) -> type[pd.DataFrame]:
-        return pd.DataFrame
-
-    def _repr_html_(self) -> str:
-        rows, before = [], object()
-        categories = set(self.loc[self["range"] == _OTHER, "column"])
-        for row in self.itertuples(index=False):
-            name, span, start, end, allowed, binds = row
-            points = _signed(start) if start == end else f"{_signed(start)} to {_signed(end)}"
-            by = " by missing weight" if span == _MISSING and name not in categories else ""
-            held = f"held back{by}" if binds else ""
-            most = "" if np.isinf(allowed) else f"{allowed:.2f}"
-            rows.append(("" if name == before else str(name), str(span), points, most, held))
-            before = name
-        note = (
-            "Points add up to the score. Allowed is the largest change of points that the metric allows over a range, "
-            "between two categories, or from a missing number to any other; where the model uses it up, the metric "
-            "holds it back."
-        )
-        head = ["column", "range", "points", "allowed", ""]
-        return panel("Scorecard", grid(head, rows, left=2), words(note, quiet=True))
-
-
-def _signed(points: float) -> str:
-    """Points with their sign; whole ones without decimals."""
-    return f"{points:+d}" if isinstance(points, (int, np.integer)) else f"{points:+.2f}"
-
-
-def card_of(scorer: AdditiveScorer, encoder: Encoder, signs: FloatArray) -> Scorecard:
-    """One row per range of numbers, category and missing number."""
-    rows = [row for shape in scorer.model.shapes for row in _rows(scorer, encoder, shape, signs)]
-    return Scorecard(rows, columns=COLUMNS)
-
-
 def level_names(encoder: Encoder, column: int) -> list[Any] | None:
     """Categories by their positions, ordered ones included, None for a missing one; None for plain numbers."""
     kind = getattr(encoder, "columns", None)
@@ -233,70 +299,112 @@ def level_names(encoder: Encoder, column: int) -> list[Any] | None:
     return None if kind[column].categories is None else list(kind[column].categories)
 
 
-def allowed_rises(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, function: int) -> FloatArray:
-    """Largest rise over each gap between knots that a function may have, by its budget and by the missing weight."""
-    assert shape.knots is not None
-    weights = scorer.guarantee.metric.weights_of(encoder)
-    scale = scorer.unit * weights.scales[shape.column] * scorer.budgets[function, shape.column]
-    return np.asarray(np.minimum(scale * np.diff(shape.knots), allowed_range(scorer, encoder, shape)))
+def constrain(intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWeights, unit: float) -> SumOfShapes:
+    """Put shapes on the grid and within the metric, whatever an optimiser made of them.
 
-
-def allowed_range(scorer: AdditiveScorer, encoder: Encoder, shape: Shape) -> float:
-    """Most that points of two numbers may differ: twice what is allowed from a missing one, which both are close to."""
-    if shape.other is None:
-        return np.inf
-    return 2 * scorer.unit * float(scorer.guarantee.metric.weights_of(encoder).missing[shape.column])
-
-
-def _rows(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, signs: FloatArray) -> Iterator[tuple[Any, ...]]:
-    weights, name = scorer.guarantee.metric.weights_of(encoder), encoder.names[shape.column]
-    levels, points = level_names(encoder, shape.column), signs @ shape.values
-    if shape.knots is None:
-        assert levels is not None
-        assert shape.other is not None
-        allowed = scorer.unit * float(weights.scales[shape.column])
-        full = np.ptp(points) >= _NEARLY * allowed
-        near = (1 - _NEARLY) * allowed
-        at_end = (points >= points.max() - near) | (points <= points.min() + near)
-        for level, value, end in zip(levels, points.tolist(), at_end, strict=True):
-            yield name, _MISSING if level is None else str(level), value, value, allowed, bool(full and end)
-        other = float(signs @ shape.other)
-        yield name, _OTHER, other, other, allowed, False
-        return
-    rises = allowed_rises(scorer, encoder, shape, int(np.argmax(np.abs(signs))))
-    most = allowed_range(scorer, encoder, shape)
-    binds = np.abs(np.diff(points)) >= _NEARLY * rises
-    flat = np.abs(np.diff(points)) <= _FLAT * rises
-    names = _names(shape.knots, levels)
-    for first, last in _runs(np.where(binds, np.sign(np.diff(points)), np.where(flat, 0.0, np.nan))):
-        yield (
-            name,
-            f"{names[first]} to {names[last]}",
-            float(points[first]),
-            float(points[last]),
-            float(min(rises[first:last].sum(), most)),
-            bool(binds[first]),
+    Parameters
+    ----------
+    intercepts : ndarray of shape (n_functions,)
+    shapes : sequence of Shape
+    weights : ColumnWeights
+    unit : float
+        What the scores may move at distance 1.
+    """
+    if not all(np.isfinite(numbers).all() for numbers in (intercepts, *(shape.all_values for shape in shapes))):
+        raise UnsolvedError(
+            "The fit did not end in finite numbers. Rescale columns whose values are extremely large, or take a larger "
+            "penalty."
         )
-    if shape.other is not None:
-        value = float(signs @ shape.other)
-        yield name, _MISSING, value, value, most / 2, bool(np.abs(points - value).max() >= _NEARLY * most / 2)
+    found = on_grid(intercepts, [_clipped(shape, weights, unit) for shape in shapes]).within(weights, unit)
+    if not (found.used(weights, unit) <= 1).all():  # excluded by docs/theory.md §11; checked all the same
+        raise UnsolvedError("The shapes could not be brought within the metric. Please report this.")
+    return found
 
 
-def _runs(kinds: FloatArray) -> Iterator[tuple[int, int]]:
-    """First and last knot of each row: neighbouring gaps of one kind are one, those of no kind (NaN) stand alone."""
-    first = 0
-    for k in range(1, len(kinds) + 1):
-        if k == len(kinds) or kinds[k] != kinds[k - 1]:
-            yield first, k
-            first = k
+def on_grid(intercepts: FloatArray, shapes: Sequence[Shape]) -> SumOfShapes:
+    """Round to multiples of a power of two: rises and ranges towards 0, so that none becomes larger."""
+    largest = np.abs(intercepts).max() + sum(np.abs(shape.all_values).max() for shape in shapes)
+    bits = int(_BITS - 2 - np.ceil(np.log2(max(1e-200, float(largest)))))
+    step = 2.0**-bits
+    return SumOfShapes(np.rint(intercepts / step) * step, tuple(_rounded(shape, step) for shape in shapes), bits)
 
 
-def _names(knots: FloatArray, levels: list[Any] | None) -> list[str]:
-    """Knots as people write them, with six digits, or as many as show the gaps between them."""
-    if levels is not None:
-        return [str(levels[int(knot)]) for knot in knots]
-    names = [f"{knot:.6g}" for knot in knots]
-    off = np.abs(np.array(names, dtype=np.float64) - knots).max()
-    if len(knots) < 2 or off <= _UNSEEN * np.diff(knots).min():
-        return names
-    return [f"{knot:.0f}" if knot == np.rint(knot) and abs(knot) < 1e15 else f"{knot:.15g}" for knot in knots]
+def _clipped(shape: Shape, weights: ColumnWeights, unit: float, step: float | None = None) -> Shape:
+    """Cut what no column may do alone: too steep a gap, too wide a range, too far from a missing number.
+
+    With a step, values are multiples of it before and after.
+    """
+    values, other = shape.values, shape.other
+    scale = unit * float(weights.scales[shape.column])
+    if shape.knots is None:
+        assert other is not None
+        most = _floor_limit(min(scale, 2 * _LARGEST * unit), step)
+        low, high = shape.all_values.min(axis=1), shape.all_values.max(axis=1)
+        low = low + _ceil(np.maximum(0.0, high - low - most) / 2, step)
+        values = np.clip(values, low[:, None], (low + most)[:, None])
+        return replace(shape, values=values, other=np.clip(other, values.min(axis=1), values.max(axis=1)))
+    with np.errstate(over="ignore", under="ignore"):
+        allowed = (scale if scale > _TINIEST else 0.0) * np.diff(shape.knots)
+    most = _floor_limit(np.minimum(allowed, _LARGEST * unit), step)
+    shape = replace(shape, values=_cumulated(values[:, :1], np.clip(np.diff(values, axis=1), -most, most)))
+    if other is None:
+        return shape if step is not None else _clipped_around(shape, shape.values.mean(axis=1), _LARGEST * unit)
+    return _clipped_around_missing(shape, weights, unit, step)
+
+
+def _clipped_around_missing(shape: Shape, weights: ColumnWeights, unit: float, step: float | None) -> Shape:
+    """Cut the values of numbers to what is allowed from a missing one."""
+    if shape.other is None:
+        return shape
+    return _clipped_around(
+        shape, shape.other, _floor_limit(min(unit * float(weights.missing[shape.column]), _LARGEST * unit), step)
+    )
+
+
+def _clipped_around(shape: Shape, centre: FloatArray, half: FloatArray | float) -> Shape:
+    return replace(shape, values=np.clip(shape.values, (centre - half)[:, None], (centre + half)[:, None]))
+
+
+def _scaled(shape: Shape, factors: FloatArray, step: float) -> Shape:
+    """Multiply a shape of numbers by factors of at most 1, rises rounded towards 0."""
+    first = np.rint(shape.values[:, :1] * factors[:, None] / step) * step
+    rises = np.trunc(np.diff(shape.values, axis=1) * factors[:, None] / step) * step
+    other = None if shape.other is None else np.rint(shape.other * factors / step) * step
+    return replace(shape, values=_cumulated(first, rises), other=other)
+
+
+def _floor_limit(limit: FloatArray | float, step: float | None) -> FloatArray:
+    """A limit with room for the rounding of checks, rounded down to whole steps; 0 if it is too small to hold."""
+    room = np.where(np.asarray(limit) > _TINIEST, limit, 0.0) * (1 - _ROOM)
+    return np.asarray(room if step is None else np.floor(room / step) * step)
+
+
+def _ceil(size: FloatArray, step: float | None) -> FloatArray:
+    """Rounded up to whole steps."""
+    return size if step is None else np.ceil(size / step) * step
+
+
+def _cumulated(first: FloatArray, rises: FloatArray) -> FloatArray:
+    """Values from the first one and the rises; exact for multiples of a step."""
+    return np.asarray(first + np.concatenate([np.zeros_like(first), np.cumsum(rises, axis=1)], axis=1))
+
+
+def _rounded(shape: Shape, step: float) -> Shape:
+    values, other = shape.values, shape.other
+    if shape.knots is None:
+        assert other is not None
+        # From the smallest level upwards: the range becomes no larger.
+        low = values.min(axis=1, keepdims=True)
+        base = np.rint(low / step) * step
+        values = base + np.trunc((values - low) / step) * step
+        other = base[:, 0] + np.trunc((other - low[:, 0]) / step) * step
+        return replace(shape, values=values, other=np.clip(other, values.min(axis=1), values.max(axis=1)))
+    rises = np.trunc(np.diff(values, axis=1) / step) * step
+    values = _cumulated(np.rint(values[:, :1] / step) * step, rises)
+    return replace(shape, values=values, other=None if other is None else np.rint(other / step) * step)
+
+
+def _ratio(size: FloatArray, limit: FloatArray | float) -> FloatArray:
+    """``size / limit``, rounded upwards; 0 where there is nothing to limit."""
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        return np.where(size > 0, size / np.where(size > 0, limit, 1.0) * _UP, 0.0)

@@ -31,7 +31,7 @@ def needs_blocks(problem: Objective) -> bool:
     return problem.loss.n_functions * problem.layout.n_variables > _MOST_VARIABLES
 
 
-def coarse_enough(problem: Objective) -> Objective:
+def coarsened(problem: Objective) -> Objective:
     """The same problem, with few enough knots for one matrix."""
     if not needs_blocks(problem):
         return problem
@@ -40,7 +40,9 @@ def coarse_enough(problem: Objective) -> Objective:
     return problem.coarser(at_once + 1)
 
 
-def solve_any(problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
+def solve_in_blocks(
+    problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None
+) -> FloatArray:
     """As `solve`, for any number of columns and classes."""
     n_functions, layout = problem.loss.n_functions, problem.layout
     if not needs_blocks(problem):
@@ -55,7 +57,7 @@ def solve_any(problem: Objective, start: FloatArray, advance: Callable[[int], No
             for chosen in _groups(layout):
                 x = _improve(rough, x, k, chosen, advance)
         if n_functions > 1:
-            x[:, 0] -= x[:, 0].mean()  # nobody sees a common shift
+            x[:, 0] -= x[:, 0].mean()  # a softmax does not depend on a common shift
         before, value = value, problem.value(x, problem.scores(x))
         gain = before - value
         if gain <= max(_TOLERANCE, problem.tolerance):
@@ -63,9 +65,9 @@ def solve_any(problem: Objective, start: FloatArray, advance: Callable[[int], No
     return x
 
 
-def settle_budgets(problem: Objective) -> FloatArray:
+def fit_budgets(problem: Objective) -> FloatArray:
     """Budgets of each function, shape (n_functions, n_columns), from a fit with few enough knots for one matrix."""
-    coarse = coarse_enough(problem)
+    coarse = coarsened(problem)
     x = solve(coarse, constant(coarse.layout, problem.best_constants()))
     return np.stack([coarse.layout.found_budgets(line) for line in x])
 
@@ -92,7 +94,7 @@ def _improve(
     where: IntArray = np.concatenate([np.arange(layout.starts[j], layout.starts[j + 1]) for j in chosen])
     held = x.copy()
     held[k, where] = 0.0
-    smaller = problem.facing(np.asarray(held @ layout.to_slots.T), k, chosen)
+    smaller = problem.subproblem(np.asarray(held @ layout.to_slots.T), k, chosen)
     found = solve(smaller, x[k : k + 1, where], advance)
     out = x.copy()
     out[k, where] = found[0]
@@ -117,9 +119,9 @@ class Objective:
     penalties : ndarray of shape (n_parts,)
         Weight of the roughness of each part; that of the intercept has no effect.
     n_people : float
-        People that the weights stand for.
+        Effective number of rows.
     tolerance : float
-        What a step must bring of the mean loss to be worth another one.
+        Smallest decrease of the objective that is worth another step.
     n_jobs : int or None
     """
 
@@ -143,7 +145,7 @@ class Objective:
 
     def gradient(self, x: FloatArray, scores: FloatArray) -> FloatArray:
         """First derivatives, shape (n_functions, n_variables)."""
-        sums = self.slope_sums(scores)
+        sums = self.gradient_sums(scores)
         out = np.asarray(sums @ self.layout.to_slots + 2 * (x @ self.roughness))
         out[:, 0] += 2 * self.shift * x[:, 0].sum()
         return out
@@ -152,7 +154,7 @@ class Objective:
         """Second derivatives, a matrix over the variables of all functions."""
         n, size, layout = self.loss.n_functions, self.layout.n_variables, self.layout
         out = np.empty((n, size, n, size))
-        for (k, other), sums in self.bend_sums(scores).items():
+        for (k, other), sums in self.hessian_sums(scores).items():
             block = layout.to_variables(layout.to_variables(sums).T)
             if k == other:
                 block = block + 2 * self.roughness
@@ -173,11 +175,11 @@ class Objective:
         """The best scores that are the same for everyone."""
         return self.loss.best_constants(self.mean_target())
 
-    # What follows is all that is asked of people; sums are taken by block.
+    # All that depends on rows; sums are taken by block.
 
     def scores_at(self, slots: FloatArray) -> FloatArray:
         """Scores of everyone from the values at slots."""
-        return add_up(self.layout.parts, slots, self.n_jobs)
+        return sum_parts(self.layout.parts, slots, self.n_jobs)
 
     def mean_loss(self, scores: FloatArray) -> float:
         """Mean loss, without the penalty."""
@@ -185,7 +187,7 @@ class Objective:
         return float(sum(losses[people].sum() for people in blocks_of(len(losses))))
 
     def mean_target(self) -> FloatArray:
-        """Mean of what is aimed at."""
+        """Mean target."""
         return np.asarray(
             sum(
                 (self.loss.target[:, people] * self.weights[people]).sum(axis=1)
@@ -193,17 +195,17 @@ class Objective:
             )
         )
 
-    def squared_slopes(self, scores: FloatArray) -> float:
+    def mean_squared_gradient(self, scores: FloatArray) -> float:
         """Mean of the squared first derivatives, added up over functions."""
         squares = (self.loss.derivative(scores) ** 2).sum(axis=0) * self.weights
         return float(sum(squares[people].sum() for people in blocks_of(len(squares))))
 
-    def slope_sums(self, scores: FloatArray) -> FloatArray:
+    def gradient_sums(self, scores: FloatArray) -> FloatArray:
         """Sums of first derivatives per slot, shape (n_functions, n_slots)."""
         slopes = self.loss.derivative(scores) * self.weights
         return np.stack([slot_sums(self.layout.parts, line, self.n_jobs) for line in slopes])
 
-    def bend_sums(self, scores: FloatArray) -> dict[tuple[int, int], FloatArray]:
+    def hessian_sums(self, scores: FloatArray) -> dict[tuple[int, int], FloatArray]:
         """Sums of second derivatives per pair of slots, for each pair of functions once."""
         return {
             (k, other): cross_sums(self.layout.parts, self.loss.curvature(scores, k, other) * self.weights, self.n_jobs)
@@ -211,8 +213,8 @@ class Objective:
             for other in range(k + 1)
         }
 
-    def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
-        """The same for function k in some parts alone, with scores from the values `held` at slots added."""
+    def subproblem(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
+        """The problem of function k and some parts, with the scores of the values `held` fixed."""
         loss = SingleScoreLoss(self.loss.target[:1], self.loss, self.scores_at(held), k)
         smaller = replace(self.layout, parts=[self.layout.parts[j] for j in chosen])
         return replace(self, layout=smaller, loss=loss, penalties=self.penalties[chosen])
@@ -268,7 +270,7 @@ def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable
     return x
 
 
-def add_up(parts: list[Part], slots: FloatArray, n_jobs: int | None) -> FloatArray:
+def sum_parts(parts: list[Part], slots: FloatArray, n_jobs: int | None) -> FloatArray:
     """Scores of everyone from the values at slots, shapes (n_functions, n_slots) and (n_functions, n_samples)."""
     from likewise.additive.kernels import add_categories, add_numbers
 

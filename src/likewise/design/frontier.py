@@ -23,7 +23,7 @@ from likewise._validation import LIMITS, NOTHING, THREADS, TRUTH, check_count, c
 from likewise.additive.binning import bin_columns, knots_for
 from likewise.additive.design_matrix import Layout
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
-from likewise.additive.fit import n_people
+from likewise.additive.fit import effective_n_samples
 from likewise.additive.penalties import choose_penalties
 from likewise.additive.solver import Objective
 from likewise.design.bounds import read_bounds
@@ -407,9 +407,9 @@ class _Problem:
         people, y, counts = people.take(order), y[order], counts[order]
         loss, shares = model.loss_of(y, people), counts / counts.sum()
         folds = (row_hashes((*seen[order].T, *loss.target)) % np.uint64(n_folds)).astype(np.int64)
-        stood_for = n_people(len(people), None if weights is None else counts)
-        layout = _layout(model, people, shares, columns, loss.n_functions, stood_for)
-        objective = Objective(layout, loss, shares, np.zeros(len(layout.parts)), stood_for, n_jobs=model.n_jobs)
+        n_effective = effective_n_samples(len(people), None if weights is None else counts)
+        layout = _layout(model, people, shares, columns, loss.n_functions, n_effective)
+        objective = Objective(layout, loss, shares, np.zeros(len(layout.parts)), n_effective, n_jobs=model.n_jobs)
         joint = JointProblem(objective, Costs.of(people.rows, shares, columns.is_number), bounds)
         return cls(model, people, y, None if weights is None else counts, folds, joint)
 
@@ -492,10 +492,10 @@ class _Problem:
 
 
 def _layout(
-    model: Any, people: People, shares: FloatArray, columns: ColumnWeights, n_functions: int, stood_for: float
+    model: Any, people: People, shares: FloatArray, columns: ColumnWeights, n_functions: int, n_effective: float
 ) -> Layout:
     """Variables of the shapes, with few enough knots for one matrix."""
-    knots, unit = knots_for(stood_for, model.max_knots), LINKS[model.link_name].unit
+    knots, unit = knots_for(n_effective, model.max_knots), LINKS[model.link_name].unit
     while True:
         parts = bin_columns(people.rows, shares, columns, knots, model.n_jobs)
         layout = Layout(parts, columns, unit, {}, np.ones(len(columns.scales)))

@@ -79,7 +79,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
             template.layout, template.loss, np.empty(0), np.zeros(1 + len(parts)), n, blocks=blocks, template=template
         )
         output_range = None if model._classify else model.output_range_
-        model.scorer_, model.penalty_ = plan.complete(problem, options, output_range)
+        model.scorer_, model.penalty_ = plan.fit(problem, options, output_range)
         model.encoder_ = encoder
         warn_if_vacuous(model.guarantee_, sample.take(spread(len(sample), _CHECKED)))
         warn_if_ineffective(metric, ends)
@@ -232,23 +232,23 @@ class DaskObjective(Objective):
         """Mean of the targets."""
         return np.asarray(self._total(_mean_target, None))
 
-    def squared_slopes(self, scores: FloatArray) -> float:
+    def mean_squared_gradient(self, scores: FloatArray) -> float:
         """Mean of the squared first derivatives, added up over functions."""
         return float(self._total(_squared_slopes, scores))
 
-    def slope_sums(self, scores: FloatArray) -> FloatArray:
+    def gradient_sums(self, scores: FloatArray) -> FloatArray:
         """Sums of first derivatives per slot, shape (n_functions, n_slots)."""
         return np.asarray(self._derivatives(scores)[0])
 
-    def bend_sums(self, scores: FloatArray) -> dict[tuple[int, int], FloatArray]:
+    def hessian_sums(self, scores: FloatArray) -> dict[tuple[int, int], FloatArray]:
         """Sums of second derivatives per pair of slots, for each pair of functions once."""
         pairs = [(k, other) for k in range(self.loss.n_functions) for other in range(k + 1)]
         return dict(zip(pairs, self._derivatives(scores)[1:], strict=True))
 
-    def facing(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
+    def subproblem(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
         """The same for function k in some parts."""
-        empty = Objective.facing(replace(self, view=()), np.zeros((self.loss.n_functions, 0)), k, chosen)
-        return self._seen(empty, "facing", held, k, chosen)
+        empty = Objective.subproblem(replace(self, view=()), np.zeros((self.loss.n_functions, 0)), k, chosen)
+        return self._seen(empty, "subproblem", held, k, chosen)
 
     def coarser(self, most: int) -> Objective:
         """The same with at most so many knots per column."""
@@ -308,9 +308,9 @@ def _mean_target(problem: Objective, _: None) -> FloatArray:
 
 
 def _squared_slopes(problem: Objective, slots: FloatArray) -> float:
-    return problem.squared_slopes(problem.scores_at(slots))
+    return problem.mean_squared_gradient(problem.scores_at(slots))
 
 
 def _derivatives(problem: Objective, slots: FloatArray) -> list[FloatArray]:
     scores = problem.scores_at(slots)
-    return [problem.slope_sums(scores), *problem.bend_sums(scores).values()]
+    return [problem.gradient_sums(scores), *problem.hessian_sums(scores).values()]

@@ -1,4 +1,4 @@
-"""A scorecard as one SQL expression."""
+"""A scorecard as JSON, and as one SQL expression."""
 
 from __future__ import annotations
 
@@ -10,10 +10,89 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.additive.scorer import AdditiveScorer, level_names
-from likewise.additive.shapes import Shape
+from likewise.additive.scorer import AdditiveScorer, Shape, level_names
 from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric
 from likewise.metrics.encoders import Encoder
+from likewise.verify_card import BOUNDS
+
+
+def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
+    """What `ScorecardMixin.to_json` writes."""
+    scorer, encoder = model._scorer(), model.encoder_
+    n_functions = len(scorer.model.intercepts)
+    signs = np.eye(n_functions) if n_functions > 1 and outcome is None else model._signs(outcome)
+    kind = np.int64 if scorer.scale else np.float64
+    columns = []
+    for shape in scorer.model.shapes:
+        column = encoder.columns[shape.column]
+        entry: dict[str, Any] = {"column": str(encoder.names[shape.column])}
+        points = (signs @ shape.values).astype(kind)
+        other = None if shape.other is None else (signs @ shape.other).astype(kind).tolist()
+        if shape.knots is not None:
+            entry |= {"knots": shape.knots.tolist(), "points": points.tolist(), "missing": other}
+            if column.categories is not None:
+                entry["order"] = [json_value(level) for level in column.categories]
+        else:
+            levels = [*map(json_value, column.levels), *([{"value": None}] if column.has_missing else [])]
+            entry |= {
+                "categories": [level | {"points": p} for level, p in zip(levels, points.T.tolist(), strict=True)],
+                "unseen": other,
+            }
+        columns.append(entry)
+    regression = scorer.guarantee.output_range is not None
+    return {
+        "format": 1,
+        "model": type(model).__name__,
+        "outcome": None if regression else json_value(model._outcome(outcome))["value"],
+        "classes": None if regression else [json_value(label)["value"] for label in model._labels()],
+        "link": scorer.link,
+        "output_range": scorer.guarantee.output_range,
+        "scale": scorer.scale,
+        "intercept": (signs @ scorer.model.intercepts).astype(kind).tolist(),
+        "columns": columns,
+        "metric": metric_document(scorer.guarantee.metric, encoder),
+        "guarantee": guarantee_document(scorer, encoder),
+    }
+
+
+def json_value(level: Any) -> dict[str, Any]:
+    """A value as JSON has it, and the name of its type where it is written as text.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> json_value(1), json_value("1"), json_value(Decimal("1.50"))
+    ({'value': 1}, {'value': '1'}, {'value': '1.50', 'type': 'Decimal'})
+    """
+    level = level.item() if isinstance(level, np.generic) else level
+    if isinstance(level, (bool, int, str)) or (isinstance(level, float) and np.isfinite(level)):
+        return {"value": level}
+    return {"value": str(level), "type": type(level).__name__}
+
+
+def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
+    """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused."""
+    weights = metric.weights_of(encoder)
+    columns = [
+        {
+            "column": str(name),
+            "kind": "numeric" if weights.is_number[i] else "categorical",
+            "weight": float(weights.weights[i]),
+            "missing": None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
+        }
+        for i, name in enumerate(encoder.names)
+    ]
+    return {"p": "inf" if np.isinf(weights.p) else weights.p, "columns": columns}
+
+
+def guarantee_document(scorer: AdditiveScorer, encoder: Encoder) -> dict[str, Any]:
+    """The guarantee, its bound, and the share of what the metric allows that the model uses, rounded upwards."""
+    used = scorer.model.used(scorer.guarantee.metric.weights_of(encoder), scorer.unit)
+    guarantee = scorer.guarantee
+    statement = guarantee.statement.splitlines()[0].removesuffix(guarantee.odds_statement).rstrip()  # what is proven
+    return {"statement": statement, "bound": BOUNDS[scorer.link], "used": float(used.max())}
+
 
 Written = Callable[[float], str]
 
@@ -65,7 +144,7 @@ def _points(shape: Shape, encoder: Encoder, function: int, written: Written) -> 
             else f"{name} IS NULL"
             for level in levels or []
         ]
-        _check_told_apart(encoder.names[shape.column], levels or [], tests)
+        _check_distinct(encoder.names[shape.column], levels or [], tests)
         cases = [f"WHEN {test} THEN {written(value)}" for test, value in zip(tests, values, strict=True)]
         return f"CASE {' '.join(cases)} ELSE {other} END"
     if levels is not None:  # ordered categories stand at whole numbers
@@ -130,7 +209,7 @@ def _literal(level: Any) -> str:
     return "'" + str(level).replace("'", "''") + "'"
 
 
-def _check_told_apart(name: Any, levels: list[Any], tests: list[str]) -> None:
+def _check_distinct(name: Any, levels: list[Any], tests: list[str]) -> None:
     kinds = {isinstance(level, (bool, np.bool_)) for level in levels if not isinstance(level, (str, type(None)))}
     if len({*tests}) < len(tests) or len(kinds) > 1:
         raise InvalidInputError(

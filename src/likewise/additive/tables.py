@@ -1,0 +1,224 @@
+"""A scorecard as a table, in the score's own units or in whole points, and the reasons of single people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise._html import grid, panel, words
+from likewise._typing import FloatArray
+from likewise._validation import check_count
+from likewise.additive.points import PointsScorer
+from likewise.additive.scorer import AdditiveScorer, Shape, level_names
+from likewise.metrics.columns import UNSEEN
+from likewise.metrics.encoders import Encoder, People
+from likewise.metrics.units import Unit
+
+BASE = "base points"
+COLUMNS = ["column", "range", "points", "points at end", "allowed", "binds"]
+_NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it
+_FLAT = 1e-6  # and one that counts as nothing
+_UNSEEN = 0.05  # of a gap between knots: what rounding may move one by
+_MISSING, _OTHER = "missing", "any other"
+
+
+class Scorecard(pd.DataFrame):
+    """A table that reads well in a notebook; parts of it are plain tables."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def _repr_html_(self) -> str:
+        rows, before = [], object()
+        categories = set(self.loc[self["range"] == _OTHER, "column"])
+        for row in self.itertuples(index=False):
+            name, span, start, end, allowed, binds = row
+            points = _signed(start) if start == end else f"{_signed(start)} to {_signed(end)}"
+            by = " by missing weight" if span == _MISSING and name not in categories else ""
+            held = f"held back{by}" if binds else ""
+            most = "" if np.isinf(allowed) else f"{allowed:.2f}"
+            rows.append(("" if name == before else str(name), str(span), points, most, held))
+            before = name
+        note = (
+            "Points add up to the score. Allowed is the largest change of points that the metric allows over a range, "
+            "between two categories, or from a missing number to any other; where the model uses it up, the metric "
+            "holds it back."
+        )
+        head = ["column", "range", "points", "allowed", ""]
+        return panel("Scorecard", grid(head, rows, left=2), words(note, quiet=True))
+
+
+def _signed(points: float) -> str:
+    """Points with their sign; whole ones without decimals."""
+    return f"{points:+d}" if isinstance(points, (int, np.integer)) else f"{points:+.2f}"
+
+
+def scorecard_table(scorer: AdditiveScorer, encoder: Encoder, signs: FloatArray) -> Scorecard:
+    """One row per range of numbers, category and missing number."""
+    rows = [row for shape in scorer.model.shapes for row in _rows(scorer, encoder, shape, signs)]
+    return Scorecard(rows, columns=COLUMNS)
+
+
+def allowed_rises(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, function: int) -> FloatArray:
+    """Largest rise over each gap between knots that a function may have, by its budget and by the missing weight."""
+    assert shape.knots is not None
+    weights = scorer.guarantee.metric.weights_of(encoder)
+    scale = scorer.unit * weights.scales[shape.column] * scorer.budgets[function, shape.column]
+    return np.asarray(np.minimum(scale * np.diff(shape.knots), allowed_range(scorer, encoder, shape)))
+
+
+def allowed_range(scorer: AdditiveScorer, encoder: Encoder, shape: Shape) -> float:
+    """Most that points of two numbers may differ: twice what is allowed from a missing one, which both are close to."""
+    if shape.other is None:
+        return np.inf
+    return 2 * scorer.unit * float(scorer.guarantee.metric.weights_of(encoder).missing[shape.column])
+
+
+def _rows(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, signs: FloatArray) -> Iterator[tuple[Any, ...]]:
+    weights, name = scorer.guarantee.metric.weights_of(encoder), encoder.names[shape.column]
+    levels, points = level_names(encoder, shape.column), signs @ shape.values
+    if shape.knots is None:
+        assert levels is not None
+        assert shape.other is not None
+        allowed = scorer.unit * float(weights.scales[shape.column])
+        full = np.ptp(points) >= _NEARLY * allowed
+        near = (1 - _NEARLY) * allowed
+        at_end = (points >= points.max() - near) | (points <= points.min() + near)
+        for level, value, end in zip(levels, points.tolist(), at_end, strict=True):
+            yield name, _MISSING if level is None else str(level), value, value, allowed, bool(full and end)
+        other = float(signs @ shape.other)
+        yield name, _OTHER, other, other, allowed, False
+        return
+    rises = allowed_rises(scorer, encoder, shape, int(np.argmax(np.abs(signs))))
+    most = allowed_range(scorer, encoder, shape)
+    binds = np.abs(np.diff(points)) >= _NEARLY * rises
+    flat = np.abs(np.diff(points)) <= _FLAT * rises
+    names = _names(shape.knots, levels)
+    for first, last in _runs(np.where(binds, np.sign(np.diff(points)), np.where(flat, 0.0, np.nan))):
+        yield (
+            name,
+            f"{names[first]} to {names[last]}",
+            float(points[first]),
+            float(points[last]),
+            float(min(rises[first:last].sum(), most)),
+            bool(binds[first]),
+        )
+    if shape.other is not None:
+        value = float(signs @ shape.other)
+        yield name, _MISSING, value, value, most / 2, bool(np.abs(points - value).max() >= _NEARLY * most / 2)
+
+
+def _runs(kinds: FloatArray) -> Iterator[tuple[int, int]]:
+    """First and last knot of each row: neighbouring gaps of one kind are one, those of no kind (NaN) stand alone."""
+    first = 0
+    for k in range(1, len(kinds) + 1):
+        if k == len(kinds) or kinds[k] != kinds[k - 1]:
+            yield first, k
+            first = k
+
+
+def _names(knots: FloatArray, levels: list[Any] | None) -> list[str]:
+    """Knots as people write them, with six digits, or as many as show the gaps between them."""
+    if levels is not None:
+        return [str(levels[int(knot)]) for knot in knots]
+    names = [f"{knot:.6g}" for knot in knots]
+    off = np.abs(np.array(names, dtype=np.float64) - knots).max()
+    if len(knots) < 2 or off <= _UNSEEN * np.diff(knots).min():
+        return names
+    return [f"{knot:.0f}" if knot == np.rint(knot) and abs(knot) < 1e15 else f"{knot:.15g}" for knot in knots]
+
+
+def points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
+    """The card as a lender prints it: one row per line between knots, category and missing number."""
+    weights = scorer.guarantee.metric.weights_of(encoder)
+    rows: list[tuple[Any, ...]] = [
+        (BASE, "everybody", int(scorer.model.intercepts[0]), int(scorer.model.intercepts[0]), 0.0, False)
+    ]
+    for shape in scorer.model.shapes:
+        name, i = encoder.names[shape.column], shape.column
+        levels, values = level_names(encoder, i), shape.values[0].astype(int).tolist()
+        scale = scorer.unit * float(weights.scales[i])
+        other = None if shape.other is None else int(shape.other[0])
+        if shape.knots is None:
+            assert levels is not None
+            full = np.ptp(shape.all_values) + 1 > scale
+            ends = {min(*values, other), max(*values, other)}
+            cells = [("missing" if level is None else str(level), v) for level, v in zip(levels, values, strict=True)]
+            rows += [(name, text, v, v, scale, bool(full and v in ends)) for text, v in [*cells, ("any other", other)]]
+            continue
+        texts = [f"{knot:.15g}" if levels is None else str(levels[int(knot)]) for knot in shape.knots]
+        rows.append((name, f"up to {texts[0]}", values[0], values[0], np.inf, False))
+        for k in range(len(values) - 1):
+            most = scale * float(scorer.budgets[0, i]) * float(shape.knots[k + 1] - shape.knots[k])
+            rise = abs(values[k + 1] - values[k])
+            rows.append((name, f"{texts[k]} to {texts[k + 1]}", values[k], values[k + 1], most, 0 < most < rise + 1))
+        rows.append((name, f"{texts[-1]} and more", values[-1], values[-1], np.inf, False))
+        if other is not None:
+            most = scorer.unit * float(weights.missing[i])
+            far = int(np.abs(shape.values[0] - other).max())
+            rows.append((name, "missing", other, other, most, bool(far + 1 > most)))
+    return Scorecard(rows, columns=COLUMNS)
+
+
+def reasons_of(
+    scorer: AdditiveScorer, people: People, outcomes: Sequence[Any], chosen: int | None, n: int, index: Any
+) -> pd.DataFrame:
+    """The columns with the most points for an outcome, against 0, the average person's, in words.
+
+    Parameters
+    ----------
+    scorer : AdditiveScorer
+    people : People
+    outcomes : sequence
+        What can be explained: the classes; or two words for less and more than the average person.
+    chosen : int or None
+        Position of the outcome to explain; None takes, for each person, the one with the largest gain.
+    n : int
+        Reasons per person, at most.
+    index : index of the result
+    """
+    n = check_count("n", n)
+    points = scorer.points(people)  # of each person, column and function
+    if points.shape[2] == 1:
+        points = np.concatenate([-points, points] if scorer.scored_class else [points, -points], axis=2)
+    if chosen is None:
+        # Beside the average person's, the log of a probability grows by the sum of points and a term that all outcomes
+        # share. The last of equals.
+        gains = points.sum(axis=1)
+        which = gains.shape[1] - 1 - np.argmax(gains[:, ::-1], axis=1)
+    else:
+        which = np.full(len(people), chosen)
+    speaks = np.take_along_axis(points, which[:, None, None], axis=2)[:, :, 0]
+    order = np.argsort(-speaks, axis=1, kind="stable")[:, :n]
+    units, numeric = getattr(scorer.guarantee.metric, "units", {}), scorer.guarantee.output_range is not None
+    rows = []
+    for person, columns in enumerate(order):
+        outcome, words = outcomes[which[person]], []
+        for j in columns[speaks[person, columns] > 0]:
+            column, size = scorer.model.shapes[j].column, speaks[person, j]
+            what = format_value(people, person, column, units)
+            # A prediction that is lower is lower by a negative number.
+            size = f"{size if which[person] else -size:+.2f}" if numeric else f"{size:+.2f} {_of(scorer, outcome)}"
+            words.append(f"{people.encoder.names[column]} is {what}: {size} against the average person")
+        rows.append([outcome, *words, *[""] * (n - len(words))])
+    return pd.DataFrame(rows, columns=["outcome", *(f"reason {k}" for k in range(1, n + 1))], index=index)
+
+
+def _of(scorer: AdditiveScorer, outcome: Any) -> str:
+    return f"{scorer.score_name} of {outcome!r}"
+
+
+def format_value(people: People, person: int, column: int, units: Any) -> str:
+    """A person's value of a column, in words."""
+    value, levels = people.rows[person, column], level_names(people.encoder, column)
+    if np.isnan(value):
+        return "not known"
+    if levels is None:
+        unit = units.get(people.encoder.names[column], "")
+        return Unit.of("" if unit == "category" else unit).written(value)
+    level = levels[int(value)] if value != UNSEEN else "of a kind that the model has not seen"
+    return "not known" if level is None else str(level)
