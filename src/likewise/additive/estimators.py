@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from likewise._optional import is_partitioned
 from likewise._typing import FloatArray
-from likewise._validation import THREADS, TRUTH, Rule, check_numbers, one_of, positive, whole
+from likewise._validation import BOOL, THREADS, Rule, check_numbers, integer, one_of, positive
 from likewise.additive.fit import FitOptions, fit_scorer
 from likewise.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.additive.scorecard import ScorecardMixin
@@ -73,10 +73,10 @@ _PENALTIES = Rule(
 
 SHARED_RULES: dict[str, Rule] = {
     "metric": METRIC,
-    "max_knots": whole(2, "2 makes straight lines."),
+    "max_knots": integer(2, "2 makes straight lines."),
     "penalty": one_of("auto") | _PENALTIES | positive("'auto' chooses one per column."),
     "n_jobs": THREADS,
-    "verbose": TRUTH,
+    "verbose": BOOL,
 }
 
 

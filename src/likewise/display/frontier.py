@@ -7,7 +7,7 @@ from typing import Any, Self
 from likewise.design.frontier import MetricFrontier
 from likewise.display.style import BLUE, GREY, INK, ORANGE, axes, tidy
 from likewise.exceptions import InvalidTypeError
-from likewise.guarantees.guarantee import said_once
+from likewise.guarantees.guarantee import suppress_guarantee_warnings
 
 
 class FrontierDisplay:
@@ -51,7 +51,7 @@ class FrontierDisplay:
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the frontier on `ax`, or on a new figure."""
         frontier, ax = self.frontier, axes(ax, (6.8, 4.2))
-        with said_once():
+        with suppress_guarantee_warnings():
             table, best = frontier.table, frontier.best()
         for title, reference in frontier.references.items():
             colour = GREY if reference.mean_distance == 0 else ORANGE
