@@ -23,7 +23,7 @@ def mean_distance(metric, X):
 
     from likewise.design.joint import Costs
 
-    people = metric.people(X)
+    people = metric.encode_rows(X)
     weights = metric.weights_of(people.encoder)
     costs = Costs.of(people.rows, np.full(len(X), 1 / len(X)), weights.is_number)
     return float(weights.scales @ costs.weights + np.nan_to_num(weights.missing) @ costs.missing)

@@ -269,7 +269,7 @@ def make_ssl_like(n_samples: int = 10_000, *, random_state: Any = None) -> Bunch
     >>> ssl.DESCR.splitlines()[0]
     'SYNTHETIC data in the form of the Strategic Subject List'
     """
-    n = check_count("n_samples", n_samples, least=2)
+    n = check_count("n_samples", n_samples, min_value=2)
     # A NumPy Generator from a scikit-learn random_state.
     rng = np.random.default_rng(check_random(random_state).randint(0, 2**32, size=4, dtype=np.uint32))
     official = _synthetic(n, rng)

@@ -118,7 +118,9 @@ def _write(results: pd.DataFrame, out: Path, *, verbose: bool) -> None:
 def _settings(quick: bool, rows: int | None, n_draws: int | None) -> Settings:
     settings = trials.QUICK if quick else trials.FULL
     if rows is not None:
-        settings = replace(settings, n_test=check_count("rows", rows, least=2, cure="Pairs of people are compared."))
+        settings = replace(
+            settings, n_test=check_count("rows", rows, min_value=2, hint="Pairs of people are compared.")
+        )
     if n_draws is not None:
         settings = replace(settings, n_draws=check_count("n_draws", n_draws))
     return settings
@@ -135,7 +137,7 @@ def _checked_names(datasets: Iterable[str]) -> list[str]:
 
 
 def _checked_seeds(seeds: Sequence[int]) -> list[int]:
-    checked = [check_count("seeds", seed, least=0) for seed in np.atleast_1d(np.asarray(seeds, dtype=object))]
+    checked = [check_count("seeds", seed, min_value=0) for seed in np.atleast_1d(np.asarray(seeds, dtype=object))]
     if not checked:
         raise InvalidInputError("seeds must hold at least one whole number; got none.")
     return list(dict.fromkeys(checked))

@@ -294,7 +294,7 @@ def test_equal_people_have_equal_chances_and_draws_of_their_own():
     assert not too_few(differ, n, 0.48)
 
 
-HOOKS = ("estimate", "visible", "reads_tables", "landmarks", "draw", "distance_to_tie")
+HOOKS = ("estimate", "visible", "reads_tables", "breakpoints", "draw", "distance_to_tie")
 
 
 def own_scorers(kind=Scorer):
@@ -336,7 +336,7 @@ def test_control_a_wrapper_that_forgets_something_cannot_be_made():
         def visible(self, people):
             return self.scorer.visible(people)
 
-    with pytest.raises(TypeError, match="distance_to_tie, draw, landmarks, reads_tables"):
+    with pytest.raises(TypeError, match="breakpoints, distance_to_tie, draw, reads_tables"):
         Forgetful(None, None)
 
 

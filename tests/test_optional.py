@@ -69,7 +69,7 @@ def in_one_line(package):
     return re.compile(rf"[^\n]+ needs {package}, .*pip install 'likewise\[{EXTRAS[package]}\]'\.")
 
 
-PEOPLE = TableMetric({"age": 0.01}).people(pd.DataFrame({"age": [30, 41]}))
+PEOPLE = TableMetric({"age": 0.01}).encode_rows(pd.DataFrame({"age": [30, 41]}))
 SCORECARD = AdditiveClassifier(WeightedLp([0.1]), penalty=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
 
 

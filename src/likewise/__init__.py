@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from likewise.exceptions import UnprovableError as UnprovableError
     from likewise.exceptions import UnsolvedError as UnsolvedError
     from likewise.guarantees.certificate import Certificate as Certificate
+    from likewise.guarantees.concentration import draws_needed as draws_needed
+    from likewise.guarantees.concentration import error_margin as error_margin
+    from likewise.guarantees.concentration import failure_probability as failure_probability
     from likewise.guarantees.guarantee import Guarantee as Guarantee
     from likewise.guarantees.guarantee import IneffectiveWeightWarning as IneffectiveWeightWarning
     from likewise.guarantees.guarantee import VacuousGuaranteeWarning as VacuousGuaranteeWarning
-    from likewise.guarantees.sample_size import draws_needed as draws_needed
-    from likewise.guarantees.sample_size import error_margin as error_margin
-    from likewise.guarantees.sample_size import failure_probability as failure_probability
     from likewise.io import load_model as load_model
     from likewise.io import save_model as save_model
     from likewise.lipschitz.estimators import LipschitzClassifier as LipschitzClassifier
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from likewise.metric_file import read_metric as read_metric
     from likewise.metric_file import write_metric as write_metric
     from likewise.metrics.base import Metric as Metric
-    from likewise.metrics.callable import FunctionMetric as FunctionMetric
+    from likewise.metrics.function import FunctionMetric as FunctionMetric
     from likewise.metrics.table import TableMetric as TableMetric
     from likewise.metrics.weighted_lp import WeightedLp as WeightedLp
     from likewise.projection.estimators import ProjectedClassifier as ProjectedClassifier
@@ -122,12 +122,12 @@ _MODULES = {
         "UnsolvedError",
     ),
     "likewise.guarantees.certificate": ("Certificate",),
-    "likewise.guarantees.sample_size": ("draws_needed", "error_margin", "failure_probability"),
+    "likewise.guarantees.concentration": ("draws_needed", "error_margin", "failure_probability"),
     "likewise.guarantees.guarantee": ("Guarantee", "IneffectiveWeightWarning", "VacuousGuaranteeWarning"),
     "likewise.io": ("load_model", "save_model"),
     "likewise.metric_file": ("read_metric", "write_metric"),
     "likewise.metrics.base": ("Metric",),
-    "likewise.metrics.callable": ("FunctionMetric",),
+    "likewise.metrics.function": ("FunctionMetric",),
     "likewise.metrics.weighted_lp": ("WeightedLp",),
     "likewise.metrics.table": ("TableMetric",),
     "likewise.design.judgements": ("JudgedMetric", "learn_metric"),

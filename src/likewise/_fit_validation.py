@@ -31,7 +31,7 @@ def check_fitted(estimator: Any) -> None:
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
+def restore_on_error(estimator: Any) -> Iterator[None]:
     """Restore the estimator's attributes if an exception is raised."""
     before = estimator.__dict__.copy()
     try:

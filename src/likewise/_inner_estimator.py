@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from likewise._links import to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import FOLDS, in_a_line
+from likewise._validation import FOLDS, short_repr
 from likewise.base import ConstrainedClassifier, ConstrainedEstimator, Scorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import clipped_predictions, hard_votes, is_plain_function, soft_votes
@@ -88,9 +88,9 @@ class WrappedScorer(Scorer):
         """True: the inner model's encoder may read the table again."""
         return True
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Those of the inner model, unless it was fitted without a column of weight 0."""
-        return self.scorer.landmarks(n_columns) if len(self.encoder.names) == n_columns else [np.empty(0)] * n_columns
+        return self.scorer.breakpoints(n_columns) if len(self.encoder.names) == n_columns else [np.empty(0)] * n_columns
 
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """The outputs themselves: a function of single draws would have another mean."""
@@ -145,7 +145,7 @@ def positions_by(cv: Any, rows: Any, y: npt.NDArray[Any], *, classify: bool) -> 
     except (TypeError, ValueError, IndexError) as error:
         raise InvalidInputError(f"cv must be {FOLDS.words} of these people ({error}).") from None
     if not all(len(train) and len(test) for train, test in folds):
-        raise InvalidInputError(f"cv must leave people on both sides of each fold; got {in_a_line(cv)}.")
+        raise InvalidInputError(f"cv must leave people on both sides of each fold; got {short_repr(cv)}.")
     return folds
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._typing import FloatArray
-from likewise._validation import in_a_line
+from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 
 LEAST_KEY = 16  # bytes: 128 bits cannot be found by trying
@@ -66,7 +66,7 @@ class SharedDraw:
         except (TypeError, ValueError) as error:
             if isinstance(error, InvalidInputError):
                 raise
-            raise InvalidInputError(f"opening must be hexadecimal digits; got {in_a_line(opening)}.") from None
+            raise InvalidInputError(f"opening must be hexadecimal digits; got {short_repr(opening)}.") from None
         if not hmac.compare_digest(draw.commitment, str(commitment)):
             raise InvalidInputError(
                 f"opening must be the one committed to: its commitment is {draw.commitment}, and {commitment} was "
@@ -170,5 +170,5 @@ def check_key(key: Any) -> bytes:
 
 def _check_round(round: Any) -> str:
     if not isinstance(round, str) or not round.strip() or "\0" in round:
-        raise InvalidInputError(f"round must be the name of a round, such as '2026-11-17'; got {in_a_line(round)}.")
+        raise InvalidInputError(f"round must be the name of a round, such as '2026-11-17'; got {short_repr(round)}.")
     return round

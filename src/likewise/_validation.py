@@ -1,4 +1,4 @@
-"""Validation of parameters. Errors name the parameter, the rule, the value given, and the cure."""
+"""Validation of parameters. Errors name the parameter, the rule, the value given, and what to do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likewise.exceptions import InvalidInputError, InvalidTypeError, LikewiseErr
 LARGEST, SMALLEST = 1e100, 1e-100
 """Limits of values and weights, so that their squares and quotients stay finite."""
 
-MOST = 10**15
+MAX_COUNT = 10**15
 """Largest count accepted."""
 
 
@@ -31,20 +31,21 @@ class Rule:
         What the parameter must be.
     holds : callable
         Whether a value is valid.
-    cure : str
+    hint : str
+        What to do instead.
     error : type
         Exception raised.
 
     Examples
     --------
-    >>> (one_of("auto") | whole(1)).check("n_draws", 0)
+    >>> (one_of("auto") | integer(1)).check("n_draws", 0)
     Traceback (most recent call last):
     likewise.exceptions.InvalidInputError: n_draws must be 'auto' or a whole number >= 1; got 0.
     """
 
     words: str
     holds: Callable[[Any], bool]
-    cure: str = ""
+    hint: str = ""
     error: type[InvalidInputError] | type[InvalidTypeError] = InvalidInputError
 
     def __or__(self, other: Rule) -> Rule:
@@ -54,19 +55,19 @@ class Rule:
     def check(self, name: str, value: Any) -> None:
         """Raise if `value` is not valid for the parameter `name`."""
         if not self.holds(value):
-            cure = f" {self.cure}" if self.cure else ""
-            raise self.error(f"{name} must be {self.words}; got {in_a_line(value)}.{cure}")
+            hint = f" {self.hint}" if self.hint else ""
+            raise self.error(f"{name} must be {self.words}; got {short_repr(value)}.{hint}")
         if _is(Real, value) and value != 0:
             size = abs(value) if _is(Integral, value) else abs(float(value))
-            least, most = (1, MOST) if _is(Integral, value) else (SMALLEST, LARGEST)
-            if not least <= size <= most:
-                raise self.error(f"{name} must be between {least:g} and {most:g} in size; got {value!r}.")
+            low, high = (1, MAX_COUNT) if _is(Integral, value) else (SMALLEST, LARGEST)
+            if not low <= size <= high:
+                raise self.error(f"{name} must be between {low:g} and {high:g} in size; got {value!r}.")
 
 
-def in_a_line(value: Any, most: int = 200) -> str:
+def short_repr(value: Any, max_length: int = 200) -> str:
     """`repr` in one line, truncated."""
     text = " ".join(repr(value).split())
-    return text if len(text) <= most else text[:most] + "..."
+    return text if len(text) <= max_length else text[:max_length] + "..."
 
 
 def check_rules(rules: Mapping[str, Rule], owner: Any) -> None:
@@ -81,16 +82,16 @@ def one_of(*labels: str) -> Rule:
     return Rule(words, lambda value: isinstance(value, str) and value in labels)
 
 
-def whole(least: int, cure: str = "", *, most: int | None = None) -> Rule:
+def integer(min_value: int, hint: str = "", *, max_value: int | None = None) -> Rule:
     """A whole number within limits."""
-    words = f"a whole number >= {least}" if most is None else f"a whole number from {least} to {most}"
-    return Rule(words, lambda value: _is(Integral, value) and least <= value <= (most or value), cure)
+    words = f"a whole number >= {min_value}" if max_value is None else f"a whole number from {min_value} to {max_value}"
+    return Rule(words, lambda value: _is(Integral, value) and min_value <= value <= (max_value or value), hint)
 
 
-def positive(cure: str = "", *, below: float = np.inf) -> Rule:
+def positive(hint: str = "", *, below: float = np.inf) -> Rule:
     """A positive number."""
     words = "a positive finite number" if below == np.inf else f"a positive number below {below:g}"
-    return Rule(words, lambda value: _is(Real, value) and 0 < value < below, cure)
+    return Rule(words, lambda value: _is(Real, value) and 0 < value < below, hint)
 
 
 def _is(kind: Any, value: Any) -> bool:
@@ -101,26 +102,26 @@ def _gives_folds(value: Any) -> bool:
     return hasattr(value, "split") or hasattr(value, "__iter__")
 
 
-NOT_NEGATIVE = Rule("a non-negative finite number", lambda value: _is(Real, value) and 0 <= value < np.inf)
+NON_NEGATIVE = Rule("a non-negative finite number", lambda value: _is(Real, value) and 0 <= value < np.inf)
 PATH = Rule(
     "the name of a file or directory",
     lambda value: isinstance(value, (str, PathLike)) and "\0" not in str(value),
     error=InvalidTypeError,
 )
-NOTHING = Rule("None", lambda value: value is None)
-TRUTH = Rule("True or False", lambda value: isinstance(value, (bool, np.bool_, Integral)))  # 1 is true
-THREADS = NOTHING | Rule(
+NONE = Rule("None", lambda value: value is None)
+BOOL = Rule("True or False", lambda value: isinstance(value, (bool, np.bool_, Integral)))  # 1 is true
+THREADS = NONE | Rule(
     "a whole number other than 0",
     lambda value: _is(Integral, value) and value != 0,
     "None and -1 use every core, -2 all but one.",
 )
-WHOLE_SEED = whole(0, most=2**32 - 1)
+INTEGER_SEED = integer(0, max_value=2**32 - 1)
 SEED = (
-    NOTHING
-    | WHOLE_SEED
+    NONE
+    | INTEGER_SEED
     | Rule("a RandomState", lambda value: isinstance(value, np.random.RandomState), "None draws a seed.")
 )
-FOLDS = NOTHING | Rule(
+FOLDS = NONE | Rule(
     "a number of folds >= 2, a splitter or pairs of (train, test)",
     lambda value: value >= 2 if _is(Integral, value) else not isinstance(value, str) and _gives_folds(value),
     "None takes 5 folds, shuffled.",
@@ -136,19 +137,19 @@ LIMITS = Rule(
 )
 
 
-def check_count(name: str, value: Any, *, least: int = 1, cure: str = "") -> int:
-    """Return `value` as an int >= `least`."""
-    whole(least, cure).check(name, value)
+def check_count(name: str, value: Any, *, min_value: int = 1, hint: str = "") -> int:
+    """Return `value` as an int >= `min_value`."""
+    integer(min_value, hint).check(name, value)
     return int(value)
 
 
-def check_positive(name: str, value: Any, *, below: float = np.inf, cure: str = "") -> float:
+def check_positive(name: str, value: Any, *, below: float = np.inf, hint: str = "") -> float:
     """Return `value` as a positive float below a limit."""
-    positive(cure, below=below).check(name, value)
+    positive(hint, below=below).check(name, value)
     return float(value)
 
 
-def check_numbers(name: str, values: Any, cure: str = "") -> npt.NDArray[np.float64]:
+def check_numbers(name: str, values: Any, hint: str = "") -> npt.NDArray[np.float64]:
     """Return `values` as a float array."""
     try:
         if not np.iscomplexobj(values):
@@ -156,7 +157,7 @@ def check_numbers(name: str, values: Any, cure: str = "") -> npt.NDArray[np.floa
         why = "complex numbers have no order"
     except (TypeError, ValueError, OverflowError) as error:
         why = str(error)
-    raise InvalidInputError(f"{name} must hold numbers only ({why})." + (f" {cure}" if cure else ""))
+    raise InvalidInputError(f"{name} must hold numbers only ({why})." + (f" {hint}" if hint else ""))
 
 
 def check_names(name: str, values: Any, known: Sequence[Any]) -> list[Any]:
@@ -167,7 +168,7 @@ def check_names(name: str, values: Any, known: Sequence[Any]) -> list[Any]:
     except TypeError:  # not iterable, or not hashable
         fit = False
     if not fit:
-        raise InvalidInputError(f"{name} must list columns of X, {list(known)}; got {in_a_line(values)}.")
+        raise InvalidInputError(f"{name} must list columns of X, {list(known)}; got {short_repr(values)}.")
     return names
 
 
@@ -185,8 +186,8 @@ def check_size(rows: npt.NDArray[np.float64], names: Sequence[Any]) -> None:
         *row, column = np.argwhere(wrong)[0]
         number = rows[(*row, column)]
         rule = "finite; it has an infinity" if np.isinf(number) else f"within +-{LARGEST:g}; it has {number:g}"
-        cure = "Cap it, mark it as missing, or use a larger unit."
-        raise InvalidInputError(f"Column {names[column]!r} must be {rule}. {cure}")
+        hint = "Cap it, mark it as missing, or use a larger unit."
+        raise InvalidInputError(f"Column {names[column]!r} must be {rule}. {hint}")
 
 
 @contextmanager
@@ -230,5 +231,5 @@ def check_random(random_state: Any) -> np.random.RandomState:
     except (TypeError, ValueError):
         raise InvalidInputError(
             "random_state must be a whole number from 0 to 2^32 - 1, a RandomState or None; got "
-            f"{in_a_line(random_state)}. None draws afresh."
+            f"{short_repr(random_state)}. None draws afresh."
         ) from None

@@ -14,18 +14,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 
 from likewise._fit_validation import (
-    all_or_nothing,
     check_classes,
     check_fitted,
     check_sample_weight,
     range_of_outcomes,
+    restore_on_error,
     seed_from,
 )
 from likewise._frozen import Frozen
 from likewise._optional import is_dask
 from likewise._shared_draw import SharedDraw, probability_decided_differently
 from likewise._typing import FloatArray
-from likewise._validation import LIMITS, NOTHING, Rule, check_rules, checking
+from likewise._validation import LIMITS, NONE, Rule, check_rules, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.certificate import Certificate, Estimate, certify
 from likewise.guarantees.guarantee import Guarantee, warn_if_ineffective, warn_if_vacuous
@@ -34,7 +34,7 @@ from likewise.metrics.encoders import Encoder, People, as_frame, labels_of, read
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.regression import linear_weights
 
-METRIC = NOTHING | Rule(
+METRIC = NONE | Rule(
     "a Metric, such as WeightedLp or TableMetric",
     lambda value: isinstance(value, Metric),
     "Wrap a function of people in FunctionMetric.",
@@ -75,7 +75,7 @@ class Scorer(Frozen, ABC):
         """Whether `estimate` reads `People.table` as well as `People.rows`."""
 
     @abstractmethod
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Per encoded column, the known values at which outputs may change slope."""
 
     @abstractmethod
@@ -99,7 +99,7 @@ class PlainScorer(Scorer):
         """False."""
         return False
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """No values are known."""
         return [np.empty(0)] * n_columns
 
@@ -146,9 +146,9 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         sample_weight : array-like of shape (n_samples,), optional
             Weights in the loss. The guarantee does not depend on them.
         """
-        with all_or_nothing(self):
+        with restore_on_error(self):
             check_rules(self.rules, self)
-            asked = self._asked_metric()
+            asked = self._metric_to_enforce()
             with checking():
                 people, y = self._read(X, y, asked)
                 weights = check_sample_weight(sample_weight, len(people))
@@ -211,16 +211,16 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         rows = self.scorer_.visible(self._people(X))
         return np.where(np.isnan(rows), np.nan, rows + 0.0)
 
-    def _asked_metric(self) -> Metric | None:
+    def _metric_to_enforce(self) -> Metric | None:
         return self.metric
 
     def _read(self, X: Any, y: Any, metric: Metric | None) -> tuple[People, npt.NDArray[Any]]:
         """Validated training data; sets `n_features_in_` and `feature_names_in_`."""
-        X = self._as_frozen(X)
+        X = self._order_as_frozen(X)
         read = read_training_array if metric is None else metric.read_training
         return read(X, y, self, numeric=not self._classify)
 
-    def _as_frozen(self, X: Any) -> Any:
+    def _order_as_frozen(self, X: Any) -> Any:
         """Reorder the columns of a table for a frozen inner model, which is called by position."""
         inner, given = getattr(self, "estimator", None), labels_of(X)
         known = getattr(inner, "feature_names_in_", None) if isinstance(inner, FrozenEstimator) else None
@@ -231,7 +231,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
     def _people(self, X: Any) -> People:
         """Validated people at prediction."""
         metric = self.guarantee_.metric
-        people = self.encoder_.read_for(X, self)
+        people = self.encoder_.read_for_predict(X, self)
         if np.isnan(people.rows).any():  # the columns themselves were checked in `fit`
             metric.check_people(people)
         return people
@@ -370,7 +370,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedEstimator):
 
     _classify = False
 
-    rules: ClassVar[dict[str, Rule]] = {"output_range": NOTHING | LIMITS}
+    rules: ClassVar[dict[str, Rule]] = {"output_range": NONE | LIMITS}
 
     output_range: tuple[float, float] | None
     output_range_: tuple[float, float]

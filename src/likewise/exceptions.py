@@ -1,4 +1,4 @@
-"""Exceptions. Every message names the parameter, the rule, the value given, and the cure.
+"""Exceptions. Every message names the parameter, the rule, the value given, and what to do.
 
 ```
 LikewiseError
@@ -26,7 +26,7 @@ class LikewiseError(Exception):
     Attributes
     ----------
     command_text : str or None
-        The message for the command line, where the cure is an option or a file rather than Python.
+        The message for the command line, where what to do is an option or a file rather than Python.
     """
 
     command_text: str | None = None

@@ -14,7 +14,7 @@ from zipfile import ZipFile
 from sklearn.base import BaseEstimator
 
 from likewise._fit_validation import check_fitted
-from likewise._validation import PATH, in_a_line
+from likewise._validation import PATH, short_repr
 from likewise._writing import atomic_write
 from likewise.exceptions import FileError, InvalidTypeError
 from likewise.guarantees.bounds import Bound
@@ -24,7 +24,7 @@ _VERSIONED = ("likewise", "numpy", "scikit-learn")
 _FORMAT = 1
 
 
-def check_free(out: str | Path, *inputs: str | Path | None, force: bool = False) -> None:
+def check_output_path(out: str | Path, *inputs: str | Path | None, force: bool = False) -> None:
     """Raise if `out` is an input of the command, a directory, or (without `force`) an existing file."""
     path = Path(out)
     for given in inputs:
@@ -36,12 +36,12 @@ def check_free(out: str | Path, *inputs: str | Path | None, force: bool = False)
         raise FileError(f"{out} exists already. Give another --out, or --force to replace it.")
 
 
-def free_name(path: str | Path) -> Path:
+def unused_path(path: str | Path) -> Path:
     """This path, or one with a number appended, at which no file exists.
 
     Examples
     --------
-    >>> free_name("no such directory/model.skops")
+    >>> unused_path("no such directory/model.skops")
     PosixPath('no such directory/model.skops')
     """
     path, n = Path(path), 1
@@ -65,7 +65,7 @@ def save_model(model: Any, path: str | Path) -> None:
     import skops.io
 
     if not isinstance(model, BaseEstimator):
-        raise InvalidTypeError(f"model must be a fitted estimator; got {in_a_line(model)}.")
+        raise InvalidTypeError(f"model must be a fitted estimator; got {short_repr(model)}.")
     check_fitted(model)
     document = {"format": _FORMAT, "versions": {name: version(name) for name in _VERSIONED}, "model": model}
     data = skops.io.dumps(document)
@@ -76,7 +76,7 @@ def save_model(model: Any, path: str | Path) -> None:
             "Use models of scikit-learn and likewise."
         )
     with atomic_write(path) as temporary:
-        temporary.write_bytes(sealed(data))
+        temporary.write_bytes(with_checksum(data))
 
 
 def load_model(path: str | Path) -> Any:
@@ -116,23 +116,23 @@ def model_from_bytes(data: bytes, name: str) -> Any:
                 f"could differ. Install {package}=={saved}, or make the model again."
             )
     with ZipFile(BytesIO(data)) as archive:
-        if archive.comment != _sum_of(archive):
+        if archive.comment != _checksum(archive):
             raise FileError(
                 f"{name} was changed after it was saved, so its guarantee may no longer hold. Make the model again."
             )
     return document["model"]
 
 
-def _read_bytes(path: str | Path, cure: str = "") -> bytes:
+def _read_bytes(path: str | Path, hint: str = "") -> bytes:
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
-        raise FileError(f"There is no model file {path}.{cure}") from None
+        raise FileError(f"There is no model file {path}.{hint}") from None
     except OSError as error:
         raise FileError(f"Cannot read {path}: {error.strerror}.") from None
 
 
-def _loads(data: bytes, name: str, kind: str, cure: str) -> Any:
+def _loads(data: bytes, name: str, kind: str, hint: str) -> Any:
     """Load an object from skops bytes, if it holds only known types."""
     import skops.io
 
@@ -141,21 +141,21 @@ def _loads(data: bytes, name: str, kind: str, cure: str) -> Any:
         unknown = [each for each in types if not _allowed(each)]
         found = None if unknown else skops.io.loads(data, trusted=types)
     except Exception:  # a damaged archive can raise anything
-        raise FileError(f"{name} is not {kind}, or it is damaged. {cure}") from None
+        raise FileError(f"{name} is not {kind}, or it is damaged. {hint}") from None
     if unknown:
         raise FileError(f"{name} holds objects of type {unknown[0]}, which likewise does not load.")
     return found
 
 
-def sealed(data: bytes) -> bytes:
+def with_checksum(data: bytes) -> bytes:
     """The archive with a checksum of its contents, since a changed number would void the guarantee."""
     content = BytesIO(data)
     with ZipFile(content, "a") as archive:
-        archive.comment = _sum_of(archive)
+        archive.comment = _checksum(archive)
     return content.getvalue()
 
 
-def _sum_of(archive: ZipFile) -> bytes:
+def _checksum(archive: ZipFile) -> bytes:
     total = sha256()
     for name in sorted(archive.namelist()):
         total.update(sha256(name.encode()).digest() + sha256(archive.read(name)).digest())

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
-from likewise._validation import PATH, check_output_range, in_a_line
+from likewise._validation import PATH, check_output_range, short_repr
 from likewise._writing import atomic_write
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
 from likewise.metrics.odds import scale_of_phrase
@@ -146,7 +146,7 @@ def write_metric(metric: TableMetric | MetricFile, path: str | Path, *, words: M
     """Write a metric as TOML, with the meaning of each weight as a comment."""
     if not isinstance(metric, (TableMetric, MetricFile)):
         raise InvalidTypeError(
-            f"metric must be a TableMetric, since a file needs column names; got {in_a_line(metric)}."
+            f"metric must be a TableMetric, since a file needs column names; got {short_repr(metric)}."
         )
     with atomic_write(path) as temporary:
         temporary.write_bytes(format_metric(metric, words=words).encode())
@@ -191,7 +191,7 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "protected": list(file.protected),
         "not_used": list(file.not_used),
         "not_forced": list(file.not_forced),
-        "written": _sum(metric, file.output_range) if file.as_written else "",
+        "written": _checksum(metric, file.output_range) if file.as_written else "",
     }
     given["origin"] = {key: (value, ORIGIN_NOTES[key]) for key, value in origin.items() if value}
     return {section: {str(key): entry for key, entry in part.items()} for section, part in given.items() if part}
@@ -214,7 +214,7 @@ def _number(value: float) -> int | float:
     return int(value) if float(value).is_integer() and abs(value) < 1e15 else float(value)
 
 
-def _sum(metric: TableMetric, output_range: tuple[float, float] | None) -> str:
+def _checksum(metric: TableMetric, output_range: tuple[float, float] | None) -> str:
     """Checksum of the weights, exponent and output range."""
     weights = [sorted(getattr(metric, part).items()) for part in WEIGHT_SECTIONS]
     return sha256(repr((metric.p, weights, output_range)).encode()).hexdigest()[:16]
@@ -251,7 +251,7 @@ def read_metric_file(path: str | Path) -> MetricFile:
     output_range = reader.output_range(given.get("output", {}))
     origin = reader.origin(given.get("origin", {}), metric)
     domain = reader.domain(given.get("domain", {}), given.get("rules", {}))
-    as_written = origin.pop("written", "") == _sum(metric, output_range)
+    as_written = origin.pop("written", "") == _checksum(metric, output_range)
     if not as_written:  # a weight may have been raised since
         for key in ("not_used", "not_forced"):
             origin[key] = tuple(name for name in origin.get(key, ()) if name in set(metric.hidden))

@@ -100,13 +100,13 @@ def test_control_a_recalibrated_model_of_tables_that_is_too_steep_is_found_out()
     assert attack(model, tabular(1), people, n_pairs=20_000, tolerance=ROUNDING, random_state=0).n_violations > 0
 
 
-def test_a_recalibrated_model_knows_the_landmarks_of_the_one_inside():
+def test_a_recalibrated_model_knows_the_breakpoints_of_the_one_inside():
     model, _ = recalibrated(AdditiveClassifier(tabular(1), penalty=0.001))
     n = len(model.encoder_.names)
-    for own, inner in zip(model.scorer_.landmarks(n), model.estimator_.scorer_.landmarks(n), strict=True):
+    for own, inner in zip(model.scorer_.breakpoints(n), model.estimator_.scorer_.breakpoints(n), strict=True):
         np.testing.assert_array_equal(own, inner)
-    assert max(map(len, model.scorer_.landmarks(n))) > 1
-    assert [len(each) for each in model.scorer_.landmarks(n + 1)] == [0] * (n + 1)
+    assert max(map(len, model.scorer_.breakpoints(n))) > 1
+    assert [len(each) for each in model.scorer_.breakpoints(n + 1)] == [0] * (n + 1)
 
 
 @pytest.mark.parametrize("case", controls(), ids=lambda case: case.name)

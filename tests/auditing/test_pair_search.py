@@ -20,7 +20,7 @@ def steep(people):
 
 
 def evaluator_of(metric, tolerance=0.01):
-    people = metric.people(GROUPS.reshape(-1, 2))
+    people = metric.encode_rows(GROUPS.reshape(-1, 2))
     space = build_search_space(metric, people.encoder, people.rows, [np.empty(0)] * 2)
     return PairEvaluator(space, steep, metric, lambda distance: 0.9 * distance, 1.0, tolerance)
 

@@ -23,7 +23,7 @@ PEOPLE = pd.DataFrame(
 
 
 def space():
-    people = METRIC.people(PEOPLE)
+    people = METRIC.encode_rows(PEOPLE)
     return build_search_space(METRIC, people.encoder, people.rows, [np.empty(0)] * 6)
 
 
@@ -47,6 +47,6 @@ def test_ranges_are_those_of_the_people_and_a_distance_of_1_is_a_weight_away():
 
 def test_numbers_are_tried_at_those_of_the_people_and_halfway_between():
     metric = WeightedLp([0.1])
-    people = metric.people([[0.0], [4.0], [1.0]])
-    (places,) = build_search_space(metric, people.encoder, people.rows, [np.array([9.0])]).landmarks
+    people = metric.encode_rows([[0.0], [4.0], [1.0]])
+    (places,) = build_search_space(metric, people.encoder, people.rows, [np.array([9.0])]).breakpoints
     assert {0.0, 0.5, 1.0, 2.5, 4.0, 9.0} <= set(places.tolist())

@@ -35,7 +35,7 @@ def test_every_tactic_makes_the_pairs_it_is_asked_for_and_asks_about_fewer_peopl
     monkeypatch.setattr(strategies, "_MIN_GROUPS", places)
     X, _ = applicants()
     metric = tabular(2)
-    people = metric.people(X)
+    people = metric.encode_rows(X)
     asked = []
 
     def outputs(some):

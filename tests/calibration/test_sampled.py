@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 
 from likewise import AdditiveClassifier, RecalibratedClassifier, SmoothedClassifier, WeightedLp
 from likewise.base import PlainScorer
-from likewise.calibration.bounded_isotonic import IsotonicCalibrator, PlattCalibrator, below_slope_one
+from likewise.calibration.calibrators import IsotonicCalibrator, PlattCalibrator, below_slope_one
 from likewise.calibration.estimators import RecalibratedScorer, _guarantee, scale_of
 from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.certificate import Estimate

@@ -15,7 +15,7 @@ from likewise._writing import atomic_write
 from likewise.cli.table_io import read_table
 from likewise.exceptions import FileError
 from likewise.inspection.baselines import MODELS, table_model
-from likewise.io import _allowed, load_model, save_model, sealed
+from likewise.io import _allowed, load_model, save_model, with_checksum
 from likewise.metric_file import format_metric, read_metric, write_metric
 
 METRIC = TableMetric(
@@ -153,7 +153,7 @@ def test_a_model_of_another_format_or_minor_version_is_refused(tmp_path):
         ),
     ]
     for document, message in documents:
-        (tmp_path / "model.skops").write_bytes(sealed(skops.io.dumps(document)))
+        (tmp_path / "model.skops").write_bytes(with_checksum(skops.io.dumps(document)))
         if message is None:  # the control
             assert load_model(tmp_path / "model.skops").predict([[1]]).shape == (1,)
             continue

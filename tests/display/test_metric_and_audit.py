@@ -73,7 +73,7 @@ def test_audits_of_tables_are_shown_like_others():
 
 
 def test_long_metrics_are_cut_and_say_so():
-    display = MetricDisplay.from_metric(WeightedLp(np.arange(1.0, 51.0)), most=5)
+    display = MetricDisplay.from_metric(WeightedLp(np.arange(1.0, 51.0)), max_features=5)
     assert list(bars(display).values()) == [46, 47, 48, 49, 50]
     assert "45 more not shown" in display.ax_.get_title(loc="left")
 

@@ -343,7 +343,7 @@ def _saved():
 @refusable
 def model_file(change):
     """Pack a model file anew, or change a byte of it, or of a part of it that is packed again with sums that fit."""
-    from likewise.io import model_from_bytes, sealed
+    from likewise.io import model_from_bytes, with_checksum
 
     whole, parts, X, _ = _saved()
     what, where, value = change
@@ -355,7 +355,7 @@ def model_file(change):
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=value % 10) as archive:
             for other in sorted(parts, key=lambda other: zlib.crc32(f"{other} {where}".encode())):
                 archive.writestr(other, part if other == name else parts[other])
-        data = sealed(packed.getvalue())
+        data = with_checksum(packed.getvalue())
     model = model_from_bytes(data, "model.skops")
     check(hasattr(model, "guarantee_"), "a model of ours")
     check(what != "packed" or np.array_equal(model.predict_proba(X), _scores()), "the same model")

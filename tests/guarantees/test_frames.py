@@ -90,5 +90,5 @@ def test_a_promise_warns_where_99_of_100_pairs_are_at_a_distance_of_1_or_more(to
     assert ((METRIC.pairwise(rows) < 1).sum() - 21) // 2 == together * (together - 1) // 2
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_if_vacuous(Guarantee(METRIC, Bound(), "exact", "By hand."), METRIC.people(rows))
+        warn_if_vacuous(Guarantee(METRIC, Bound(), "exact", "By hand."), METRIC.encode_rows(rows))
     assert [one.category for one in caught] == [VacuousGuaranteeWarning] * warns

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from likewise.inspection.batch_invariance import TILES, in_tiles, row_by_row, try_out
+from likewise.inspection.batch_invariance import BATCH_SIZES, in_fixed_batches, measure_changes, row_by_row
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(64, 3))
@@ -20,9 +20,9 @@ def test_tiles_give_the_same_votes_in_calls_of_fixed_sizes(n):
         return squares(rows)
 
     rows = RNG.normal(size=(n, 3))
-    np.testing.assert_array_equal(in_tiles(vote)(rows), squares(rows))
-    assert set(sizes) <= set(TILES)
-    assert sum(sizes) <= max(TILES[0], 2 * n)  # filled up by no more than as many rows again
+    np.testing.assert_array_equal(in_fixed_batches(vote)(rows), squares(rows))
+    assert set(sizes) <= set(BATCH_SIZES)
+    assert sum(sizes) <= max(BATCH_SIZES[0], 2 * n)  # filled up by no more than as many rows again
 
 
 def test_row_by_row_asks_for_one_row_at_a_time():
@@ -35,7 +35,7 @@ def test_row_by_row_asks_for_one_row_at_a_time():
 
 @pytest.mark.parametrize("n", [1, 2, 10, 64])
 def test_what_answers_for_each_row_by_itself_never_changes(n):
-    found = try_out(squares, ROWS[:n])
+    found = measure_changes(squares, ROWS[:n])
     assert (found.again, found.within, found.beyond) == (0, 0, 0)
 
 
@@ -56,28 +56,28 @@ LOOKS_ELSEWHERE = {
 
 @pytest.mark.parametrize("look", LOOKS_ELSEWHERE.values(), ids=LOOKS_ELSEWHERE)
 def test_what_looks_elsewhere_is_found(look):
-    found = try_out(look, ROWS)
+    found = measure_changes(look, ROWS)
     assert found.again == 0
     assert found.within > 1e-3
 
 
 def test_what_looks_at_the_size_of_small_calls_is_found_beyond_the_tiles():
-    found = try_out(lambda rows: rows + (len(rows) < 100), ROWS)
+    found = measure_changes(lambda rows: rows + (len(rows) < 100), ROWS)
     assert found.within == 0
     assert found.beyond > 0.1
 
 
 def test_answers_at_random_are_found():
     rng = np.random.default_rng(0)
-    assert try_out(lambda rows: rows + rng.random(rows.shape), ROWS).again > 0.1
+    assert measure_changes(lambda rows: rows + rng.random(rows.shape), ROWS).again > 0.1
 
 
 def test_the_last_bit_counts():
-    found = try_out(lambda rows: np.nextafter(rows, np.inf) if len(rows) > 1000 else rows, ROWS)
+    found = measure_changes(lambda rows: np.nextafter(rows, np.inf) if len(rows) > 1000 else rows, ROWS)
     assert 0 < found.within < 1e-14
 
 
 def test_a_number_that_goes_missing_is_a_change():
-    found = try_out(lambda rows: np.full_like(rows, np.nan) if len(rows) > 1000 else rows, ROWS)
+    found = measure_changes(lambda rows: np.full_like(rows, np.nan) if len(rows) > 1000 else rows, ROWS)
     assert found.within == np.inf
-    assert try_out(lambda rows: np.full_like(rows, np.nan), ROWS).within == 0
+    assert measure_changes(lambda rows: np.full_like(rows, np.nan), ROWS).within == 0

@@ -23,7 +23,7 @@ TABLE = TableMetric(
 def people_of(metric, n=60, seed=0):
     rng = np.random.default_rng(seed)
     if isinstance(metric, WeightedLp):
-        return metric.people(rng.normal(size=(n, len(metric.weights))))
+        return metric.encode_rows(rng.normal(size=(n, len(metric.weights))))
     frame = pd.DataFrame(
         {
             "income": rng.normal(size=n),
@@ -34,7 +34,7 @@ def people_of(metric, n=60, seed=0):
         }
     )
     frame.loc[rng.random(n) < 0.2, "income"] = np.nan
-    return metric.people(frame)
+    return metric.encode_rows(frame)
 
 
 def network(metric, people, widths=(8, 7, 1), seed=0, size=1.0):
@@ -111,7 +111,7 @@ def test_control_one_weight_of_1_percent_too_much_is_read_off_and_found(metric):
 
 def test_control_a_category_with_too_wide_a_range_is_read_off_and_found():
     metric = TableMetric({}, {"region": 0.3})
-    people = metric.people(pd.DataFrame({"region": list("nesw")}))
+    people = metric.encode_rows(pd.DataFrame({"region": list("nesw")}))
     layers = one_path(metric, people, tilt=0.3)
     others = People(people.rows[::-1].copy(), people.encoder, None)
     assert layers.slope() == pytest.approx(1, abs=1e-10)
@@ -123,7 +123,7 @@ def test_control_a_category_with_too_wide_a_range_is_read_off_and_found():
 
 def test_what_is_too_steep_is_divided_by_its_slope():
     metric = WeightedLp([1.0], p=1)
-    people = metric.people(np.linspace(-1, 1, 9)[:, None])
+    people = metric.encode_rows(np.linspace(-1, 1, 9)[:, None])
     # The first layer's units are cut to 1 one by one; the last, of 3, is divided by 3.
     steep = one_path(metric, people, tilt=1.25)
     layers = enforce_slope(replace(steep, weights=(steep.weights[0], np.array([[1.5], [1.5]]))))
@@ -134,7 +134,7 @@ def test_what_is_too_steep_is_divided_by_its_slope():
 def test_the_slope_of_a_hand_made_network():
     # Two numbers under p = 2: rows (3/5, 4/5) and (0, 1/2); then weights 1/2 and 1/4 of the sorted pair.
     metric = WeightedLp([1.0, 1.0], p=2)
-    people = metric.people(np.array([[-1.0, -1.0], [1.0, 1.0]]))
+    people = metric.encode_rows(np.array([[-1.0, -1.0], [1.0, 1.0]]))
     layers = network(metric, people, widths=(2, 1))
     first, weights = np.array([[0.6, 0.0], [0.8, 0.5]]), (np.array([[0.5], [0.25]]),)
     layers = replace(layers, first=first, weights=weights, biases=(np.array([0.1, 0.0]), np.array([0.2])))
@@ -187,7 +187,7 @@ def test_a_score_has_the_same_bits_in_any_batch(metric):
 def test_numbers_far_outside_cost_no_digits():
     # A third column decides by a millionth; a sum with 1e15 beside it would lose that.
     metric = WeightedLp([1.0, 1.0, 1.0], p=1)
-    people = metric.people(np.array([[1e15, 1e15, 0.0], [-1e15, -1e15, 1.0], [0.0, 0.0, 0.5]]))
+    people = metric.encode_rows(np.array([[1e15, 1e15, 0.0], [-1e15, -1e15, 1.0], [0.0, 0.0, 0.5]]))
     layers = network(metric, people, size=30.0)
     near = people.rows + np.array([0.0, 0.0, 1e-6])
     gap = np.abs(layers.scores(near) - layers.scores(people.rows)).max()
@@ -210,7 +210,7 @@ def test_outputs_keep_the_curve_of_their_link(link):
 @pytest.mark.parametrize("link", ["logistic", "probit", "clip"])
 def test_the_curve_is_reached_by_a_network_of_slope_1(link):
     metric = WeightedLp([1.0], p=1)
-    people = metric.people(np.array([[-0.2], [0.2]]))
+    people = metric.encode_rows(np.array([[-0.2], [0.2]]))
     layers = one_path(metric, people)
     scorer = LipschitzScorer(Guarantee(metric, LINKS[link].curve, "exact", ""), layers, link)
     h = scorer.estimate(people).mean[:, 1]
@@ -220,7 +220,7 @@ def test_the_curve_is_reached_by_a_network_of_slope_1(link):
 @pytest.mark.parametrize(("p", "slope"), [(1, 0.8), (1.5, (0.6**3 + 0.8**3) ** (1 / 3)), (2, 1.0), (np.inf, 1.4)])
 def test_the_norm_of_the_first_layer_is_dual_to_the_metric(p, slope):
     metric = WeightedLp([1.0, 1.0], p=p)
-    people = metric.people(np.array([[-1.0, -1.0], [1.0, 1.0]]))
+    people = metric.encode_rows(np.array([[-1.0, -1.0], [1.0, 1.0]]))
     layers = network(metric, people, widths=(1, 1))
     layers = replace(layers, first=np.array([[0.6], [0.8]]), weights=(np.ones((1, 1)),))
     assert layers.slope() == pytest.approx(slope, rel=1e-9)
@@ -229,7 +229,7 @@ def test_the_norm_of_the_first_layer_is_dual_to_the_metric(p, slope):
 def test_every_way_through_a_network_counts():
     """Negative weights as much as positive ones, and the steepest of several outputs."""
     metric = WeightedLp([1.0])
-    people = metric.people(np.array([[-1.0], [1.0]]))
+    people = metric.encode_rows(np.array([[-1.0], [1.0]]))
     layers = replace(network(metric, people, widths=(2, 2)), first=np.ones((1, 2)))
     for W in ([[-0.5, 0.1], [-0.4, 0.1]], [[0.1, 0.5], [0.1, -0.4]]):
         assert replace(layers, weights=(np.array(W),)).slope() == pytest.approx(0.9, rel=1e-9)
@@ -238,7 +238,7 @@ def test_every_way_through_a_network_counts():
 def test_units_are_cut_one_by_one():
     """A category that is too wide in one unit costs the other nothing, and is cut to what it may be, no more."""
     metric = TableMetric({"n": 1.0}, {"region": 0.3})
-    people = metric.people(pd.DataFrame({"n": [0.0, 1.0, 2.0], "region": list("nes")}))
+    people = metric.encode_rows(pd.DataFrame({"n": [0.0, 1.0, 2.0], "region": list("nes")}))
     layers = network(metric, people, widths=(2, 2))
     first = np.zeros_like(layers.first)
     first[layers.inputs.rows_of(1)] = np.array([[0.0, 0.0], [0.6, 0.15], [0.0, 0.0], [0.0, 0.0]])
@@ -249,7 +249,7 @@ def test_units_are_cut_one_by_one():
 
 def test_an_unseen_category_reads_its_own_row():
     metric = TableMetric({"n": 1.0}, {"region": 0.3, "job": 0.2})
-    people = metric.people(pd.DataFrame({"n": [0.0, 1.0], "region": ["n", "s"], "job": ["a", "b"]}))
+    people = metric.encode_rows(pd.DataFrame({"n": [0.0, 1.0], "region": ["n", "s"], "job": ["a", "b"]}))
     layers = network(metric, people, widths=(2, 1))
     first = np.zeros_like(layers.first)
     first[layers.inputs.rows_of(1)] = [[0.1, 0.1], [0.2, 0.2], [0.15, 0.15]]
@@ -260,7 +260,7 @@ def test_an_unseen_category_reads_its_own_row():
 
 def test_outside_the_range_of_training_scores_are_constant():
     metric = WeightedLp([1.0])
-    people = metric.people(np.array([[-1.0], [2.0]]))
+    people = metric.encode_rows(np.array([[-1.0], [2.0]]))
     layers = one_path(metric, people)
     assert (
         layers.scores(np.array([[2.0], [2.5], [1e300]]))[:, 0].tolist()
@@ -274,7 +274,7 @@ def test_outside_the_range_of_training_scores_are_constant():
 def test_what_is_steep_by_less_than_a_percent_is_divided_too():
     """A last layer whose weights add up to half a percent too much, and then to what rounding leaves above 1."""
     metric = TableMetric({"n": 1.0}, {}, missing={"n": 0.5})
-    people = metric.people(pd.DataFrame({"n": [0.0, 1.0, np.nan]}))
+    people = metric.encode_rows(pd.DataFrame({"n": [0.0, 1.0, np.nan]}))
     layers = network(metric, people, widths=(2, 1))
     first = np.zeros_like(layers.first)
     steep = replace(layers, first=first, weights=(np.array([[0.5], [0.505]]),), biases=(np.zeros(2), np.zeros(1)))
@@ -284,7 +284,7 @@ def test_what_is_steep_by_less_than_a_percent_is_divided_too():
 
 def test_a_number_is_at_most_the_weight_of_absence_from_a_missing_one():
     metric = TableMetric({"n": 1.0}, {}, missing={"n": 0.25})
-    people = metric.people(pd.DataFrame({"n": [-3.0, -0.1, 0.1, 3.0, np.nan]}))
+    people = metric.encode_rows(pd.DataFrame({"n": [-3.0, -0.1, 0.1, 3.0, np.nan]}))
     layers = network(metric, people, widths=(1, 1))
     first = np.array([[1.0], [0.05]])
     layers = replace(layers, first=first, weights=(np.ones((1, 1)),), biases=(np.zeros(1), np.zeros(1)))

@@ -25,7 +25,7 @@ EXPECTED = np.array([[0.0, 5.0, 10.0], [5.0, 0.0, 5.0], [10.0, 5.0, 0.0]])
 @pytest.mark.parametrize("factor", [1.0, 0.5, 3.0])
 def test_all_forms_agree_and_scale(metric, factor):
     scaled = metric.scaled(factor)
-    people = scaled.people(ROWS)
+    people = scaled.encode_rows(ROWS)
     np.testing.assert_allclose(scaled.pairwise(ROWS), factor * EXPECTED)
     np.testing.assert_allclose(scaled.pairwise(ROWS[:1], ROWS[1:]), factor * EXPECTED[:1, 1:])
     np.testing.assert_allclose(scaled(ROWS[:2], ROWS[1:]), factor * np.array([5.0, 5.0]))
@@ -56,5 +56,5 @@ def test_tables_are_compared_row_by_row_whatever_their_labels():
 def test_what_is_no_distance_is_refused(function, words):
     metric = FunctionMetric(function)
     with pytest.raises(ValueError, match=words):
-        metric.check_axioms(metric.people(ROWS))
-    METRICS[0].check_axioms(METRICS[0].people(ROWS))  # the control
+        metric.check_axioms(metric.encode_rows(ROWS))
+    METRICS[0].check_axioms(METRICS[0].encode_rows(ROWS))  # the control

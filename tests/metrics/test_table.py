@@ -288,7 +288,7 @@ def test_numbers_that_pandas_holds_as_objects_are_numbers_to_the_model_too(make)
     values = [make(value) for value in range(30)]
     X = pd.DataFrame({"a": pd.Series(values, dtype=object), "b": np.arange(30.0), "c": ["x", "y", None] * 10})
     metric = TableMetric({"a": 1e-25, "b": 0.1}, {"c": 0.1})
-    people = metric.people(X)
+    people = metric.encode_rows(X)
     assert people.table.dtypes["a"] == np.float64
     np.testing.assert_array_equal(people.table["a"], [float(value) for value in values])
     assert X.dtypes["a"] == np.dtype(object)  # what was given is left as it was
@@ -301,5 +301,8 @@ def test_complex_numbers_among_others_are_refused():
     metric = TableMetric({"a": 1.0})
     for values in ([1 + 2j, 2 + 0j], [1 + 2j, None, 3], [1, 2j, False]):
         with pytest.raises(InvalidInputError, match="Column 'a' holds complex numbers"):
-            metric.people(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
-    assert len(metric.people(pd.DataFrame({"a": pd.Series([1, None, 2.5], dtype=object).astype(float).fillna(0)}))) == 3
+            metric.encode_rows(pd.DataFrame({"a": pd.Series(values, dtype=object)}))
+    assert (
+        len(metric.encode_rows(pd.DataFrame({"a": pd.Series([1, None, 2.5], dtype=object).astype(float).fillna(0)})))
+        == 3
+    )

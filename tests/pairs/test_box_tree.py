@@ -5,9 +5,9 @@ import pytest
 
 from likewise.pairs import box_bounds
 from likewise.pairs.box_bounds import linear_excess_bound, max_difference
+from likewise.pairs.box_search import search
 from likewise.pairs.box_tree import box_tree_of
 from likewise.pairs.points import NULLABLE, NUMBER
-from likewise.pairs.search import search
 
 SCALES = np.array([0.4, 0.1, 0.3])  # two numbers and a code
 GAP = np.empty(3)

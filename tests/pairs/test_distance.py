@@ -51,7 +51,7 @@ def cases(p):
 @pytest.mark.parametrize("p", POWERS)
 def test_numpy_and_compiled_distances_agree(p):
     for X, metric in cases(p):
-        points = Points.of(metric.people(X))
+        points = Points.of(metric.encode_rows(X))
         weights = metric.weights_of(points.people.encoder)
         scales = points.scales(weights)
         expected = weights.pairwise(points.people.rows, points.people.rows)
@@ -88,7 +88,7 @@ def test_large_powers_neither_overflow_nor_vanish():
 def test_pairs_within_groups_are_those_of_numpy(p):
     m = 12
     for X, metric in cases(p):
-        points = Points.of(metric.people(X))
+        points = Points.of(metric.encode_rows(X))
         weights = metric.weights_of(points.people.encoder)
         outputs = np.random.default_rng(1).random((len(points), 3))
         differences, distances = within_groups(

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import WeightedLp
+from likewise.pairs.box_search import search
 from likewise.pairs.kernels import worst_partners
 from likewise.pairs.points import groups_of
-from likewise.pairs.search import search
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
 TOLERANCE = 1e-9

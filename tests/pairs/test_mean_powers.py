@@ -47,7 +47,7 @@ def test_mean_powers_of_a_table_count_differing_codes():
     table = pd.DataFrame(
         {"n": np.where(rng.random(90) < 0.2, np.nan, rng.normal(size=90)), "c": rng.choice([*"abc"], 90)}
     )
-    points = Points.of(TableMetric({"n": 1}, {"c": 1}, missing="category").people(table))
+    points = Points.of(TableMetric({"n": 1}, {"c": 1}, missing="category").encode_rows(table))
     assert (points.kinds == CODE).sum() == 2
     i, j = np.triu_indices(90, 1)
     np.testing.assert_allclose(mean_powers(points.X.T, 1, points.kinds), points.gaps(i, j).mean(axis=0), rtol=1e-12)

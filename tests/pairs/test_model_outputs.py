@@ -8,7 +8,7 @@ from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import Points
 
 X = np.zeros((3, 1))
-POINTS = Points.of(WeightedLp([1.0]).people(X))
+POINTS = Points.of(WeightedLp([1.0]).encode_rows(X))
 
 
 def differences(predictions, output_range=None):

@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from likewise import SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp, audit, ceiling
+from likewise.pairs.box_search import search
 from likewise.pairs.kernels import worst_partners
 from likewise.pairs.points import Points
-from likewise.pairs.search import search
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
 TOLERANCE = 1e-9
@@ -39,7 +39,7 @@ def make_table(rng, n, n_levels=4, holes=0.2):
 
 
 def laid_out(X, metric):
-    points = Points.of(metric.people(X))
+    points = Points.of(metric.encode_rows(X))
     return points, points.scales(metric.weights_of(points.people.encoder))
 
 

@@ -42,11 +42,11 @@ def test_weights_decide_between_outcomes_that_contradict_each_other():
 
 def test_envelopes_of_those_kept_decide_about_those_left_out():
     """Anchors 20 apart, with distances of 2: nobody else says anything, and the outcomes are 0.3."""
-    people = METRIC.people(np.arange(0, 200, 20.0)[:, None])
+    people = METRIC.encode_rows(np.arange(0, 200, 20.0)[:, None])
     found = fit_blend(METRIC, people, np.full(10, 0.5), np.full(10, 0.3), np.ones(10))
     assert (found.base, found.lower, found.upper) == pytest.approx((0.0, 0.7, 0.3))
     # Anchors 1 apart, all with the value 0.5: who is left out lies within 0.1 of it.
-    near = METRIC.people(np.arange(10.0)[:, None])
+    near = METRIC.encode_rows(np.arange(10.0)[:, None])
     found = fit_blend(METRIC, near, np.full(10, 0.5), np.full(10, 0.2), np.ones(10))
     assert (found.lower, found.upper) == pytest.approx((1.0, 0.0))
 
@@ -67,7 +67,7 @@ class Mean(ClassifierMixin, RegressorMixin, BaseEstimator):
 
 
 def test_everybody_is_scored_by_those_who_are_kept_and_by_their_weights():
-    people, folds = METRIC.people(np.arange(6.0)[:, None]), KFold(3)
+    people, folds = METRIC.encode_rows(np.arange(6.0)[:, None]), KFold(3)
     y, weights = np.array([0, 1, 1, 1, 0, 1]), np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     for given in (None, weights):
         found = out_of_fold_scores(Mean(), people, y, given, np.array([0, 1]), (0.0, 1.0), cv=folds, seed=0)
@@ -76,13 +76,13 @@ def test_everybody_is_scored_by_those_who_are_kept_and_by_their_weights():
 
 
 def test_numbers_are_shares_of_their_limits_and_cut_to_them():
-    people = METRIC.people(np.arange(3.0)[:, None])
+    people = METRIC.encode_rows(np.arange(3.0)[:, None])
     found = scores_of(lambda rows: np.array([50.0, 150.0, 999.0]), people, None, (100.0, 300.0))
     assert found.tolist() == [0.0, 0.25, 1.0]
 
 
 def test_labels_and_single_numbers_are_probabilities_of_the_second_class():
-    people, classes = METRIC.people(np.arange(2.0)[:, None]), np.array(["no", "yes"])
+    people, classes = METRIC.encode_rows(np.arange(2.0)[:, None]), np.array(["no", "yes"])
     assert scores_of(lambda rows: np.array(["yes", "no"]), people, classes).tolist() == [1.0, 0.0]
     assert scores_of(lambda rows: np.array([0.25, 0.5]), people, classes).tolist() == [0.25, 0.5]
     assert scores_of(lambda rows: np.array([[0.25, 0.75], [1.0, 0.0]]), people, classes).tolist() == [0.75, 0.0]

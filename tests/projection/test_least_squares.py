@@ -12,7 +12,7 @@ from likewise.projection.scorer import simplex_least_squares
 
 def solve(rows, targets, weights=None, metric=None):
     metric = metric or WeightedLp(np.ones(np.shape(rows)[1]))
-    people = metric.people(rows)
+    people = metric.encode_rows(rows)
     weights = np.ones(len(people)) if weights is None else np.asarray(weights, dtype=float)
     return closest_values(np.asarray(targets, dtype=float), weights, make_envelope(metric, people).at_anchors(people))
 

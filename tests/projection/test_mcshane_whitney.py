@@ -50,7 +50,7 @@ def capped(metric, people, others):
 @pytest.mark.parametrize("p", EXPONENTS)
 def test_envelopes_are_those_of_looking_at_every_anchor(p):
     metric = table_metric(p)
-    everyone = metric.people(table(230))
+    everyone = metric.encode_rows(table(230))
     anchors, people = everyone.take(slice(0, 170)), everyone.take(slice(150, 230))
     values = np.random.default_rng(1).random(len(anchors))
     distances = capped(metric, people, anchors)
@@ -65,7 +65,7 @@ def test_envelopes_are_those_of_looking_at_every_anchor(p):
 @pytest.mark.parametrize("p", EXPONENTS)
 def test_the_capped_distance_obeys_the_triangle_inequality_and_is_never_larger(p):
     metric = table_metric(p)
-    people = metric.people(table(60, seed=2))
+    people = metric.encode_rows(table(60, seed=2))
     inner = capped(metric, people, people)
     given = metric.weights_of(people.encoder).pairwise(people.rows, people.rows)
     assert (inner <= given + 1e-15).all()
@@ -79,7 +79,7 @@ def test_under_l1_the_capped_distance_is_the_largest_that_obeys_the_triangle_ine
     """It is the length of the shortest way through other people, of whom there is every kind."""
     metric = TableMetric({"a": 0.3, "b": 0.1}, {"c": 0.2}, missing={"a": 0.25, "b": 0.6})
     grid = itertools.product([0.0, 1.0, 4.0, np.nan], [0.0, 5.0, 30.0, np.nan], ["x", "y"])
-    people = metric.people(pd.DataFrame(grid, columns=["a", "b", "c"]))
+    people = metric.encode_rows(pd.DataFrame(grid, columns=["a", "b", "c"]))
     shortest = metric.weights_of(people.encoder).pairwise(people.rows, people.rows)
     for j in range(len(people)):  # Floyd and Warshall
         shortest = np.minimum(shortest, shortest[:, [j]] + shortest[[j]])
@@ -89,7 +89,7 @@ def test_under_l1_the_capped_distance_is_the_largest_that_obeys_the_triangle_ine
 def test_most_anchors_are_not_looked_at():
     rng = np.random.default_rng(0)
     metric = WeightedLp([2, 2, 2])
-    anchors, people = metric.people(rng.random((4000, 3))), metric.people(rng.random((500, 3)))
+    anchors, people = metric.encode_rows(rng.random((4000, 3))), metric.encode_rows(rng.random((500, 3)))
     values = anchors.rows @ [0.3, 0.3, 0.3]
     found = make_envelope(metric, anchors).bounds(people, values, np.zeros(500), np.ones(500))
     assert found.n_distances < 0.2 * 500 * 4000
@@ -100,7 +100,7 @@ def test_compiled_distances_are_the_capped_ones(p):
     from likewise.projection.kernels import LEAF_SIZE, _distances
 
     metric = table_metric(p)
-    everyone = metric.people(table(LEAF_SIZE, seed=4))
+    everyone = metric.encode_rows(table(LEAF_SIZE, seed=4))
     envelope, out = BoxEnvelope.from_anchors(metric, everyone), np.empty(LEAF_SIZE)
     rows = np.ascontiguousarray(everyone.rows[:, envelope.columns])
     expected = capped(metric, everyone, everyone)
@@ -116,7 +116,7 @@ def test_a_box_is_no_further_than_the_nearest_in_it(p):
     from likewise.projection.kernels import _least_distance
 
     metric, rng = table_metric(p), np.random.default_rng(0)
-    everyone = metric.people(table(400, seed=5))
+    everyone = metric.encode_rows(table(400, seed=5))
     weights = metric.weights_of(everyone.encoder)
     envelope = BoxEnvelope.from_anchors(metric, everyone)
     binding = 0
@@ -139,7 +139,7 @@ def test_a_box_is_no_further_than_the_nearest_in_it(p):
 @pytest.mark.parametrize("p", EXPONENTS)
 def test_batches_and_order_do_not_change_a_bit(p):
     metric = table_metric(p)
-    everyone = metric.people(table(900, seed=3))
+    everyone = metric.encode_rows(table(900, seed=3))
     anchors, people = everyone.take(slice(0, 300)), everyone.take(slice(300, 900))
     values = np.random.default_rng(1).random(300)
     envelope = BoxEnvelope.from_anchors(metric, anchors)
@@ -163,7 +163,7 @@ def test_batches_and_order_do_not_change_a_bit(p):
 
 def test_a_metric_in_which_nothing_matters_makes_one_value_of_all():
     metric = WeightedLp([0.0, 0.0])
-    people = metric.people([[0.0, 1.0], [5.0, 2.0]])
+    people = metric.encode_rows([[0.0, 1.0], [5.0, 2.0]])
     found = make_envelope(metric, people).at_anchors(people)(np.array([0.3, 0.6]))
     assert found.upper.tolist() == [0.3, 0.3]
     assert found.lower.tolist() == [0.6, 0.6]
@@ -176,7 +176,7 @@ def test_a_function_has_the_envelopes_of_the_same_metric():
     anchors, people = rng.random((40, 2)), rng.random((15, 2))
     values = rng.random(40)
     ours, theirs = (
-        make_envelope(m, m.people(anchors)).bounds(m.people(people), values, np.zeros(15), np.ones(15))
+        make_envelope(m, m.encode_rows(anchors)).bounds(m.encode_rows(people), values, np.zeros(15), np.ones(15))
         for m in (metric, function)
     )
     np.testing.assert_allclose(theirs.lower, ours.lower, rtol=0, atol=1e-15)

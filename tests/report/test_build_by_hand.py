@@ -17,7 +17,7 @@ from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.tradeoff import Tradeoff
 
 METRIC = TableMetric({"age": 0.01})
-PEOPLE = METRIC.people(pd.DataFrame({"age": [20.0, 30.0, 60.0]}))
+PEOPLE = METRIC.encode_rows(pd.DataFrame({"age": [20.0, 30.0, 60.0]}))
 
 
 def test_the_last_class_is_shown_unless_another_is_asked_for():
@@ -53,7 +53,7 @@ def test_a_search_leaves_room_for_epsilon_and_measures_in_the_range():
 def test_reasons_are_of_the_outcome_that_is_likelier_than_on_average_and_how_a_promise_is_kept_is_named():
     table = pd.DataFrame({"age": [20.0, 30.0, 40.0, 60.0]})
     model = AdditiveClassifier(METRIC, penalty=0.01).fit(table, [0, 0, 1, 1])
-    people = METRIC.people(table)
+    people = METRIC.encode_rows(table)
     outcomes = [reasons[0].rsplit(" ", 1)[-1] for reasons in _reasons(model, people)]
     assert outcomes == ["0", "0", "1", "1"]
     assert (_kind(model), _kind(AdditiveRegressor()), _kind(SimpleNamespace())) == ("additive", "additive", "")

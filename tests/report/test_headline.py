@@ -5,7 +5,7 @@ import pytest
 
 from likewise import TableMetric
 from likewise.report import Cost
-from likewise.report.groups import costs
+from likewise.report.tables import costs
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
 

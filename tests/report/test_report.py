@@ -65,7 +65,7 @@ def hostile():
         model_name=HOSTILE,
         source=HOSTILE,
         date=HOSTILE,
-        plain=HOSTILE,
+        baseline=HOSTILE,
         metric=metric,
         people=people,
         guarantee=promise(metric, "sampled", HOSTILE, slack=0.01, delta=0.001, n_draws=1000),
@@ -162,7 +162,7 @@ def test_columns_that_must_not_matter_are_first_on_a_card_and_the_others_are_cou
     people = rows_of(metric, [[0] * n + ["f", "x"], [1] * n + ["m", "x"]])
     scores = np.array([0.2, 0.9])
     found = audit(None, people.table, metric, predictions=scores)
-    page = render(ReportData("Two", "yes", metric, people, before=scores, audit_before=found, plain="boosting"))
+    page = render(ReportData("Two", "yes", metric, people, before=scores, audit_before=found, baseline="boosting"))
     (card,) = page.split('<article class="pair before">')[1:]
     card = " ".join(re.sub(r"<[^>]*>", " ", card.split("</article>")[0]).split())
     assert "Second sex must not matter f m x0 0 1 x1 0 1 x2 0 1 x3 0 1 " in card
@@ -189,7 +189,7 @@ def test_the_page_opens_with_a_pair_that_the_baseline_sets_apart_and_the_model_d
     people = rows_of(metric, [[30, "x"], [31, "x"], [31, "y"], [32, "y"], [90, "y"]])
     before = np.array([0.6, 0.9, 0.1, 0.1, 0.0])
     after = np.array([0.5, 0.6, 0.4, 0.5, 0.0])
-    data = ReportData("", "yes", metric, people, before=before, after=after, plain="boosting with race")
+    data = ReportData("", "yes", metric, people, before=before, after=after, baseline="boosting with race")
     found = first_pair(data)
     assert found["pair"] == [1, 3]
     assert (

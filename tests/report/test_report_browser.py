@@ -118,7 +118,7 @@ def every_kind(p, **weights):
         p,
         missing={"gaps": 0.15},
     )
-    return metric, metric.people(table)
+    return metric, metric.encode_rows(table)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 40, math.inf])

@@ -31,7 +31,7 @@ from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.report import build, render
 from likewise.report.build import build_report
-from likewise.report.groups import groups_of
+from likewise.report.tables import groups_of
 from likewise.report.view import prepare
 
 METRIC = TableMetric({"income": 1e-4, "age": 0.01}, {"region": 0.1, "sex": 0.0}, units={"income": "$"})
@@ -106,17 +106,17 @@ def test_there_is_one_baseline_the_best_without_a_promise_on_people_it_has_not_s
     table, fold = comparison.table, comparison.folds[0]
     free = table[~table["guarantee"]]
     assert set(free.index) == {"linear", "boosting", "the model inside"}
-    assert report.cost.plain == free["brier"].idxmin()
-    assert report.plain == free["title"][report.cost.plain]
-    again = clone(comparison.estimators[report.cost.plain]).fit(X.iloc[fold.train], y[fold.train])
+    assert report.cost.baseline == free["brier"].idxmin()
+    assert report.baseline == free["title"][report.cost.baseline]
+    again = clone(comparison.estimators[report.cost.baseline]).fit(X.iloc[fold.train], y[fold.train])
     np.testing.assert_allclose(report.before, again.predict_proba(X.iloc[fold.test]), rtol=1e-12)
     assert not set(report.people.table.index) & set(fold.train)
-    assert report.cost.tradeoff.best_baseline is comparison.results[report.cost.plain]  # of the charts too
+    assert report.cost.tradeoff.best_baseline is comparison.results[report.cost.baseline]  # of the charts too
     view = prepare(report)
-    assert view["cost"]["baseline"]["name"] == report.plain
+    assert view["cost"]["baseline"]["name"] == report.baseline
     words = render(report)
-    assert f"pairs above their distance, {report.plain} → this model" in words
-    assert f"Figures in grey are of the baseline, {report.plain}." in words
+    assert f"pairs above their distance, {report.baseline} → this model" in words
+    assert f"Figures in grey are of the baseline, {report.baseline}." in words
 
 
 def test_audits_before_and_after_leave_room_for_the_error_of_the_promise(smoothed, report):
@@ -146,8 +146,8 @@ def test_figures_and_groups_are_of_the_same_people_held_out(smoothed, report):
     assert table.loc["this model", "people"] == len(y)
     women, men = (group for group in report.groups if group.column == "sex")
     assert (women.group, men.group, women.n + men.n) == ("female", "male", len(y))
-    for side, method in (("after", "this model"), ("before", report.cost.plain)):
-        right = (women.n * getattr(women, side).right + men.n * getattr(men, side).right) / len(y)
+    for side, method in (("after", "this model"), ("before", report.cost.baseline)):
+        right = (women.n * getattr(women, side).score + men.n * getattr(men, side).score) / len(y)
         # The table's figure is the mean over folds, which differ in size by one person.
         assert right == pytest.approx(table.loc[method, "accuracy"], abs=0.01)
     assert men.actual == pytest.approx((y[X["sex"] == "male"] == "no").mean())
@@ -169,7 +169,7 @@ def test_nobody_is_measured_by_a_model_that_has_learned_from_them():
         assert learned == set(fold.train)
         assert not learned & set(fold.test)
     assert data.kind == ""
-    assert data.plain == "logistic without sex"
+    assert data.baseline == "logistic without sex"
     assert "Everybody gets the same." in render(data)
 
 
@@ -225,10 +225,10 @@ def test_a_model_that_came_ready_made_is_said_to_know_the_people(smoothed):
     model, X, y = smoothed
     frozen = ProjectedClassifier(FrozenEstimator(model.estimator_), metric=METRIC, base=0.5).fit(X, y)
     data = build_report(frozen, X, y)
-    assert data.cost.is_given
+    assert data.cost.is_prefit
     assert "was given ready-made" in render(data)
     table = data.cost.comparison.table
-    assert data.cost.plain == table["brier"][["linear", "boosting"]].idxmin()  # not one that may know these people
+    assert data.cost.baseline == table["brier"][["linear", "boosting"]].idxmin()  # not one that may know these people
 
 
 def test_too_few_people_leave_the_cost_out():

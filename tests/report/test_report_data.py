@@ -90,7 +90,7 @@ def promise(metric=METRIC, level="deterministic", basis="By shifts of a grid.", 
 
 
 def rows_of(metric, rows, names=None):
-    return metric.people(pd.DataFrame(rows, columns=metric.columns, index=names))
+    return metric.encode_rows(pd.DataFrame(rows, columns=metric.columns, index=names))
 
 
 FOLDS = tuple(Fold(np.flatnonzero(np.arange(90) % 3 != k), np.arange(k, 90, 3), np.arange(30)) for k in range(3))
@@ -187,7 +187,7 @@ def mortgage(n_people=200):
         groups_of="597 people, each held out once",
         panels=PANELS,
         reasons=tuple((f"income is ${i + 1}: -0.30 log-odds",) for i in range(n_people)),
-        plain="logistic without race and sex",
+        baseline="logistic without race and sex",
         n_population=597,
     )
 
@@ -209,7 +209,7 @@ def test_people_are_named_by_the_index_of_their_table():
 def test_a_metric_of_arrays_is_refused_with_the_cure():
     metric = WeightedLp([0.1])
     with pytest.raises(TypeError, match=r"needs a metric that takes tables.*Use TableMetric"):
-        ReportData("Numbers", "yes", metric, metric.people([[1.0], [2.0]]))
+        ReportData("Numbers", "yes", metric, metric.encode_rows([[1.0], [2.0]]))
 
 
 def test_objects_that_do_not_belong_together_are_refused():
@@ -234,7 +234,7 @@ def test_people_whom_the_metric_refuses_or_the_coding_does_not_know_are_refused(
     people = rows_of(metric, [[30, "north"], [40, "south"]])
     with pytest.raises(ValueError, match="'age' has missing numbers"):
         ReportData("", "", metric, replace(people, rows=np.array([[np.nan, 0.0]])))
-    unknown = metric.people(pd.DataFrame({"age": [30], "region": ["west"]}), people.encoder)
+    unknown = metric.encode_rows(pd.DataFrame({"age": [30], "region": ["west"]}), people.encoder)
     with pytest.raises(ValueError, match="coded with all of their categories"):
         ReportData("", "", metric, unknown)
 
@@ -254,5 +254,5 @@ def test_several_classes_differ_in_total_variation_and_numbers_by_shares_of_thei
 
 
 def test_a_cost_is_of_methods_that_were_compared():
-    with pytest.raises(ValueError, match="own and plain must be methods of the comparison; got 'smoothing'"):
-        replace(costs(), own="smoothing")
+    with pytest.raises(ValueError, match="method and baseline must be methods of the comparison; got 'smoothing'"):
+        replace(costs(), method="smoothing")

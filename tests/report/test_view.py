@@ -31,7 +31,7 @@ AFTER = np.array([0.125, 0.5, 0.25, 0.75])
 
 
 def report(**changes):
-    people = METRIC.people(TABLE)
+    people = METRIC.encode_rows(TABLE)
     guarantee = Guarantee(METRIC, LoosenedBound(0.01), "deterministic", "By hand.")
     options = {"guarantee": guarantee, "before": AFTER[::-1], "after": AFTER} | changes
     return ReportData("A title", "approved", METRIC, people, **options)
@@ -68,7 +68,7 @@ def test_a_category_counts_its_weight_once_and_a_missing_number_its_own():
     people = pd.DataFrame({"age": [20.0] * 7 + [40.0], "debt": [1.0] * 7 + [np.nan], "job": jobs})
     scores = np.array([0.0] * 7 + [0.9])
     found = audit(None, people, metric, predictions=scores)
-    data = ReportData("A title", "approved", metric, metric.people(people), after=scores, audit_after=found)
+    data = ReportData("A title", "approved", metric, metric.encode_rows(people), after=scores, audit_after=found)
     apart = [[column.name for column, _, _ in card["apart"]] for card in prepare(data)["over"]]
     assert apart == [["age", "job", "debt"]] * len(apart)
     assert apart

@@ -140,7 +140,7 @@ def test_every_pair_is_explained_to_a_billionth(p):
 def some_search(monkeypatch, room):
     monkeypatch.setattr(active_set, "MIN_PAIRS", room)
     X, scores = make_people(np.random.default_rng(0), 400)
-    points = Points.of(WeightedLp(np.ones(4)).people(X))
+    points = Points.of(WeightedLp(np.ones(4)).encode_rows(X))
     return active_set.ActiveSetSearch(PeopleInMemory(ModelOutputs(points, scores[:, None], 1.0), np.arange(400)), 1.0)
 
 

@@ -63,7 +63,7 @@ def test_a_fixed_number_of_draws_is_averaged_whole():
 
 
 def test_people_are_there_as_often_as_they_count():
-    people = WeightedLp([1.0]).people([[0.0], [1.0], [2.0], [3.0]])
+    people = WeightedLp([1.0]).encode_rows([[0.0], [1.0], [2.0], [3.0]])
     assert repeat_by_weight(people, None) is people
     assert repeat_by_weight(people, np.array([1.0, 0.0, 2.0, 1.0])).rows[:, 0].tolist() == [0.0, 2.0, 2.0, 3.0]
     # Weights that are no whole numbers: as many people as there are, a quarter of the weight each.

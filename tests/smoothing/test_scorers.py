@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from likewise import Gaussian, SmoothedClassifier, SmoothedRegressor, Splitting, Uniform, WeightedLp
-from likewise.guarantees.sample_size import clopper_pearson, error_margin, hoeffding
+from likewise.guarantees.concentration import clopper_pearson, error_margin, hoeffding
 from likewise.inspection.batch_invariance import is_rowwise
 from likewise.smoothing.sampling import SharedDraws, Shift
 

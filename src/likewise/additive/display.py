@@ -65,7 +65,7 @@ class Panel:
         )
 
 
-def panels_of(model: Any, outcome: Any = None, most: int | None = None) -> list[Panel]:
+def panels_of(model: Any, outcome: Any = None, max_features: int | None = None) -> list[Panel]:
     """Columns of a fitted additive model, those whose points range most, numbers before categories.
 
     Examples
@@ -83,7 +83,7 @@ def panels_of(model: Any, outcome: Any = None, most: int | None = None) -> list[
         )
     signs, shapes = model._signs(outcome), model._scorer().model.shapes
     spans = np.array([np.ptp(signs @ shape.values) for shape in shapes])
-    order = np.argsort(-spans, kind="stable")[:most].tolist()
+    order = np.argsort(-spans, kind="stable")[:max_features].tolist()
     order.sort(key=lambda j: shapes[j].knots is None)  # panels of a kind stand together
     return [(_categories if shapes[j].knots is None else _numbers)(model, shapes[j], signs) for j in order]
 
@@ -183,24 +183,24 @@ class ScorecardDisplay:
         self.outcome = outcome
 
     @classmethod
-    def from_estimator(cls, model: Any, *, outcome: Any = None, most: int = 12) -> Self:
+    def from_estimator(cls, model: Any, *, outcome: Any = None, max_features: int = 12) -> Self:
         """Plot a fitted model.
 
         Parameters
         ----------
         model : AdditiveClassifier or AdditiveRegressor
         outcome : label of a class, optional
-        most : int, default=12
+        max_features : int, default=12
             Columns shown, at most: those whose points range most.
         """
-        return cls(model, outcome).plot(most=most)
+        return cls(model, outcome).plot(max_features=max_features)
 
-    def plot(self, *, most: int = 12) -> Self:
+    def plot(self, *, max_features: int = 12) -> Self:
         """Draw the shapes on a new figure, the widest first, all in the same units of points."""
         plt = need("matplotlib.pyplot", "A plot")
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-        panels = panels_of(self.model, self.outcome, most)
+        panels = panels_of(self.model, self.outcome, max_features)
         wide = min(4, max(1, len(panels)))
         tall = max(1, -(-len(panels) // wide))
         figure, axes = plt.subplots(

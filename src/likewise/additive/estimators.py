@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from likewise._optional import is_partitioned
 from likewise._typing import FloatArray
-from likewise._validation import THREADS, TRUTH, Rule, check_numbers, one_of, positive, whole
+from likewise._validation import BOOL, THREADS, Rule, check_numbers, integer, one_of, positive
 from likewise.additive.fit import FitOptions, fit_scorer
 from likewise.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.additive.scorecard import ScorecardMixin
@@ -75,10 +75,10 @@ _PENALTIES = Rule(
 
 SHARED_RULES: dict[str, Rule] = {
     "metric": METRIC,
-    "max_knots": whole(2, "2 makes straight lines."),
+    "max_knots": integer(2, "2 makes straight lines."),
     "penalty": one_of("auto") | _PENALTIES | positive("'auto' chooses one per column."),
     "n_jobs": THREADS,
-    "verbose": TRUTH,
+    "verbose": BOOL,
 }
 
 
@@ -135,7 +135,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         From the score to a probability. With "probit" the bound is ``erf(sqrt(pi) D / 2)``, with "clip" (fitted by
         squared loss) ``min(1, D)``. Several classes need "logistic".
     teacher : fitted classifier or callable, optional
-        A model whose probabilities are the targets in place of the labels: the result is the scorecard closest to it, by
+        A model whose probabilities are the targets in place of the labels: the result is the card closest to it, by
         mean log loss. A function of people returns one probability per person or class.
     n_jobs : int, optional
         Threads; None and -1 use every core. Results do not depend on it.

@@ -12,7 +12,7 @@ import numpy as np
 from likewise._links import LINKS
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._validation import in_a_line
+from likewise._validation import short_repr
 from likewise.additive.binning import Part, bin_columns, knots_for
 from likewise.additive.design_matrix import Layout, constant, read_shapes
 from likewise.additive.losses import Loss
@@ -156,7 +156,7 @@ class Plan:
             return np.full(len(parts), float(given))
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise InvalidInputError(f"penalty must name columns of X, {names}; got {in_a_line(unknown)}.")
+            raise InvalidInputError(f"penalty must name columns of X, {names}; got {short_repr(unknown)}.")
         most = max(given.values(), default=1.0)
         return np.array([float(given.get(names[part.column], most)) for part in parts])
 
@@ -178,7 +178,7 @@ def check_monotone(monotone: Any, encoder: Encoder, columns: ColumnWeights) -> d
             raise InvalidInputError(f"monotone must name columns that matter; the metric gives {name!r} the weight 0.")
         if not isinstance(sign, Integral) or sign not in (-1, 1):
             raise InvalidInputError(
-                f"monotone must be -1 (falling) or +1 (rising) for {name!r}; got {in_a_line(sign)}."
+                f"monotone must be -1 (falling) or +1 (rising) for {name!r}; got {short_repr(sign)}."
             )
         out[i] = int(sign)
     return out

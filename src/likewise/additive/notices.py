@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._validation import PATH, check_count, check_positive, in_a_line
+from likewise._validation import PATH, check_count, check_positive, short_repr
 from likewise.additive.points import PointsScorer
 from likewise.additive.recourse import Column, smallest_change
 from likewise.additive.scorer import AdditiveScorer, level_names
@@ -62,12 +62,12 @@ class Policy:
         if wrong:
             raise InvalidInputError(f"policy must have the entries {', '.join(known)}; it has {wrong[0]!r}.")
         if not isinstance(entries.get("outcome", ""), str):
-            raise InvalidInputError(f"policy outcome must be text; got {in_a_line(entries['outcome'])}.")
+            raise InvalidInputError(f"policy outcome must be text; got {short_repr(entries['outcome'])}.")
         for key in known[1:]:
             part, kind = entries.get(key, ()), Mapping if key in ("reasons", "steps") else Sequence
             if part and (not isinstance(part, kind) or isinstance(part, str)):
                 form = "a mapping from column to value" if kind is Mapping else "a list of columns"
-                raise InvalidInputError(f"policy {key} must be {form}; got {in_a_line(part)}.")
+                raise InvalidInputError(f"policy {key} must be {form}; got {short_repr(part)}.")
             unknown = [name for name in part if name not in {str(each) for each in names}]
             if unknown:
                 raise InvalidInputError(f"policy {key} must name columns of X, {list(names)}; it has {unknown[0]!r}.")
@@ -86,7 +86,7 @@ def _read_file(path: Any) -> dict[str, Any]:
     except ValueError as error:
         raise FileError(f"{path} is not a TOML or JSON file ({' '.join(str(error).split())}).") from None
     if not isinstance(found, dict):
-        raise FileError(f"{path} must hold the entries of a policy; it holds {in_a_line(found)}.")
+        raise FileError(f"{path} must hold the entries of a policy; it holds {short_repr(found)}.")
     return found
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from likewise._links import LINKS
 from likewise._typing import FloatArray
-from likewise._validation import check_count, check_names, check_positive, in_a_line
+from likewise._validation import check_count, check_names, check_positive, short_repr
 from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, level_names
 from likewise.exceptions import InvalidInputError, UnsolvedError
 from likewise.guarantees.certificate import Estimate
@@ -124,7 +124,7 @@ def in_points(
     double = check_positive("points_to_double", points_to_double)
     base_odds = check_positive("base_odds", base_odds)
     if isinstance(base_score, bool) or not isinstance(base_score, (int, np.integer)):
-        raise InvalidInputError(f"base_score must be a whole number; got {in_a_line(base_score)}.")
+        raise InvalidInputError(f"base_score must be a whole number; got {short_repr(base_score)}.")
     max_bins = check_count("max_bins", max_bins)
     position = model._labels().index(model._outcome(outcome))
     named = set(check_names("whole_numbers", whole, encoder.names))

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from likewise._fit_validation import check_fitted, check_sample_weight
 from likewise._optional import need
 from likewise._typing import FloatArray
-from likewise._validation import check_count, checking, in_a_line
+from likewise._validation import check_count, checking, short_repr
 from likewise._writing import atomic_write, quoted, write_csv
 from likewise.additive.export import card_document, expression, whole_points
 from likewise.additive.notices import Notice, notices
@@ -117,7 +117,7 @@ class ScorecardMixin:
         outcomes: list[Any] = ["lower", "higher"] if scorer.guarantee.output_range else self._labels()
         if outcome is not None and scorer.guarantee.output_range and not _is_one_of(outcome, outcomes):
             raise InvalidInputError(
-                f"outcome must be 'higher', 'lower' or None for regression; got {in_a_line(outcome)}."
+                f"outcome must be 'higher', 'lower' or None for regression; got {short_repr(outcome)}."
             )
         if outcome is not None and not scorer.guarantee.output_range:
             outcome = self._outcome(outcome)
@@ -160,7 +160,9 @@ class ScorecardMixin:
         with checking():
             people, outcomes = clone(model)._read(X, y, model.guarantee_.metric)
             weights = check_sample_weight(sample_weight, len(people))
-        return column_prices(model, people, outcomes, weights, None if cv is None else check_count("cv", cv, least=2))
+        return column_prices(
+            model, people, outcomes, weights, None if cv is None else check_count("cv", cv, min_value=2)
+        )
 
     def notice(
         self,
@@ -344,14 +346,14 @@ class ScorecardMixin:
         if outcome is None:
             return labels[self._scorer().scored_class if len(labels) == 2 else -1]
         if not _is_one_of(outcome, labels):
-            raise InvalidInputError(f"outcome must be one of the classes, {labels}; got {in_a_line(outcome)}.")
+            raise InvalidInputError(f"outcome must be one of the classes, {labels}; got {short_repr(outcome)}.")
         return outcome
 
     def _signs(self, outcome: Any) -> FloatArray:
         """Weights of the functions in the points for an outcome."""
         if self._scorer().guarantee.output_range:
             if outcome is not None:
-                raise InvalidInputError(f"outcome must be None for regression; got {in_a_line(outcome)}.")
+                raise InvalidInputError(f"outcome must be None for regression; got {short_repr(outcome)}.")
             return np.ones(1)
         position = self._labels().index(self._outcome(outcome))
         n_functions = len(self.scorer_.model.intercepts)
@@ -359,7 +361,7 @@ class ScorecardMixin:
             if position != self.scorer_.scored_class:
                 raise InvalidInputError(
                     f"outcome must be the one that points count for, {self._outcome(None)!r}; got "
-                    f"{in_a_line(outcome)}. Use in_points(outcome=...)."
+                    f"{short_repr(outcome)}. Use in_points(outcome=...)."
                 )
             return np.ones(1)
         if n_functions == 1:

@@ -220,9 +220,9 @@ class AdditiveScorer(PlainScorer):
         """What each column adds to each score."""
         return self.points(people).reshape(len(people), -1)
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """The knots."""
-        found = super().landmarks(n_columns)
+        found = super().breakpoints(n_columns)
         for shape in self.model.shapes:
             if shape.knots is not None:
                 found[shape.column] = shape.knots

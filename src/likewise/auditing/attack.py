@@ -15,7 +15,7 @@ from likewise._fit_validation import seed_from
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._validation import TRUTH, check_count, check_output_range
+from likewise._validation import BOOL, check_count, check_output_range
 from likewise.auditing.audit import check_tolerance
 from likewise.auditing.pair_search import PairEvaluator, strategies_for
 from likewise.auditing.search_space import SearchSpace, build_search_space, restriction_of
@@ -208,8 +208,8 @@ def attack(
     >>> attack(model, WeightedLp({"age": 0.01}), n_pairs=10_000, random_state=0).n_violations
     0
     """
-    metric, n_pairs = check_metric(metric), check_count("n_pairs", n_pairs, least=_MIN_PAIRS)
-    TRUTH.check("verbose", verbose)
+    metric, n_pairs = check_metric(metric), check_count("n_pairs", n_pairs, min_value=_MIN_PAIRS)
+    BOOL.check("verbose", verbose)
     is_plain_function("model", model, ("predict_proba", "predict"))  # raises if it is not a model
     own = getattr(model, "guarantee_", None)
     guarantee = own if isinstance(own, Guarantee) and own.metric == metric else None
@@ -257,8 +257,8 @@ def _prepare(
 ) -> tuple[SearchSpace, Callable[[People], FloatArray]]:
     """The search space, and the function from people to outputs."""
     if isinstance(model, ConstrainedEstimator):
-        known = model.scorer_.landmarks(len(model.encoder_.names))
-        rows = None if X is None else metric.people(X, model.encoder_).rows
+        known = model.scorer_.breakpoints(len(model.encoder_.names))
+        rows = None if X is None else metric.encode_rows(X, model.encoder_).rows
         space = build_search_space(metric, model.encoder_, rows, known, with_tables=model.scorer_.reads_tables)
 
         def outputs(people: People) -> FloatArray:
@@ -270,7 +270,7 @@ def _prepare(
                 f"X must be given for a model that is not one of likewise; got a {type(model).__name__} alone. Pass "
                 "some people: they give the columns, ranges and categories."
             )
-        people = metric.people(X)
+        people = metric.encode_rows(X)
         space = build_search_space(metric, people.encoder, people.rows, [np.empty(0)] * len(people.encoder.names))
 
         def outputs(people: People) -> FloatArray:

@@ -14,16 +14,16 @@ import pandas as pd
 from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import NOT_NEGATIVE, check_count, in_a_line
+from likewise._validation import NON_NEGATIVE, check_count, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
-from likewise.metrics.callable import FunctionMetric
+from likewise.metrics.function import FunctionMetric
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import Difference, Groups, Points, listed
 
 if TYPE_CHECKING:
     from likewise.guarantees.guarantee import Guarantee
-    from likewise.pairs.search import SearchResult
+    from likewise.pairs.box_search import SearchResult
 
 _SAMPLE = 2000
 _MAX_COMPARED = 10_000  # distinct people under a FunctionMetric: 50 million pairs, all compared
@@ -223,7 +223,7 @@ def audit(
                 f"up to {_MAX_COMPARED:,} rows as a pandas DataFrame, or use WeightedLp or TableMetric."
             )
         return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
-    points = Points.of(metric.people(X))
+    points = Points.of(metric.encode_rows(X))
     model_outputs = ModelOutputs.of(model, X, points, predictions, output_range)
     unit, groups = model_outputs.unit, points.groups(model_outputs.outputs)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=model_outputs.labels.are_shares)
@@ -257,8 +257,8 @@ def _search_boxes(
     weights: ColumnWeights, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
 ) -> tuple[SearchResult, list[int]]:
     """Pairs that exceed by more than the first limit, and counts above the others; in units of the outputs."""
+    from likewise.pairs.box_search import count_above, search_tree, search_within
     from likewise.pairs.box_tree import box_tree_of
-    from likewise.pairs.search import count_above, search_tree, search_within
 
     points = model_outputs.points
     X, outputs = points.X[groups.first], model_outputs.outputs[groups.first]
@@ -272,7 +272,7 @@ def _search_every_pair(
     metric: Any, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
 ) -> tuple[SearchResult, list[int]]:
     """The same for a distance that is a function: every pair is compared."""
-    from likewise.pairs.search import search_every_pair
+    from likewise.pairs.box_search import search_every_pair
 
     people, n = model_outputs.points.people, len(groups.first)
     if n > _MAX_COMPARED:
@@ -330,7 +330,7 @@ def check_tolerance(tolerance: Any, unit: float) -> float:
     """Validate `tolerance`; None allows for rounding only."""
     if tolerance is None:
         return 1e-9 * unit
-    NOT_NEGATIVE.check("tolerance", tolerance)
+    NON_NEGATIVE.check("tolerance", tolerance)
     return float(tolerance)
 
 
@@ -343,9 +343,9 @@ def check_limits(tolerance: Any, thresholds: Any, unit: float, *, shares: bool) 
             "percentage point."
         )
     if not isinstance(thresholds, (Sequence, np.ndarray)) or isinstance(thresholds, str) or np.ndim(thresholds) != 1:
-        raise InvalidInputError(f"thresholds must be a list of non-negative numbers; got {in_a_line(thresholds)}.")
+        raise InvalidInputError(f"thresholds must be a list of non-negative numbers; got {short_repr(thresholds)}.")
     for threshold in thresholds:
-        NOT_NEGATIVE.check("thresholds", threshold)
+        NON_NEGATIVE.check("thresholds", threshold)
     return least, [float(threshold) for threshold in thresholds]
 
 

@@ -76,7 +76,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     0.75
     """
     metric = check_metric(metric)
-    points = Points.of(metric.people(X))
+    points = Points.of(metric.encode_rows(X))
     weights = metric.weights_of(points.people.encoder)
     with checking():
         labels = np.asarray(y)

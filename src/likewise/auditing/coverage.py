@@ -55,7 +55,7 @@ def measure_coverage(metric: Metric, X: Any) -> Coverage:
     >>> measure_coverage(WeightedLp([0.1]), [[0], [2], [5], [20]])
     Coverage(bound_share=0.5, nearest=0.25, median=1.0)
     """
-    people = metric.people(X)
+    people = metric.encode_rows(X)
     weights, rows, n = metric.weights_of(people.encoder), people.rows, len(people)
     if n * (n - 1) // 2 <= _PAIRS:
         a, b = np.triu_indices(n, 1)

@@ -14,7 +14,7 @@ from likewise._fit_validation import seed_from
 from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
-from likewise._validation import check_count, check_names, check_output_range, check_positive, in_a_line
+from likewise._validation import check_count, check_names, check_output_range, check_positive, short_repr
 from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
 from likewise.auditing.excess import Excess, smallest_excess
 from likewise.auditing.exchange import Exchange, mean_interval, shown_pair
@@ -196,7 +196,7 @@ def effect(
         check_metric(metric)
     is_plain_function("model", model, ("predict_proba", "predict"))  # raises if it is not a model
     if domain is not None and not isinstance(domain, Domain):
-        raise InvalidTypeError(f"domain must be a Domain, such as Domain.learn(X); got {in_a_line(domain)}.")
+        raise InvalidTypeError(f"domain must be a Domain, such as Domain.learn(X); got {short_repr(domain)}.")
     tolerance = check_positive("tolerance", tolerance, below=1)
     max_seconds = None if max_seconds is None else check_positive("max_seconds", max_seconds)
     limits_of_outputs = None if output_range is None else check_output_range(output_range)

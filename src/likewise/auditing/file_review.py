@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import NOT_NEGATIVE, check_count, in_a_line
+from likewise._validation import NON_NEGATIVE, check_count, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.verification.domain import frame_of, is_numeric
@@ -110,17 +110,17 @@ def review_files(
     if better is not None and not isinstance(better, Mapping):
         raise InvalidTypeError(
             f"better must map columns to 'higher', 'lower' or 'same', such as {{'income': 'higher'}}; got "
-            f"{in_a_line(better)}."
+            f"{short_repr(better)}."
         )
     if threshold is not None:
-        NOT_NEGATIVE.check("threshold", threshold)
+        NON_NEGATIVE.check("threshold", threshold)
     denied, granted = _sides(decisions, approved, len(frame))
     if better is None and threshold is None:
         raise InvalidInputError("Give better, the directions in which columns qualify, or metric and threshold.")
     if threshold is not None and metric is None:
         raise InvalidInputError(f"threshold must come with a metric; got {float(threshold):g} alone.")
     n_comparators = check_count("n_comparators", n_comparators)
-    people = None if metric is None else check_metric(metric).people(X)
+    people = None if metric is None else check_metric(metric).encode_rows(X)
     size = max(1, _AT_ONCE // max(1, len(granted)))
     counts, nearest = np.zeros(len(denied), dtype=np.int64), []
     for start in range(0, len(denied), size):
@@ -164,16 +164,16 @@ def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any]:
         values = pd.Series(decisions).reset_index(drop=True)
         values.map(hash)
     except (TypeError, ValueError):
-        raise InvalidTypeError(f"decisions must be one value for each person; got {in_a_line(decisions)}.") from None
+        raise InvalidTypeError(f"decisions must be one value for each person; got {short_repr(decisions)}.") from None
     kinds = sorted(values.dropna().unique().tolist(), key=lambda value: (str(type(value)), value))
     if len(values) != n or values.isna().any() or len(kinds) != 2:
         raise InvalidInputError(
             f"decisions must be one of two values for each of {n:,} people, none missing; got {len(values):,} with "
-            f"{in_a_line(kinds[:5])}."
+            f"{short_repr(kinds[:5])}."
         )
     wanted = kinds[-1] if approved is None else approved
     if not pd.api.types.is_scalar(wanted) or wanted is pd.NA or wanted not in kinds:
-        raise InvalidInputError(f"approved must be one of the decisions, {kinds}; got {in_a_line(approved)}.")
+        raise InvalidInputError(f"approved must be one of the decisions, {kinds}; got {short_repr(approved)}.")
     yes = (values == wanted).to_numpy()
     return np.flatnonzero(~yes), np.flatnonzero(yes)
 
@@ -184,8 +184,8 @@ def _no_better(frame: pd.DataFrame, better: Mapping[Any, str], denied: Any, gran
     for name, direction in better.items():
         if name not in frame or not isinstance(direction, str) or direction not in _DIRECTIONS:
             raise InvalidInputError(
-                f"better must map columns of X, {in_a_line(list(frame))}, to one of {_DIRECTIONS}; got "
-                f"{in_a_line(direction)} for {name!r}."
+                f"better must map columns of X, {short_repr(list(frame))}, to one of {_DIRECTIONS}; got "
+                f"{short_repr(direction)} for {name!r}."
             )
         column = frame[name]
         if direction == "same":

@@ -113,7 +113,7 @@ def audit_groups(
     metric = check_metric(metric)
     n_permutations = check_count("n_permutations", n_permutations)
     rng = np.random.default_rng(seed_from(random_state))
-    people = metric.people(X)
+    people = metric.encode_rows(X)
     if len(people) < 2:
         raise InvalidInputError(f"X must hold at least two people; got {len(people)}.")
     if predictions is None:
@@ -126,7 +126,7 @@ def audit_groups(
             f"audit_groups needs one score per person to say who is favoured; got {outputs.shape[1]} classes. Pass "
             "predictions= with the probability of one class."
         )
-    chosen = fixed_sample(len(people), check_count("max_people", max_people, least=2))
+    chosen = fixed_sample(len(people), check_count("max_people", max_people, min_value=2))
     people, scores = people.take(chosen), outputs[chosen, 0]
     unit = 1.0 if probable or output_range is not None else float(np.ptp(scores)) or 1.0
     room = check_tolerance(tolerance, unit)

@@ -86,7 +86,7 @@ def group_gaps(
     1     m  0.15     0.05
     """
     metric = check_metric(metric)
-    people = metric.people(X)
+    people = metric.encode_rows(X)
     given = pd.DataFrame(people.table)
     (name,) = check_names("column", [column], list(given))
     if predictions is None:

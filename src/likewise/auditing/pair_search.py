@@ -180,10 +180,10 @@ def random_pairs(evaluator: PairEvaluator, rng: np.random.Generator, n: int) -> 
         evaluator.compare(groups, "random")
 
 
-def around_landmarks(evaluator: PairEvaluator, rng: np.random.Generator, n: int) -> None:
-    """People at a landmark (a value at which the model may change), just below and above it, at all scales."""
+def around_breakpoints(evaluator: PairEvaluator, rng: np.random.Generator, n: int) -> None:
+    """People at a at (a value at which the model may change), just below and above it, at all scales."""
     space = evaluator.space
-    columns = _columns_with_landmarks(space)
+    columns = _columns_with_breakpoints(space)
     for m, size in _groups(n):
         groups = np.repeat(space.draw(rng, size)[:, None], m, axis=1)
         lengths = space.lengths(rng, size)
@@ -191,20 +191,20 @@ def around_landmarks(evaluator: PairEvaluator, rng: np.random.Generator, n: int)
         further *= rng.choice([-1.0, 1.0], (size, m - 8, 1))
         own = rng.choice(columns, size)
         for i in np.unique(own):
-            here, landmarks = np.flatnonzero(own == i), space.landmarks[i]
-            k = rng.integers(len(landmarks), size=len(here))
-            landmark, after = landmarks[k], landmarks[np.minimum(k + 1, len(landmarks) - 1)]
+            here, breakpoints = np.flatnonzero(own == i), space.breakpoints[i]
+            k = rng.integers(len(breakpoints), size=len(here))
+            at, after = breakpoints[k], breakpoints[np.minimum(k + 1, len(breakpoints) - 1)]
             off = lengths[here, i]
             groups[here, :8, i] = np.stack(
-                [landmark, np.nextafter(landmark, -np.inf), np.nextafter(landmark, np.inf), landmark - off,
-                 landmark + off, (landmark + after) / 2, after, landmarks[np.maximum(k - 1, 0)]], axis=1,
+                [at, np.nextafter(at, -np.inf), np.nextafter(at, np.inf), at - off,
+                 at + off, (at + after) / 2, after, breakpoints[np.maximum(k - 1, 0)]], axis=1,
             )  # fmt: skip
-            groups[here, 8:, i] = landmark[:, None] + further[here, :, i]
+            groups[here, 8:, i] = at[:, None] + further[here, :, i]
         evaluator.compare(groups, "borders")
 
 
-def _columns_with_landmarks(space: SearchSpace) -> IntArray:
-    return np.array([i for i in np.flatnonzero(space.continuous) if len(space.landmarks[i])], dtype=np.intp)
+def _columns_with_breakpoints(space: SearchSpace) -> IntArray:
+    return np.array([i for i in np.flatnonzero(space.continuous) if len(space.breakpoints[i])], dtype=np.intp)
 
 
 def category_swaps(evaluator: PairEvaluator, rng: np.random.Generator, n: int) -> None:
@@ -317,15 +317,15 @@ def strategies_for(space: SearchSpace) -> dict[Strategy, float]:
     shares: dict[Strategy, float] = {random_pairs: 0.25, hill_climbing: 0.25}
     if space.continuous.any():
         shares |= {along_lines: 0.2}
-        if len(_columns_with_landmarks(space)):
-            shares |= {around_landmarks: 0.2}
+        if len(_columns_with_breakpoints(space)):
+            shares |= {around_breakpoints: 0.2}
         if (space.continuous & ~space.hidden).any():
             shares |= {along_gradients: 0.1}
     if space.swappable.any():
         shares |= {category_swaps: 0.1}
     total = sum(shares.values())
     # Hill climbing comes last: it starts from what the others found.
-    order = [random_pairs, around_landmarks, category_swaps, along_lines, along_gradients, hill_climbing]
+    order = [random_pairs, around_breakpoints, category_swaps, along_lines, along_gradients, hill_climbing]
     return {strategy: shares[strategy] / total for strategy in order if strategy in shares}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import check_names, in_a_line
+from likewise._validation import check_names, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
@@ -19,7 +19,7 @@ from likewise.metrics.encoders import Encoder, People, is_table, spread
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 
 _MAX_STARTS = 2**16
-_MAX_LANDMARKS = 4096  # per column
+_MAX_BREAKPOINTS = 4096  # per column
 _MARGIN = 0.25  # of the range of the data, on both sides
 _MAX_UNIT = 1e6  # ranges of the data
 _MIN_STEP = 1e-12  # as a share of the range; the next floating-point number is tried as well
@@ -40,7 +40,7 @@ class SearchSpace:
         Distance per unit of a number, or between two categories; 0 for protected columns. For a metric without
         weights, 1 per range of the data.
     p : float
-    landmarks : tuple of ndarray
+    breakpoints : tuple of ndarray
         Per column of numbers, values at which a model may change, ascending.
     choices : tuple of ndarray
         The codes that each categorical or ordered column can hold; empty for other numbers.
@@ -58,7 +58,7 @@ class SearchSpace:
     high: FloatArray
     scales: FloatArray
     p: float
-    landmarks: tuple[FloatArray, ...]
+    breakpoints: tuple[FloatArray, ...]
     choices: tuple[FloatArray, ...]
     nullable: BoolArray
     with_tables: bool
@@ -186,7 +186,7 @@ class SearchSpace:
 def build_search_space(
     metric: Metric, encoder: Encoder, rows: FloatArray | None, known: list[FloatArray], *, with_tables: bool = True
 ) -> SearchSpace:
-    """Build the search space from a metric, an encoder, and people or landmarks.
+    """Build the search space from a metric, an encoder, and people or breakpoints.
 
     Parameters
     ----------
@@ -204,10 +204,10 @@ def build_search_space(
     numbers, d = encoder.is_number, len(encoder.names)
     weights = metric.known_weights(encoder)
     choices = tuple(_codes(encoder, i) for i in range(d))
-    landmarks = tuple(_landmarks(known[i], None if rows is None else rows[:, i]) for i in range(d))
+    breakpoints = tuple(_breakpoints(known[i], None if rows is None else rows[:, i]) for i in range(d))
     low, high = np.zeros(d), np.ones(d)
     for i in np.flatnonzero(numbers):
-        present = landmarks[i] if rows is None else rows[~np.isnan(rows[:, i]), i]
+        present = breakpoints[i] if rows is None else rows[~np.isnan(rows[:, i]), i]
         if len(present):
             low[i], high[i] = present.min(), present.max()
         elif rows is None and not len(choices[i]) and (weights is None or weights.matters[i]):
@@ -224,7 +224,7 @@ def build_search_space(
         scales, nullable, p = weights.scales, numbers & ~np.isnan(weights.missing), weights.p
     continuous = np.array([not len(values) for values in choices])
     space = SearchSpace(
-        encoder, np.zeros((1, d)), low, high, scales, p, landmarks, choices, nullable & continuous, with_tables
+        encoder, np.zeros((1, d)), low, high, scales, p, breakpoints, choices, nullable & continuous, with_tables
     )
     if rows is None:
         rows = _synthetic_rows(space)
@@ -303,14 +303,14 @@ def restriction_of(space: SearchSpace, X: Any, domain: Domain | None, only: Any)
         return None
     if not isinstance(domain, Domain | None):
         raise InvalidInputError(
-            f"domain must be None or a likewise.Domain, such as Domain.learn(X); got {in_a_line(domain)}."
+            f"domain must be None or a likewise.Domain, such as Domain.learn(X); got {short_repr(domain)}."
         )
     names = list(space.encoder.names)
     columns = None
     if only is not None:
         wanted = check_names("only", [only] if isinstance(only, str) else only, names)
         if not wanted:
-            raise InvalidInputError(f"only must name at least one column of X, {names}; got {in_a_line(only)}.")
+            raise InvalidInputError(f"only must name at least one column of X, {names}; got {short_repr(only)}.")
         columns = [names.index(name) for name in wanted]
     if domain is None:
         frame = frame_of(space.table(space.starts) if X is None else X)
@@ -347,14 +347,14 @@ def unseen_value(column: CategoricalColumn) -> Any:
 
 
 def _synthetic_rows(space: SearchSpace) -> FloatArray:
-    """Starting points without people: at landmarks and between them; the same in every search."""
+    """Starting points without people: at breakpoints and between them; the same in every search."""
     rng, n = np.random.default_rng(0), 1024
     rows = rng.uniform(space.low, space.high, (n, len(space.low)))
-    for i, (listed, landmarks) in enumerate(zip(space.choices, space.landmarks, strict=True)):
+    for i, (listed, breakpoints) in enumerate(zip(space.choices, space.breakpoints, strict=True)):
         if len(listed):
             rows[:, i] = rng.choice(listed, n)
-        elif len(landmarks):
-            rows[: n // 2, i] = rng.choice(landmarks, n // 2)
+        elif len(breakpoints):
+            rows[: n // 2, i] = rng.choice(breakpoints, n // 2)
     return rng.permuted(rows, axis=0)
 
 
@@ -369,12 +369,12 @@ def _codes(encoder: Encoder, i: int) -> FloatArray:
     return np.append(np.arange(float(len(column.levels) + column.has_missing)), UNSEEN)
 
 
-def _landmarks(known: FloatArray, values: FloatArray | None) -> FloatArray:
-    """Known landmarks, the values of people, and the midpoints between these, where trees split."""
+def _breakpoints(known: FloatArray, values: FloatArray | None) -> FloatArray:
+    """Known breakpoints, the values of people, and the midpoints between these, where trees split."""
     if values is None:
-        return np.unique(known)[spread(len(np.unique(known)), _MAX_LANDMARKS)]
+        return np.unique(known)[spread(len(np.unique(known)), _MAX_BREAKPOINTS)]
     present = np.unique(values[~np.isnan(values)])
     own = np.concatenate([present, (present[1:] + present[:-1]) / 2])
-    own = np.sort(own)[spread(len(own), _MAX_LANDMARKS // 2)]
-    known = np.unique(known)[spread(len(np.unique(known)), _MAX_LANDMARKS // 2)]
+    own = np.sort(own)[spread(len(own), _MAX_BREAKPOINTS // 2)]
+    known = np.unique(known)[spread(len(np.unique(known)), _MAX_BREAKPOINTS // 2)]
     return np.unique(np.concatenate([own, known]))

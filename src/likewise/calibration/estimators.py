@@ -21,11 +21,11 @@ from likewise._inner_estimator import (
 from likewise._typing import FloatArray
 from likewise._validation import FOLDS, SEED, Rule, check_random, one_of
 from likewise.base import METRIC, ConstrainedClassifier
-from likewise.calibration.bounded_isotonic import MAPS, Calibrator
+from likewise.calibration.calibrators import MAPS, Calibrator
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import Guarantee, said_once
+from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 
@@ -137,7 +137,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         inner = self.estimator.estimator if frozen else self.estimator
         return inner.guarantee_.metric if frozen and hasattr(inner, "scorer_") else getattr(inner, "metric", None)
 
-    def _asked_metric(self) -> Metric | None:
+    def _metric_to_enforce(self) -> Metric | None:
         inner = inner_classifier(self.estimator)
         METRIC.check("metric of the estimator", inner.metric)
         return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner.metric
@@ -166,7 +166,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
                 "Only binary classification is supported. The type of the target is multiclass. (This is so for "
                 "method='isotonic'; method must be 'sigmoid' for more than two classes.)"
             )
-        with said_once():
+        with suppress_guarantee_warnings():
             inner, scores = self._scored(people, y, weights, metric)
         codes = np.searchsorted(self.classes_, y)
         counts = np.ones(len(y)) if weights is None else weights

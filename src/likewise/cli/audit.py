@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @command
 @options.reads_table
 def audit(
-    say: Output,
+    echo: Output,
     table: Path,
     metric_file: Path | None,
     model_file: Path | None,
@@ -72,7 +72,7 @@ def audit(
     from likewise._writing import atomic_write, write_csv
     from likewise.cli.dataset import resolve_range
     from likewise.cli.partitions import in_partitions
-    from likewise.io import check_free, load_model
+    from likewise.io import check_output_path, load_model
     from likewise.metric_file import read_metric_file
 
     if (model_file is None) == (scores is None):
@@ -87,11 +87,11 @@ def audit(
             "point; no pair exceeds its distance by 100, so that gate could not fail."
         )
     if out is not None:
-        check_free(out, table, metric_file, model_file, force=force)
+        check_output_path(out, table, metric_file, model_file, force=force)
     model: Any = None if model_file is None else load_model(model_file)
     if metric_file is None:
         chosen = model.guarantee_.metric
-        say(f"Against the metric in {model_file}.")
+        echo(f"Against the metric in {model_file}.")
     else:
         file = read_metric_file(metric_file)
         chosen, agreed = file.metric, resolve_range(file, output_range, metric_file)
@@ -109,11 +109,11 @@ def audit(
     if groups and in_partitions(table, cluster):
         raise InvalidInputError("--groups is for tables that are read whole. Give a single file.")
     if in_partitions(table, cluster):
-        with say.busy("Searching all pairs, bucket by bucket"):
+        with echo.busy("Searching all pairs, bucket by bucket"):
             found, names = job.of_partitions(table, cluster)
     else:
-        found, names = job.of_file(say, table, dialect, groups=groups)
-    say(
+        found, names = job.of_file(echo, table, dialect, groups=groups)
+    echo(
         found.coverage,
         coverage=found.coverage,
         n_pairs=found.n_pairs,
@@ -123,16 +123,16 @@ def audit(
     )
     if found.n_violations:
         which = "row_a and row_b count rows of the table from 0" if id_column is None else f"by {id_column}"
-        say(f"\nThe worst pairs ({which}):")
-        shown = _pairs_of(found.violations if say.as_json else found.abridged(), id_column, names)
-        say.table(shown.drop(columns=["n_pairs"]), "worst")
-        say("Of difference, distance and excess, 0.01 is one percentage point.")
+        echo(f"\nThe worst pairs ({which}):")
+        shown = _pairs_of(found.violations if echo.as_json else found.abridged(), id_column, names)
+        echo.table(shown.drop(columns=["n_pairs"]), "worst")
+        echo("Of difference, distance and excess, 0.01 is one percentage point.")
     if out is not None:
         with atomic_write(out) as temporary:
             write_csv(_pairs_of(found.violations, id_column, names), temporary, index=False)
-        say(f"\nWrote {out}", worst_file=str(out))
-    passed = _say_limits(say, found, limits)
-    say.finish()
+        echo(f"\nWrote {out}", worst_file=str(out))
+    passed = _say_limits(echo, found, limits)
+    echo.finish()
     if not passed:
         sys.exit(1)
 
@@ -155,13 +155,13 @@ class _Thresholds:
         return [*([self.epsilon] if self.epsilon > 0 else []), *([] if self.gate is None else [self.gate])]
 
 
-def _say_limits(say: Output, found: Audit, limits: _Thresholds) -> bool:
+def _say_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
     """Print how many pairs exceed the distance, the guarantee and the gate; return whether the gate passed."""
     worst = f"{_count(found.n_violations)}, the worst by {_points(found.max_excess)}"
-    say(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
+    echo(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
     if limits.epsilon > 0:
         n = found.n_above[limits.epsilon]
-        say(
+        echo(
             f"Above D + {_points(limits.epsilon)}, the epsilon of the guarantee: {_count(n)}.",
             epsilon=limits.epsilon,
             n_above_epsilon=n,
@@ -169,14 +169,14 @@ def _say_limits(say: Output, found: Audit, limits: _Thresholds) -> bool:
     if limits.gate is None:
         return True
     n = found.n_above[limits.gate]
-    say(
+    echo(
         f"Above D + {_points(limits.gate)}, the gate: {_count(n)}. The gate {'failed' if n else 'passed'}.",
         gate=limits.gate,
         n_above_gate=n,
         passed=not n,
     )
     if limits.epsilon > limits.gate:
-        say.note(
+        echo.note(
             f"The gate, --max-excess {limits.max_excess:g}, is below the {_points(limits.epsilon)} by which the "
             "guarantee of this model lets pairs exceed their distance."
         )
@@ -195,7 +195,7 @@ class _AuditJob:
     n_worst: int
     id_column: str | None
 
-    def of_file(self, say: Output, table: Path, dialect: Dialect, *, groups: bool) -> tuple[Audit, Any]:
+    def of_file(self, echo: Output, table: Path, dialect: Dialect, *, groups: bool) -> tuple[Audit, Any]:
         """Audit a table that fits into memory; and the ids of its rows."""
         from likewise import audit as search
         from likewise.cli.column_kinds import Faults, Kinds, as_kinds
@@ -206,14 +206,14 @@ class _AuditJob:
         of_model = Kinds() if self.model is None else Kinds.of_model(self.model)
         others = [name for name in (self.scores, self.id_column) if name is not None]
         texts = [*kinds.as_text, *of_model.as_text, *([] if self.id_column is None else [self.id_column])]
-        whole = read_table(table, dialect, say.note, as_text=texts)
+        whole = read_table(table, dialect, echo.note, as_text=texts)
         for name in others:
             if name not in whole.columns:
                 raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(whole.columns)}.")
         ids = None if self.id_column is None else whole[self.id_column]
-        chosen = select_columns(whole, self.metric, table, say.note, ignore=others)
+        chosen = select_columns(whole, self.metric, table, echo.note, ignore=others)
         faults = Faults(ids)
-        X = as_kinds(chosen, replace(kinds, orders=of_model.orders), dialect, faults, say.note)
+        X = as_kinds(chosen, replace(kinds, orders=of_model.orders), dialect, faults, echo.note)
         faults.stop(named(table))
         faults = Faults(ids)
         if self.scores is not None:
@@ -222,13 +222,13 @@ class _AuditJob:
             faults.stop(named(table), of_scores=True)
             output_range = self.output_range
         else:
-            people = as_kinds(whole, of_model, dialect, faults, say.note)
+            people = as_kinds(whole, of_model, dialect, faults, echo.note)
             faults.stop(named(table), of_model=True)
             predictions, output_range = _predictions(self.model, people, table)
             unseen = Unseen(self.model)
             unseen.look(people)
-            unseen.tell(say.note)
-        with say.busy("Searching all pairs"):
+            unseen.tell(echo.note)
+        with echo.busy("Searching all pairs"):
             found = search(
                 None,
                 X,
@@ -239,7 +239,7 @@ class _AuditJob:
                 n_worst=self.n_worst,
             )
         if groups:
-            _say_groups(say, X, self.metric, predictions, output_range)
+            _say_groups(echo, X, self.metric, predictions, output_range)
         return found, None if ids is None else ids.reset_index(drop=True)
 
     def of_partitions(self, table: Path, cluster: str | None) -> tuple[Audit, Any]:
@@ -268,7 +268,7 @@ class _AuditJob:
             return found, people.values_at(self.id_column, rows)
 
 
-def _say_groups(say: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any) -> None:
+def _say_groups(echo: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any) -> None:
     """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
     from likewise import audit_groups
 
@@ -276,16 +276,16 @@ def _say_groups(say: Output, X: pd.DataFrame, metric: Any, predictions: Any, out
     scores = predictions.iloc[:, -1] if two_classes else predictions
     found = audit_groups(None, X, metric, predictions=scores, output_range=output_range)
     low, high = found.rate_interval
-    say(
+    echo(
         f"Of the pairs of {found.n_samples:,} people, {found.rate:.3%} exceed the distance; {low:.3%} to {high:.3%} in "
         "the population, at 95%.",
         rate=found.rate,
         rate_interval=list(found.rate_interval),
     )
     if len(found.groups):
-        say("\nWho is favoured, in pairs that exceed the distance and differ in a column of weight 0:")
-        say.table(found.groups, "groups")
-        say("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
+        echo("\nWho is favoured, in pairs that exceed the distance and differ in a column of weight 0:")
+        echo.table(found.groups, "groups")
+        echo("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
 
 
 def _predictions(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[float, float] | None]:

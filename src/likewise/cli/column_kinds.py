@@ -194,7 +194,7 @@ class Faults:
                 self._count(self._absent, table, name, np.isnan(numbers.values) & ~numbers.wrong, before)
 
     def stop(self, where: str, *, of_model: bool = False, of_scores: bool = False) -> None:
-        """Raise if there is a fault, with the cure for a metric file, a model, or a column of scores."""
+        """Raise if there is a fault, with what to do for a metric file, a model, or a column of scores."""
         if of_scores:
             for name, found in [*self._wrong.items(), *self._absent.items()]:
                 example = "a blank" if pd.isna(found.example) else repr(found.example)
@@ -203,7 +203,7 @@ class Faults:
                     f"{where}. Give another column as --scores, or correct it."
                 )
         for name, found in self._wrong.items():
-            cure = (
+            hint = (
                 "Correct the table."
                 if of_model
                 else "Correct it, leave it blank where the number is not known, or give the column a weight under "
@@ -211,14 +211,14 @@ class Faults:
             )
             raise FileError(
                 f"Column {name!r} must hold numbers; it has {found.example!r} in {self._rows(found)} of {where}"
-                f"{_others(self._wrong)}. {cure}"
+                f"{_others(self._wrong)}. {hint}"
             )
         for name, found in self._absent.items():
             entry = f"[missing] {name} = 1 in the metric file sets the distance to a missing number, between 0 and 1"
-            cure = f"{entry}, for a model that is trained again." if of_model else f"{entry}."
+            hint = f"{entry}, for a model that is trained again." if of_model else f"{entry}."
             raise FileError(
                 f"Column {name!r} has missing numbers, which the metric refuses: {self._rows(found)} of {where}"
-                f"{_others(self._absent)}. Fill them in, or leave these rows out. {cure}"
+                f"{_others(self._absent)}. Fill them in, or leave these rows out. {hint}"
             )
 
     def _count(self, faults: dict[str, _FaultyRows], table: pd.DataFrame, name: str, which: BoolArray, n: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, then
+from likewise.cli.console import Output, command, next_command
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,18 +34,18 @@ def _cross_validates(function: Callable[..., Any]) -> Callable[..., Any]:
     @options.force
     @functools.wraps(function)
     def wrapped(
-        say: Output, source: DatasetSource, folds: int, draws: int, out: Path | None, force: bool, **parameters: Any
+        echo: Output, source: DatasetSource, folds: int, draws: int, out: Path | None, force: bool, **parameters: Any
     ) -> None:
-        from likewise.io import check_free
+        from likewise.io import check_output_path
 
         if out is not None:
-            check_free(out, source.table, source.metric_file, force=force)
-        data, metric = source.load(say.note)
+            check_output_path(out, source.table, source.metric_file, force=force)
+        data, metric = source.load(echo.note)
         parameters |= {"cv": folds, "task": data.task, "n_draws": draws, "output_range": data.output_range}
-        result, facts, next_commands = function(data.X, data.y, metric, verbose=not say.as_json, **parameters)
-        say(str(result), **facts)
-        _write_table(say, result.table, out)
-        say.finish(*next_commands(source))
+        result, facts, next_commands = function(data.X, data.y, metric, verbose=not echo.as_json, **parameters)
+        echo(str(result), **facts)
+        _write_table(echo, result.table, out)
+        echo.finish(*next_commands(source))
 
     return command(wrapped)
 
@@ -84,7 +84,7 @@ def tradeoff(X: Any, y: Any, metric: Any, method: str, scales: tuple[float, ...]
     Example: likewise tradeoff loans.csv --target approved --metric metric.toml --scale 0.5 --scale 1 --scale 2
     """
     from likewise import tradeoff as measure_scales
-    from likewise.io import free_name
+    from likewise.io import unused_path
     from likewise.selection.cross_validation import SCORES
 
     curve = measure_scales(X, y, metric, list(scales) or [0.25, 0.5, 1, 2, 4], method=method, **parameters)
@@ -95,8 +95,8 @@ def tradeoff(X: Any, y: Any, metric: Any, method: str, scales: tuple[float, ...]
         file = source.metric_file
         if scale == 1:
             return [_enforce_command(source, file, method)]
-        scaled = free_name(file.with_name(f"{file.stem}-x{scale:g}{file.suffix}"))
-        scaling = then("metric", "scale", file, "--by", f"{scale:g}", "--out", scaled)
+        scaled = unused_path(file.with_name(f"{file.stem}-x{scale:g}{file.suffix}"))
+        scaling = next_command("metric", "scale", file, "--by", f"{scale:g}", "--out", scaled)
         return [scaling, _enforce_command(source, scaled, method)]
 
     return curve, {"matching_scale": curve.matching_scale}, next_commands
@@ -105,7 +105,7 @@ def tradeoff(X: Any, y: Any, metric: Any, method: str, scales: tuple[float, ...]
 def _enforce_command(source: DatasetSource, metric_file: Path, method: str, estimator: Any = None) -> str:
     """The command that trains a model by a method as it was measured."""
     from likewise.cli.table_io import hinted
-    from likewise.io import free_name
+    from likewise.io import unused_path
 
     method = {"augmented": "smoothing"}.get(method, method if method in _METHODS else "auto")
     words: list[Any] = ["--target", source.target, "--metric", metric_file, "--method", method]
@@ -114,15 +114,15 @@ def _enforce_command(source: DatasetSource, metric_file: Path, method: str, esti
         for name, flag in (("n_draws", "--draws"), ("vote", "--vote"), ("augment", "--augment")):
             if parameters.get(name):
                 words += [flag, parameters[name]]
-    return then("enforce", hinted(source.table), *words, "--out", free_name("model.skops"))
+    return next_command("enforce", hinted(source.table), *words, "--out", unused_path("model.skops"))
 
 
-def _write_table(say: Output, table: pd.DataFrame, out: Path | None) -> None:
+def _write_table(echo: Output, table: pd.DataFrame, out: Path | None) -> None:
     from likewise._writing import atomic_write, write_csv
 
     rows = table.reset_index()
-    say.facts["table"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
+    echo.facts["table"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
     if out is not None:
         with atomic_write(out) as temporary:
             write_csv(table, temporary)
-        say(f"\nWrote {out}", table_file=str(out))
+        echo(f"\nWrote {out}", table_file=str(out))

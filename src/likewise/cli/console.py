@@ -152,7 +152,7 @@ _CARRIED = ("--task", "--delimiter", "--encoding", "--decimal", "--categorical",
 """Options on how to read a table, which the suggested next command needs too."""
 
 
-def then(name: str, *words: object) -> str:
+def next_command(name: str, *words: object) -> str:
     """A command to run next on the same table, quoted for a shell.
 
     Options on how to read the table are repeated from the present command, if the next one has them.
@@ -182,10 +182,10 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
     @functools.wraps(function)
     def wrapped(as_json: bool, **options: Any) -> Any:
-        say = Output(as_json)
+        echo = Output(as_json)
         try:
-            with _warnings_as_notes(say):
-                return function(say, **options)
+            with _warnings_as_notes(echo):
+                return function(echo, **options)
         except KeyboardInterrupt as interrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not interrupt the exit
             click.echo(" ".join(["Stopped. Nothing was half-written.", *_words(interrupt)]), err=True)
@@ -222,18 +222,18 @@ def _words(interrupt: BaseException | None) -> list[str]:
 
 
 @contextmanager
-def _warnings_as_notes(say: Output) -> Iterator[None]:
+def _warnings_as_notes(echo: Output) -> Iterator[None]:
     """Print warnings as notes, without file names."""
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *place, **more: say.note(" ".join(_for_commands(message).split()))
+        warnings.showwarning = lambda message, *place, **more: echo.note(" ".join(_for_commands(message).split()))
         yield
 
 
-def say_coverage(say: Output, coverage: Any) -> None:
+def echo_coverage(echo: Output, coverage: Any) -> None:
     """Print how many pairs a metric constrains, and what to do if these are few."""
-    say(f"\n{coverage.statement}", bound_share=coverage.bound_share, nearest=coverage.nearest)
+    echo(f"\n{coverage.statement}", bound_share=coverage.bound_share, nearest=coverage.nearest)
     if coverage.is_little:
-        say.note(
+        echo.note(
             f"The metric does not constrain {1 - coverage.bound_share:.1%} of the pairs, where D >= 1. Smaller weights "
             "constrain more of them: likewise metric scale METRIC --by FACTOR, or likewise metric --normalize."
         )

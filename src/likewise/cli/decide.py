@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, then
+from likewise.cli.console import Output, command, next_command
 from likewise.cli.score import read_key
 from likewise.exceptions import InvalidInputError
 
@@ -48,7 +48,7 @@ _NEAR = 0.05
 @command
 @options.reads_table
 def decide(
-    say: Output,
+    echo: Output,
     model: Path | None,
     table: Path | None,
     round_name: str | None,
@@ -67,35 +67,35 @@ def decide(
     Example: likewise decide model.skops new.csv --round 2026-11-17 --key-file secret.key --threshold 0.6 --width 0.1
     """
     if earlier is not None:
-        _verify(say, earlier, model, table, key_file, dialect, id_column)
+        _verify(echo, earlier, model, table, key_file, dialect, id_column)
         return
     if round_name is None or key_file is None:
         raise InvalidInputError("--round and --key-file are needed: the draw follows from the key and the round.")
     if commit:
-        _commit(say, round_name, key_file)
+        _commit(echo, round_name, key_file)
         return
     if model is None or table is None:
         raise InvalidInputError("MODEL and TABLE are needed to decide; without them use --commit or --verify.")
-    _decide(say, model, table, round_name, key_file, dialect, id_column, **chosen)
+    _decide(echo, model, table, round_name, key_file, dialect, id_column, **chosen)
 
 
-def _commit(say: Output, round_name: str, key_file: Path) -> None:
+def _commit(echo: Output, round_name: str, key_file: Path) -> None:
     from likewise._shared_draw import SharedDraw, key_commitment
 
     key = read_key(key_file)
     draw = SharedDraw.from_key(key, round_name)
-    say(
+    echo(
         f"Round:               {round_name}\nCommitment of key:   {key_commitment(key)}\n"
         f"Commitment of draw:  {draw.commitment}\nPublish these before the round.",
         round=round_name,
         key_commitment=key_commitment(key),
         draw_commitment=draw.commitment,
     )
-    say.finish()
+    echo.finish()
 
 
 def _decide(
-    say: Output,
+    echo: Output,
     model: Path,
     table: Path,
     round_name: str,
@@ -117,11 +117,11 @@ def _decide(
     from likewise.cli.batch_scoring import ScoringJob, score_file
     from likewise.cli.decision_files import costs_beside_threshold, record_of, write_record
     from likewise.decisions.round_record import DecisionRule
-    from likewise.io import check_free, load_model
+    from likewise.io import check_output_path, load_model
 
     key = read_key(key_file)
     for path in (out, record_of(out)):
-        check_free(path, model, table, key_file, force=force)
+        check_output_path(path, model, table, key_file, force=force)
     fitted = load_model(model)
     decision = fitted if threshold is None and width is None else _with_band(fitted, threshold, width, favourable)
     if favourable is not None and threshold is None:
@@ -138,11 +138,11 @@ def _decide(
         dialect=dialect,
         jobs=jobs,
         cluster=cluster,
-        verbose=not say.as_json,
-        note=say.note,
+        verbose=not echo.as_json,
+        note=echo.note,
     )
     record = write_record(job, key, model, table, out, n)
-    say(
+    echo(
         f"Decided about {n:,} people in the round {round_name}.",
         n_people=n,
         round=round_name,
@@ -151,13 +151,13 @@ def _decide(
     )
     costs = costs_beside_threshold(fitted, rule, table, dialect, _NEAR)
     if costs is not None:
-        _say_costs(say, costs)
-    say(
+        _say_costs(echo, costs)
+    echo(
         f"\nWrote {out}\nWrote {record_of(out)}: it opens the draw. Publish it after the round.",
         decisions_file=str(out),
         record_file=str(record_of(out)),
     )
-    say.finish(then("decide", model, table, "--verify", out))
+    echo.finish(next_command("decide", model, table, "--verify", out))
 
 
 def _with_band(model: Any, threshold: float | None, width: float | None, favourable: str | None) -> Any:
@@ -182,14 +182,14 @@ def class_named(name: str | None, classes: Any) -> Any:
     return known[name]
 
 
-def _say_costs(say: Output, costs: DecisionCosts) -> None:
+def _say_costs(echo: Output, costs: DecisionCosts) -> None:
     """Show near pairs decided differently, beside the plain threshold."""
     plain, soft = costs.table.iloc[0], costs.table.iloc[1]
-    say.facts["near_pairs"] = costs.n_near_pairs
+    echo.facts["near_pairs"] = costs.n_near_pairs
     if not costs.n_near_pairs:
-        say(f"\nNo two of {costs.n_people:,} people are at a distance of at most {costs.near:g}.")
+        echo(f"\nNo two of {costs.n_people:,} people are at a distance of at most {costs.near:g}.")
         return
-    say(
+    echo(
         f"\nOf {costs.n_near_pairs:,} pairs of people at a distance of at most {costs.near:g}, decided differently:\n"
         f"  {plain['near_different']:6.1%}  by a plain threshold at {costs.threshold:g}, which guarantees nothing\n"
         f"  {soft['near_different']:6.1%}  by this rule on average over rounds; any two people that near at most "
@@ -206,7 +206,7 @@ def _say_costs(say: Output, costs: DecisionCosts) -> None:
 
 
 def _verify(
-    say: Output,
+    echo: Output,
     earlier: Path,
     model: Path | None,
     table: Path | None,
@@ -231,13 +231,13 @@ def _verify(
             verify_scores(earlier, record, model, table, dialect, id_column)
         n = verify(earlier, record, id_column)
     except VerificationError as failure:
-        say.facts |= {"verified": False, "reason": str(failure)}
-        if say.as_json:
-            say.finish()
+        echo.facts |= {"verified": False, "reason": str(failure)}
+        if echo.as_json:
+            echo.finish()
         click.echo(f"Failed: {failure}", err=True)
         sys.exit(1)
     also = " and the model" if model is not None else ""
-    say(
+    echo(
         f"Verified: all {n:,} decisions of the round {record.round} follow from its draw{also}.\n"
         f"Compare with what was published before the round: commitment of draw {record.draw_commitment}, "
         f"commitment of key {record.key_commitment}.",
@@ -247,4 +247,4 @@ def _verify(
         draw_commitment=record.draw_commitment,
         key_commitment=record.key_commitment,
     )
-    say.finish()
+    echo.finish()

@@ -26,31 +26,31 @@ _SCALES = (0.25, 0.5, 1, 2)
 _FOLDS: dict[str, Any] = {"cv": 3, "n_people": 300, "n_draws": 50}
 
 
-def run(say: Any, out: Path) -> None:
+def run(echo: Any, out: Path) -> None:
     """Reveal, edit, compare, enforce, audit, measure the trade-off, explain and report."""
     need("jinja2", "The report at the end of the demo")
     bunch = load_mortgages()
     out.mkdir(parents=True, exist_ok=True)
     X, y = bunch.data, bunch.target.map({0: "denied", 1: "approved"}).to_numpy()
-    say(f"1. {len(X):,} mortgage applications, of which {np.mean(y == 'approved'):.0%} were approved.")
+    echo(f"1. {len(X):,} mortgage applications, of which {np.mean(y == 'approved'):.0%} were approved.")
 
     numbers = {name: unit for name, unit in bunch.units.items() if unit != "category"}
     revealed = reveal_model(X, y, "logistic", seed=0, units=numbers)
-    say(f"2. {revealed.how}", how=revealed.how)
+    echo(f"2. {revealed.how}", how=revealed.how)
     metric = set_to_zero(revealed.metric, _BLIND)
     how = without_claim(revealed.how)
     write_metric(MetricFile(metric, how=how, protected=_BLIND, as_written=True), out / "metric.toml")
-    say(f"3. Edited: {' and '.join(_BLIND)} must not matter. One percentage point is now worth:")
-    say.table(metric.describe()[["column", "one point"]], "metric")
+    echo(f"3. Edited: {' and '.join(_BLIND)} must not matter. One percentage point is now worth:")
+    echo.table(metric.describe()[["column", "one point"]], "metric")
 
-    say("\n4. The methods that enforce it, each measured on held-out people:")
-    result = compare(X, y, metric, methods=_METHODS, verbose=not say.as_json, **_FOLDS)
+    echo("\n4. The methods that enforce it, each measured on held-out people:")
+    result = compare(X, y, metric, methods=_METHODS, verbose=not echo.as_json, **_FOLDS)
     best = result.best()
-    say(str(result), best=best.name, reason=best.reason)
+    echo(str(result), best=best.name, reason=best.reason)
 
     model = best.fit(X, y)
     save_model(model, out / "model.skops")
-    say(f"\n5. Enforced by the best of them, {best.name}:\n{model.guarantee_.statement}", level=model.guarantee_.level)
+    echo(f"\n5. Enforced by the best of them, {best.name}:\n{model.guarantee_.statement}", level=model.guarantee_.level)
     X.to_parquet(out / "people.parquet", index=False)
     (out / "scores.parquet").unlink(missing_ok=True)
     score_file(ScoringJob((out / "model.skops").read_bytes()), out / "people.parquet", out / "scores.parquet")
@@ -58,7 +58,7 @@ def run(say: Any, out: Path) -> None:
     baseline, unseen = baseline_of(result), X.iloc[result.folds[0].test]
     before, after = (audit(each, unseen, metric) for each in (result.results[baseline].model, model))
     name = result.table["title"][baseline]
-    say(
+    echo(
         f"\n6. All {before.n_pairs:,} pairs of {len(unseen):,} people were searched. The best model without a "
         f"guarantee, {name}, trained on the others: {before.n_violations:,} pairs differ by more than their distance, "
         f"the worst by {100 * before.max_excess:.0f} points. With the guarantee: {after.n_violations:,}.",
@@ -69,9 +69,9 @@ def run(say: Any, out: Path) -> None:
     method: Any = best
     if hasattr(model, "penalty_"):  # found once, it need not be searched for again
         method = (best.name, clone(model).set_params(penalty=model.penalty_))
-    curve = tradeoff(X, y, metric, _SCALES, method=method, comparison=result, verbose=not say.as_json)
-    say(f"\n7. What a stricter metric costs:\n{curve}", matching_scale=curve.matching_scale)
-    _say_reasons(say, model, X)
+    curve = tradeoff(X, y, metric, _SCALES, method=method, comparison=result, verbose=not echo.as_json)
+    echo(f"\n7. What a stricter metric costs:\n{curve}", matching_scale=curve.matching_scale)
+    _say_reasons(echo, model, X)
     write_report(
         model,
         X,
@@ -86,10 +86,10 @@ def run(say: Any, out: Path) -> None:
         source="applications in Boston",
         date="1990",
     )
-    _say_conclusion(say, result, best.name, baseline, before, after)
+    _say_conclusion(echo, result, best.name, baseline, before, after)
     files = ["metric.toml", "model.skops", "people.parquet", "scores.parquet", "report.html"]
-    say(f"\nWrote {out}/: {', '.join(files)}", directory=str(out), files=files)
-    say.finish(
+    echo(f"\nWrote {out}/: {', '.join(files)}", directory=str(out), files=files)
+    echo.finish(
         f"open {out}/report.html in a browser",
         f"edit {out}/metric.toml and run: likewise audit {out}/people.parquet --metric {out}/metric.toml "
         f"--model {out}/model.skops",
@@ -97,19 +97,19 @@ def run(say: Any, out: Path) -> None:
     )
 
 
-def _say_reasons(say: Any, model: Any, people: pd.DataFrame) -> None:
-    """Why three people are the least likely to be approved, if the model can say."""
+def _say_reasons(echo: Any, model: Any, people: pd.DataFrame) -> None:
+    """Why three people are the least likely to be approved, if the model can echo."""
     if not hasattr(model, "reasons"):
         return
     approved = model.predict_proba(people)[:, list(model.classes_).index("approved")]
     lowest = people.iloc[np.argsort(approved, kind="stable")[:3]]
-    say("\n8. Main reasons against the three people with the lowest scores, compared with the average person:")
+    echo("\n8. Main reasons against the three people with the lowest scores, compared with the average person:")
     for name, row in model.reasons(lowest, n=3, outcome="denied").drop(columns="outcome").iterrows():
         reasons = (reason.removesuffix(" against the average person") for reason in row if reason)
-        say(f"   application {name}: {'; '.join(reasons)}")
+        echo(f"   application {name}: {'; '.join(reasons)}")
 
 
-def _say_conclusion(say: Any, result: Any, method: str, baseline: str, before: Any, after: Any) -> None:
+def _say_conclusion(echo: Any, result: Any, method: str, baseline: str, before: Any, after: Any) -> None:
     """What is guaranteed, and what it cost."""
     models = {"with the guarantee": method, "without a guarantee": baseline, "a constant": CONSTANT}
     rows = result.table.loc[list(models.values())]
@@ -121,11 +121,11 @@ def _say_conclusion(say: Any, result: Any, method: str, baseline: str, before: A
     words = (
         f"costs {cost:.4f} of Brier score against" if cost > 0 else f"costs nothing: {-cost:.4f} less Brier score than"
     )
-    say(
+    echo(
         "\nConclusion, on held-out people, each of them once:\n"
         f"   For any two people, seen or not, chances of approval differ by at most their distance, whatever their "
         f"{' and '.join(_BLIND)}.\n   The guarantee {words} {result.table['title'][baseline]}, which has none. "
         f"Violating pairs: {before.n_violations:,} without it, {after.n_violations:,} with it.",
         brier=brier,
     )
-    say.table(table, "conclusion")
+    echo.table(table, "conclusion")

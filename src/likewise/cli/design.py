@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, say_coverage, then
+from likewise.cli.console import Output, command, echo_coverage, next_command
 from likewise.exceptions import FileError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ CHOSEN = "chosen"
 @command
 @options.reads_table
 def design(
-    say: Output,
+    echo: Output,
     table: Path,
     target: str,
     task: Task | None,
@@ -83,7 +83,7 @@ def design(
     Example: likewise design loans.csv --target approved --protected race,sex --out metric.toml
     """
     source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
-    design_file(say, source, protected=protected, **parameters)
+    design_file(echo, source, protected=protected, **parameters)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class DesignSource:
     id_column: str | None
     dialect: Dialect
 
-    def load(self, say: Output) -> Dataset:
+    def load(self, echo: Output) -> Dataset:
         """Read people, outcomes and, for a regression, the output range."""
         from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
 
@@ -111,14 +111,14 @@ class DesignSource:
             task=self.task,
             categorical=self.categorical,
             id_column=self.id_column,
-            note=say.note,
+            note=echo.note,
         )
         limits = range_for_metric(data, self.output_range)
-        return replace(data, X=drop_empty_columns(data.X, say.note), output_range=limits)
+        return replace(data, X=drop_empty_columns(data.X, echo.note), output_range=limits)
 
 
 def design_file(
-    say: Output,
+    echo: Output,
     source: DesignSource,
     *,
     protected: Sequence[str],
@@ -133,25 +133,25 @@ def design_file(
     from likewise import design_metric
     from likewise._optional import need
     from likewise.auditing.coverage import measure_coverage
-    from likewise.cli.metric import say_blanks, say_kept
-    from likewise.cli.metric_file import say_weights
+    from likewise.cli.metric import echo_blanks, echo_kept
+    from likewise.cli.metric_file import echo_weights
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.inspection.baselines import categorical_columns
-    from likewise.io import check_free, free_name
+    from likewise.io import check_output_path, unused_path
     from likewise.metric_edits import check_unedited, read_comments
     from likewise.metric_file import MetricFile, write_metric
 
     page = out.with_suffix(".html") if with_report else None
-    check_free(out, source.table, force=force)
+    check_output_path(out, source.table, force=force)
     if page is not None:
         need("jinja2", "A report")  # before the design, which takes longest
-        check_free(page, source.table, out, force=force)
+        check_output_path(page, source.table, out, force=force)
     before = check_unedited(out)
-    data = source.load(say)
+    data = source.load(echo)
     X = data.X
-    note_doubtful(X, say.note)
+    note_doubtful(X, echo.note)
     kept = [] if before is None else [name for name in before.protected if name in X.columns]
-    hidden, asked = _protected_columns(say, list(map(str, X.columns)), protected, kept)
+    hidden, asked = _protected_columns(echo, list(map(str, X.columns)), protected, kept)
     frontier = design_metric(
         X,
         data.y,
@@ -161,12 +161,12 @@ def design_file(
         task=data.task,
         n_points=points,
         cv=folds,
-        verbose=not say.as_json,
+        verbose=not echo.as_json,
     )
     point = frontier.best() if mean_distance is None else frontier.at(mean_distance=mean_distance)
     metric: Any = point.metric
     words = None if before is None else read_comments(out)
-    units = {**data.units, **say_kept(say, out, metric, [name for name in kept if name in hidden], words)}
+    units = {**data.units, **echo_kept(echo, out, metric, [name for name in kept if name in hidden], words)}
     file = MetricFile(
         metric.with_params(units=units),
         data.output_range,
@@ -176,31 +176,31 @@ def design_file(
         as_written=True,
     )
     write_metric(file, out, words=words)
-    say(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
-    say_frontier(say, frontier, point)
-    say("")
-    say_weights(say, file)
-    say_blanks(say, file.metric, X)
+    echo(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
+    echo_frontier(echo, frontier, point)
+    echo("")
+    echo_weights(echo, file)
+    echo_blanks(echo, file.metric, X)
     if data.output_range is not None:
         low, high = data.output_range
-        say(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.")
-    say_coverage(say, measure_coverage(file.metric, X))
-    say(
+        echo(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.")
+    echo_coverage(echo, measure_coverage(file.metric, X))
+    echo(
         "\nThat a model satisfies a metric that was designed with it does not show that the weights are right. "
         f"Discuss them and edit {out}."
     )
-    say(f"\nWrote {out}", metric_file=str(out))
+    echo(f"\nWrote {out}", metric_file=str(out))
     if page is not None:
-        _write_page(say, point.card, data, source, page)
+        _write_page(echo, point.card, data, source, page)
     same = [hinted(source.table), "--target", source.target, "--metric", out]
-    say.finish(
+    echo.finish(
         f"edit {out}, then",
-        then("enforce", *same, "--method", "additive", "--out", free_name("model.skops")),
-        then("compare", *same),
+        next_command("enforce", *same, "--method", "additive", "--out", unused_path("model.skops")),
+        next_command("compare", *same),
     )
 
 
-def _write_page(say: Output, card: Any, data: Dataset, source: DesignSource, page: Path) -> None:
+def _write_page(echo: Output, card: Any, data: Dataset, source: DesignSource, page: Path) -> None:
     from likewise.cli.report import write_report
     from likewise.cli.table_io import named
 
@@ -210,18 +210,18 @@ def _write_page(say: Output, card: Any, data: Dataset, source: DesignSource, pag
         data.y,
         page,
         outcome=None if data.is_classification else source.target,
-        verbose=not say.as_json,
+        verbose=not echo.as_json,
         model_name="the designed scorecard",
         source=named(source.table),
     )
-    say(f"Wrote {page}", report_file=str(page))
+    echo(f"Wrote {page}", report_file=str(page))
 
 
 # -- which columns are protected --------------------------------------------------------------------------------------
 
 
 def _protected_columns(
-    say: Output, columns: list[str], given: Sequence[str], kept: Sequence[str]
+    echo: Output, columns: list[str], given: Sequence[str], kept: Sequence[str]
 ) -> tuple[list[str], str]:
     """Protected columns, and a sentence on who named them: --protected, the replaced file, or an answer."""
     if given:
@@ -231,9 +231,9 @@ def _protected_columns(
     if kept:
         return list(kept), _sentence("Protected in the replaced file", kept)
     candidates = protected_candidates(columns)
-    if say.as_json or not _is_terminal():
+    if echo.as_json or not _is_terminal():
         hint = f" Candidates by their names: {', '.join(candidates)}." if candidates else ""
-        say.note(f"No column is protected, since --protected was not given.{hint}")
+        echo.note(f"No column is protected, since --protected was not given.{hint}")
         return [], "Nobody was asked which columns are protected by law; none is."
     hint = f" (candidates by their names: {', '.join(candidates)})" if candidates else ""
     answer = click.prompt(
@@ -295,7 +295,7 @@ def _how(frontier: MetricFrontier, point: FrontierPoint, *, chosen: bool) -> str
     )
 
 
-def say_frontier(say: Output, frontier: MetricFrontier, point: FrontierPoint) -> None:
+def echo_frontier(echo: Output, frontier: MetricFrontier, point: FrontierPoint) -> None:
     """Print the frontier from strict to loose, and what it is compared with."""
     points = sorted({*frontier.points, point}, key=lambda each: each.mean_distance)
     beside = frontier.references
@@ -306,7 +306,7 @@ def say_frontier(say: Output, frontier: MetricFrontier, point: FrontierPoint) ->
     def facts(each: FrontierPoint | Reference) -> dict[str, float | None]:
         return {name: getattr(each, name) for name in ("mean_distance", "loss", "standard_error")}
 
-    say(
+    echo(
         "\n" + "\n".join(lines),
         frontier=[{**facts(each), CHOSEN: each is point} for each in points],
         references=[{"title": title, **facts(each)} for title, each in beside.items()],

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @command
 @options.reads_table
 def effect(
-    say: Output,
+    echo: Output,
     table: Path,
     model_file: Path,
     columns: tuple[str, ...],
@@ -66,15 +66,15 @@ def effect(
 
     from likewise import effect as find_effect
     from likewise._writing import atomic_write, write_csv
-    from likewise.io import check_free
+    from likewise.io import check_output_path
     from likewise.metric_file import read_metric_file
 
     if out is not None:
-        check_free(out, table, metric_file, model_file, force=force)
+        check_output_path(out, table, metric_file, model_file, force=force)
     file = None if metric_file is None else read_metric_file(metric_file)
     model = _load(model_file)
-    X = _people(say, table, dialect, model, file, categorical)
-    with say.busy("Bounding"):
+    X = _people(echo, table, dialect, model, file, categorical)
+    with echo.busy("Bounding"):
         found = find_effect(
             model,
             X,
@@ -84,19 +84,19 @@ def effect(
             max_seconds=None if boxes is not None else seconds,
             max_boxes=boxes,
         )
-    _tell(say, found)
+    _tell(echo, found)
     if out is not None:
         with atomic_write(out) as temporary:
             write_csv(found.on_people, temporary, index=False)
-        say(f"\nWrote {out}", people_file=str(out))
+        echo(f"\nWrote {out}", people_file=str(out))
     passed = max_effect is None or (found.proven is not None and 100 * found.proven <= max_effect)
     if max_effect is not None:
-        say(
+        echo(
             f"\nThe gate, at most {max_effect:g} points for anybody in the domain, {'passed' if passed else 'failed'}.",
             gate=max_effect / 100,
             passed=passed,
         )
-    say.finish()
+    echo.finish()
     if not passed:
         sys.exit(1)
 
@@ -118,7 +118,7 @@ def _load(path: Path) -> Any:
 
 
 def _people(
-    say: Output, path: Path, dialect: Dialect, model: Any, file: MetricFile | None, categorical: tuple[str, ...]
+    echo: Output, path: Path, dialect: Dialect, model: Any, file: MetricFile | None, categorical: tuple[str, ...]
 ) -> pd.DataFrame:
     """The columns of a table that the model takes, as the model takes them."""
     from likewise.base import ConstrainedEstimator
@@ -128,7 +128,7 @@ def _people(
     known = list(getattr(model, "feature_names_in_", getattr(model, "feature_names_", [])))
     kinds = Kinds.of_model(model) if isinstance(model, ConstrainedEstimator) else None
     as_text = [*categorical, *([] if kinds is None else kinds.as_text)]
-    whole = read_table(path, dialect, say.note, as_text=as_text, padded=kinds is None)
+    whole = read_table(path, dialect, echo.note, as_text=as_text, padded=kinds is None)
     absent = [name for name in known if name not in whole.columns]
     if absent:
         raise FileError(f"{named(path)} has no column {absent[0]!r}, which the model takes.")
@@ -139,10 +139,10 @@ def _people(
     chosen = whole[known]
     if kinds is not None:
         faults = Faults()
-        people = as_kinds(chosen, kinds, dialect, faults, say.note)
+        people = as_kinds(chosen, kinds, dialect, faults, echo.note)
         faults.stop(named(path), of_model=True)
         return people
-    people, _ = infer_kinds(chosen, dialect, say.note, categorical=categorical)
+    people, _ = infer_kinds(chosen, dialect, echo.note, categorical=categorical)
     if type(model).__module__.partition(".")[0] in ("xgboost", "lightgbm", "catboost") or hasattr(model, "booster_"):
         texts = {name: "category" for name in people if people[name].dtype.kind not in "iufb"}
         people = people.astype(texts)
@@ -154,12 +154,12 @@ def points(share: float) -> str:
     return f"{100 * share:.4g}"
 
 
-def _tell(say: Output, found: Effect) -> None:
+def _tell(echo: Output, found: Effect) -> None:
     """The answers in the order of an examination: people, the worst pair, the proof."""
     names = " and ".join(map(str, found.columns))
     largest = float(found.on_people["effect"].max())
     low, high = found.mean_interval
-    say(
+    echo(
         f"For these {len(found.on_people):,} people: exchanging {names} alone changes the output by "
         f"{points(found.mean)} points on average ({points(low)} to {points(high)} in the population, at 95%), and by "
         f"{points(largest)} at most.",
@@ -169,13 +169,13 @@ def _tell(say: Output, found: Effect) -> None:
         largest_on_people=largest,
     )
     if len(found.directions):
-        say("\nWho gains:")
-        say.table(found.directions, "directions")
+        echo("\nWho gains:")
+        echo.table(found.directions, "directions")
     if len(found.groups):
-        say("\nBy the people's own value:")
-        say.table(found.groups, "groups")
-    say(f"\nThe worst pair found in the domain differs by {points(found.found)} points:", found=found.found)
-    say.table(found.pair.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
+        echo("\nBy the people's own value:")
+        echo.table(found.groups, "groups")
+    echo(f"\nThe worst pair found in the domain differs by {points(found.found)} points:", found=found.found)
+    echo.table(found.pair.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
     if found.meets:
         text = f"Proven: no two people of the domain who differ in {names} alone differ by more ({found.how})."
     elif found.proven is not None:
@@ -186,14 +186,14 @@ def _tell(say: Output, found: Effect) -> None:
         )
     else:
         text = f"No upper bound is proven: {found.how}."
-    say(f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes)
+    echo(f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes)
     if found.excess is not None:
         limit = "no upper bound is proven" if found.excess.proven is None else f"at most {points(found.excess.proven)}"
-        say(
+        echo(
             f"\nOver all pairs of the domain, outputs exceed the metric by {points(found.excess.found)} points in the "
             f"worst pair found; {limit}{'' if found.excess.proven is not None else ': ' + found.excess.how}.",
             excess_found=found.excess.found,
             excess_proven=found.excess.proven,
         )
-    say("\nThe domain, what each column can hold:")
-    say.table(found.domain.describe(), "domain")
+    echo("\nThe domain, what each column can hold:")
+    echo.table(found.domain.describe(), "domain")

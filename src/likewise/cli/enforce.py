@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, say_coverage, then
+from likewise.cli.console import Output, command, echo_coverage, next_command
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ _LEAST_GAIN = 1e-6  # in training loss; less is not worth a line
 @command
 @options.reads_dataset(options.TABLE)
 def enforce(
-    say: Output,
+    echo: Output,
     source: DatasetSource,
     method: str,
     inner: str,
@@ -106,9 +106,9 @@ def enforce(
     from likewise.cli.partitions import in_partitions
     from likewise.cli.table_io import hinted
     from likewise.cli.training import build_baselines, build_estimator, fit_and_measure, inner_model
-    from likewise.io import check_free, free_name, save_model
+    from likewise.io import check_output_path, save_model, unused_path
 
-    check_free(out, source.table, source.metric_file, force=force)
+    check_output_path(out, source.table, source.metric_file, force=force)
     smoothing = {name: value for name, value in smoothing_options.items() if value is not None}
     if smoothing and method not in ("auto", "smoothing"):
         raise InvalidInputError(
@@ -122,9 +122,9 @@ def enforce(
                 "--decide is for tables that fit into memory. Enforce the metric scaled by the width (likewise metric "
                 "scale), and give --threshold and --width to likewise decide."
             )
-        _fit_partitions(say, source, out, method=method, cluster=cluster)
+        _fit_partitions(echo, source, out, method=method, cluster=cluster)
         return
-    data, metric = source.load(say.note, natural=inner.endswith(".skops"))  # a model that was trained elsewhere
+    data, metric = source.load(echo.note, natural=inner.endswith(".skops"))  # a model that was trained elsewhere
     model = inner_model(data, inner)
     if "vote" in smoothing and not data.is_classification:
         raise InvalidInputError(f"--vote is for a classification; {source.target!r} is a regression, by the mean.")
@@ -132,10 +132,10 @@ def enforce(
         smoothing["n_draws"] = smoothing.pop("draws")
     strict = metric if width is None else _scaled_by(metric, width, data)
     if method == "auto":
-        estimator = _best_estimator(say, data, strict, None if inner == "boosting" else model, seed, smoothing)
+        estimator = _best_estimator(echo, data, strict, None if inner == "boosting" else model, seed, smoothing)
     else:
         defaults = {"noise": "auto", "vote": "hard", "epsilon": 0.01, "delta": 1e-3, "n_draws": "auto", "augment": 0}
-        smoothing = defaults | smoothing | {"verbose": not say.as_json}
+        smoothing = defaults | smoothing | {"verbose": not echo.as_json}
         estimator = build_estimator(method, data, strict, model, seed=seed, smoothing=smoothing)
     if decide:
         estimator = _with_band(estimator, data, threshold, width, favourable)
@@ -144,21 +144,21 @@ def enforce(
     if "verbose" in fitted.get_params():
         fitted.set_params(verbose=False)  # whoever loads it decides what to show
     save_model(fitted, out)
-    say(fitted.guarantee_.statement, task=data.task)
-    _say_scores(say, result)
-    _say_noise(say, fitted.estimator_ if decide else fitted, data.X)
-    _say_prices(say, fitted.estimator_ if decide else fitted, data)
-    say_coverage(say, measure_coverage(metric, data.X))
-    _say_saved(say, fitted, out)
+    echo(fitted.guarantee_.statement, task=data.task)
+    _say_scores(echo, result)
+    _say_noise(echo, fitted.estimator_ if decide else fitted, data.X)
+    _say_prices(echo, fitted.estimator_ if decide else fitted, data)
+    echo_coverage(echo, measure_coverage(metric, data.X))
+    _say_saved(echo, fitted, out)
     table = hinted(source.table)
     if decide:
-        say(f"Decide with it: likewise decide {out} TABLE --round NAME --key-file KEY")
-        say.finish(then("report", out, table, "--target", source.target, "--out", free_name("report.html")))
+        echo(f"Decide with it: likewise decide {out} TABLE --round NAME --key-file KEY")
+        echo.finish(next_command("report", out, table, "--target", source.target, "--out", unused_path("report.html")))
         return
-    say.finish(
-        then("score", out, table, "--out", free_name("scores.csv")),
-        then("audit", table, "--model", out),
-        then("report", out, table, "--target", source.target, "--out", free_name("report.html")),
+    echo.finish(
+        next_command("score", out, table, "--out", unused_path("scores.csv")),
+        next_command("audit", table, "--model", out),
+        next_command("report", out, table, "--target", source.target, "--out", unused_path("report.html")),
     )
 
 
@@ -182,31 +182,31 @@ def _with_band(estimator: Any, data: Dataset, threshold: Any, width: Any, favour
     return ThresholdDecision(estimator, threshold=threshold, width=width, favourable=chosen)
 
 
-def _fit_partitions(say: Output, source: DatasetSource, out: Path, *, method: str, cluster: str | None) -> None:
+def _fit_partitions(echo: Output, source: DatasetSource, out: Path, *, method: str, cluster: str | None) -> None:
     """Train an additive model on a table in partitions."""
     from likewise.cli.partitions import fit_additive
     from likewise.io import save_model
 
-    with say.busy("Fitting, block by block"):
+    with echo.busy("Fitting, block by block"):
         model = fit_additive(source, method=method, cluster=cluster)
     save_model(model, out)
-    say(model.guarantee_.statement)
-    say(
+    echo(model.guarantee_.statement)
+    echo(
         "\nNobody was held out, so nothing was measured. likewise report measures the model on a table that fits into "
         "memory."
     )
-    _say_saved(say, model, out)
-    say.finish(then("audit", source.table, "--model", out))
+    _say_saved(echo, model, out)
+    echo.finish(next_command("audit", source.table, "--model", out))
 
 
-def _say_saved(say: Output, model: Any, out: Path) -> None:
+def _say_saved(echo: Output, model: Any, out: Path) -> None:
     guarantee = model.guarantee_
     facts = {name: getattr(guarantee, name) for name in ("statement", "level", "epsilon", "delta")}
-    say(f"\nWrote {out}", model_file=str(out), **facts)
+    echo(f"\nWrote {out}", model_file=str(out), **facts)
 
 
 def _best_estimator(
-    say: Output, data: Dataset, metric: TableMetric, inner: Any, seed: int | None, smoothing: dict[str, Any]
+    echo: Output, data: Dataset, metric: TableMetric, inner: Any, seed: int | None, smoothing: dict[str, Any]
 ) -> Any:
     """The unfitted estimator that `compare` recommends, with the given seed, or a secret one."""
     from sklearn.frozen import FrozenEstimator
@@ -217,7 +217,7 @@ def _best_estimator(
     if n_draws is None and not smoothing.keys().isdisjoint(("epsilon", "delta")):
         smoothing["n_draws"] = "auto"  # as many as the epsilon needs
     if isinstance(inner, FrozenEstimator):
-        say.note(
+        echo.note(
             "The model to project or smooth was already fitted. If it was trained on these people, it looks better in "
             "this comparison than on new people."
         )
@@ -231,48 +231,48 @@ def _best_estimator(
         estimator=inner,
         smoothing=smoothing or None,
         random_state=0 if seed is None else seed,
-        verbose=not say.as_json,
+        verbose=not echo.as_json,
     )
     best = result.best()
-    say(f"{result}\n", method=best.name, reason=best.reason)
+    echo(f"{result}\n", method=best.name, reason=best.reason)
     seeds = {"random_state": seed} if "random_state" in best.estimator.get_params(deep=False) else {}
     return best.estimator.set_params(**seeds)
 
 
-def _say_scores(say: Output, result: Any) -> None:
+def _say_scores(echo: Output, result: Any) -> None:
     from likewise.cli.training import is_no_better_than_constant
 
-    say(f"\n{result.measured_on}", measured_on=result.measured_on)
+    echo(f"\n{result.measured_on}", measured_on=result.measured_on)
     if result.scores is not None:
-        say.table(result.scores.round(4), "scores")
+        echo.table(result.scores.round(4), "scores")
         if is_no_better_than_constant(result.scores):
-            say.note("On the held-out people, the model with the guarantee is no better than a constant.")
+            echo.note("On the held-out people, the model with the guarantee is no better than a constant.")
 
 
-def _say_prices(say: Output, model: Any, data: Dataset) -> None:
+def _say_prices(echo: Output, model: Any, data: Dataset) -> None:
     """Print the three weights that hold a scorecard back most."""
     if not hasattr(model, "prices"):
         return
     prices = model.prices(data.X, data.y, cv=None)[["column", "gain if 10% looser"]]
     dearest = prices[prices["gain if 10% looser"] >= _LEAST_GAIN][:3]
-    say.facts["prices"] = prices.to_dict("records")
+    echo.facts["prices"] = prices.to_dict("records")
     if len(dearest):
         listed = ", ".join(f"{name} {gain:.2g}" for name, gain in dearest.itertuples(index=False))
-        say(f"\nThe weights that hold the model back most, by the gain in training loss if 10% looser: {listed}.")
+        echo(f"\nThe weights that hold the model back most, by the gain in training loss if 10% looser: {listed}.")
 
 
-def _say_noise(say: Output, model: Any, X: Any) -> None:
+def _say_noise(echo: Output, model: Any, X: Any) -> None:
     from likewise.cli.training import format_widths, noise_widths, wider_than_data
 
     widths = noise_widths(model, X)
     if widths is None or widths.empty:
         return
-    say(
+    echo(
         "\nNoise on each numeric column (19 of 20 draws), beside the range of the people:",
         widths=widths.to_dict("records"),
     )
-    if not say.as_json:
-        say(format_widths(widths).to_string(index=False))
+    if not echo.as_json:
+        echo(format_widths(widths).to_string(index=False))
     wide = wider_than_data(widths)
     if wide:
-        say.note(f"The noise is wider than the range of the data in: {', '.join(wide)}.")
+        echo.note(f"The noise is wider than the range of the data in: {', '.join(wide)}.")

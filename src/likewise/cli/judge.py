@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, then
+from likewise.cli.console import Output, command, next_command
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _ANSWER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:(\+)|-\s*(\d+(?:\.\d*)?|\.\
 @command
 @options.reads_table
 def judge(
-    say: Output,
+    echo: Output,
     table: Path,
     out: Path,
     name: str,
@@ -66,15 +66,15 @@ def judge(
     Example: likewise judge loans.csv --drop approved --out answers.csv --judge Ann
     """
     from likewise.design.questions import next_question
-    from likewise.io import check_free
+    from likewise.io import check_output_path
     from likewise.metric_file import read_metric_file
 
-    check_free(out, table, metric_file, force=True)
+    check_output_path(out, table, metric_file, force=True)
     if not name.strip():
         raise InvalidInputError("--judge must be a name; got blanks.")
     file = None if metric_file is None else read_metric_file(metric_file)
     start = None if file is None else file.metric
-    X = read_people_table(say, table, drop, categorical, id_column, dialect, start)
+    X = read_people_table(echo, table, drop, categorical, id_column, dialect, start)
     n_new = 0
     try:
         for _ in range(questions):
@@ -82,34 +82,34 @@ def judge(
             own = before[before["judge"] == name]
             question = next_question(own, X, start)
             if question is None:
-                say("Every distance is known to a point, or was asked about.")
+                echo("Every distance is known to a point, or was asked about.")
                 break
-            _show(question, say)
-            rows = _ask(say)
+            _show(question, echo)
+            rows = _ask(echo)
             if rows is None:
                 break
             append_judgements(out, [{"judge": name, "a": question.a, "b": question.b, **row} for row in rows])
             n_new += rows[0]["kind"] != "skip"
     except click.Abort:
-        say("")
+        echo("")
     own = read_judgements(out)
     n_all = int(((own["judge"] == name) & (own["kind"] != "skip")).sum())
-    say(f"{n_new} new answers; {out} has {n_all} of {name}.", n_new=n_new, n_answers=n_all, answers=str(out))
+    echo(f"{n_new} new answers; {out} has {n_all} of {name}.", n_new=n_new, n_answers=n_all, answers=str(out))
     same = [table, *(word for column in drop for word in ("--drop", column))]
-    say.finish(then("metric", *same, "--judgements", out, "--out", "metric.toml"))
+    echo.finish(next_command("metric", *same, "--judgements", out, "--out", "metric.toml"))
 
 
-def _show(question: Question, say: Output) -> None:
+def _show(question: Question, echo: Output) -> None:
     """Two people side by side, only where they differ; not what is known so far, which would sway the judge."""
     shown = question.differences.set_axis(["", f"#{question.a}", f"#{question.b}"], axis=1)
     cells = shown.map(lambda cell: f"{cell:g}" if isinstance(cell, float) else str(cell))
-    click.echo("\n" + cells.where(shown.notna(), "(blank)").to_string(index=False), err=say.as_json)
+    click.echo("\n" + cells.where(shown.notna(), "(blank)").to_string(index=False), err=echo.as_json)
 
 
-def _ask(say: Output) -> list[dict[str, Any]] | None:
+def _ask(echo: Output) -> list[dict[str, Any]] | None:
     """Answers to a question; None to stop."""
     while True:
-        text = click.prompt("Points (? for help)", default="", show_default=False, err=say.as_json).strip()
+        text = click.prompt("Points (? for help)", default="", show_default=False, err=echo.as_json).strip()
         if text.lower() in ("q", "quit"):
             return None
         if not text:
@@ -117,7 +117,7 @@ def _ask(say: Output) -> list[dict[str, Any]] | None:
         answer = parse_answer(text)
         if answer is not None:
             return answer
-        click.echo(_HELP, err=say.as_json)
+        click.echo(_HELP, err=echo.as_json)
 
 
 def parse_answer(text: str) -> list[dict[str, Any]] | None:
@@ -183,7 +183,7 @@ def append_judgements(path: str | Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def read_people_table(
-    say: Output,
+    echo: Output,
     path: Path,
     drop: Sequence[str],
     categorical: Sequence[str],
@@ -199,23 +199,23 @@ def read_people_table(
     ids = [] if id_column is None else [id_column]
     kinds = None if metric is None else Kinds.of_metric(metric)
     as_text = [*(categorical if kinds is None else kinds.as_text), *ids]
-    table = read_table(path, dialect, say.note, as_text=as_text, padded=kinds is None)
+    table = read_table(path, dialect, echo.note, as_text=as_text, padded=kinds is None)
     for name in (*drop, *categorical, *ids):
         if name not in table.columns:
             raise FileError(f"{named(path)} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
     labels = list(range(1, len(table) + 1)) if id_column is None else table[id_column].tolist()
     people = table.drop(columns=[*drop, *ids])
     if metric is None or kinds is None:
-        people = infer_kinds(people, dialect, say.note, categorical=categorical)[0]
+        people = infer_kinds(people, dialect, echo.note, categorical=categorical)[0]
     else:
         faults = Faults(None if id_column is None else table[id_column])
-        people = as_kinds(select_columns(people, metric, path, say.note), kinds, dialect, faults, say.note)
+        people = as_kinds(select_columns(people, metric, path, echo.note), kinds, dialect, faults, echo.note)
         faults.stop(named(path))
-    return drop_empty_columns(people, say.note).set_axis(labels)
+    return drop_empty_columns(people, echo.note).set_axis(labels)
 
 
 def metric_from_judgements(
-    say: Output,
+    echo: Output,
     table: Path,
     answers: Path,
     *,
@@ -231,15 +231,15 @@ def metric_from_judgements(
     """Learn a metric from a file of judgements, and write it."""
     from likewise.design.judgements import learn_metric
     from likewise.design.judgements_table import describe_answer, describe_judge
-    from likewise.io import check_free
+    from likewise.io import check_output_path
     from likewise.metric_edits import check_unedited
     from likewise.metric_file import MetricFile, write_metric
 
-    check_free(out, table, answers, force=force)
+    check_output_path(out, table, answers, force=force)
     check_unedited(out)
     if not answers.exists():
         raise FileError(f"There is no file {answers}.")
-    X = read_people_table(say, table, drop, categorical, id_column, dialect)
+    X = read_people_table(echo, table, drop, categorical, id_column, dialect)
     absent = [name for name in zero if name not in X.columns]
     if absent:
         raise InvalidInputError(f"--zero names the column {absent[0]!r}, which is not in {table}.")
@@ -251,19 +251,19 @@ def metric_from_judgements(
     whose = f"{len(judges)} judges" if len(judges) != 1 else f"judge {judges[0]}"
     how = f"Learned from {result.n_answers} answers of {whose}: {which} the answers leave."
     write_metric(MetricFile(full, how=how, protected=tuple(zero), as_written=True), out)
-    say(how, how=how, judges=judges, n_answers=result.n_answers, protected=list(zero))
-    say.table(result.ranges.round(6), "ranges")
+    echo(how, how=how, judges=judges, n_answers=result.n_answers, protected=list(zero))
+    echo.table(result.ranges.round(6), "ranges")
     for number, part in result.conflicts.groupby("conflict"):
         alone = "this answer cannot hold, as the two do not differ in a column with a weight."
-        say(f"\nConflict {number}: {alone if len(part) == 1 else 'these answers cannot all hold.'}")
+        echo(f"\nConflict {number}: {alone if len(part) == 1 else 'these answers cannot all hold.'}")
         for _, answer in part.iterrows():
-            say(f"  row {answer['answer']}, {describe_judge(answer['judge'])}: {describe_answer(answer)}")
-    say.facts["n_conflicts"] = int(result.conflicts["conflict"].nunique())
+            echo(f"  row {answer['answer']}, {describe_judge(answer['judge'])}: {describe_answer(answer)}")
+    echo.facts["n_conflicts"] = int(result.conflicts["conflict"].nunique())
     zeros = [name for name in full.hidden if name not in zero]
     if zeros:
-        say.note(f"Weight 0, as no answer says that a difference is fine: {', '.join(map(str, zeros))}.")
-    say(f"\nWrote {out}", metric_file=str(out))
-    say.finish(f"edit {out}, then use it as --metric {out} in compare, enforce and audit")
+        echo.note(f"Weight 0, as no answer says that a difference is fine: {', '.join(map(str, zeros))}.")
+    echo(f"\nWrote {out}", metric_file=str(out))
+    echo.finish(f"edit {out}, then use it as --metric {out} in compare, enforce and audit")
 
 
 def _for_file(result: JudgedMetric, X: pd.DataFrame, *, strict: bool) -> TableMetric:

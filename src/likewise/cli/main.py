@@ -58,11 +58,11 @@ for _command in (
 @main.command()
 @click.option("--out", type=_DIRECTORY, default=Path("likewise-demo"), show_default=True)
 @command
-def demo(say: Output, out: Path) -> None:
+def demo(echo: Output, out: Path) -> None:
     """Run the whole workflow on 1,989 mortgage applications from Boston.
 
     Example: likewise demo --out likewise-demo
     """
     from likewise.cli.demo import run
 
-    run(say, out)
+    run(echo, out)

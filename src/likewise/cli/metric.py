@@ -10,16 +10,16 @@ import click
 from click.core import ParameterSource
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, say_coverage, then
+from likewise.cli.console import Output, command, echo_coverage, next_command
 from likewise.cli.metric_file import (
     DefaultGroup,
     back_up,
     check,
     check_factor,
     diff,
+    echo_changes,
+    echo_weights,
     round_,
-    say_changes,
-    say_weights,
     scale,
     show,
 )
@@ -77,7 +77,7 @@ for _command in (show, scale, round_, diff, check):
 @command
 @options.reads_table
 def reveal(
-    say: Output,
+    echo: Output,
     table: Path,
     target: str | None,
     scores: str | None,
@@ -120,7 +120,7 @@ def reveal(
     from likewise.cli.design import DesignSource, design_file
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
-    from likewise.io import check_free, free_name
+    from likewise.io import check_output_path, unused_path
     from likewise.metric_edits import check_unedited, read_comments
     from likewise.metric_file import without_claim, write_metric
     from likewise.verification.domain import Domain
@@ -130,7 +130,15 @@ def reveal(
 
         columns = {"zero": zero, "drop": drop if target is None else (*drop, target), "categorical": categorical}
         metric_from_judgements(
-            say, table, judgements, strict=strict, **columns, id_column=id_column, out=out, force=force, dialect=dialect
+            echo,
+            table,
+            judgements,
+            strict=strict,
+            **columns,
+            id_column=id_column,
+            out=out,
+            force=force,
+            dialect=dialect,
         )
         return
     if (target is None) == (scores is None):
@@ -142,9 +150,9 @@ def reveal(
         if target is None:
             raise InvalidInputError("--by design needs --target, the column to predict.")
         source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
-        design_file(say, source, protected=zero, out=out, force=force)
+        design_file(echo, source, protected=zero, out=out, force=force)
         return
-    check_free(out, table, force=force)
+    check_output_path(out, table, force=force)
     before = check_unedited(out)
     check_factor("--scale", scale)
     data = read_dataset(
@@ -155,20 +163,20 @@ def reveal(
         task=task if scores is None else "regression",
         categorical=categorical,
         id_column=id_column,
-        note=say.note,
+        note=echo.note,
     )
     limits = range_for_metric(data, output_range) if scores is None else _range_of_scores(data.y, output_range)
-    X = drop_empty_columns(data.X, say.note)
-    note_doubtful(X, say.note)
-    constant = _constant_columns(say, X)
+    X = drop_empty_columns(data.X, echo.note)
+    note_doubtful(X, echo.note)
+    constant = _constant_columns(echo, X)
     if scores is None:
-        with say.busy("Training and revealing"):
+        with echo.busy("Training and revealing"):
             revealed = reveal_model(X, data.y, kind, seed, output_range=limits)
     else:
-        with say.busy("Revealing"):
+        with echo.busy("Revealing"):
             revealed = reveal_scores(X, data.y, limits)
     for note in revealed.notes:
-        say.note(note)
+        echo.note(note)
     found = _revealed_file(revealed, limits, constant)
     meanings = found.meanings()
     kept = [] if before is None else [n for n in before.protected if n in found.metric.columns and n not in zero]
@@ -182,7 +190,7 @@ def reveal(
             )
         scale *= 0.5 / median
     words = None if before is None else read_comments(out)
-    units = {**_counted(X[list(edited.numeric)]), **data.units, **say_kept(say, out, edited, kept, words)}
+    units = {**_counted(X[list(edited.numeric)]), **data.units, **echo_kept(echo, out, edited, kept, words)}
     file = replace(
         found,
         metric=edited.with_params(units=units),
@@ -193,38 +201,38 @@ def reveal(
     ).scaled(scale)
     if domain:
         file = replace(file, domain=Domain.learn(X))
-    copy = back_up(say, out)
+    copy = back_up(echo, out)
     write_metric(file, out, words=words)
     if copy is not None and before is not None:
-        say_changes(say, copy, out)
+        echo_changes(echo, copy, out)
     how = [file.how]
     how += [f"Set to 0: {', '.join(protected)}."] if protected else []
     how += [f"Scaled by {scale:.4g}."] if scale != 1 else []
-    say(" ".join(how), how=" ".join(how), task=data.task, exact=revealed.exact)
+    echo(" ".join(how), how=" ".join(how), task=data.task, exact=revealed.exact)
     for name in zero:
-        say(f"{name}: set to 0. In the model: {_weight_in_model(found, name, meanings)}.")
-    say.facts |= {
+        echo(f"{name}: set to 0. In the model: {_weight_in_model(found, name, meanings)}.")
+    echo.facts |= {
         "before": {name: meanings[name] for name in zero},
         "protected": list(file.protected),
         "not_used": list(file.not_used),
         "not_forced": list(file.not_forced),
         "output_range": limits,
     }
-    say_weights(say, file)
-    _say_ranges(say, revealed, scale)
-    say_blanks(say, file.metric, X)
+    echo_weights(echo, file)
+    _say_ranges(echo, revealed, scale)
+    echo_blanks(echo, file.metric, X)
     if limits is not None:
-        say(f"\nA point is a hundredth of the output range, {limits[0]:g} to {limits[1]:g}.")
-    say_coverage(say, measure_coverage(file.metric, X))
-    say(f"\nWrote {out}", metric_file=str(out))
+        echo(f"\nA point is a hundredth of the output range, {limits[0]:g} to {limits[1]:g}.")
+    echo_coverage(echo, measure_coverage(file.metric, X))
+    echo(f"\nWrote {out}", metric_file=str(out))
     if scores is not None:
-        say.finish(f"edit {out}, then", then("audit", hinted(table), "--scores", scores, "--metric", out))
+        echo.finish(f"edit {out}, then", next_command("audit", hinted(table), "--scores", scores, "--metric", out))
         return
     same = [hinted(table), "--target", target, "--metric", out]
-    say.finish(
+    echo.finish(
         f"edit {out}, then",
-        then("compare", *same),
-        then("enforce", *same, "--out", free_name("model.skops")),
+        next_command("compare", *same),
+        next_command("enforce", *same, "--out", unused_path("model.skops")),
     )
 
 
@@ -235,10 +243,10 @@ def _check_for_design() -> None:
             raise InvalidInputError(f"{flag} is for --by model; got --by design. Leave it out, or use likewise design.")
 
 
-def _constant_columns(say: Output, X: Any) -> list[str]:
+def _constant_columns(echo: Output, X: Any) -> list[str]:
     found = [str(name) for name in X.columns if X[name].nunique(dropna=False) == 1]
     for name in found:
-        say.note(f"Column {name!r} is the same for everyone: nothing can be learned about it, so its weight is 0.")
+        echo.note(f"Column {name!r} is the same for everyone: nothing can be learned about it, so its weight is 0.")
     return found
 
 
@@ -289,30 +297,30 @@ def _range_of_scores(scores: Any, output_range: tuple[float, float] | None) -> t
     return output_range
 
 
-def _say_ranges(say: Output, revealed: Revealed, scale: float) -> None:
+def _say_ranges(echo: Output, revealed: Revealed, scale: float) -> None:
     """Print the range of each estimated weight, before anything was set to 0, and why it is not smaller."""
     if revealed.weights is None:
         return
     table = revealed.weights.rename(columns={"exchanged": "by exchange"})
     for name in ("estimate", "low", "high"):
         table[name] = [float(f"{weight:.3g}") for weight in scale * table[name]]
-    say("\nWeights that explain these people equally well, within 1%:")
-    say.table(table.drop(columns=["row_a", "row_b"]), "ranges")
+    echo("\nWeights that explain these people equally well, within 1%:")
+    echo.table(table.drop(columns=["row_a", "row_b"]), "ranges")
     idle = table["column"][(table["status"] == "not forced by these people") & (table["kind"] == "weight")]
     if len(idle):
-        say(f"Not forced by these people, so not known: {', '.join(map(str, idle))}. The model may use them.")
+        echo(f"Not forced by these people, so not known: {', '.join(map(str, idle))}. The model may use them.")
 
 
-def say_blanks(say: Output, metric: TableMetric, X: Any) -> None:
+def echo_blanks(echo: Output, metric: TableMetric, X: Any) -> None:
     """Print the weights of missing numbers, for columns of `X` that have some."""
     blanks = [name for name in metric.numeric if X[name].isna().any() and name not in metric.hidden]
     if blanks:
         weights = ", ".join(f"{name} {100 * metric.missing[name]:.3g} points" for name in blanks)
-        say(f"\nDistance between a person with the number and one without: {weights}.")
+        echo(f"\nDistance between a person with the number and one without: {weights}.")
 
 
-def say_kept(
-    say: Output, out: Path, metric: TableMetric, kept: list[str], words: MetricComments | None
+def echo_kept(
+    echo: Output, out: Path, metric: TableMetric, kept: list[str], words: MetricComments | None
 ) -> dict[str, str]:
     """Print what is kept of the replaced file; return its units."""
     units = {} if words is None else {name: unit for name, unit in words.units.items() if name in metric.columns}
@@ -323,5 +331,5 @@ def say_kept(
     if parts:
         listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
         facts = {"protected": kept, "units": units, "n_comments": n_comments}
-        say(f"Kept of the old {out}: {listed}.", kept=facts)
+        echo(f"Kept of the old {out}: {listed}.", kept=facts)
     return units

@@ -41,28 +41,28 @@ def check_factor(option: str, factor: float) -> None:
         raise InvalidInputError(f"{option} must be a positive number; got {factor:g}.")
 
 
-def say_weights(say: Output, file: MetricFile) -> None:
+def echo_weights(echo: Output, file: MetricFile) -> None:
     """Print the weights and what they mean."""
     table, meanings = file.metric.describe(), file.meanings()
     table["one point"] = [meanings[name] for name in table["column"]]
-    say.table(table, "metric")
+    echo.table(table, "metric")
 
 
-def back_up(say: Output, path: Path) -> Path | None:
+def back_up(echo: Output, path: Path) -> Path | None:
     """Copy a file that is about to be replaced, and return the copy."""
     from likewise._writing import atomic_write
-    from likewise.io import free_name
+    from likewise.io import unused_path
 
     if not path.exists():
         return None
-    copy = free_name(path.with_name(f"{path.name}.bak"))
+    copy = unused_path(path.with_name(f"{path.name}.bak"))
     with atomic_write(copy) as temporary:
         temporary.write_bytes(path.read_bytes())
-    say(f"The old {path} is kept as {copy}.", backup=str(copy))
+    echo(f"The old {path} is kept as {copy}.", backup=str(copy))
     return copy
 
 
-def say_changes(say: Output, before: Path, after: Path) -> None:
+def echo_changes(echo: Output, before: Path, after: Path) -> None:
     """Print the lines in which two metric files differ."""
     from difflib import unified_diff
 
@@ -70,13 +70,13 @@ def say_changes(say: Output, before: Path, after: Path) -> None:
 
     old, new = (read_text(path).splitlines() for path in (before, after))
     lines = list(unified_diff(old, new, str(before), str(after), lineterm="", n=0))
-    say("\n".join(lines) if lines else "No line differs.", changed_lines=lines)
+    echo("\n".join(lines) if lines else "No line differs.", changed_lines=lines)
 
 
 @click.command()
 @_METRIC
 @command
-def show(say: Output, metric_file: Path) -> None:
+def show(echo: Output, metric_file: Path) -> None:
     """Show what a metric file says: weights, blanks, the output range, and where they came from.
 
     Example: likewise metric show metric.toml
@@ -84,23 +84,23 @@ def show(say: Output, metric_file: Path) -> None:
     from likewise.metric_file import read_metric_file
 
     file = read_metric_file(metric_file)
-    say_weights(say, file)
+    echo_weights(echo, file)
     if file.metric.missing:
         shown = ", ".join(f"{name} {100 * weight:.3g} points" for name, weight in file.metric.missing.items())
-        say(f"\nBetween a person with the number and one without: {shown}.", missing=dict(file.metric.missing))
+        echo(f"\nBetween a person with the number and one without: {shown}.", missing=dict(file.metric.missing))
     if file.output_range is not None:
         low, high = file.output_range
-        say(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.", output_range=file.output_range)
+        echo(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.", output_range=file.output_range)
     for key, title in (("protected", "Protected"), ("not_used", "Not used"), ("not_forced", "Not forced")):
         names = list(getattr(file, key))
-        say.facts[key] = names
+        echo.facts[key] = names
         if names:
-            say(f"{title}: {', '.join(names)}.")
+            echo(f"{title}: {', '.join(names)}.")
     edited = "" if file.as_written else " The weights were written or edited by people."
-    say(f"\n{file.how or 'The file does not say where its weights came from.'}{edited}", how=file.how)
-    say(f"p = {file.metric.p:g}. Scaled by {file.scaled_by:g} since.", p=file.metric.p, scaled_by=file.scaled_by)
-    say.facts["as_written"] = file.as_written
-    say.finish()
+    echo(f"\n{file.how or 'The file does not say where its weights came from.'}{edited}", how=file.how)
+    echo(f"p = {file.metric.p:g}. Scaled by {file.scaled_by:g} since.", p=file.metric.p, scaled_by=file.scaled_by)
+    echo.facts["as_written"] = file.as_written
+    echo.finish()
 
 
 @click.command()
@@ -109,7 +109,7 @@ def show(say: Output, metric_file: Path) -> None:
 @_OUT
 @options.force
 @command
-def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool) -> None:
+def scale(echo: Output, metric_file: Path, factor: float, out: Path, force: bool) -> None:
     """Multiply all distances of a metric file, and keep everything else in it.
 
     Weights of 0 stay 0, and comments, units, the output range and the list of protected columns stay as they are.
@@ -121,13 +121,13 @@ def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool)
     check_factor("--by", factor)
     _check_out(out, metric_file, force=force)
     text, file = scale_text(metric_file, factor)
-    say(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
+    echo(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
     capped = [name for part in (file.metric.categorical, file.metric.missing) for name, w in part.items() if w == 1]
     if factor > 1 and capped:
-        say.note(
+        echo.note(
             f"Weights of categories and blanks are at most 1, which constrains nothing: {', '.join(map(str, capped))}."
         )
-    _write(say, text, file, out)
+    _write(echo, text, file, out)
 
 
 @click.command("round")
@@ -135,7 +135,7 @@ def scale(say: Output, metric_file: Path, factor: float, out: Path, force: bool)
 @_OUT
 @options.force
 @command
-def round_(say: Output, metric_file: Path, out: Path, force: bool) -> None:
+def round_(echo: Output, metric_file: Path, out: Path, force: bool) -> None:
     """Write a metric file in round numbers, such as 1 point = $5,000, and keep everything else in it.
 
     Distances are never larger, and at least 90% of those before. Numbers of at most two digits are kept.
@@ -146,15 +146,15 @@ def round_(say: Output, metric_file: Path, out: Path, force: bool) -> None:
 
     _check_out(out, metric_file, force=force)
     text, file = round_text(metric_file)
-    say(f"The weights of {metric_file} in round numbers.")
-    _write(say, text, file, out)
+    echo(f"The weights of {metric_file} in round numbers.")
+    _write(echo, text, file, out)
 
 
 @click.command()
 @click.argument("before", type=options.FILE)
 @click.argument("after", type=options.FILE)
 @command
-def diff(say: Output, before: Path, after: Path) -> None:
+def diff(echo: Output, before: Path, after: Path) -> None:
     """Compare two metric files: their weights, and every line that differs.
 
     Example: likewise metric diff metric.toml stricter.toml
@@ -173,16 +173,16 @@ def diff(say: Output, before: Path, after: Path) -> None:
                 rows.append((section, name, a, b, b / a if a and b is not None else None))
     table = pd.DataFrame(rows, columns=["section", "column", "before", "after", "ratio"])
     if len(table):
-        say.table(table, "weights")
+        echo.table(table, "weights")
     else:
-        say("The weights are the same.", weights=[])
+        echo("The weights are the same.", weights=[])
     for key, title in (("p", "p"), ("output_range", "Output range"), ("protected", "Protected")):
         old, new = (getattr(file.metric if key == "p" else file, key) for file in (one, other))
         if old != new:
-            say(f"{title}: {_plain(old)} before, {_plain(new)} after.", **{key: [old, new]})
-    say("")
-    say_changes(say, before, after)
-    say.finish()
+            echo(f"{title}: {_plain(old)} before, {_plain(new)} after.", **{key: [old, new]})
+    echo("")
+    echo_changes(echo, before, after)
+    echo.finish()
 
 
 @click.command()
@@ -190,7 +190,7 @@ def diff(say: Output, before: Path, after: Path) -> None:
 @click.argument("table", required=False, type=options.FILE)
 @command
 @options.reads_table
-def check(say: Output, metric_file: Path, table: Path | None, dialect: Any) -> None:
+def check(echo: Output, metric_file: Path, table: Path | None, dialect: Any) -> None:
     """Check that a metric file can be used, for the people of a table if one is given.
 
     Example: likewise metric check metric.toml loans.csv
@@ -199,15 +199,15 @@ def check(say: Output, metric_file: Path, table: Path | None, dialect: Any) -> N
 
     file = read_metric_file(metric_file)
     n, n_hidden = len(file.metric.columns), len(file.metric.hidden)
-    say(f"{metric_file} can be read: {n} columns, {n_hidden} of them of weight 0.", n_columns=n, n_hidden=n_hidden)
+    echo(f"{metric_file} can be read: {n} columns, {n_hidden} of them of weight 0.", n_columns=n, n_hidden=n_hidden)
     if n == n_hidden:
         raise FileError(f"{metric_file} gives every column the weight 0, so only a constant is within it.")
     if table is not None:
-        _check_people(say, file, table, dialect)
-    say.finish()
+        _check_people(echo, file, table, dialect)
+    echo.finish()
 
 
-def _check_people(say: Output, file: MetricFile, table: Path, dialect: Any) -> None:
+def _check_people(echo: Output, file: MetricFile, table: Path, dialect: Any) -> None:
     """Check that the metric covers the people of a table, and say how many of their pairs it constrains."""
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.column_kinds import Faults, Kinds, as_kinds
@@ -216,34 +216,34 @@ def _check_people(say: Output, file: MetricFile, table: Path, dialect: Any) -> N
     from likewise.guarantees.guarantee import warn_if_ineffective
 
     kinds, faults = Kinds.of_metric(file.metric), Faults(None)
-    whole = read_table(table, dialect, say.note, as_text=kinds.as_text)
-    X = as_kinds(select_columns(whole, file.metric, table, say.note), kinds, dialect, faults, say.note)
+    whole = read_table(table, dialect, echo.note, as_text=kinds.as_text)
+    X = as_kinds(select_columns(whole, file.metric, table, echo.note), kinds, dialect, faults, echo.note)
     faults.stop(named(table))
-    people = file.metric.people(X)
+    people = file.metric.encode_rows(X)
     warn_if_ineffective(file.metric, people)
-    say(f"It covers the {len(X):,} people of {named(table)}.", n_people=len(X))
-    options.say_coverage(say, measure_coverage(file.metric, X))
+    echo(f"It covers the {len(X):,} people of {named(table)}.", n_people=len(X))
+    options.echo_coverage(echo, measure_coverage(file.metric, X))
 
 
 def _check_out(out: Path, metric_file: Path, *, force: bool) -> None:
-    from likewise.io import check_free
+    from likewise.io import check_output_path
     from likewise.metric_edits import check_unedited
 
-    check_free(out, metric_file, force=force)
+    check_output_path(out, metric_file, force=force)
     check_unedited(out)
 
 
-def _write(say: Output, text: str, file: MetricFile, out: Path) -> None:
+def _write(echo: Output, text: str, file: MetricFile, out: Path) -> None:
     from likewise._writing import atomic_write
 
-    copy = back_up(say, out)
+    copy = back_up(echo, out)
     with atomic_write(out) as temporary:
         temporary.write_bytes(text.encode())
     if copy is not None:
-        say_changes(say, copy, out)
-    say_weights(say, file)
-    say(f"\nWrote {out}", metric_file=str(out))
-    say.finish(f"pass it to compare, tradeoff, enforce or audit as --metric {out}")
+        echo_changes(echo, copy, out)
+    echo_weights(echo, file)
+    echo(f"\nWrote {out}", metric_file=str(out))
+    echo.finish(f"pass it to compare, tradeoff, enforce or audit as --metric {out}")
 
 
 def _plain(value: Any) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @command
 @options.reads_table
 def report(
-    say: Output,
+    echo: Output,
     model: Path,
     table: Path,
     target: str,
@@ -52,10 +52,10 @@ def report(
     from likewise._optional import need
     from likewise.cli.dataset import read_dataset
     from likewise.cli.table_io import named
-    from likewise.io import check_free, load_model
+    from likewise.io import check_output_path, load_model
 
     need("jinja2", "A report")  # before the measuring, which takes longest
-    check_free(out, model, table, force=force)
+    check_output_path(out, model, table, force=force)
     fitted = load_model(model)
     data = read_dataset(
         table,
@@ -66,7 +66,7 @@ def report(
         classes=getattr(fitted, "classes_", None),
         id_column=id_column,
         name_rows=True,
-        note=say.note,
+        note=echo.note,
     )
     if not data.is_classification and outcome is not None:
         raise InvalidInputError(f"--outcome is for a classification; {model} is a regression.")
@@ -77,14 +77,14 @@ def report(
         out,
         outcome=outcome if data.is_classification else target,
         cv=folds,
-        verbose=not say.as_json,
+        verbose=not echo.as_json,
         title=title,
         model_name=model.name,
         source=named(table),
         date=date or "",
     )
-    say(f"Wrote {out}", report_file=str(out))
-    say.finish(f"open {out} in a browser")
+    echo(f"Wrote {out}", report_file=str(out))
+    echo.finish(f"open {out} in a browser")
 
 
 def write_report(model: Any, X: Any, y: Any, path: Path, **parameters: Any) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @command
 @options.reads_table
 def review(
-    say: Output,
+    echo: Output,
     table: Path,
     decisions: str,
     approved: str | None,
@@ -55,10 +55,10 @@ def review(
     from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
     from likewise.cli.dataset import select_columns
     from likewise.cli.table_io import named, read_table
-    from likewise.io import check_free
+    from likewise.io import check_output_path
 
     if out is not None:
-        check_free(out, table, metric_file, force=force)
+        check_output_path(out, table, metric_file, force=force)
     if within is not None and metric_file is None:
         raise InvalidInputError("--within needs --metric: a distance is measured by a metric.")
     directions = dict.fromkeys(higher, "higher") | dict.fromkeys(lower, "lower") | dict.fromkeys(same, "same")
@@ -67,18 +67,18 @@ def review(
     metric: Any = None if metric_file is None else read_metric(metric_file)
     ids = [] if id_column is None else [id_column]
     texts = [decisions, *same, *ids, *([] if metric is None else Kinds.of_metric(metric).as_text)]
-    whole = read_table(table, dialect, say.note, as_text=texts)
+    whole = read_table(table, dialect, echo.note, as_text=texts)
     for name in (decisions, *directions, *ids):
         if name not in whole.columns:
             raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(whole.columns)}.")
     if metric is None:
-        people, _ = infer_kinds(whole.drop(columns=[decisions, *ids]), dialect, say.note, categorical=same)
+        people, _ = infer_kinds(whole.drop(columns=[decisions, *ids]), dialect, echo.note, categorical=same)
     else:
         faults = Faults(whole[id_column] if id_column else None)
-        chosen = select_columns(whole, metric, table, say.note, ignore=[decisions, *ids])
-        people = as_kinds(chosen, Kinds.of_metric(metric), dialect, faults, say.note)
+        chosen = select_columns(whole, metric, table, echo.note, ignore=[decisions, *ids])
+        people = as_kinds(chosen, Kinds.of_metric(metric), dialect, faults, echo.note)
         faults.stop(named(table))
-    with say.busy("Comparing files"):
+    with echo.busy("Comparing files"):
         found = review_files(
             people,
             whole[decisions],
@@ -93,7 +93,7 @@ def review(
         files, pairs = (
             part.assign(row=named_by[part["row"]], comparator=named_by[part["comparator"]]) for part in (files, pairs)
         )
-    say(
+    echo(
         f"{found.headline}.",
         n_denied=found.n_denied,
         n_approved=found.n_approved,
@@ -102,10 +102,10 @@ def review(
     )
     if len(files):
         who = "row and comparator count rows of the table from 0" if id_column is None else f"by {id_column}"
-        say(f"\nThe files with most comparators ({who}), each with the closest:")
-        say.table(files.head(worst), "files")
+        echo(f"\nThe files with most comparators ({who}), each with the closest:")
+        echo.table(files.head(worst), "files")
     if out is not None:
         with atomic_write(out) as temporary:
             write_csv(pairs, temporary, index=False)
-        say(f"\nWrote {out}", review_file=str(out))
-    say.finish()
+        echo(f"\nWrote {out}", review_file=str(out))
+    echo.finish()

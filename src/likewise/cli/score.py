@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, then
+from likewise.cli.console import Output, command, next_command
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @command
 @options.reads_table
 def score(
-    say: Output,
+    echo: Output,
     model: Path,
     table: Path,
     out: Path,
@@ -72,17 +72,17 @@ def score(
     """
     from likewise.cli.batch_scoring import ScoringJob, score_file
     from likewise.cli.table_io import hinted, is_standard, named
-    from likewise.io import check_free, load_model
+    from likewise.io import check_output_path, load_model
 
-    say.to_stderr = is_standard(out)
-    if say.to_stderr and say.as_json:
+    echo.to_stderr = is_standard(out)
+    if echo.to_stderr and echo.as_json:
         raise InvalidInputError("--json and --out - cannot both write to standard output. Give a file as --out.")
     if decide != (key_file is not None):
         raise InvalidInputError("--decide and --key-file go together: decisions are drawn with a secret key.")
     key = read_key(key_file) if key_file else None
     load_model(model)  # refuse a bad file before any work
     if not is_standard(out):
-        check_free(out, model, table, key_file, force=force)
+        check_output_path(out, model, table, key_file, force=force)
     job = ScoringJob(model.read_bytes(), intervals, key)
     with _standard_streams(table, out) as (source, target):
         n = score_file(
@@ -95,12 +95,12 @@ def score(
             dialect=dialect,
             jobs=jobs,
             cluster=cluster,
-            verbose=not say.as_json,
-            note=say.note,
+            verbose=not echo.as_json,
+            note=echo.note,
         )
-    written = "" if say.to_stderr else f"\nWrote {out}"
-    say(f"Scored {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
-    say.finish(then("audit", hinted(table), "--model", model))
+    written = "" if echo.to_stderr else f"\nWrote {out}"
+    echo(f"Scored {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
+    echo.finish(next_command("audit", hinted(table), "--model", model))
 
 
 def read_key(path: Path) -> bytes:

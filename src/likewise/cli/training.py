@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from likewise._typing import FloatArray, IntArray
 from likewise.cli.dataset import Dataset, Range
 from likewise.exceptions import InvalidInputError, UnprovableError
-from likewise.guarantees.guarantee import said_once
+from likewise.guarantees.guarantee import suppress_guarantee_warnings
 from likewise.inspection.baselines import MODELS, categorical_columns, table_model
 from likewise.io import load_inner
 from likewise.metrics.table import TableMetric
@@ -189,7 +189,7 @@ def fit_and_measure(estimator: Any, baselines: dict[str, Any], data: Dataset, *,
         train, test = parts
         models = {GUARANTEED: clone(estimator)}
         models |= {f"{name}, no guarantee": clone(model) for name, model in baselines.items()}
-        with said_once():
+        with suppress_guarantee_warnings():
             for model in models.values():
                 model.fit(X.iloc[train], y[train])
         scores = score_models(models, X.iloc[test], y[test], y[train], classify=data.is_classification)

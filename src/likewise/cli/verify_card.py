@@ -20,7 +20,7 @@ _GATE = 1
 @click.argument("card", type=options.FILE)
 @click.argument("people", type=options.FILE, required=False)
 @command
-def verify_card(say: Output, card: Path, people: Path | None) -> None:
+def verify_card(echo: Output, card: Path, people: Path | None) -> None:
     """Prove the guarantee of a scorecard from its numbers, in exact fractions.
 
     CARD is what to_json() writes. The scores in PEOPLE, a CSV file with the columns that `likewise score` writes beside
@@ -33,7 +33,7 @@ def verify_card(say: Output, card: Path, people: Path | None) -> None:
         document = json.loads(card.read_text(encoding="utf-8"))
         checker.prove(document)
         claim = document["guarantee"]
-        say(
+        echo(
             f"Proven: {claim['statement']} The bound is {claim['bound']}.\n"
             f"The card uses {claim['used']:.1%} of what the metric allows.",
             proven=True,
@@ -41,7 +41,7 @@ def verify_card(say: Output, card: Path, people: Path | None) -> None:
         )
         if people is not None:
             n, compared = checker.check_scores(document, people)
-            say(
+            echo(
                 f"Scores of {n:,} people computed; {compared:,} in {people} are the card's, to {checker.TOLERANCE:g}.",
                 n_people=n,
                 n_compared=compared,
@@ -50,7 +50,7 @@ def verify_card(say: Output, card: Path, people: Path | None) -> None:
         raise FileError(f"Cannot read {error.filename}: {error.strerror}.") from None
     except (checker.NotProvenError, *checker.DAMAGE) as problem:
         why = str(problem) if isinstance(problem, checker.NotProvenError) else checker.damaged(problem)
-        say(f"Not proven: {why}", proven=False, problem=why)
-        say.finish()
+        echo(f"Not proven: {why}", proven=False, problem=why)
+        echo.finish()
         sys.exit(_GATE)
-    say.finish()
+    echo.finish()

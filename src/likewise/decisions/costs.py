@@ -12,7 +12,7 @@ import pandas as pd
 
 from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import check_numbers, in_a_line, positive, whole
+from likewise._validation import check_numbers, integer, positive, short_repr
 from likewise.base import ConstrainedClassifier
 from likewise.decisions.threshold import chance_above, column_of
 from likewise.exceptions import InvalidInputError, InvalidTypeError
@@ -116,10 +116,10 @@ def decision_costs(
     metric, guarantee = _metric_of(model, metric)
     positive(below=1.0).check("threshold", threshold)
     positive().check("near", near)
-    whole(2).check("n_people", n_people)
+    integer(2).check("n_people", n_people)
     asked = check_numbers("widths", widths)
     if asked.ndim != 1 or not len(asked) or not ((asked >= 0) & (asked <= 1)).all():
-        raise InvalidInputError(f"widths must be numbers from 0 to 1; got {in_a_line(asked.tolist())}.")
+        raise InvalidInputError(f"widths must be numbers from 0 to 1; got {short_repr(asked.tolist())}.")
     column = _column_of(model, favourable)
     score = np.asarray(model.predict_proba(X), dtype=np.float64)[:, column]
     good = None if y is None else _outcomes(y, model.classes_[column], len(score))
@@ -178,7 +178,7 @@ def _errors(chance: FloatArray, good: BoolArray) -> dict[str, float]:
 
 def _near_pairs(metric: Metric, X: Any, some: npt.NDArray[np.intp], near: float) -> tuple[Any, Any]:
     """Positions in `X` of the pairs of these people at a distance of at most `near`."""
-    people = metric.people(X).take(some)
+    people = metric.encode_rows(X).take(some)
     weights = metric.known_weights(people.encoder)
     first, second = [], []
     for start in range(0, len(some), _BLOCK):

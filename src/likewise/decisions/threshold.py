@@ -23,12 +23,12 @@ from sklearn.frozen import FrozenEstimator
 from likewise._inner_estimator import WrappedScorer, WrapsEstimator, fit_weighted, inner_classifier
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
-from likewise._validation import NOTHING, Rule, check_numbers, in_a_line, positive
+from likewise._validation import NONE, Rule, check_numbers, positive, short_repr
 from likewise.base import METRIC, ConstrainedClassifier
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound, round_down
 from likewise.guarantees.certificate import ROUNDING, Estimate
-from likewise.guarantees.guarantee import Guarantee, said_once
+from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 
@@ -224,7 +224,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         """
         (positive(below=1.0) | Rule("1", lambda share: _is_label(share, 1.0))).check("different", different)
         positive().check("distance", distance)
-        (NOTHING | Rule("a Bound", lambda curve: isinstance(curve, Bound))).check("bound", bound)
+        (NONE | Rule("a Bound", lambda curve: isinstance(curve, Bound))).check("bound", bound)
         width = float(np.nextafter((bound or Bound()).bound(distance) / different, 2.0))
         if width > 1:
             raise InvalidInputError(
@@ -249,7 +249,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         """Return an unfitted copy whose scores are within another metric."""
         return clone(self).set_params(estimator=inner_classifier(self.estimator).with_metric(metric))  # type: ignore[no-any-return]
 
-    def _asked_metric(self) -> Metric | None:
+    def _metric_to_enforce(self) -> Metric | None:
         inner = inner_classifier(self.estimator)
         METRIC.check("metric of the estimator", inner.metric)
         return inner.guarantee_.metric if isinstance(self.estimator, FrozenEstimator) else inner.metric
@@ -259,7 +259,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         inner = inner_classifier(self.estimator)
         _check_two(self.classes_)
         if not isinstance(self.estimator, FrozenEstimator):
-            with said_once():
+            with suppress_guarantee_warnings():
                 inner = fit_weighted(inner.with_metric(metric), people.table, y, self._inner_weights(weights))
         return self._scorer(inner)
 
@@ -290,18 +290,18 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
             thresholds = np.array([np.nan])
         if thresholds.ndim != 1 or not ((thresholds > 0) & (thresholds < 1)).all() or not len(thresholds):
             raise InvalidInputError(
-                f"threshold must be between 0 and 1, or several such numbers; got {in_a_line(self.threshold)}."
+                f"threshold must be between 0 and 1, or several such numbers; got {short_repr(self.threshold)}."
             )
         if (np.diff(thresholds) < self.width).any():
             raise InvalidInputError(
                 f"threshold must be increasing, with at least width ({self.width:g}) between neighbours, so that bands "
-                f"do not overlap; got {in_a_line(self.threshold)}. Use a smaller width."
+                f"do not overlap; got {short_repr(self.threshold)}. Use a smaller width."
             )
         grades = _check_grades(self.grades)
         if len(grades or "12") != len(thresholds) + 1:
             raise InvalidInputError(
                 f"grades must name {len(thresholds) + 1} grades for {len(thresholds)} thresholds, lowest first; got "
-                f"{in_a_line(self.grades)}."
+                f"{short_repr(self.grades)}."
             )
         return thresholds
 
@@ -360,7 +360,7 @@ def column_of(favourable: Any, classes: npt.NDArray[Any]) -> int:
     for i, label in enumerate(labels):
         if _is_label(favourable, label):
             return i
-    raise InvalidInputError(f"favourable must be one of the classes {labels}; got {in_a_line(favourable)}.")
+    raise InvalidInputError(f"favourable must be one of the classes {labels}; got {short_repr(favourable)}.")
 
 
 def _is_label(value: Any, label: Any) -> bool:
@@ -381,10 +381,10 @@ def _check_grades(grades: Any) -> list[str] | None:
         else [None]
     )
     if not labels or not all(isinstance(label, str | Real | np.generic) for label in labels):
-        raise InvalidInputError(f"grades must be a list of labels, lowest first; got {in_a_line(grades)}.")
+        raise InvalidInputError(f"grades must be a list of labels, lowest first; got {short_repr(grades)}.")
     names = [str(label) for label in labels]
     if len(set(names)) < len(names):
-        raise InvalidInputError(f"grades must differ from each other; got {in_a_line(grades)}.")
+        raise InvalidInputError(f"grades must differ from each other; got {short_repr(grades)}.")
     return names
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import NOT_NEGATIVE, in_a_line
+from likewise._validation import NON_NEGATIVE, short_repr
 from likewise.design.joint import WeightBounds
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 
@@ -66,7 +66,7 @@ def _read(kind: str, given: Mapping[Any, float] | None, names: Sequence[Any], de
     out = default.copy()
     for name, weight in dict(given).items():
         if name not in names:
-            raise InvalidInputError(f"{kind} must name columns of X, {list(names)}; it has no {in_a_line(name)}.")
-        NOT_NEGATIVE.check(f"{kind} of {name!r}", weight)
+            raise InvalidInputError(f"{kind} must name columns of X, {list(names)}; it has no {short_repr(name)}.")
+        NON_NEGATIVE.check(f"{kind} of {name!r}", weight)
         out[list(names).index(name)] = float(weight)
     return out

@@ -19,7 +19,7 @@ from likewise._links import LINKS
 from likewise._parallel import run_in_threads, single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import LIMITS, NOTHING, THREADS, TRUTH, check_count, check_names, checking, in_a_line, one_of
+from likewise._validation import BOOL, LIMITS, NONE, THREADS, check_count, check_names, checking, one_of, short_repr
 from likewise.additive.binning import bin_columns, knots_for
 from likewise.additive.design_matrix import Layout
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
@@ -300,11 +300,11 @@ def design_metric(
     'exact'
     """
     one_of("auto", "classification", "regression").check("task", task)
-    n_points, cv = check_count("n_points", n_points, least=2), check_count("cv", cv, least=2)
-    max_knots = check_count("max_knots", max_knots, least=2)
+    n_points, cv = check_count("n_points", n_points, min_value=2), check_count("cv", cv, min_value=2)
+    max_knots = check_count("max_knots", max_knots, min_value=2)
     THREADS.check("n_jobs", n_jobs)
-    TRUTH.check("references", references)
-    TRUTH.check("verbose", verbose)
+    BOOL.check("references", references)
+    BOOL.check("verbose", verbose)
     people = read_people(X, categorical)
     if not len(people):
         raise InvalidInputError("X must hold at least one person; got an empty table.")
@@ -322,7 +322,7 @@ def _estimator(metric: Metric, y: Any, task: str, output_range: Any, max_knots: 
         regression = output_range is not None or type_of_target(check_outcomes(y, numeric=False)) == "continuous"
         task = "regression" if regression else "classification"
     if task == "regression":
-        (NOTHING | LIMITS).check("output_range", output_range)
+        (NONE | LIMITS).check("output_range", output_range)
         return AdditiveRegressor(metric, output_range=output_range, max_knots=max_knots, n_jobs=n_jobs)
     if output_range is not None:
         raise InvalidInputError("output_range must be None for classification: probabilities have the range (0, 1).")
@@ -397,7 +397,7 @@ class _Problem:
             weights = check_sample_weight(sample_weight, len(people))
             model._check_target(y)
         if model._classify and len(model.classes_) < 2:
-            raise InvalidInputError(f"y must hold at least two classes; got only {in_a_line(model.classes_[0])}.")
+            raise InvalidInputError(f"y must hold at least two classes; got only {short_repr(model.classes_[0])}.")
         metric.check_people(people)
         columns = metric.weights_of(people.encoder)
         target = model.loss_of(y, people).target

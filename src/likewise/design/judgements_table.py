@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise._validation import in_a_line
+from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.columns import canonical_category
@@ -149,10 +149,10 @@ def _read_within(start: Metric, X: Any) -> tuple[People, Any]:
             f"start must have p = 1, where distances are linear in the weights; it has p = {start.p:g}. Use "
             "start.with_params(p=1)."
         )
-    people = start.people(X)
+    people = start.encode_rows(X)
     given = start.known_weights(people.encoder)
     if given is None:
-        raise InvalidInputError(f"start must have a weight per column; got {in_a_line(start)}.")
+        raise InvalidInputError(f"start must have a weight per column; got {short_repr(start)}.")
     return people, given
 
 
@@ -259,7 +259,7 @@ def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> 
             row, needed = table.index[r], k < 2 or compares[r]
             if blank != (not needed):
                 rule = "name a person" if needed else "be empty, as only comparisons have a second pair"
-                raise InvalidInputError(f"judgements: {name} of row {row} must {rule}; got {in_a_line(value)}.")
+                raise InvalidInputError(f"judgements: {name} of row {row} must {rule}; got {short_repr(value)}.")
             if blank:
                 continue
             label = canonical_person(value)
@@ -284,7 +284,7 @@ def _points(table: pd.DataFrame, kinds: Any) -> FloatArray:
         if kind == CLOSER:
             if not blank:
                 raise InvalidInputError(
-                    f"judgements: points of row {row} must be empty, as a comparison has none; got {in_a_line(value)}."
+                    f"judgements: points of row {row} must be empty, as a comparison has none; got {short_repr(value)}."
                 )
             continue
         try:
@@ -293,7 +293,7 @@ def _points(table: pd.DataFrame, kinds: Any) -> FloatArray:
             points[r] = np.nan
         if not 0 <= points[r] <= 100:
             raise InvalidInputError(
-                f"judgements: points of row {row} must be a number from 0 to 100; got {in_a_line(value)}."
+                f"judgements: points of row {row} must be a number from 0 to 100; got {short_repr(value)}."
             )
     return points
 

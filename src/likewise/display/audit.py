@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 
 from likewise.auditing.audit import Audit, audit
-from likewise.display.style import BLUE, GREY, INK, RED, axes, tidy
-from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.display.base import BLUE, GREY, INK, RED, ResultDisplay
+from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 
 
-class AuditDisplay:
+class AuditDisplay(ResultDisplay[Audit]):
     """Excess of the worst pairs, and of random pairs, against their distance.
 
     The shaded region is what the metric allows: an excess of at most the tolerance.
@@ -35,18 +35,10 @@ class AuditDisplay:
     'Distance D between two people'
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, result: Audit) -> None:
-        self.result = result
-
     @classmethod
     def from_audit(cls, result: Audit, *, ax: Any = None) -> Self:
         """Plot the result of `audit`."""
-        if not isinstance(result, Audit):
-            raise InvalidTypeError(f"result must be what audit returned; got {type(result).__name__}.")
-        return cls(result).plot(ax=ax)
+        return cls._from_result(result, Audit, "audit", ax)
 
     @classmethod
     def from_estimator(
@@ -91,9 +83,8 @@ class AuditDisplay:
         found = audit(None, X, metric, predictions=predictions, output_range=output_range, tolerance=tolerance)
         return cls.from_audit(found, ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the pairs on `ax`, or on a new figure."""
-        result, ax = self.result, axes(ax, (6.4, 4.2))
+    def _draw(self, ax: Any) -> None:
+        result = self.result
         # Far pairs are allowed everything: the interest is where a difference of outputs can exceed D.
         largest = max(result.sample["difference"].max(), result.violations["difference"].max(), 0.0, 1e-12)
         limit = 1.25 * max(float(np.nan_to_num(largest)), 1e-12)
@@ -138,6 +129,3 @@ class AuditDisplay:
             color=INK,
         )
         ax.legend(loc="upper right", frameon=False, fontsize=9)
-        tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

@@ -7,11 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from likewise.decisions.costs import DecisionCosts
-from likewise.display.style import BLUE, GREY, INK, ORANGE, axes, tidy
-from likewise.exceptions import InvalidTypeError
+from likewise.display.base import BLUE, GREY, INK, ORANGE, ResultDisplay
 
 
-class DecisionDisplay:
+class DecisionDisplay(ResultDisplay[DecisionCosts]):
     """What soft thresholds of several widths guarantee, and what they cost, in percent.
 
     The guarantee is the largest probability that any two people at distance `near` are decided differently. Below it
@@ -37,22 +36,13 @@ class DecisionDisplay:
     'Width of the band around the threshold 0.5'
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, result: DecisionCosts) -> None:
-        self.result = result
-
     @classmethod
     def from_costs(cls, result: DecisionCosts, *, ax: Any = None) -> Self:
         """Plot the result of `decision_costs`."""
-        if not isinstance(result, DecisionCosts):
-            raise InvalidTypeError(f"result must be what decision_costs returned; got {type(result).__name__}.")
-        return cls(result).plot(ax=ax)
+        return cls._from_result(result, DecisionCosts, "decision_costs", ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the curves on `ax`, or on a new figure."""
-        ax, table = axes(ax, (6.8, 4.2)), self.result.table.sort_index()
+    def _draw(self, ax: Any) -> None:
+        table = self.result.table.sort_index()
         places = np.arange(len(table))  # widths span two orders of magnitude, and 0
         near = f"distance {self.result.near:g}"
         curves: list[tuple[Any, str, dict[str, Any]]] = [
@@ -71,6 +61,3 @@ class DecisionDisplay:
         ax.set_ylabel("Percent: decided differently, or lost")
         ax.axhline(0, color=GREY, lw=0.8)
         ax.legend(frameon=False, fontsize=9, labelcolor=INK)
-        tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

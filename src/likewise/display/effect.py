@@ -7,11 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from likewise.auditing.effect import Effect
-from likewise.display.style import BLUE, GREY, INK, RED, axes, tidy
-from likewise.exceptions import InvalidTypeError
+from likewise.display.base import BLUE, GREY, INK, RED, ResultDisplay
 
 
-class EffectDisplay:
+class EffectDisplay(ResultDisplay[Effect]):
     """What exchanging columns does to people, the worst pair found, and what is proven to be impossible.
 
     Parameters
@@ -35,22 +34,13 @@ class EffectDisplay:
     'People'
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, result: Effect) -> None:
-        self.result = result
-
     @classmethod
     def from_effect(cls, result: Effect, *, ax: Any = None) -> Self:
         """Plot the result of `effect`."""
-        if not isinstance(result, Effect):
-            raise InvalidTypeError(f"result must be what effect returned; got {type(result).__name__}.")
-        return cls(result).plot(ax=ax)
+        return cls._from_result(result, Effect, "effect", ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw on `ax`, or on a new figure."""
-        result, ax = self.result, axes(ax, (6.4, 3.8))
+    def _draw(self, ax: Any) -> None:
+        result = self.result
         sizes = result.on_people["effect"].to_numpy()
         right = 1.15 * max(result.found, result.proven or 0.0, float(sizes.max()), 1e-12)
         ax.hist(sizes, bins=np.linspace(0, right, 60).tolist(), color=GREY, alpha=0.7)
@@ -68,6 +58,3 @@ class EffectDisplay:
         ax.set_xlabel(f"Change of the output if {' and '.join(map(str, result.columns))} alone is exchanged")
         ax.set_ylabel("People")
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=9)
-        tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

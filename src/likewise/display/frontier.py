@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any, Self
 
 from likewise.design.frontier import MetricFrontier
-from likewise.display.style import BLUE, GREY, INK, ORANGE, axes, tidy
-from likewise.exceptions import InvalidTypeError
-from likewise.guarantees.guarantee import said_once
+from likewise.display.base import BLUE, GREY, INK, ORANGE, ResultDisplay
+from likewise.guarantees.guarantee import suppress_guarantee_warnings
 
 
-class FrontierDisplay:
+class FrontierDisplay(ResultDisplay[MetricFrontier]):
     """Held-out loss against the mean distance of two people, with what it is compared to.
 
     Bars and bands are one standard error; the circle is `MetricFrontier.best`.
 
     Parameters
     ----------
-    frontier : MetricFrontier
+    result : MetricFrontier
 
     Attributes
     ----------
@@ -35,23 +34,14 @@ class FrontierDisplay:
     'Mean distance of two people: stricter to the left, looser to the right'
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, frontier: MetricFrontier) -> None:
-        self.frontier = frontier
-
     @classmethod
-    def from_frontier(cls, frontier: MetricFrontier, *, ax: Any = None) -> Self:
+    def from_frontier(cls, result: MetricFrontier, *, ax: Any = None) -> Self:
         """Plot the result of `design_metric`."""
-        if not isinstance(frontier, MetricFrontier):
-            raise InvalidTypeError(f"frontier must be what design_metric returned; got {type(frontier).__name__}.")
-        return cls(frontier).plot(ax=ax)
+        return cls._from_result(result, MetricFrontier, "design_metric", ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the frontier on `ax`, or on a new figure."""
-        frontier, ax = self.frontier, axes(ax, (6.8, 4.2))
-        with said_once():
+    def _draw(self, ax: Any) -> None:
+        frontier = self.result
+        with suppress_guarantee_warnings():
             table, best = frontier.table, frontier.best()
         for title, reference in frontier.references.items():
             colour = GREY if reference.mean_distance == 0 else ORANGE
@@ -74,6 +64,3 @@ class FrontierDisplay:
         ax.set_xscale("log")
         ax.set_xlabel("Mean distance of two people: stricter to the left, looser to the right")
         ax.set_ylabel(f"{frontier.loss_name} on held-out people (lower is better)")
-        tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self

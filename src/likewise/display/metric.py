@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from likewise.display.style import BLUE, GREY, INK, ORANGE, axes, patch, tidy
+from likewise.display.base import BLUE, GREY, INK, ORANGE, axes, patch, tidy
 from likewise.exceptions import InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.encoders import as_frame, labels_of
@@ -58,7 +58,7 @@ class MetricDisplay:
         X: pd.DataFrame | np.ndarray[Any, Any] | None = None,
         *,
         ax: Any = None,
-        most: int = 20,
+        max_features: int = 20,
     ) -> Self:
         """Plot a metric.
 
@@ -69,7 +69,7 @@ class MetricDisplay:
             People to compare the features on: numeric weights are then per standard deviation in X, so that features
             in different units can be compared (to the power p).
         ax : matplotlib Axes, optional
-        most : int, default=20
+        max_features : int, default=20
             Features shown, at most.
         """
         idle = metric.not_forced if isinstance(metric, MetricEstimate) else ()
@@ -82,27 +82,27 @@ class MetricDisplay:
             weights[~mismatch] *= _spread(X, metric, list(table["column"][~mismatch])) ** power
         names = [str(name) for name in table["column"]]
         return cls(names, weights, mismatch, metric.p, not_forced=[str(name) for name in idle]).plot(
-            ax=ax, most=most, per_spread=X is not None
+            ax=ax, max_features=max_features, per_spread=X is not None
         )
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None, most: int = 20) -> Self:
+    def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None, max_features: int = 20) -> Self:
         """Plot the metric that a fitted model is within; parameters are those of `from_metric`."""
         guarantee = getattr(model, "guarantee_", None)
         if guarantee is None:
             raise InvalidTypeError(
                 f"model must be fitted and have a guarantee, as AdditiveClassifier does; got {type(model).__name__}."
             )
-        return cls.from_metric(guarantee.metric, X, ax=ax, most=most)
+        return cls.from_metric(guarantee.metric, X, ax=ax, max_features=max_features)
 
     def _label(self, place: int) -> str:
         if self.names[place] in self.not_forced:
             return f"0: {NOT_FORCED}"
         return f"{self.weights[place]:.3g}" if self.weights[place] else "0: must not matter"
 
-    def plot(self, *, ax: Any = None, most: int = 20, per_spread: bool = False) -> Self:
+    def plot(self, *, ax: Any = None, max_features: int = 20, per_spread: bool = False) -> Self:
         """Draw the bars on `ax`, or on a new figure."""
-        order = np.argsort(-self.weights, kind="stable")[:most][::-1]
+        order = np.argsort(-self.weights, kind="stable")[:max_features][::-1]
         ax = axes(ax, (6.4, 1.2 + 0.32 * len(order)))
         shown = self.weights[order]
         colours = [ORANGE if self.mismatch[i] else BLUE for i in order]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
-from likewise.display.style import BLUE, GREY, INK, ORANGE, RED, axes, tidy
-from likewise.exceptions import InvalidTypeError
+from likewise.display.base import BLUE, GREY, INK, ORANGE, RED, ResultDisplay
 from likewise.inspection.baselines import Task
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import SCORES
@@ -17,7 +17,7 @@ from likewise.selection.tradeoff import Tradeoff
 _DASHED = (0, (4, 3))
 
 
-class ComparisonDisplay:
+class ComparisonDisplay(ResultDisplay[Comparison]):
     """Proper scores of all methods with their standard errors, the simplest method on top.
 
     Filled points keep their guarantee; hollow ones have none, or violate it. The shaded region is worse than a
@@ -42,26 +42,14 @@ class ComparisonDisplay:
     'Brier score on held-out people (lower is better)'
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, result: Comparison) -> None:
-        self.result = result
-
     @classmethod
     def from_comparison(cls, result: Comparison, *, ax: Any = None) -> Self:
         """Plot the result of `compare`."""
-        if not isinstance(result, Comparison):
-            raise InvalidTypeError(f"result must be what compare returned; got {type(result).__name__}.")
-        return cls(result).plot(ax=ax)
+        return cls._from_result(result, Comparison, "compare", ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the points on `ax`, or on a new figure."""
-        score = SCORES[self.result.task][0].name
-        table, best = self.result.table, self.result.best()
-        table = table[table["evaluations"].notna()]
+    def _draw(self, ax: Any) -> None:
+        score, best, table = SCORES[self.result.task][0].name, self.result.best(), self._measured()
         values, errors = table[score], table[f"{score}_se"]
-        ax = axes(ax, (7.6, 1.3 + 0.42 * len(table)))
         constant = float(values[CONSTANT])
         low, high = float((values - errors).min()), float((values + errors).max())
         margin = 0.06 * (high - low or 1.0)
@@ -99,13 +87,17 @@ class ComparisonDisplay:
         )
         ax.set_xlabel(_axis_title(self.result.task))
         _add_legend(ax)
-        tidy(ax)
         ax.tick_params(axis="y", length=0)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+
+    def _measured(self) -> pd.DataFrame:
+        table = self.result.table
+        return table[table["evaluations"].notna()]
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 7.6, 1.3 + 0.42 * len(self._measured())
 
 
-class TradeoffDisplay:
+class TradeoffDisplay(ResultDisplay[Tradeoff]):
     """Proper score against the scale of the metric, between a constant and the best model without a guarantee.
 
     Bands and bars are one standard error.
@@ -132,22 +124,13 @@ class TradeoffDisplay:
     'Brier score on held-out people (lower is better)'
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, result: Tradeoff) -> None:
-        self.result = result
-
     @classmethod
     def from_tradeoff(cls, result: Tradeoff, *, ax: Any = None) -> Self:
         """Plot the result of `tradeoff`."""
-        if not isinstance(result, Tradeoff):
-            raise InvalidTypeError(f"result must be what tradeoff returned; got {type(result).__name__}.")
-        return cls(result).plot(ax=ax)
+        return cls._from_result(result, Tradeoff, "tradeoff", ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the curve on `ax`, or on a new figure."""
-        result, ax = self.result, axes(ax, (6.8, 4.2))
+    def _draw(self, ax: Any) -> None:
+        result = self.result
         score, table = SCORES[result.task][0].name, result.table
         scales = np.array(table.index, dtype=np.float64)
         baseline = result.best_baseline
@@ -175,9 +158,6 @@ class TradeoffDisplay:
         ax.set_xlabel("Scale of the metric: stricter to the left, looser to the right")
         ax.set_ylabel(_axis_title(result.task))
         ax.margins(y=0.12)
-        tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def _axis_title(task: Task) -> str:

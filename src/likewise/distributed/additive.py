@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._fit_validation import all_or_nothing, check_outcomes
+from likewise._fit_validation import check_outcomes, restore_on_error
 from likewise._typing import FloatArray
 from likewise._validation import check_rules
 from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, knots_for, plan_column, slot_shares
@@ -45,7 +45,7 @@ _BLOCKS_PER_SUM = 16  # blocks whose sums one task adds up
 def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
     """Fit an additive model to a Dask DataFrame or a path, all or nothing; `y` as in `AdditiveClassifier.fit`."""
     check_rules(model.rules, model)
-    metric = model._asked_metric()
+    metric = model._metric_to_enforce()
     if metric is None:
         raise InvalidInputError(
             "metric must be given for a Dask DataFrame; `linear_metric` makes one from a part of it in memory."
@@ -56,7 +56,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         raise InvalidInputError("y must be a Dask Series or the name of a column of X; got None.")
     table, target = DaskTable.of(X).with_column(y, "target")
     names = [name for name in metric_columns(table, metric, aside=target) if name != target]
-    with all_or_nothing(model):
+    with restore_on_error(model):
         categories = categories_under(table, metric, names) + ([target] if model._classify else [])
         partitions = table.scan([*names, target], [*names, target], categories)
         digest, n = partitions.digest, len(partitions)
@@ -64,7 +64,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         model._check_target(np.tile(check_outcomes(digest[target], numeric=not model._classify), 2))
         model.n_features_in_, model.feature_names_in_ = len(names), np.array(names, dtype=object)
         encoder = metric.encoder(digest[names])
-        sample = metric.people(partitions.rows_at(knot_sample(n), names), encoder)
+        sample = metric.encode_rows(partitions.rows_at(knot_sample(n), names), encoder)
         ends = People.read(digest[names], encoder)
         options, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
         parts = _plan_columns(plan, sample.rows, ends.rows, n, knots_for(n, options.max_knots))

@@ -32,10 +32,10 @@ from likewise.distributed.buckets import (
 from likewise.distributed.frames import DaskTable, categories_under, compute, delayed, metric_columns, persist
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import TableEncoder, fixed_sample
+from likewise.pairs.box_search import count_above
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
 from likewise.pairs.model_outputs import ModelOutputs, OutputLabels
 from likewise.pairs.points import groups_of
-from likewise.pairs.search import count_above
 
 
 def audit(

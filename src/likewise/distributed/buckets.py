@@ -24,10 +24,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import Encoder, People
 from likewise.pairs.box_bounds import excess_bound
-from likewise.pairs.box_tree import BoxTree, SearchParameters
-from likewise.pairs.model_outputs import given_outputs, power_of_two_unit, predicted_outputs
-from likewise.pairs.points import CODE, Kinds, Points, groups_of
-from likewise.pairs.search import (
+from likewise.pairs.box_search import (
     SearchGoal,
     SearchResult,
     goal_from,
@@ -36,6 +33,9 @@ from likewise.pairs.search import (
     search_between,
     search_within,
 )
+from likewise.pairs.box_tree import BoxTree, SearchParameters
+from likewise.pairs.model_outputs import given_outputs, power_of_two_unit, predicted_outputs
+from likewise.pairs.points import CODE, Kinds, Points, groups_of
 
 BUCKET_SIZE = 2**17
 """Approximate number of people in a bucket: two of them in box trees take some 50 MB."""
@@ -69,7 +69,9 @@ class RowEncoder(Frozen):
 
     def points(self, table: pd.DataFrame) -> Points:
         """Rows as points."""
-        people = People.read(table, self.encoder) if self.metric is None else self.metric.people(table, self.encoder)
+        people = (
+            People.read(table, self.encoder) if self.metric is None else self.metric.encode_rows(table, self.encoder)
+        )
         return Points.among(people, self.nullable)
 
 

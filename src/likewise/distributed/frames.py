@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from likewise._optional import is_dask, need
 from likewise._typing import IntArray
-from likewise._validation import PATH, in_a_line
+from likewise._validation import PATH, short_repr
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import canonical_texts, is_mixed
@@ -64,7 +64,7 @@ class DaskTable:
         """Raise if a column does not exist; `why` it is needed."""
         absent = [name for name in wanted if name not in self.columns]
         if absent:
-            raise FileError(f"{self.name} has no column {in_a_line(absent[0])}, {why}; it has {self.columns}.")
+            raise FileError(f"{self.name} has no column {short_repr(absent[0])}, {why}; it has {self.columns}.")
 
     def with_column(self, given: Any, parameter: str) -> tuple[DaskTable, Any]:
         """The table with a Dask Series as one more column, and its name; `given` may be the name of a column."""
@@ -266,7 +266,7 @@ def connected(address: str | None) -> Iterator[Any]:
     if not isinstance(address, str) or ":" not in address:
         raise InvalidInputError(
             "cluster must be 'local' or the address of a Dask scheduler, such as 'tcp://10.0.0.1:8786'; got "
-            f"{in_a_line(address)}."
+            f"{short_repr(address)}."
         )
     with _quiet_client():
         try:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from likewise._html import grid, panel, words
 from likewise._typing import FloatArray
-from likewise._validation import check_numbers, in_a_line
+from likewise._validation import check_numbers, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound
 from likewise.metrics.base import Metric
@@ -128,7 +128,7 @@ class Guarantee:
         lowest, highest = self.output_range or (0.0, 1.0)
         scores = check_numbers("score", score)
         if not ((scores >= lowest) & (scores <= highest)).all():
-            raise InvalidInputError(f"score must be between {lowest:g} and {highest:g}; got {in_a_line(score)}.")
+            raise InvalidInputError(f"score must be between {lowest:g} and {highest:g}; got {short_repr(score)}.")
         if self.output_range is None and not self.slack:
             self.curve.bound(distance)  # validates
             ends = self.curve.lowest(scores, distance), self.curve.highest(scores, distance)
@@ -251,7 +251,7 @@ def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
 
 
 def warn_vacuous(text: str, command_text: str) -> None:
-    """Warn that a guarantee says little; the command line has its own cure."""
+    """Warn that a guarantee says little; the command line has its own advice."""
     warning = VacuousGuaranteeWarning(text)
     warning.command_text = command_text
     warnings.warn(warning, stacklevel=_frames_to_caller())
@@ -287,7 +287,7 @@ def warn_if_ineffective(metric: Metric, people: People) -> None:
 
 
 @contextmanager
-def said_once() -> Iterator[None]:
+def suppress_guarantee_warnings() -> Iterator[None]:
     """Suppress these warnings in auxiliary fits: the final fit repeats them."""
     with warnings.catch_warnings():
         for kind in (VacuousGuaranteeWarning, IneffectiveWeightWarning):

@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils import check_array
 
 from likewise._typing import FloatArray
-from likewise._validation import in_a_line
+from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.encoders import as_frame
 
@@ -88,7 +88,7 @@ def table_model(
     """
     models = _MODELS if task == "classification" else _REGRESSORS
     if kind not in models:
-        raise InvalidInputError(f"model must be one of {', '.join(models)}; got {in_a_line(kind)}.")
+        raise InvalidInputError(f"model must be one of {', '.join(models)}; got {short_repr(kind)}.")
     X = as_frame(X)
     read = X if columns is None else X[list(columns)]
     known = categorical_columns(read) if categorical is None else categorical

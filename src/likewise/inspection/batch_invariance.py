@@ -69,20 +69,20 @@ def _all(parts: list[Any]) -> bool | None:
     return False if False in known else None if None in known else True
 
 
-TILES = (128, 512, 2048, 8192, 32_768)
-"""Batch sizes."""
+BATCH_SIZES = (128, 512, 2048, 8192, 32_768)
+"""Sizes of all batches that models are called with."""
 
 OTHER_SIZES = (1, 3, 17, 129)
 N_PROBES = 64
 
 
-def in_tiles(vote: Vote) -> Vote:
-    """Evaluate `vote` in batches of the sizes in `TILES` only.
+def in_fixed_batches(vote: Vote) -> Vote:
+    """Evaluate `vote` in batches of the sizes in `BATCH_SIZES` only.
 
     Examples
     --------
     >>> sizes = []
-    >>> vote = in_tiles(lambda rows: sizes.append(len(rows)) or rows)
+    >>> vote = in_fixed_batches(lambda rows: sizes.append(len(rows)) or rows)
     >>> vote(np.zeros((700, 2))).shape, sizes
     ((700, 2), [512, 128, 128])
     """
@@ -91,11 +91,11 @@ def in_tiles(vote: Vote) -> Vote:
         outputs, start = [], 0
         while start < len(rows):
             size = _size_for(len(rows) - start)
-            tile = rows[start : start + size]
-            n = len(tile)
+            batch = rows[start : start + size]
+            n = len(batch)
             if n < size:
-                tile = np.concatenate([tile, np.repeat(tile[:1], size - n, axis=0)])
-            outputs.append(vote(tile)[:n])
+                batch = np.concatenate([batch, np.repeat(batch[:1], size - n, axis=0)])
+            outputs.append(vote(batch)[:n])
             start += size
         return np.concatenate(outputs)
 
@@ -116,7 +116,7 @@ class Changes:
     again : float
         Between two identical calls.
     within : float
-        By position and other rows, in batches of the sizes in `TILES`.
+        By position and other rows, in batches of the sizes in `BATCH_SIZES`.
     beyond : float
         Between these and batches of other sizes, including single rows.
     """
@@ -126,19 +126,19 @@ class Changes:
     beyond: float
 
 
-def try_out(vote: Vote, rows: FloatArray) -> Changes:
+def measure_changes(vote: Vote, rows: FloatArray) -> Changes:
     """Evaluate the same few rows repeatedly: shuffled, alone, with others, and in batches of many sizes.
 
     Examples
     --------
     >>> rows = np.random.default_rng(0).normal(size=(40, 3))
-    >>> try_out(lambda rows: rows**2, rows)
+    >>> measure_changes(lambda rows: rows**2, rows)
     Changes(again=0.0, within=0.0, beyond=0.0)
-    >>> try_out(lambda rows: rows - rows.mean(axis=0), rows).within > 0.1
+    >>> measure_changes(lambda rows: rows - rows.mean(axis=0), rows).within > 0.1
     True
     """
     some = rows[:N_PROBES]
-    first = np.resize(np.arange(len(some)), TILES[0])
+    first = np.resize(np.arange(len(some)), BATCH_SIZES[0])
     outputs = vote(some[first])
     known = outputs[: len(some)]
 
@@ -146,26 +146,26 @@ def try_out(vote: Vote, rows: FloatArray) -> Changes:
         return _largest_change(vote(some[chosen]), known[chosen])
 
     again = _largest_change(vote(some[first]), outputs)
-    within = max(_largest_change(outputs, known[first]), *map(change, _tiles(len(some))))
+    within = max(_largest_change(outputs, known[first]), *map(change, _fixed_batches(len(some))))
     beyond = max(map(change, _others(len(some))))
     return Changes(again, max(again, within), max(again, beyond))
 
 
 def _size_for(n_rows: int) -> int:
-    """The smallest tile that holds the rows, if more than half full; else the largest that they fill."""
-    holds = next((size for size in TILES if n_rows <= size), TILES[-1])
-    if n_rows > holds / 2 or holds == TILES[0]:
+    """The smallest batch that holds the rows, if more than half full; else the largest that they fill."""
+    holds = next((size for size in BATCH_SIZES if n_rows <= size), BATCH_SIZES[-1])
+    if n_rows > holds / 2 or holds == BATCH_SIZES[0]:
         return holds
-    return TILES[TILES.index(holds) - 1]
+    return BATCH_SIZES[BATCH_SIZES.index(holds) - 1]
 
 
-def _tiles(n: int) -> Iterator[IntArray]:
-    """Positions among `n` rows that fill a tile: shuffled, one row repeated, and random subsets."""
+def _fixed_batches(n: int) -> Iterator[IntArray]:
+    """Positions among `n` rows that fill a batch: shuffled, one row repeated, and random subsets."""
     rng = np.random.default_rng(0)
-    yield rng.permutation(np.resize(np.arange(n), TILES[0]))
+    yield rng.permutation(np.resize(np.arange(n), BATCH_SIZES[0]))
     for one in rng.permutation(n)[:4]:
-        yield np.full(TILES[0], one)
-    for size in TILES:
+        yield np.full(BATCH_SIZES[0], one)
+    for size in BATCH_SIZES:
         # A shuffled batch has the same mean, so only other subsets reveal a model that uses it.
         subset = rng.permutation(n)[: max(1, n // 2)]
         yield rng.choice(subset, size)

@@ -17,7 +17,7 @@ from likewise.inspection.preprocessing import unwrap
 from likewise.metrics.base import Metric
 
 
-def is_plain_function(name: str, model: Any, methods: tuple[str, ...] = ("predict",), cure: str = "") -> bool:
+def is_plain_function(name: str, model: Any, methods: tuple[str, ...] = ("predict",), hint: str = "") -> bool:
     """Whether the parameter `name` is a plain function of rows; raise if it is neither that nor an estimator."""
     if isinstance(model, type):
         raise InvalidTypeError(f"{name} must be an instance, not a class; use {model.__name__}().")
@@ -26,7 +26,7 @@ def is_plain_function(name: str, model: Any, methods: tuple[str, ...] = ("predic
     if isinstance(model, Metric) or not callable(model) or hasattr(model, "fit"):
         raise InvalidTypeError(
             f"{name} must have {' or '.join(methods)}, or be a function of rows; got {type(model).__name__}."
-            + (f" {cure}" if cure else "")
+            + (f" {hint}" if hint else "")
         )
     return True
 

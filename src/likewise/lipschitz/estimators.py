@@ -12,7 +12,7 @@ from likewise._fit_validation import seed_from
 from likewise._links import LINKS, from_unit_range, to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._validation import SEED, TRUTH, Rule, one_of, whole
+from likewise._validation import BOOL, SEED, Rule, integer, one_of
 from likewise.base import (
     METRIC,
     ConstrainedClassifier,
@@ -59,12 +59,12 @@ class LipschitzScorer(PlainScorer):
         inputs = self.layers.inputs
         return inputs.to_metric_units(people.rows[:, inputs.columns])
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Ends of the training ranges, outside which the network is constant."""
-        inputs, landmarks = self.layers.inputs, super().landmarks(n_columns)
+        inputs, breakpoints = self.layers.inputs, super().breakpoints(n_columns)
         for i in np.flatnonzero(inputs.is_number):
-            landmarks[inputs.columns[i]] = np.array([inputs.low[i], inputs.high[i]])
-        return landmarks
+            breakpoints[inputs.columns[i]] = np.array([inputs.low[i], inputs.high[i]])
+        return breakpoints
 
 
 class _Lipschitz(ConstrainedEstimator):
@@ -75,13 +75,13 @@ class _Lipschitz(ConstrainedEstimator):
         "hidden_layer_sizes": Rule(
             "a tuple of one or more sizes of layers, each a whole number >= 1",
             lambda value: (
-                isinstance(value, (tuple, list)) and len(value) > 0 and all(whole(1).holds(width) for width in value)
+                isinstance(value, (tuple, list)) and len(value) > 0 and all(integer(1).holds(width) for width in value)
             ),
             "Use (128, 128), for example.",
         ),
-        "n_steps": whole(1),
+        "n_steps": integer(1),
         "random_state": SEED,
-        "verbose": TRUTH,
+        "verbose": BOOL,
     }
 
     hidden_layer_sizes: tuple[int, ...]

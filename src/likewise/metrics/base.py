@@ -14,7 +14,7 @@ import pandas as pd
 
 from likewise._html import grid, panel, words
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import in_a_line
+from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.encoders import Encoder, People, read_training_array
 
@@ -237,7 +237,7 @@ class Metric(ABC):
         norm = "" if np.isnan(self.p) else f"p = {self.p:g}. "
         return f"{norm}1 is the largest possible difference of outputs; a point is 0.01."
 
-    def people(self, X: Any, encoder: Encoder | None = None) -> People:
+    def encode_rows(self, X: Any, encoder: Encoder | None = None) -> People:
         """Validate and encode people, with a given encoder or one learned from them."""
         encoder = self.encoder(X) if encoder is None else encoder
         people = People.read(X, encoder)
@@ -294,6 +294,6 @@ def check_metric(metric: Any) -> Metric:
     if not isinstance(metric, Metric):
         raise InvalidTypeError(
             f"metric must be a Metric, such as WeightedLp or TableMetric; got {type(metric).__name__} "
-            f"({in_a_line(metric)}). Wrap a function of people in FunctionMetric."
+            f"({short_repr(metric)}). Wrap a function of people in FunctionMetric."
         )
     return metric

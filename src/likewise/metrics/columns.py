@@ -305,7 +305,7 @@ def _refuse_complex(kind: Any, name: Hashable) -> None:
         raise InvalidInputError(f"Column {name!r} holds complex numbers. Take their real part or absolute value first.")
 
 
-def _refuse_times(column: pd.Series[Any], cure: str) -> None:
+def _refuse_times(column: pd.Series[Any], hint: str) -> None:
     kind = column.dtype
     if (
         pd.api.types.is_datetime64_any_dtype(kind)
@@ -313,4 +313,4 @@ def _refuse_times(column: pd.Series[Any], cure: str) -> None:
         or isinstance(kind, pd.PeriodDtype)
         or (pd.api.types.is_object_dtype(kind) and pd.api.types.infer_dtype(column, skipna=True) in _TIMES)
     ):
-        raise InvalidInputError(f"Column {column.name!r} holds dates or times. {cure}")
+        raise InvalidInputError(f"Column {column.name!r} holds dates or times. {hint}")

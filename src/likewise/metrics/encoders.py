@@ -116,7 +116,7 @@ class Encoder(ABC):
         """The inverse of `encode`, in the form that a model takes."""
 
     @abstractmethod
-    def read_for(self, X: Any, estimator: Any) -> People:
+    def read_for_predict(self, X: Any, estimator: Any) -> People:
         """Validate and encode `X` at prediction; scikit-learn's errors name the estimator."""
 
     @abstractmethod
@@ -182,7 +182,7 @@ class ArrayEncoder(Encoder):
         """The rows themselves."""
         return rows
 
-    def read_for(self, X: Any, estimator: Any) -> People:
+    def read_for_predict(self, X: Any, estimator: Any) -> People:
         """Validate with scikit-learn's `validate_data`."""
         given = self.arranged(X)
         with checking():
@@ -298,7 +298,7 @@ class TableEncoder(Encoder):
             {column.name: column.decode(rows[:, i]) for i, column in enumerate(self.columns)}, copy=False
         )
 
-    def read_for(self, X: Any, estimator: Any) -> People:
+    def read_for_predict(self, X: Any, estimator: Any) -> People:
         """As `People.read`, for at least one person."""
         people = People.read(X, self)
         if not len(people):

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from likewise._validation import in_a_line
+from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.units import Unit
 
@@ -28,11 +28,11 @@ def scale_of_odds(change: Any, column: Any, per: Any = 1) -> float:
     if not _is_number(change) or not 0 <= change < math.inf:
         raise InvalidInputError(
             f"odds must not be below 0: the share by which odds may change, such as 0.05 for 5%; got "
-            f"{in_a_line(change)} for {column!r}."
+            f"{short_repr(change)} for {column!r}."
         )
     if not _is_number(per) or not 0 < per < math.inf:
         raise InvalidInputError(
-            f"odds must be per a positive amount, as in (0.05, 1000); got {in_a_line(per)} for {column!r}."
+            f"odds must be per a positive amount, as in (0.05, 1000); got {short_repr(per)} for {column!r}."
         )
     return math.log1p(change) / LOG_ODDS_PER_DISTANCE / float(per)
 

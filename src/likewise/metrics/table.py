@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise._validation import SMALLEST, in_a_line
+from likewise._validation import SMALLEST, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People, TableEncoder, as_frame, read_training_table
@@ -287,7 +287,7 @@ class TableMetric(Metric):
         if isinstance(missing, str):
             if missing not in ("refuse", "category"):
                 raise InvalidInputError(
-                    f"missing must be 'refuse', 'category' or a mapping of weights; got {in_a_line(missing)}."
+                    f"missing must be 'refuse', 'category' or a mapping of weights; got {short_repr(missing)}."
                 )
             missing = {} if missing == "refuse" else dict.fromkeys(self.numeric, 1.0)
         return _mapping("missing", missing)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, in_a_line
+from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, root
 from likewise.metrics.encoders import ArrayEncoder, Encoder
@@ -171,9 +171,11 @@ def shortened(parts: list[str], most: int | None) -> str:
 def check_exponent(p: float) -> float:
     """Validate the exponent."""
     if isinstance(p, bool) or not isinstance(p, (int, float, np.integer, np.floating)) or not p >= 1:
-        raise InvalidInputError(f"p must be a number >= 1 or infinity; got {in_a_line(p)}. Below 1 it is not a metric.")
+        raise InvalidInputError(
+            f"p must be a number >= 1 or infinity; got {short_repr(p)}. Below 1 it is not a metric."
+        )
     if LARGEST < p < np.inf:
-        raise InvalidInputError(f"p must be at most {LARGEST:g}, or infinity; got {in_a_line(p)}. Use infinity.")
+        raise InvalidInputError(f"p must be at most {LARGEST:g}, or infinity; got {short_repr(p)}. Use infinity.")
     return float(p)
 
 
@@ -186,12 +188,12 @@ def _check_weights(weights: Any, names: Sequence[Any] | None, p: float) -> Float
     if names is not None:
         if isinstance(names, str) or not np.iterable(names) or len(names) != len(array):
             raise InvalidInputError(
-                f"feature_names must have one name per weight ({len(array)}); got {in_a_line(names)}."
+                f"feature_names must have one name per weight ({len(array)}); got {short_repr(names)}."
             )
         try:
             distinct = set(names)
         except TypeError:
-            raise InvalidInputError(f"feature_names must be names, such as text; got {in_a_line(names)}.") from None
+            raise InvalidInputError(f"feature_names must be names, such as text; got {short_repr(names)}.") from None
         if len(distinct) != len(names):
             raise InvalidInputError(f"feature_names must be distinct; got {list(names)}.")
     with np.errstate(invalid="ignore"):

@@ -79,7 +79,7 @@ def search_parameters(
 ) -> SearchParameters:
     """Choose slopes by a sample of people and outputs; `ends` are the lowest and highest values of everyone.
 
-    Any slopes and any centre are sound. Other arguments as in `likewise.pairs.search.search`.
+    Any slopes and any centre are sound. Other arguments as in `likewise.pairs.box_search.search`.
     """
     matters = scales > 0
     if not matters.any():  # one column of scale 0 keeps the kernels simple
@@ -130,7 +130,7 @@ def build_box_tree(
     count: IntArray | None = None,
     names: IntArray | None = None,
 ) -> BoxTree:
-    """Build the tree; `X`, `outputs` and `count` (1 if None) as in `likewise.pairs.search.search`.
+    """Build the tree; `X`, `outputs` and `count` (1 if None) as in `likewise.pairs.box_search.search`.
 
     `order` has the `names` of people; their positions if None.
     """

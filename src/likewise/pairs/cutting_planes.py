@@ -157,15 +157,15 @@ class PairProgram(ABC):
     def solve(self) -> None:
         """Solve under the constraints added so far."""
 
-    def solve_with_cuts(self, max_rounds: int, cure: str) -> int:
+    def solve_with_cuts(self, max_rounds: int, hint: str) -> int:
         """Solve and add violated pairs until there are none; return the number of solves."""
         n_rounds = 0
         while len(pairs := self.violated()):
             if n_rounds == max_rounds or self.add(pairs) == 0:
-                raise UnsolvedError(f"The linear program did not converge after {n_rounds} rounds. {cure}")
+                raise UnsolvedError(f"The linear program did not converge after {n_rounds} rounds. {hint}")
             try:
                 self.solve()
             except RuntimeError as error:
-                raise UnsolvedError(f"After {n_rounds} rounds, {error}. {cure}") from None
+                raise UnsolvedError(f"After {n_rounds} rounds, {error}. {hint}") from None
             n_rounds += 1
         return n_rounds

@@ -12,6 +12,7 @@ import numpy as np
 from likewise._numba import njit
 from likewise._typing import FloatArray, IntArray
 from likewise.pairs.box_bounds import excess_bound
+from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import (
     LEAF_SIZE,
     BoxTree,
@@ -24,7 +25,6 @@ from likewise.pairs.box_tree import (
 )
 from likewise.pairs.kernels import fill_differences, fill_distances
 from likewise.pairs.points import Kinds
-from likewise.pairs.search import search_tree
 
 N_WORST = 2**14
 """How many pairs are returned if there are more than `max_pairs`."""
@@ -50,7 +50,7 @@ def gather(
     max_pairs: int,
     kinds: Kinds | None = None,
 ) -> Gathered:
-    """Gather pairs with ``difference - D > tolerance``; arguments as in `likewise.pairs.search.search`."""
+    """Gather pairs with ``difference - D > tolerance``; arguments as in `likewise.pairs.box_search.search`."""
     tree = box_tree_of(X, outputs, scales, p, kinds)
     pairs = gather_within(tree, tolerance, max_pairs)
     if pairs is not None:

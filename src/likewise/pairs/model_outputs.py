@@ -140,8 +140,8 @@ def predicted_outputs(
     Numbers are in units of the width of `output_range`, if there is one. `classes` are the possible labels of a model
     that predicts labels; None takes those that occur.
     """
-    cure = "Pass predictions= for a system that cannot be called."
-    if is_plain_function("model", model, ("predict_proba", "predict"), cure):
+    hint = "Pass predictions= for a system that cannot be called."
+    if is_plain_function("model", model, ("predict_proba", "predict"), hint):
         method = model
     else:
         method = getattr(model, "predict_proba", None) or model.predict
@@ -203,11 +203,11 @@ def _shares(values: FloatArray, output_range: tuple[float, float] | None) -> Flo
     return values[:, None]
 
 
-def _check_probabilities(values: FloatArray, what: str, cure: str) -> None:
+def _check_probabilities(values: FloatArray, what: str, hint: str) -> None:
     wrong = ~((values >= 0) & (values <= 1))
     if wrong.any():
         got = f"{values[wrong][0]:g}"
-        raise InvalidInputError(f"{what} must be probabilities within [0, 1]; got {got}. {cure}").in_commands(
+        raise InvalidInputError(f"{what} must be probabilities within [0, 1]; got {got}. {hint}").in_commands(
             f"Scores must be probabilities within 0 and 1; got {got}. For other scores give --range LOWEST HIGHEST."
         )
     if values.ndim == 2:
@@ -215,7 +215,7 @@ def _check_probabilities(values: FloatArray, what: str, cure: str) -> None:
         off = np.flatnonzero(np.abs(sums - 1) > 1e-5)
         if off.size:
             raise InvalidInputError(
-                f"{what} must sum to 1 over the classes in each row; row {off[0]} sums to {sums[off[0]]:g}. {cure}"
+                f"{what} must sum to 1 over the classes in each row; row {off[0]} sums to {sums[off[0]]:g}. {hint}"
             )
 
 

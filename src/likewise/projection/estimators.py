@@ -14,7 +14,7 @@ from likewise._fit_validation import seed_from
 from likewise._inner_estimator import WrapsEstimator, is_trained_here, out_of_fold_scores, seed_inner
 from likewise._links import from_unit_range, to_unit_range
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import FOLDS, SEED, TRUTH, Rule, check_random, one_of, whole
+from likewise._validation import BOOL, FOLDS, SEED, Rule, check_random, integer, one_of
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound
@@ -31,10 +31,10 @@ class _Projected(WrapsEstimator):
 
     rules: ClassVar[dict[str, Rule]] = {
         "metric": METRIC,
-        "n_anchors": one_of("auto") | whole(1, "'auto' takes all distinct people, up to 5,000."),
+        "n_anchors": one_of("auto") | integer(1, "'auto' takes all distinct people, up to 5,000."),
         "cv": FOLDS,
         "random_state": SEED,
-        "verbose": TRUTH,
+        "verbose": BOOL,
     }
 
     n_anchors: int | Literal["auto"]

@@ -116,7 +116,7 @@ def closest_values(
     >>> from likewise.projection.mcshane_whitney import make_envelope
     >>> from likewise.metrics.weighted_lp import WeightedLp
     >>> metric = WeightedLp([0.1])
-    >>> people = metric.people([[0.0], [2.0]])
+    >>> people = metric.encode_rows([[0.0], [2.0]])
     >>> bounds = make_envelope(metric, people).at_anchors(people)
     >>> closest_values(np.array([0.1, 0.9]), np.ones(2), bounds).round(6)
     array([0.4, 0.6])

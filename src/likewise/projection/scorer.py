@@ -15,11 +15,11 @@ from likewise._inner_estimator import scores_of
 from likewise._links import from_unit_range, to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import in_a_line
+from likewise._validation import short_repr
 from likewise.base import BLOCK, ConstrainedEstimator, PlainScorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.guarantee import said_once
+from likewise.guarantees.guarantee import suppress_guarantee_warnings
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import Encoder, People
 from likewise.projection.mcshane_whitney import Envelope, make_envelope
@@ -51,7 +51,7 @@ def fit_base(
         number: Any = base
         if not limits[0] <= number <= limits[1]:
             raise InvalidInputError(
-                f"base must be within the outputs, {limits[0]:g} to {limits[1]:g}; got {in_a_line(base)}."
+                f"base must be within the outputs, {limits[0]:g} to {limits[1]:g}; got {short_repr(base)}."
             )
         return float(to_unit_range(number, limits))
     if isinstance(base, FrozenEstimator):
@@ -64,7 +64,7 @@ def fit_base(
         model = base.with_metric(metric)
         if "output_range" in model.get_params():
             model.set_params(output_range=limits)
-        with said_once():
+        with suppress_guarantee_warnings():
             model = model.fit(people.table, y) if weights is None else model.fit(people.table, y, sample_weight=weights)
     else:
         raise InvalidTypeError(
@@ -159,12 +159,12 @@ class ProjectedScorer(PlainScorer):
         """True: a base, and a `FunctionMetric`, take tables."""
         return True
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Numbers of the anchors."""
-        landmarks = super().landmarks(n_columns)
+        breakpoints = super().breakpoints(n_columns)
         for column, values in self.envelope.numbers():
-            landmarks[column] = np.unique(values[~np.isnan(values)])
-        return landmarks
+            breakpoints[column] = np.unique(values[~np.isnan(values)])
+        return breakpoints
 
     def _scores(self, people: People) -> FloatArray:
         n, base = len(people), None

@@ -14,7 +14,7 @@ from sklearn.utils import check_consistent_length
 
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
-from likewise._validation import in_a_line
+from likewise._validation import short_repr
 from likewise.additive.display import panels_of
 from likewise.additive.scorecard import ScorecardMixin
 from likewise.auditing.audit import Audit, audit, tolerance_under
@@ -24,12 +24,12 @@ from likewise.base import ConstrainedEstimator
 from likewise.decisions.costs import DecisionCosts, costs_of_scores
 from likewise.decisions.threshold import ThresholdDecision
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.guarantee import Guarantee, said_once
+from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
 from likewise.inspection.prediction import hard_votes, soft_votes
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People, as_frame, spread, without_sparse
 from likewise.report.data import Cost, GroupScores, ReportData, check_table_metric
-from likewise.report.groups import groups_of
+from likewise.report.tables import groups_of
 from likewise.report.text import KINDS
 from likewise.selection.compare import Comparison, compare
 from likewise.selection.cross_validation import SCORES
@@ -62,7 +62,7 @@ def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: 
     --------
     >>> from likewise import TableMetric
     >>> metric = TableMetric({"age": 0.01})
-    >>> people = metric.people(pd.DataFrame({"age": [30, 40, 60]}))
+    >>> people = metric.encode_rows(pd.DataFrame({"age": [30, 40, 60]}))
     >>> closest_pairs(people, np.array([[0.5], [0.58], [0.6]]), metric, 0.0, 1).round(2)
        row_a  row_b  difference  distance
     0      0      1        0.08       0.1
@@ -110,7 +110,7 @@ def first_pair(data: ReportData) -> dict[str, Any]:
         if able.any():
             best = int(np.where(able, excess, -np.inf).argmax())
             rule = (
-                f"Shown first are the two whose scores {data.plain} sets furthest apart beyond their distance, of "
+                f"Shown first are the two whose scores {data.baseline} sets furthest apart beyond their distance, of "
                 "those whom this model keeps within it."
             )
             return {"pair": [int(first[best]), int(second[best])], "rule": rule}
@@ -155,28 +155,28 @@ def cost_of(
     if comparison is None:
         beside = [] if inner is None or _is_boosting(inner) else [(INNER, inner)]
         comparison = compare(X, y, metric, methods=[method, *beside, "linear"], **shared)
-    own = next((name for name, one in comparison.estimators.items() if type(one) is type(model)), None)
-    if own is None or len(comparison.results[own].losses) != len(y):
+    method_name = next((name for name, one in comparison.estimators.items() if type(one) is type(model)), None)
+    if method_name is None or len(comparison.results[method_name].losses) != len(y):
         raise InvalidInputError(
             f"comparison must be of these {len(y):,} people, with a {type(model).__name__} among the methods. Leave it "
             "out to have it computed here."
         )
     if tradeoff is None:
-        method = (own, comparison.estimators[own])
+        method = (method_name, comparison.estimators[method_name])
         tradeoff = measure_tradeoff(X, y, metric, _SCALES, method=method, comparison=comparison, **shared)
-    is_given = isinstance(inner, FrozenEstimator)
-    plain = baseline_of(comparison, INNER if is_given else None)
+    is_prefit = isinstance(inner, FrozenEstimator)
+    baseline = baseline_of(comparison, INNER if is_prefit else None)
     # One baseline in the whole report.
-    tradeoff = replace(tradeoff, baselines={plain: comparison.results[plain]})
+    tradeoff = replace(tradeoff, baselines={baseline: comparison.results[baseline]})
     if classes is None:
-        return Cost(comparison, own, plain, is_given, tradeoff)
+        return Cost(comparison, method_name, baseline, is_prefit, tradeoff)
     some = spread(len(X), _CEILING.get(len(classes), _CEILING_OF_SEVERAL))
     ceilings = {}
     with progress_bar("Ceiling", len(tradeoff.results), show=verbose) as advance:
         for scale in tradeoff.results:
             ceilings[scale] = float(ceiling(X.iloc[some], y[some], metric.scaled(scale)))
             advance(1)
-    return Cost(comparison, own, plain, is_given, tradeoff, ceilings, len(some))
+    return Cost(comparison, method_name, baseline, is_prefit, tradeoff, ceilings, len(some))
 
 
 def baseline_of(comparison: Comparison, but: str | None = None) -> str:
@@ -279,14 +279,14 @@ def build_report(
     learned = np.arange(len(table)) if comparison is not None else spread(len(table), _LEARNED)
     missed = absent if _wraps_another(model) else []
     costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "cv": cv, "verbose": verbose}
-    with said_once():  # under the loosest metric, guarantees may be vacuous
+    with suppress_guarantee_warnings():  # under the loosest metric, guarantees may be vacuous
         cost = None if missed else cost_of(model, table.iloc[learned], labels[learned], **costing)
-    plain, unseen = None, np.arange(len(table))
+    baseline, unseen = None, np.arange(len(table))
     if cost is not None:
-        plain = cost.comparison.results[cost.plain].model
+        baseline = cost.comparison.results[cost.baseline].model
         unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].train])
-    people = metric.people(table.iloc[unseen[spread(len(unseen), _searchable(guarantee.n_draws))]])
-    before = None if plain is None else _predict(plain, people, classes, guarantee.output_range)
+    people = metric.encode_rows(table.iloc[unseen[spread(len(unseen), _searchable(guarantee.n_draws))]])
+    before = None if baseline is None else _predict(baseline, people, classes, guarantee.output_range)
     after = _predict(model, people, classes, guarantee.output_range)
     favourable = None if classes is None else classes[shown]
     data = ReportData(
@@ -312,7 +312,7 @@ def build_report(
         reach=measure_coverage(metric, table) if len(table) > 1 else None,
         decisions=_decisions(model, people, after, shown),
         kind=_kind(model),
-        plain="" if cost is None else cost.comparison.results[cost.plain].row["title"],
+        baseline="" if cost is None else cost.comparison.results[cost.baseline].row["title"],
         classes=() if classes is None else tuple(map(str, classes)),
         n_population=len(table),
         **words,
@@ -324,7 +324,7 @@ def _outcome(classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:
     """Position and name of the class whose probability is shown."""
     names = [str(label) for label in classes]
     if outcome is not None and str(outcome) not in names:
-        raise InvalidInputError(f"outcome must be one of {_listed(classes)}; got {in_a_line(outcome)}.")
+        raise InvalidInputError(f"outcome must be one of {_listed(classes)}; got {short_repr(outcome)}.")
     shown = len(names) - 1 if outcome is None else names.index(str(outcome))
     return shown, names[shown]
 
@@ -399,12 +399,12 @@ def _groups(
     if cost is None:
         return ()
     results = cost.comparison.results
-    answers = {"before": results[cost.plain].predictions, "after": results[cost.own].predictions}
+    answers = {"before": results[cost.baseline].predictions, "after": results[cost.method].predictions}
     return groups_of(table, metric, labels, answers, classes, shown)
 
 
 def _n_measured(cost: Cost) -> int:
-    return int((~np.isnan(cost.comparison.results[cost.own].losses)).sum())
+    return int((~np.isnan(cost.comparison.results[cost.method].losses)).sum())
 
 
 def _prices(model: Any, X: pd.DataFrame, y: npt.NDArray[Any]) -> dict[Any, float]:

@@ -36,9 +36,9 @@ class Cost:
     ----------
     comparison : Comparison
         Of this model and others, on the people of the report.
-    own, plain : str
+    method, baseline : str
         The methods of the comparison that are this model, and the baseline, which has no guarantee.
-    is_given : bool
+    is_prefit : bool
         Whether the wrapped model was already fitted: it may have been trained on the people it is measured on.
     tradeoff : Tradeoff, optional
         The same under stricter and looser metrics.
@@ -47,17 +47,17 @@ class Cost:
     """
 
     comparison: Comparison
-    own: str
-    plain: str
-    is_given: bool = False
+    method: str
+    baseline: str
+    is_prefit: bool = False
     tradeoff: Tradeoff | None = None
     ceilings: Mapping[float, float] = field(default_factory=dict)
     n_ceiling: int = 0
 
     def __post_init__(self) -> None:
-        for name in (self.own, self.plain):
+        for name in (self.method, self.baseline):
             if name not in self.comparison.results:
-                raise InvalidInputError(f"own and plain must be methods of the comparison; got {name!r}.")
+                raise InvalidInputError(f"method and baseline must be methods of the comparison; got {name!r}.")
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class GroupFigures:
         Probability of the report's outcome, or prediction.
     rate : float or None
         Share of the people whose most likely outcome it is; None for numbers.
-    right : float
+    score : float
         Accuracy, or for numbers the root of the mean squared error.
     """
 
     mean: float
     rate: float | None
-    right: float
+    score: float
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class ReportData:
     metric : Metric
         A `TableMetric`.
     people : People
-        Who was searched, as ``metric.people(table)`` codes them. The index of their table names them; a number is
+        Who was searched, as ``metric.encode_rows(table)`` codes them. The index of their table names them; a number is
         "row 7". The page shows a sample of at most 200, spread evenly.
     guarantee : Guarantee, optional
         None for a model without one; the page says so.
@@ -151,7 +151,7 @@ class ReportData:
         model, or the median score.
     kind : str
         Key of `text.KINDS`; empty where the method is not known.
-    plain : str
+    baseline : str
         What the model before is, the baseline, as in "logistic without race".
     classes : tuple of str
         Names of the classes, in the order of the columns of `before` and `after`.
@@ -184,7 +184,7 @@ class ReportData:
     reach: Coverage | None = None
     decisions: DecisionCosts | None = None
     kind: str = ""
-    plain: str = "a model without a promise"
+    baseline: str = "a model without a promise"
     classes: tuple[str, ...] = ()
     model_name: str = ""
     source: str = ""
@@ -195,7 +195,7 @@ class ReportData:
         check_table_metric(self.metric)
         self.metric.weights_of(self.people.encoder).check_missing(self.people)
         if (self.people.rows[:, ~self.people.encoder.is_number] == UNSEEN).any():
-            raise InvalidInputError("people must be coded with all of their categories; use metric.people(table).")
+            raise InvalidInputError("people must be coded with all of their categories; use metric.encode_rows(table).")
         if self.guarantee is not None and self.guarantee.metric != self.metric:
             raise InvalidInputError(
                 f"guarantee must be about the report's metric; it is about {self.guarantee.metric!r}."

@@ -43,7 +43,7 @@ def render(data: ReportData) -> str:
     >>> from likewise import TableMetric
     >>> from likewise.report import ReportData
     >>> metric = TableMetric({"<b>": 0.01})
-    >>> people = metric.people(pd.DataFrame({"<b>": [30, 41]}))
+    >>> people = metric.encode_rows(pd.DataFrame({"<b>": [30, 41]}))
     >>> page = render(ReportData("Loans", "approved", metric, people))
     >>> "<b>" in page, "&lt;b&gt;" in page
     (False, True)

@@ -16,7 +16,7 @@ from likewise.report import charts
 from likewise.report import text as words
 from likewise.report.build import first_pair
 from likewise.report.data import ReportData
-from likewise.report.groups import costs, groups
+from likewise.report.tables import costs, groups
 
 _TOP = 6  # columns whose weights are shown unfolded
 _SHAPES, _GROUPS = 6, 2  # and shapes, and columns of groups
@@ -306,7 +306,7 @@ def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:
         "p": "inf" if math.isinf(data.metric.p) else data.metric.p,
         "epsilon": data.epsilon,
         "promised": data.guarantee is not None,
-        "plain": data.plain[:1].upper() + data.plain[1:],
+        "plain": data.baseline[:1].upper() + data.baseline[1:],
         "first": view["first"]["pair"],
         "limit": 1 if view["pairs"] is None else view["pairs"]["limit"],
         "shown": 0 if n_outputs == 1 else data.shown % n_outputs,

@@ -12,7 +12,7 @@ import pandas as pd
 
 from likewise._optional import is_partitioned
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise._validation import NOT_NEGATIVE, TRUTH, check_names, checking, in_a_line
+from likewise._validation import BOOL, NON_NEGATIVE, check_names, checking, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import ArrayEncoder, People, TableEncoder, as_frame, is_table
@@ -223,7 +223,7 @@ def estimate_minimal_metric(
     TableMetric(numeric: age=0.02; mismatch: region=0.3; p=1)
     """
     p = _check_finite_p(p)
-    TRUTH.check("exchange", exchange)
+    BOOL.check("exchange", exchange)
     if is_partitioned(X):
         from likewise.distributed.reveal import dask_people
 
@@ -433,13 +433,13 @@ def _bounds(upper: Any, fixed: Any, points: Points, unit: float) -> tuple[FloatA
     for parameter, given in (("upper", upper), ("fixed", fixed)):
         if not (given is None or isinstance(given, Mapping)):
             raise InvalidTypeError(
-                f"{parameter} must map features to weights, such as {{'age': 0.01}}; got {in_a_line(given)}. "
+                f"{parameter} must map features to weights, such as {{'age': 0.01}}; got {short_repr(given)}. "
                 "None sets no limit."
             )
         for key, weight in (given or {}).items():
             i = _position(parameter, key, points)
             most = 1.0 if codes[i] else np.inf
-            NOT_NEGATIVE.check(f"{parameter}[{key!r}]", weight)
+            NON_NEGATIVE.check(f"{parameter}[{key!r}]", weight)
             if float(weight) > most:
                 raise InvalidInputError(f"{parameter} must be at most 1 for categories; got {weight!r} for {key!r}.")
             if i in named:

@@ -41,12 +41,12 @@ def _impossible(people: DistinctPeople, pairs: IntArray, differences: FloatArray
         f"{listed(points.differences(i, j), _COLUMNS_SHOWN)})"
         for (a, b), (i, j), gap in zip(shown, places, differences, strict=False)
     ]
-    cure = "Raise these weights, or audit the model against the metric you have in mind."
+    hint = "Raise these weights, or audit the model against the metric you have in mind."
     if (people.kinds == CODE).any() and people.unit > 1:
-        cure = "Weights of categories are at most 1: give output_range=(lowest, highest) to have shares of its width."
+        hint = "Weights of categories are at most 1: give output_range=(lowest, highest) to have shares of its width."
     return (
         "fixed and upper leave no metric: some pairs differ only in bounded features, whose weights are too small for "
-        f"the difference of outputs. Worst of those found ({len(pairs):,}): {'; '.join(lines)}. {cure}"
+        f"the difference of outputs. Worst of those found ({len(pairs):,}): {'; '.join(lines)}. {hint}"
     )
 
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from likewise._frozen import Frozen
 from likewise._html import grid, panel, words
 from likewise._progress import progress_bar
-from likewise._validation import TRUTH
+from likewise._validation import BOOL
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
 from likewise.selection.cross_validation import SCORES, CVResult, Fold, Score, cross_validate_method, make_folds
@@ -317,7 +317,7 @@ def compare(
     >>> result.best().name
     'constant'
     """
-    TRUTH.check("verbose", verbose)
+    BOOL.check("verbose", verbose)
     problem = check_problem(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
     chosen = build_methods(problem, methods)
     folds = make_folds(problem, cv, n_people)

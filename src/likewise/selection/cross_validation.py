@@ -133,9 +133,9 @@ class Fold:
 
 def make_folds(problem: LearningProblem, cv: Any, n_people: Any) -> tuple[Fold, ...]:
     """Folds shared by all methods. An integer `cv` is shuffled and, for classes, stratified."""
-    n_people = check_count("n_people", n_people, least=2, cure="Pairs are searched among them.")
+    n_people = check_count("n_people", n_people, min_value=2, hint="Pairs are searched among them.")
     if isinstance(cv, int) and not isinstance(cv, bool):
-        check_count("cv", cv, least=2, cure="Someone must be held out.")
+        check_count("cv", cv, min_value=2, hint="Someone must be held out.")
         _check_enough(problem, cv)
         splitter = KFold if problem.classes is None else StratifiedKFold
         cv = splitter(cv, shuffle=True, random_state=problem.seed)

@@ -15,7 +15,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from likewise._validation import WHOLE_SEED, check_count, check_output_range, checking, in_a_line, one_of
+from likewise._validation import INTEGER_SEED, check_count, check_output_range, checking, one_of, short_repr
 from likewise.base import ConstrainedEstimator
 from likewise.dummy import ConstantClassifier, ConstantRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
@@ -97,8 +97,8 @@ def check_problem(
 ) -> LearningProblem:
     """Validate the parameters that `compare` and `tradeoff` share."""
     metric = check_metric(metric)
-    people = metric.people(without_sparse(X))
-    WHOLE_SEED.check("random_state", random_state)
+    people = metric.encode_rows(without_sparse(X))
+    INTEGER_SEED.check("random_state", random_state)
     one_of("auto", "classification", "regression").check("task", task)
     with checking():
         outcomes: npt.NDArray[Any] = column_or_1d(np.asarray(y))
@@ -136,7 +136,7 @@ def _check_smoothing(smoothing: Any, task: str) -> dict[str, Any]:
         return {}
     unknown = [] if not isinstance(smoothing, Mapping) else [name for name in smoothing if name not in _SMOOTHING]
     if not isinstance(smoothing, Mapping) or unknown:
-        got = repr(unknown[0]) if unknown else in_a_line(smoothing)
+        got = repr(unknown[0]) if unknown else short_repr(smoothing)
         raise InvalidInputError(
             f"smoothing must be a dictionary with parameters of smoothed models, {', '.join(_SMOOTHING)}; got {got}."
         )
@@ -302,7 +302,7 @@ def build_methods(problem: LearningProblem, methods: Any = "auto") -> list[Metho
     """Methods from names and pairs ``(name, estimator)``: the constant first, boosting last."""
     if isinstance(methods, str):
         if methods != "auto":
-            raise InvalidInputError(f"methods must be 'auto' or a list; got {in_a_line(methods)}. Use [{methods!r}].")
+            raise InvalidInputError(f"methods must be 'auto' or a list; got {short_repr(methods)}. Use [{methods!r}].")
         methods = METHODS
     names, own = {CONSTANT, REFERENCE}, dict[str, Method]()
     for entry in _check_entries(methods):
@@ -327,7 +327,7 @@ def custom_method(problem: LearningProblem, name: str, estimator: Any) -> Method
     is_right = is_classifier if problem.task == "classification" else is_regressor
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not is_right(estimator):
         kind = "classifier" if problem.task == "classification" else "regressor"
-        raise InvalidTypeError(f"{name!r} must be an unfitted {kind}; got {in_a_line(estimator)}.")
+        raise InvalidTypeError(f"{name!r} must be an unfitted {kind}; got {short_repr(estimator)}.")
     if isinstance(estimator, ConstrainedEstimator):
         estimator = estimator.with_metric(problem.metric)
         if problem.output_range is not None:
@@ -342,7 +342,7 @@ def _check_entries(methods: Any) -> Sequence[Any]:
         or not all(isinstance(entry, str) or (isinstance(entry, tuple) and len(entry) == 2) for entry in methods)
     ):
         raise InvalidInputError(
-            f"methods must be 'auto', or a list of names and pairs (name, estimator); got {in_a_line(methods)}."
+            f"methods must be 'auto', or a list of names and pairs (name, estimator); got {short_repr(methods)}."
         )
     return methods
 

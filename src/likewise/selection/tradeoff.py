@@ -11,7 +11,7 @@ import pandas as pd
 
 from likewise._frozen import Frozen
 from likewise._progress import progress_bar
-from likewise._validation import TRUTH, check_positive, in_a_line
+from likewise._validation import BOOL, check_positive, short_repr
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.baselines import Task
@@ -168,7 +168,7 @@ def tradeoff(
     >>> result.matching_scale is None
     True
     """
-    TRUTH.check("verbose", verbose)
+    BOOL.check("verbose", verbose)
     problem = check_problem(X, y, metric, task, output_range, n_draws, random_state)
     factors = _check_scales(scales)
     known: dict[str, CVResult] = {}
@@ -208,8 +208,8 @@ def tradeoff(
 def _check_scales(scales: Any) -> list[float]:
     is_list = isinstance(scales, (Sequence, np.ndarray)) and not isinstance(scales, str) and np.iterable(scales)
     if not is_list or not len(scales):
-        raise InvalidInputError(f"scales must be a list of positive numbers; got {in_a_line(scales)}.")
-    return sorted({check_positive("scales", scale, cure="1 is the metric itself.") for scale in scales})
+        raise InvalidInputError(f"scales must be a list of positive numbers; got {short_repr(scales)}.")
+    return sorted({check_positive("scales", scale, hint="1 is the metric itself.") for scale in scales})
 
 
 def _check_comparison(comparison: Any, problem: LearningProblem) -> None:
@@ -220,7 +220,7 @@ def _check_comparison(comparison: Any, problem: LearningProblem) -> None:
     ):
         raise InvalidInputError(
             f"comparison must be what compare returned for these {len(problem.y):,} people and this metric; got "
-            f"{in_a_line(comparison)}. Leave it out to measure everything."
+            f"{short_repr(comparison)}. Leave it out to measure everything."
         )
 
 
@@ -233,7 +233,7 @@ def _named_estimator(method: Any) -> tuple[str, Any]:
     if isinstance(method, tuple) and len(method) == 2:
         return method
     raise InvalidInputError(
-        f"method must be a name, what Comparison.best returned, or a pair (name, estimator); got {in_a_line(method)}."
+        f"method must be a name, what Comparison.best returned, or a pair (name, estimator); got {short_repr(method)}."
     )
 
 

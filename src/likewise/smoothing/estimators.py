@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from likewise._fit_validation import check_fitted, seed_from
 from likewise._inner_estimator import WrapsEstimator
 from likewise._typing import FloatArray
-from likewise._validation import SEED, THREADS, TRUTH, Rule, check_random, one_of, positive, whole
+from likewise._validation import BOOL, SEED, THREADS, Rule, check_random, integer, one_of, positive
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.preprocessing import last_step
@@ -94,12 +94,12 @@ class _Smoothed(WrapsEstimator):
         "noise": one_of("auto", *NOISES) | Rule("a noise made with for_metric", lambda value: isinstance(value, Noise)),
         "epsilon": positive("No finite number of draws gives 0, and 1 is the largest possible difference.", below=1),
         "delta": positive("It is a probability.", below=1),
-        "n_draws": one_of("auto") | whole(1, "'auto' takes what epsilon and delta need."),
-        "augment": whole(0, "0 trains on the data as they are."),
+        "n_draws": one_of("auto") | integer(1, "'auto' takes what epsilon and delta need."),
+        "augment": integer(0, "0 trains on the data as they are."),
         "batch": one_of("auto") | Rule("True or False", lambda value: isinstance(value, bool)),
         "random_state": SEED,
         "n_jobs": THREADS,
-        "verbose": TRUTH,
+        "verbose": BOOL,
     }
 
     noise: NoiseName | Noise
@@ -192,8 +192,8 @@ class _Smoothed(WrapsEstimator):
     @abstractmethod
     def _vote_spec(self, encoder: Encoder | None = None) -> VoteSpec: ...
 
-    def _asked_metric(self) -> Metric | None:
-        noise, metric = self.noise, super()._asked_metric()
+    def _metric_to_enforce(self) -> Metric | None:
+        noise, metric = self.noise, super()._metric_to_enforce()
         if isinstance(noise, Noise):
             if metric is not None and metric != noise.metric:
                 raise InvalidInputError(
@@ -306,13 +306,13 @@ class SmoothedClassifier(_Smoothed, ConstrainedClassifier):
 
     rules = _Smoothed.rules | {"vote": one_of("hard", "soft", "trees")}
 
-    def _asked_metric(self) -> Metric | None:
+    def _metric_to_enforce(self) -> Metric | None:
         if self.vote == "soft" and hasattr(self.estimator, "predict") and not hasattr(self.estimator, "predict_proba"):
             raise InvalidTypeError(
                 f"estimator must have predict_proba for vote='soft'; {type(self.estimator).__name__} has none. "
                 "Use vote='hard'."
             )
-        return super()._asked_metric()
+        return super()._metric_to_enforce()
 
     def _vote_spec(self, encoder: Encoder | None = None) -> VoteSpec:
         return VoteSpec(self.vote, self.classes_, encoder=encoder)

@@ -56,7 +56,7 @@ class Formula(Frozen, ABC):
         """Distance within which the most likely class stays the same, rounded down; None if probabilities tell it."""
         return None
 
-    def landmarks(self) -> Iterator[tuple[int, FloatArray]]:
+    def breakpoints(self) -> Iterator[tuple[int, FloatArray]]:
         """Columns, with the values at which the averages have kinks."""
         return iter(())
 
@@ -245,7 +245,7 @@ class LeafVotes(Formula):
         run_in_threads(block, range(0, len(X), _BLOCK), n_jobs)
         return out
 
-    def landmarks(self) -> Iterator[tuple[int, FloatArray]]:
+    def breakpoints(self) -> Iterator[tuple[int, FloatArray]]:
         """Columns with splits, and the values from which the noise reaches a threshold."""
         for column in np.unique(self.features).tolist():
             thresholds = self.thresholds[self.features == column]

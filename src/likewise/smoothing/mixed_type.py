@@ -147,13 +147,13 @@ class MixedTypeNoise(Perturbation):
             keep, background = self._replacements(np.arange(start, stop))
             yield stop, MixedTypeDraws(self, draws, keep, background)
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Landmarks of the visible numbers."""
-        landmarks, columns = super().landmarks(n_columns), np.flatnonzero(self.visible)
+        breakpoints, columns = super().breakpoints(n_columns), np.flatnonzero(self.visible)
         if self.numbers is not None:
-            for column, values in zip(columns, self.numbers.landmarks(len(columns)), strict=True):
-                landmarks[column] = values
-        return landmarks
+            for column, values in zip(columns, self.numbers.breakpoints(len(columns)), strict=True):
+                breakpoints[column] = values
+        return breakpoints
 
     def perturb(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by a draw of their own."""

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from likewise._links import Erf
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import NOT_NEGATIVE, in_a_line
+from likewise._validation import NON_NEGATIVE, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.metrics.base import lp_norm
@@ -266,7 +266,7 @@ class Splitting(Noise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        NOT_NEGATIVE.check("excess", self.excess)
+        NON_NEGATIVE.check("excess", self.excess)
         if self.steps is not None and not (isinstance(self.steps, str) and self.steps == "auto"):
             object.__setattr__(self, "steps", _check_steps(self.steps, self.metric))
 
@@ -294,11 +294,11 @@ def _check_steps(steps: Any, metric: WeightedLp) -> tuple[float, ...]:
         values = tuple(float(step) for step in steps)
     except (TypeError, ValueError):
         raise InvalidInputError(
-            f"steps must be 'auto', None, or one number per feature; got {in_a_line(steps)}."
+            f"steps must be 'auto', None, or one number per feature; got {short_repr(steps)}."
         ) from None
     if len(values) != metric.n_features or not all(0 <= step < np.inf for step in values):
         raise InvalidInputError(
             f"steps must be one non-negative number for each of the {metric.n_features} features; got "
-            f"{in_a_line(steps)}. Use 0 for a feature without a grid."
+            f"{short_repr(steps)}. Use 0 for a feature without a grid."
         )
     return values

@@ -15,7 +15,7 @@ from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.guarantees.bounds import Bound
 from likewise.guarantees.certificate import Estimate
-from likewise.guarantees.sample_size import clopper_pearson, empirical_bernstein, subset_margin
+from likewise.guarantees.concentration import clopper_pearson, empirical_bernstein, subset_margin
 from likewise.inspection.prediction import Vote
 from likewise.smoothing.noise import Noise
 
@@ -64,7 +64,7 @@ class Perturbation(Frozen, ABC):
     def iter_draws(self, stops: list[int]) -> Iterator[tuple[int, Draws]]:
         """Yield the draws up to ``stops[-1]`` in order, cut at every stop; each with the number of its last draw."""
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Cell borders per column of encoded people, where there are any."""
         return [np.empty(0)] * n_columns
 

@@ -18,9 +18,17 @@ from likewise._typing import FloatArray
 from likewise.base import BLOCK, PlainScorer
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.certificate import Estimate
+from likewise.guarantees.concentration import clopper_pearson, error_margin, hoeffding
 from likewise.guarantees.guarantee import Guarantee
-from likewise.guarantees.sample_size import clopper_pearson, error_margin, hoeffding
-from likewise.inspection.batch_invariance import N_PROBES, TILES, Changes, in_tiles, is_rowwise, row_by_row, try_out
+from likewise.inspection.batch_invariance import (
+    BATCH_SIZES,
+    N_PROBES,
+    Changes,
+    in_fixed_batches,
+    is_rowwise,
+    measure_changes,
+    row_by_row,
+)
 from likewise.inspection.mlp import Network, is_torch
 from likewise.inspection.prediction import Vote, clipped_predictions, hard_votes, scores_behind, soft_votes, tree_votes
 from likewise.metrics.base import Metric
@@ -124,7 +132,7 @@ class BatchPlan:
     def wrap(self, vote: Vote) -> Vote:
         """The vote function, called in this way."""
         if self.kind == "tiles":
-            return in_tiles(vote)
+            return in_fixed_batches(vote)
         return row_by_row(vote) if self.kind == "row" else vote
 
     def sums(self, vote: Vote) -> CalledVotes:
@@ -158,20 +166,20 @@ def plan_batches(model: Any, votes: VoteSpec, make_rows: Callable[[], FloatArray
         return BatchPlan("any", "The model is of a kind that answers for each row by itself.") if known else _UNSTEADY
     rows = make_rows()
     with single_threaded_blas():
-        changes = try_out(votes.detailed_function(model), rows)
+        changes = measure_changes(votes.detailed_function(model), rows)
     _check_changes(changes)
     trials = f"asked about {min(len(rows), N_PROBES)} perturbed people alone, shuffled, and in calls of up to"
     if changes.within:
         return BatchPlan(
             "person",
-            f"{_PREMISE}, up to rounding, which was tested, not proven: {trials} {TILES[-1]:,} rows, its answers "
+            f"{_PREMISE}, up to rounding, which was tested, not proven: {trials} {BATCH_SIZES[-1]:,} rows, its answers "
             f"changed by up to {changes.within:.1g}, so a call holds the draws of one person.",
         )
     sizes = f" ({changes.beyond:.1g} apart in sizes in which it is not called)" if changes.beyond else ""
     return BatchPlan(
         "tiles",
-        f"{_PREMISE}, which was tested, not proven: {trials} {TILES[-1]:,} rows, it gave the same answers to the last "
-        f"bit{sizes}.",
+        f"{_PREMISE}, which was tested, not proven: {trials} {BATCH_SIZES[-1]:,} rows, it gave the same "
+        f"answers to the last bit{sizes}.",
     )
 
 
@@ -215,9 +223,9 @@ class SmoothedScorer(PlainScorer):
         """What the draws depend on."""
         return self.perturbation.prepare(people.rows)
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Borders of the cells of a splitting."""
-        return self.perturbation.landmarks(n_columns)
+        return self.perturbation.breakpoints(n_columns)
 
     def draw(self, people: People, rng: np.random.Generator) -> FloatArray:
         """One vote per person, each under a draw of its own."""
@@ -242,12 +250,12 @@ class FormulaScorer(SmoothedScorer):
         """By the formula, if it has one."""
         return self.formula.distance_to_tie(people.rows)
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Kinks of the formula."""
-        landmarks = super().landmarks(n_columns)
-        for column, values in self.formula.landmarks():
-            landmarks[column] = values
-        return landmarks
+        breakpoints = super().breakpoints(n_columns)
+        for column, values in self.formula.breakpoints():
+            breakpoints[column] = values
+        return breakpoints
 
 
 @dataclass(frozen=True, eq=False, repr=False)

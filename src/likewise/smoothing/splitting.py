@@ -111,7 +111,7 @@ def _common_divisor(a: float, b: float, least: float) -> float:
 
 MIN_DRAWS = 1000  # keeps the accuracy of uniform noise where the guarantee alone would need fewer
 _MAX_POSITION = 2**38  # positions are clipped here, which increases no distance
-_N_LANDMARKS = 20  # positions, and cells, on each side of the origin whose borders are landmarks
+_N_BREAKPOINTS = 20  # positions, and cells, on each side of the origin whose borders are breakpoints
 _SLACK = 2.0**-12  # cells are wider by this fraction, which covers the rounding of positions up to _MAX_POSITION
 
 
@@ -238,13 +238,13 @@ class ShiftedGrids(Perturbation):
             draws.write(slice(j, j + 1), position, out[j : j + 1])
         return out
 
-    def landmarks(self, n_columns: int) -> list[FloatArray]:
+    def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Borders between positions near the origin, and between cells further away."""
-        landmarks, near = super().landmarks(n_columns), np.arange(-_N_LANDMARKS, _N_LANDMARKS + 1)
+        breakpoints, near = super().breakpoints(n_columns), np.arange(-_N_BREAKPOINTS, _N_BREAKPOINTS + 1)
         positions = np.unique([near, near * self.n_draws])
         for i, column in enumerate(np.flatnonzero(self.noise.visible)):
-            landmarks[column] = self.origins[i] + positions * self._unit[i]
-        return landmarks
+            breakpoints[column] = self.origins[i] + positions * self._unit[i]
+        return breakpoints
 
     @property
     def _widths(self) -> FloatArray:

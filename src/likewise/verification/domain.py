@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import TRUTH, check_numbers, in_a_line
+from likewise._validation import BOOL, check_numbers, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.columns import canonical_category
 from likewise.metrics.encoders import as_frame, is_table
@@ -43,7 +43,7 @@ class NumericDomain:
     def __post_init__(self) -> None:
         for name in ("low", "high", *(() if self.step is None else ("step",))):
             object.__setattr__(self, name, _checked_number(name, getattr(self, name)))
-        TRUTH.check("blank", self.blank)
+        BOOL.check("blank", self.blank)
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low <= self.high):
             raise InvalidInputError(f"low must be at most high, both finite; got {self.low:g} and {self.high:g}.")
         if self.step is not None and not 0 < self.step < np.inf:
@@ -126,9 +126,9 @@ class CategoricalDomain:
     blank: bool = False
 
     def __post_init__(self) -> None:
-        TRUTH.check("blank", self.blank)
+        BOOL.check("blank", self.blank)
         if not isinstance(self.values, (list, tuple)):
-            raise InvalidInputError(f"values must be a list of categories; got {in_a_line(self.values)}.")
+            raise InvalidInputError(f"values must be a list of categories; got {short_repr(self.values)}.")
         object.__setattr__(self, "values", tuple(self.values))
         if any(not pd.api.types.is_scalar(value) or pd.isna(value) for value in self.values):
             raise InvalidInputError("values must be plain categories; say blank=True for a missing one.")
@@ -239,10 +239,10 @@ class Domain:
         if not isinstance(self.columns, Mapping) or not all(isinstance(held, kinds) for held in self.columns.values()):
             raise InvalidTypeError(
                 f"columns must map columns to what they can hold, see Domain.learn and Domain.from_entries; got "
-                f"{in_a_line(self.columns)}."
+                f"{short_repr(self.columns)}."
             )
         if not isinstance(self.rules, (list, tuple)) or not all(isinstance(rule, Rule) for rule in self.rules):
-            raise InvalidTypeError(f"rules must be rules, see with_rules; got {in_a_line(self.rules)}.")
+            raise InvalidTypeError(f"rules must be rules, see with_rules; got {short_repr(self.rules)}.")
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
         object.__setattr__(self, "rules", tuple(self.rules))
         for rule in self.rules:
@@ -262,7 +262,7 @@ class Domain:
         """
         frame = frame_of(X)
         if not isinstance(categorical, (list, tuple)) or not all(isinstance(n, Hashable) for n in categorical):
-            raise InvalidInputError(f"categorical must list columns of X; got {in_a_line(categorical)}.")
+            raise InvalidInputError(f"categorical must list columns of X; got {short_repr(categorical)}.")
         kinds = {name: is_numeric(frame[name]) and name not in set(categorical) for name in frame}
         return cls({name: (NumericDomain if kinds[name] else CategoricalDomain).learn(frame[name]) for name in frame})
 
@@ -350,10 +350,10 @@ class Domain:
         if not isinstance(entries, Mapping) or not all(isinstance(entry, Mapping) for entry in entries.values()):
             raise InvalidTypeError(
                 f"entries must map columns to what they can hold, such as {{'low': 0, 'high': 9}}; got "
-                f"{in_a_line(entries)}."
+                f"{short_repr(entries)}."
             )
         if not isinstance(rules, (list, tuple)) or not all(isinstance(rule, str) for rule in rules):
-            raise InvalidTypeError(f"rules must be a list of texts such as 'debt <= income'; got {in_a_line(rules)}.")
+            raise InvalidTypeError(f"rules must be a list of texts such as 'debt <= income'; got {short_repr(rules)}.")
         columns: dict[Any, NumericDomain | CategoricalDomain] = {}
         for name, entry in entries.items():
             kind = CategoricalDomain if "values" in entry else NumericDomain
@@ -393,11 +393,11 @@ def is_numeric(column: pd.Series[Any]) -> bool:
 def _checked_number(name: str, value: Any) -> float:
     """A finite number."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidInputError(f"{name} must be a number; got {in_a_line(value)}.")
+        raise InvalidInputError(f"{name} must be a number; got {short_repr(value)}.")
     try:
         return float(value)
     except OverflowError:
-        raise InvalidInputError(f"{name} must be a finite number; got {in_a_line(value)}.") from None
+        raise InvalidInputError(f"{name} must be a finite number; got {short_repr(value)}.") from None
 
 
 def _plain(number: float) -> int | float:

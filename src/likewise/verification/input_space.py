@@ -70,7 +70,7 @@ class InputSpace:
             raise InvalidInputError(f"X must have {n_taken} columns, as the model takes; got {len(frame.columns)}.")
         numeric = [name for name in frame if is_numeric(frame[name])]
         if metric is not None:
-            metric.people(X)  # raises for columns and blanks that it does not take
+            metric.encode_rows(X)  # raises for columns and blanks that it does not take
             kinds = metric.encoder(X)
             named = frame.columns if kinds.labels is None else kinds.labels
             numeric = [name for name, number in zip(named, kinds.is_number, strict=True) if number]

@@ -129,9 +129,9 @@ def costs(cost: Cost) -> dict[str, Any]:
     rows = [
         {
             "name": _title(str(name), str(row["title"]), cost),
-            "is_own": name == cost.own,
+            "is_own": name == cost.method,
             "is_constant": name == CONSTANT,
-            "is_baseline": name == cost.plain,
+            "is_baseline": name == cost.baseline,
             "guarantee": bool(row["guarantee"]),
             "figures": [words.measured(measure, float(row[measure.name])) for measure in measures],
             "error": words.measured(measures[0], float(row[f"{measures[0].name}_se"])),
@@ -158,7 +158,7 @@ def _measure(task: Any, name: str) -> Score:
 
 
 def _title(name: str, title: str, cost: Cost) -> str:
-    if name == cost.own:
+    if name == cost.method:
         return "this model"
     return "a constant" if name == CONSTANT else title
 
@@ -171,8 +171,8 @@ def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Score) -> str:
     """What the guarantee cost, against the baseline and a constant; for a lay reader."""
     results, folds = cost.comparison.results, cost.comparison.folds
     own, free = next(row for row in rows if row["is_own"]), _baseline(rows)
-    gap, error = difference(results[cost.own], results[cost.plain], folds)
-    beyond, noise = difference(results[cost.own], results[CONSTANT], folds)
+    gap, error = difference(results[cost.method], results[cost.baseline], folds)
+    beyond, noise = difference(results[cost.method], results[CONSTANT], folds)
     constant = next(row for row in rows if row["is_constant"])["figures"][0]
     if beyond >= -noise:
         found = "This model is not measurably better than giving everybody the same score"

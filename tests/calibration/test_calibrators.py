@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
-from likewise.calibration.bounded_isotonic import (
+from likewise.calibration.calibrators import (
     IsotonicCalibrator,
     PlattCalibrator,
     below_slope_one,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.stats import beta
 
 from likewise._typing import FloatArray
-from likewise._validation import TRUTH, check_count, check_positive, one_of
+from likewise._validation import BOOL, check_count, check_positive, one_of
 
 
 def hoeffding(mean: FloatArray, n_draws: int, delta: float) -> tuple[FloatArray, FloatArray]:
@@ -89,7 +89,7 @@ def draws_needed(
     >>> draws_needed(0.01, 1.8e-4)
     186315
     """
-    check_positive("epsilon", epsilon, cure="No finite number of draws gives 0.")
+    check_positive("epsilon", epsilon, hint="No finite number of draws gives 0.")
     delta = check_positive("delta", delta, below=1)
     needed = min(
         (log_factor - np.log(delta)) / (rate * epsilon**2)
@@ -148,10 +148,10 @@ def error_margin(n_draws: int, delta: float, n_classes: int = 2, shared: bool = 
 
 def _bounds(n_classes: Any, shared: bool, n_people: Any, method: str) -> list[tuple[float, float]]:
     """Pairs (log_factor, rate): the failure probability is at most exp(log_factor - n rate epsilon^2); theory §5."""
-    m = check_count("n_classes", n_classes, least=2)
-    n = check_count("n_people", n_people, least=2)
+    m = check_count("n_classes", n_classes, min_value=2)
+    n = check_count("n_people", n_people, min_value=2)
     one_of("sharpest", "paper").check("method", method)
-    TRUTH.check("shared", shared)
+    BOOL.check("shared", shared)
     # One pair, by Hoeffding's inequality: with own draws an event is a sum of 2n independent terms of range
     # 1/n (rate 1); with shared draws, of n differences of range 2/n (rate 1/2).
     rate = 0.5 if shared else 1.0

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise._validation import LARGEST, TRUTH, check_positive, checking
+from likewise._validation import BOOL, LARGEST, check_positive, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import ArrayEncoder, Encoder, People, TableEncoder, as_frame, read_training_table
@@ -66,8 +66,8 @@ class FunctionMetric(Metric):
         if isinstance(function, type) or not callable(function):
             got = f"the class {function.__name__}" if isinstance(function, type) else type(function).__name__
             raise InvalidTypeError(f"function must be a callable of two sets of people; got {got}.")
-        TRUTH.check("pairwise", pairwise)
-        TRUTH.check("takes_tables", takes_tables)
+        BOOL.check("pairwise", pairwise)
+        BOOL.check("takes_tables", takes_tables)
         self.function = function
         self.takes_tables = bool(takes_tables)
         self.scale = check_positive("scale", scale)
@@ -223,8 +223,8 @@ class FunctionMetric(Metric):
         except (TypeError, ValueError) as error:
             raise self._error("return numbers", str(error)) from None
         if distances.shape != shape:
-            cure = "" if self._all_pairs else " Set pairwise=True if it compares all rows of A with all rows of B."
-            raise self._error(f"return an array of shape {shape}", f"shape {distances.shape}", cure)
+            hint = "" if self._all_pairs else " Set pairwise=True if it compares all rows of A with all rows of B."
+            raise self._error(f"return an array of shape {shape}", f"shape {distances.shape}", hint)
         wrong = ~((distances >= 0) & (distances <= LARGEST))  # NaN fails every comparison
         if wrong.any():
             at = np.argwhere(wrong)[0]
@@ -234,8 +234,8 @@ class FunctionMetric(Metric):
             )
         return self.scale * distances
 
-    def _error(self, rule: str, got: str, cure: str = " Correct the function.") -> InvalidInputError:
-        return InvalidInputError(f"The distances of {self!r} must {rule}; got {got}.{cure}")
+    def _error(self, rule: str, got: str, hint: str = " Correct the function.") -> InvalidInputError:
+        return InvalidInputError(f"The distances of {self!r} must {rule}; got {got}.{hint}")
 
 
 def _numbered(table: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from likewise import TableMetric
 from likewise.report import GroupFigures, GroupScores
 from likewise.report.build import _n_measured, closest_pairs
-from likewise.report.groups import groups, groups_of
+from likewise.report.tables import groups, groups_of
 
 METRIC = TableMetric({"income": 0.01}, {"sex": 0.0, "job": 0.1})
 TABLE = pd.DataFrame({"income": range(6), "sex": ["f", "m", "f", "m", "f", None], "job": "x"})
@@ -40,8 +40,8 @@ def test_groups_of_numbers_by_hand():
     answers = np.array([1.0, 2.0, 3.0, 8.0, 5.0, 6.0])
     women, men, _ = groups_of(TABLE, METRIC, np.arange(6.0), {"before": None, "after": answers}, None, -1)
     assert (women.n, women.actual, women.after.mean, women.after.rate) == (3, 2.0, 3.0, None)
-    assert women.after.right == pytest.approx(1.0)
-    assert men.after.right == pytest.approx(np.sqrt((1 + 25) / 2))
+    assert women.after.score == pytest.approx(1.0)
+    assert men.after.score == pytest.approx(np.sqrt((1 + 25) / 2))
 
 
 def test_without_a_column_that_must_not_matter_all_categories_are_groups():
@@ -86,7 +86,7 @@ def test_ratios_are_to_the_highest_rate_of_the_column_on_each_side():
 def test_the_closest_pairs_are_those_that_use_most_of_what_they_may(n_outputs, epsilon):
     rng = np.random.default_rng(n_outputs)
     metric = TableMetric({"age": 0.02})
-    people = metric.people(pd.DataFrame({"age": rng.uniform(0, 80, 450)}))  # more than two blocks
+    people = metric.encode_rows(pd.DataFrame({"age": rng.uniform(0, 80, 450)}))  # more than two blocks
     answers = rng.random((450, n_outputs)) if n_outputs == 1 else rng.dirichlet(np.ones(3), 450)
     D = np.abs(people.rows - people.rows.T) * 0.02
     gap = np.abs(answers[:, None] - answers).sum(axis=2) / (1 if n_outputs == 1 else 2)
@@ -106,7 +106,7 @@ def test_the_closest_pairs_are_those_that_use_most_of_what_they_may(n_outputs, e
 def test_people_are_measured_who_have_a_loss():
     """Slow models are measured on a sample of those held out."""
     losses = np.array([0.1, np.nan, 0.0, np.nan, 0.3])
-    cost = SimpleNamespace(own="ours", comparison=SimpleNamespace(results={"ours": SimpleNamespace(losses=losses)}))
+    cost = SimpleNamespace(method="ours", comparison=SimpleNamespace(results={"ours": SimpleNamespace(losses=losses)}))
     assert _n_measured(cost) == 3
 
 

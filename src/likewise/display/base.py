@@ -1,0 +1,67 @@
+"""The base of displays, and how plots look. Matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, Self, TypeVar
+
+from likewise._optional import need
+from likewise.exceptions import InvalidTypeError
+
+Result = TypeVar("Result")
+
+# Colours that stay apart for colour-blind readers, and in grey.
+BLUE, ORANGE, RED, GREY, INK = "#2f6fa7", "#d98a2b", "#c0392b", "#8a8f98", "#2b2f36"
+
+
+def axes(ax: Any, size: tuple[float, float]) -> Any:
+    """`ax`, or the axes of a new figure."""
+    if ax is not None:
+        return ax
+    return need("matplotlib.pyplot", "A plot").subplots(figsize=size, layout="constrained")[1]
+
+
+def patch(colour: str, label: str) -> Any:
+    """A legend entry of one colour."""
+    from matplotlib.patches import Patch
+
+    return Patch(color=colour, label=label)
+
+
+def tidy(ax: Any) -> None:
+    """Hide the top and right spines, and mute the others."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(GREY)
+    ax.tick_params(colors=INK, labelsize=9)
+
+
+class ResultDisplay(ABC, Generic[Result]):
+    """A plot of the result of one function; subclasses draw it."""
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+
+    @classmethod
+    def _from_result(cls, result: Any, kind: type[Result], function: str, ax: Any) -> Self:
+        if not isinstance(result, kind):
+            raise InvalidTypeError(f"result must be what {function} returned; got {type(result).__name__}.")
+        return cls(result).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw on `ax`, or on a new figure."""
+        ax = axes(ax, self._figure_size())
+        self._draw(ax)
+        tidy(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _figure_size(self) -> tuple[float, float]:
+        return 6.8, 4.2
+
+    @abstractmethod
+    def _draw(self, ax: Any) -> None: ...
