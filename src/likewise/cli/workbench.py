@@ -1,0 +1,290 @@
+"""The command that opens a page on which a committee makes a metric: workbench."""
+
+from __future__ import annotations
+
+import secrets
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli import console as options
+from likewise.cli.console import Output, command, then
+from likewise.exceptions import FileError, InvalidInputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.cli.dataset import Dataset, Task
+    from likewise.cli.table_io import Dialect
+    from likewise.metrics.table import TableMetric
+    from likewise.workbench.engine import Problem
+    from likewise.workbench.exports import Tools
+
+# Everything heavy is imported inside the commands: `likewise --help` must answer at once.
+
+_DEMO_TABLE, _DEMO_TARGET = Path("mortgages.csv"), "decision"
+
+
+@click.command()
+@click.argument("table", type=options.FILE, required=False)
+@click.option("--target", help="Column with the outcome to predict.")
+@options.task
+@click.option("--demo", is_flag=True, help="Open it on 1,989 mortgage applications from Boston, with a tour.")
+@click.option(
+    "--protected",
+    multiple=True,
+    help="Columns to lock at 0, separated by commas; may be given several times.",
+)
+@click.option("--metric", "metric_file", type=options.FILE, help="Metric file to start from.")
+@click.option(
+    "--model", "model_file", type=options.FILE, help="Model in use: a likewise model, or one of scikit-learn."
+)
+@click.option("--scores", help="Or a column of the table with the scores of a model in use.")
+@options.output_range
+@options.drop
+@options.categorical
+@options.id_column
+@click.option("--state", type=options.FILE, help="File of the session; by default the table, but .likewise.json.")
+@click.option("--out", type=options.FILE, help="Folder for exports; by default the state without .json.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="By default a free one.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@command
+@options.reads_table
+def workbench(
+    say: Output,
+    table: Path | None,
+    target: str | None,
+    task: Task | None,
+    demo: bool,
+    protected: tuple[str, ...],
+    metric_file: Path | None,
+    model_file: Path | None,
+    scores: str | None,
+    output_range: tuple[float, float] | None,
+    drop: tuple[str, ...],
+    categorical: tuple[str, ...],
+    id_column: str | None,
+    state: Path | None,
+    out: Path | None,
+    port: int,
+    no_browser: bool,
+    dialect: Dialect,
+) -> None:
+    """Open a page on this machine where a committee makes a metric.
+
+    Move weights and see at once what the model becomes and what it costs; judge pairs of people; keep a record of who
+    decided what and why; leave with a metric, a model and minutes. Every change is written to one file, which opens
+    again where it was. The page is served to this machine only, and the table never leaves it. End it with Ctrl-C.
+
+    Example: likewise workbench loans.csv --target approved --protected race,sex
+    """
+    from likewise._optional import need
+
+    need("starlette", "The workbench")
+    need("uvicorn", "The workbench")
+    units: dict[str, str] = {}
+    if demo:
+        if table is not None or target is not None:
+            raise InvalidInputError("--demo brings its own table. Leave TABLE and --target out.")
+        table, target, units = *_write_demo(say), _demo_units()
+    if table is None or target is None:
+        raise InvalidInputError("Give a TABLE and its --target, or --demo.")
+    if model_file is not None and scores is not None:
+        raise InvalidInputError("Give either --model or --scores, the model in use.")
+    problem, tools = _load(
+        say, table, target, task, output_range, (*drop, *([scores] if scores else [])), categorical, id_column, dialect
+    )
+    problem = replace(problem, units={**problem.units, **units})
+    problem = _with_scores(say, problem, table, model_file, scores, dialect)
+    serve(
+        say,
+        problem,
+        tools,
+        protected=[name.strip() for part in protected for name in part.split(",") if name.strip()],
+        metric_file=metric_file,
+        state=state or table.with_suffix(".likewise.json"),
+        out=out,
+        port=port,
+        tour=demo,
+        browser=not no_browser,
+    )
+
+
+def serve(
+    say: Output,
+    problem: Problem,
+    tools: Tools,
+    *,
+    protected: list[str],
+    metric_file: Path | None,
+    state: Path,
+    out: Path | None,
+    port: int,
+    tour: bool,
+    browser: bool,
+) -> None:
+    """Open or make the session, and serve it until it is stopped."""
+    import warnings
+
+    from likewise.guarantees.guarantee import IneffectiveWeightWarning, VacuousGuaranteeWarning
+    from likewise.metric_file import read_metric_file
+    from likewise.workbench.engine import Engine
+    from likewise.workbench.hub import Hub, file_as_start
+    from likewise.workbench.server import HOST, bind, make_server
+    from likewise.workbench.state import Session
+
+    for kind in (VacuousGuaranteeWarning, IneffectiveWeightWarning):  # the page shows both in its figures
+        warnings.simplefilter("ignore", kind)
+    engine = Engine(problem)
+    if engine.is_sample:
+        say.note(
+            f"Live figures are of {len(engine.X):,} people, an even sample of the {engine.n_table:,} in the table."
+        )
+    table = {"name": problem.table, "target": problem.target, "fingerprint": problem.fingerprint}
+    sheet = engine.empty_sheet(protected)
+    if metric_file is not None:
+        file = read_metric_file(metric_file)
+        found = file_as_start(engine, file, str(metric_file))
+        locked = dict.fromkeys([*protected, *(name for name in file.protected if name in engine.names)])
+        sheet = replace(engine.empty_sheet(list(locked)), units={**sheet.units, **file.metric.units})
+        sheet = sheet.with_weights(found["set"], found["how"])
+    session = Session(state, table, sheet, engine.ranges)
+    if session.reopened:
+        say(f"Opened {state} where it was, after {session.last} events.")
+        if protected or metric_file:
+            say.note("--protected and --metric are for a new session, and left out here.")
+    folder = out or state.with_suffix("")
+    hub = Hub(session, engine, tools, folder, tour=tour)
+    token, bound = secrets.token_urlsafe(24), bind(port)
+    address = f"http://{HOST}:{bound.getsockname()[1]}/?token={token}"
+    server = make_server(hub, token, bound)
+    say(f"Workbench: {address}\nThe record is kept in {state}. End it with Ctrl-C.", address=address, state=str(state))
+    say.finish()
+    if browser:
+        webbrowser.open(address)
+    try:
+        server.run(sockets=[bound])
+    finally:
+        hub.close()
+
+
+def _write_demo(say: Output) -> tuple[Path, str]:
+    """The bundled mortgages as a table in the working directory; one that is there is kept."""
+    from likewise._writing import atomic_write, write_csv
+    from likewise.datasets import load_mortgages
+
+    if not _DEMO_TABLE.exists():
+        bunch = load_mortgages()
+        people = bunch.data.assign(**{_DEMO_TARGET: bunch.target.map({0: "denied", 1: "approved"})})
+        with atomic_write(_DEMO_TABLE) as temporary:
+            write_csv(people, temporary, index=False)
+        say(f"Wrote {_DEMO_TABLE}")
+    return _DEMO_TABLE, _DEMO_TARGET
+
+
+def _demo_units() -> dict[str, str]:
+    from likewise.datasets import load_mortgages
+
+    units = {name: unit for name, unit in load_mortgages().units.items() if unit != "category"}
+    return units | {"dependents": "1 dependent", "credit_lines": "1 credit line"}
+
+
+def _load(
+    say: Output,
+    table: Path,
+    target: str,
+    task: Task | None,
+    output_range: tuple[float, float] | None,
+    drop: tuple[str, ...],
+    categorical: tuple[str, ...],
+    id_column: str | None,
+    dialect: Dialect,
+) -> tuple[Problem, Tools]:
+    """People and outcomes, and what the other commands do for a workbench."""
+    from likewise.cli.dataset import DatasetSource
+    from likewise.cli.design import DesignSource
+    from likewise.cli.table_io import named, read_table
+    from likewise.cli.training import build_estimator, reveal_model, reveal_scores
+    from likewise.workbench.engine import Problem
+    from likewise.workbench.exports import Tools
+
+    source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
+    data: Dataset = source.load(say)
+    ids = range(1, len(data.X) + 1) if id_column is None else read_table(table, dialect, as_text=[id_column])[id_column]
+    problem = Problem(
+        data.X.set_axis(list(ids)).rename(columns=str),
+        data.y,
+        data.task,
+        named(table),
+        target,
+        data.output_range,
+        {str(name): unit for name, unit in data.units.items()},
+    )
+
+    def reveal(known: Problem) -> tuple[TableMetric, str]:
+        if known.scores is not None and known.scores.ndim == 1:
+            found = reveal_scores(known.X, known.scores, known.output_range)
+        else:
+            found = reveal_model(known.X, known.y, "logistic", seed=0, output_range=known.output_range)
+        return found.metric, found.how
+
+    def train(metric_file: Path) -> tuple[Any, pd.DataFrame, Any]:
+        known, metric = DatasetSource(table, target, metric_file, data.task, None, id_column, dialect).load(say.note)
+        model = build_estimator("additive", known, metric, None, seed=None, smoothing={})
+        return model.fit(known.X, known.y), known.X, known.y
+
+    words = {name: then(name) for name in ("enforce", "report", "audit", "verify-card")}
+
+    def line(name: str, *more: object) -> str:
+        import shlex
+
+        start, _, carried = words[name].partition(f"likewise {name}")
+        return f"{start}likewise {name} {shlex.join(map(str, more))}{carried}"
+
+    return problem, Tools(reveal, train, line, str(table))
+
+
+def _with_scores(
+    say: Output, problem: Problem, table: Path, model_file: Path | None, scores: str | None, dialect: Dialect
+) -> Problem:
+    """The problem with the scores of a model in use, from a column or a model file."""
+    import numpy as np
+    import pandas as pd
+
+    from likewise.cli.table_io import read_table
+
+    if scores is not None:
+        column = read_table(table, dialect, say.note)[scores]
+        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+        low, high = problem.output_range or (0.0, 1.0)
+        wrong = np.flatnonzero(~((numbers >= low) & (numbers <= high)))
+        if len(wrong):
+            raise FileError(
+                f"{table}: scores must be numbers from {low:g} to {high:g}; row {wrong[0] + 1} of {scores!r} has "
+                f"{str(column.iloc[wrong[0]])!r}."
+            )
+        if problem.task == "classification" and len(np.unique(problem.y)) != 2:
+            raise InvalidInputError("--scores is for two classes or a regression. Give --model for several classes.")
+        return replace(problem, scores=numbers, scores_title=f"scores in {scores}")
+    if model_file is None:
+        return problem
+    from likewise.io import load_inner, load_model
+
+    try:
+        model = load_model(model_file)
+    except FileError:
+        model = load_inner(model_file)
+    X = problem.X
+    known = getattr(model, "feature_names_in_", None)
+    people = X if known is None else X[[name for name in known if name in X.columns]]
+    if problem.task == "regression":
+        low, high = problem.output_range or (0.0, 1.0)
+        outputs = np.clip(np.asarray(model.predict(people), dtype=np.float64), low, high)
+    else:
+        outputs = np.asarray(model.predict_proba(people), dtype=np.float64)
+        if list(map(str, model.classes_)) != list(map(str, np.unique(problem.y))):
+            raise InvalidInputError(f"{model_file} must have the classes of the table; it has {list(model.classes_)}.")
+    return replace(problem, scores=outputs, scores_title=model_file.name)

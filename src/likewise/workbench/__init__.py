@@ -1,0 +1,1 @@
+"""The workbench: a page on this machine where a committee makes a metric."""

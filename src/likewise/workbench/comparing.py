@@ -1,0 +1,111 @@
+"""Two people, of the table or typed: their distance by column, their scores and the reasons."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise.exceptions import InvalidInputError, LikewiseError
+from likewise.workbench.engine import BOOSTING, Engine
+from likewise.workbench.judging import shown
+from likewise.workbench.state import Sheet
+
+_N_REASONS = 4
+
+
+def person(engine: Engine, label: Any) -> dict[str, str]:
+    """The values of a person of the table, as text."""
+    if str(label) not in engine.labels:
+        raise InvalidInputError(f"There is no person {str(label)[:80]!r} in the table.")
+    row = engine.X.iloc[engine.labels[str(label)]]
+    return {str(name): shown(row[name]) for name in engine.X.columns}
+
+
+def compare(engine: Engine, sheet: Sheet, model: Any, a: Any, b: Any) -> dict[str, Any]:
+    """Distance by column, scores with the guarantee and without, and reasons.
+
+    Parameters
+    ----------
+    engine : Engine
+    sheet : Sheet
+    model : fitted estimator, or None if no column matters
+    a, b : dict from column to text
+        Empty text is a missing value. Columns that are not given are missing.
+    """
+    frame = pd.concat([_frame(engine, side) for side in (a, b)], ignore_index=True)
+    rows = engine.encoder.encode(frame)
+    columns = sheet.metric.weights_of(engine.encoder)
+    blank = np.isnan(rows)
+    refused = [n for i, n in enumerate(engine.names) if blank[0, i] != blank[1, i] and np.isnan(columns.missing[i])]
+    if refused:
+        raise InvalidInputError(f"{refused[0]} must be given for both people: nobody in the table is without it.")
+    parts = []
+    for name in map(str, engine.X.columns):
+        i = engine.names.index(name)
+        if not columns.is_number[i]:
+            part = float(columns.scales[i]) if rows[0, i] != rows[1, i] else 0.0
+        elif blank[0, i] != blank[1, i]:
+            part = float(columns.missing[i])
+        else:
+            part = 0.0 if blank[0, i] else float(columns.scales[i] * abs(rows[0, i] - rows[1, i]))
+        parts.append({"column": name, "points": part})
+    found: dict[str, Any] = {
+        "parts": parts,
+        "distance": sum(part["points"] for part in parts),
+        "scores": [],
+        "reasons": [],
+    }
+    found["scores"].append({"title": "within these weights", "values": _scores(engine, model, frame)})
+    reference = engine.known_references(sheet.locked).get(BOOSTING)
+    if reference is not None:
+        kept = frame[[name for name in frame.columns if name not in sheet.locked]]
+        with suppress(ValueError, LikewiseError):  # a value that this model cannot read; the other score is shown
+            found["scores"].append({"title": BOOSTING, "values": _scores(engine, reference.model, kept)})
+    if model is not None:
+        for row in model.reasons(frame, n=_N_REASONS).itertuples(index=False):
+            reasons = [str(reason).removesuffix(" against the average person") for reason in row[1:] if reason]
+            found["reasons"].append({"outcome": str(row[0]), "reasons": reasons})
+    found["gap"] = abs(found["scores"][0]["values"][0] - found["scores"][0]["values"][1])
+    return found
+
+
+def _frame(engine: Engine, values: Any) -> pd.DataFrame:
+    """One person as a table: numbers, and categories as text."""
+    if not isinstance(values, dict):
+        raise InvalidInputError("A person must be values by column.")
+    row: dict[str, Any] = {}
+    for name in map(str, engine.X.columns):
+        text = str(values.get(name, "")).strip()
+        column = engine.encoder.columns[engine.names.index(name)]
+        if name in engine.categorical or getattr(column, "categories", None) is not None:
+            row[name] = pd.Series([text or None], dtype=object)
+            continue
+        try:
+            number = float(text) if text else np.nan
+        except ValueError:
+            number = np.inf
+        if np.isinf(number):
+            raise InvalidInputError(f"{name} must be a number; got {text[:40]!r}.")
+        row[name] = pd.Series([number])
+    return pd.DataFrame(row)
+
+
+def _scores(engine: Engine, model: Any, frame: pd.DataFrame) -> list[float]:
+    """Probabilities of the favourable class, or predictions as shares of the range."""
+    if model is None:
+        constant = engine.problem.y == engine.favourable if engine.classes is not None else engine.problem.y
+        return [_share(engine, float(constant.mean()))] * 2
+    if engine.classes is None:
+        return [_share(engine, float(value)) for value in model.predict(frame)]
+    at = list(model.classes_).index(engine.favourable)
+    return [float(value) for value in np.asarray(model.predict_proba(frame))[:, at]]
+
+
+def _share(engine: Engine, value: float) -> float:
+    if engine.problem.output_range is None:
+        return value
+    low, high = engine.problem.output_range
+    return float(np.clip((value - low) / (high - low), 0.0, 1.0))

@@ -1,0 +1,497 @@
+"""What a metric does to a model and to pairs of people, fast enough to look at while weights move."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from likewise._typing import FloatArray, IntArray
+from likewise.additive.display import panels_of
+from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
+from likewise.design.frontier import design_metric
+from likewise.design.joint import Costs
+from likewise.exceptions import InvalidInputError, LikewiseError
+from likewise.inspection.baselines import Task, categorical_columns, table_model
+from likewise.metrics.base import ColumnWeights
+from likewise.metrics.encoders import People, TableEncoder, spread
+from likewise.metrics.table import TableMetric
+from likewise.metrics.units import Unit
+from likewise.pairs.points import row_hashes
+from likewise.report.charts import shapes
+from likewise.selection.cross_validation import align_classes
+from likewise.workbench.figures import TITLES, figures
+from likewise.workbench.state import Sheet, Weights
+
+MOST_PEOPLE = 30_000
+N_FOLDS = 5
+_MOST_DESIGNED = 10_000
+_MOST_AT_ONCE = 60  # columns whose penalties are chosen at once
+_MOST_KNOTS, _ALL_KNOTS = 32, 900  # of live fits, per column and in all; `likewise enforce` fits exported models
+_MOST_PAIRED, _MOST_CELLS = 700, 8_000_000  # people whose pairs are looked at, and numbers that are kept for it
+_TOLERANCE = 1e-9  # of a difference of scores, for rounding
+_WORST = 12
+_FIRST_SHAPES = 6
+GUARANTEED, CONSTANT = "within these weights", "a constant"
+LINEAR, BOOSTING = "linear model, no guarantee", "boosting, no guarantee"
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """People with known outcomes.
+
+    Attributes
+    ----------
+    X : DataFrame
+        Its index names the people.
+    y : ndarray
+    task : {"classification", "regression"}
+    table, target : str
+        Names, to be shown.
+    output_range : tuple of float, or None
+        For a regression.
+    units : dict from column to unit
+    scores : ndarray of shape (n_samples,) or (n_samples, n_classes), or None
+        Of a model in use, whose violations are shown; one score is the probability of the last class.
+    scores_title : str
+    """
+
+    X: pd.DataFrame
+    y: npt.NDArray[Any]
+    task: Task
+    table: str
+    target: str
+    output_range: tuple[float, float] | None = None
+    units: dict[str, str] = field(default_factory=dict)
+    scores: FloatArray | None = None
+    scores_title: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the table, its target and its columns."""
+        found = hashlib.sha256(repr([self.target, self.task, list(map(str, self.X.columns))]).encode())
+        for part in (self.X, pd.Series(self.y).astype(str)):
+            found.update(pd.util.hash_pandas_object(part, index=False).to_numpy().tobytes())
+        return found.hexdigest()[:32]
+
+    def take(self, rows: IntArray) -> Problem:
+        """Some of the people."""
+        return Problem(
+            self.X.iloc[rows],
+            self.y[rows],
+            self.task,
+            self.table,
+            self.target,
+            self.output_range,
+            self.units,
+            None if self.scores is None else self.scores[rows],
+            self.scores_title,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A model without a guarantee: its predictions for people held out, and the model fitted to everybody."""
+
+    title: str
+    predictions: FloatArray
+    model: Any = None
+
+
+class Engine:
+    """Live measurements of a table of people.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of more than 30,000 people an even sample is measured.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.n_table = len(problem.X)
+        whole = problem.X
+        self.blanks = [str(n) for n in whole.columns if n not in categorical_columns(whole) and whole[n].isna().any()]
+        self.problem = problem.take(spread(len(whole), MOST_PEOPLE)) if len(whole) > MOST_PEOPLE else problem
+        X = self.X = self.problem.X
+        if X.index.has_duplicates:
+            raise InvalidInputError("People must have different names; the id column has some twice. Leave --id out.")
+        self.categorical = categorical_columns(X)
+        numeric = [name for name in X.columns if name not in self.categorical]
+        self.encoder = TableEncoder.learn(X, numeric, self.categorical)
+        self.people = People.read(X, self.encoder)
+        self.names: list[str] = list(self.encoder.names)
+        self.classes = np.unique(problem.y) if problem.task == "classification" else None
+        self.costs = Costs.of(self.people.rows, np.full(len(X), 1 / len(X)), self.encoder.is_number)
+        self.folds = (row_hashes(tuple(self.people.rows.T)) % np.uint64(N_FOLDS)).astype(np.int64)
+        self.usable_folds = [k for k in range(N_FOLDS) if self._is_usable(k)]
+        self.pairs = PairSample.of(self.people.rows, self.encoder.is_number)
+        self.labels = {str(label): position for position, label in enumerate(X.index)}
+        self.max_knots = max(3, min(_MOST_KNOTS, _ALL_KNOTS // X.shape[1]))
+        self._penalties: dict[Any, float] = {}
+        self._references: dict[tuple[str, ...], dict[str, Reference]] = {}
+        self._lock = threading.Lock()
+
+    def _is_usable(self, fold: int) -> bool:
+        kept = self.folds != fold
+        if kept.all() or not kept.any():
+            return False
+        return self.classes is None or len(np.unique(self.problem.y[kept])) == len(self.classes)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether only some people of the table are measured."""
+        return len(self.X) < self.n_table
+
+    @property
+    def favourable(self) -> Any:
+        """The class whose probability is shown; None for a regression."""
+        return None if self.classes is None else self.classes[-1]
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Smallest and largest number of each numeric column."""
+        found = {}
+        for i in np.flatnonzero(self.encoder.is_number).tolist():
+            there = self.people.rows[~np.isnan(self.people.rows[:, i]), i]
+            found[self.names[i]] = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
+        return found
+
+    def empty_sheet(self, locked: Sequence[str] = ()) -> Sheet:
+        """All columns at 0."""
+        numbers = dict(zip(self.names, self.encoder.is_number, strict=True))
+        weights: Weights = {
+            "numeric": {name: 0.0 for name, number in numbers.items() if number},
+            "categorical": {name: 0.0 for name, number in numbers.items() if not number},
+            "missing": dict.fromkeys(self.blanks, 0.0),
+        }
+        for name in locked:
+            if name not in numbers:
+                raise InvalidInputError(f"--protected must name columns of the table; there is no {name!r}.")
+        units = {name: unit for name, unit in self.problem.units.items() if name in numbers and unit != "category"}
+        return Sheet(weights, units, tuple(locked))
+
+    def columns(self, sheet: Sheet) -> list[dict[str, Any]]:
+        """What the page needs of each column, in the order of the table."""
+        weights, meanings = sheet.weights, sheet.metric.describe().set_index("column")["one point"]
+        found = []
+        for name in map(str, self.X.columns):
+            i = self.names.index(name)
+            number = bool(self.encoder.is_number[i])
+            unit = Unit.of(sheet.units.get(name, ""))
+            levels = [] if number else [str(level) for level in self.encoder.columns[i].levels]  # type: ignore[union-attr]
+            found.append(
+                {
+                    "name": name,
+                    "kind": "numeric" if number else "categorical",
+                    "weight": weights["numeric" if number else "categorical"][name],
+                    "meaning": str(meanings[name]),
+                    "missing": weights["missing"].get(name),
+                    "locked": name in sheet.locked,
+                    "unit": sheet.units.get(name, ""),
+                    "factor": unit.factor,
+                    "prefix": unit.prefix,
+                    "suffix": unit.after(one=False),
+                    "one": unit.one,
+                    "typical": float(self.costs.weights[i]) if number else 1.0,
+                    "range": list(self.ranges[name]) if number else None,
+                    "levels": levels[:200],
+                    "n_levels": len(levels),
+                }
+            )
+        return found
+
+    # -- models ---------------------------------------------------------------------------------------------------
+
+    def estimator(self, metric: TableMetric, penalty: Any) -> Any:
+        """An unfitted card within a metric, for live figures."""
+        if self.classes is not None:
+            return AdditiveClassifier(metric, penalty=penalty, max_knots=self.max_knots)
+        return AdditiveRegressor(
+            metric, penalty=penalty, max_knots=self.max_knots, output_range=self.problem.output_range
+        )
+
+    def penalties(self, matters: Sequence[str]) -> dict[Any, float]:
+        """Roughness penalties of columns, chosen once: they do not depend on weights.
+
+        Of all columns at once, so that later changes are fast; of very many only those that matter.
+        """
+        with self._lock:
+            if not set(matters) <= set(self._penalties):
+                chosen = set(self.names) if len(self.names) <= _MOST_AT_ONCE else {*matters, *self._penalties}
+                spans = {name: (high - low) or 1.0 for name, (low, high) in self.ranges.items()}
+                loose = TableMetric(
+                    {name: 1.0 / span if name in chosen else 0.0 for name, span in spans.items()},
+                    {name: float(name in chosen) for name in self.categorical},
+                    missing=dict.fromkeys(self.blanks, 1.0) or "refuse",
+                )
+                found = dict(self.estimator(loose, "auto").fit(self.X, self.problem.y).penalty_)
+                self._penalties = {name: found.get(name, max(found.values())) for name in chosen}
+            return self._penalties
+
+    def fit(self, metric: TableMetric, rows: Any = None) -> Any:
+        """A card within the metric; None if no column matters."""
+        matters = [self.names[i] for i in np.flatnonzero(metric.weights_of(self.encoder).matters)]
+        if not matters:
+            return None
+        X, y = self.X, self.problem.y
+        card = self.estimator(metric, self.penalties(matters))
+        return card.fit(X, y) if rows is None else card.fit(X[rows], y[rows])
+
+    def _predict(self, model: Any, rows: Any) -> FloatArray:
+        if self.classes is None:
+            return np.asarray(model.predict(self.X[rows]), dtype=np.float64)
+        return align_classes(np.asarray(model.predict_proba(self.X[rows])), model.classes_, self.classes)
+
+    def _constant(self, kept: Any, n: int) -> FloatArray:
+        y = self.problem.y[kept]
+        if self.classes is None:
+            return np.full(n, float(y.mean()))
+        return np.tile((y[:, None] == self.classes).mean(axis=0), (n, 1))
+
+    def _blank_predictions(self) -> FloatArray:
+        n = len(self.X)
+        return np.full(n if self.classes is None else (n, len(self.classes)), np.nan)
+
+    def references(self, locked: Sequence[str]) -> dict[str, Reference]:
+        """A constant and models without a guarantee that do not see the locked columns; measured once."""
+        key = tuple(sorted(locked))
+        if key in self._references:
+            return self._references[key]
+        shown = self.X[[name for name in self.X.columns if name not in locked]]
+        y, task = self.problem.y, self.problem.task
+        found = {CONSTANT: Reference(CONSTANT, self._blank_predictions())}
+        for fold in self.usable_folds:
+            out = self.folds == fold
+            found[CONSTANT].predictions[out] = self._constant(~out, int(out.sum()))
+        kinds = {LINEAR: "logistic" if task == "classification" else "linear", BOOSTING: "boosting"}
+        for title, kind in kinds.items() if shown.shape[1] else ():
+            predictions = self._blank_predictions()
+            for fold in self.usable_folds:
+                out = self.folds == fold
+                model = table_model(shown, kind, task).fit(shown[~out], y[~out])
+                answers = np.asarray(
+                    model.predict_proba(shown[out]) if self.classes is not None else model.predict(shown[out])
+                )
+                if self.classes is not None:
+                    answers = align_classes(answers, model.classes_, self.classes)
+                predictions[out] = answers
+            found[title] = Reference(title, predictions, table_model(shown, kind, task).fit(shown, y))
+        self._references[key] = found
+        return found
+
+    def known_references(self, locked: Sequence[str]) -> dict[str, Reference]:
+        """Those that are measured already."""
+        return self._references.get(tuple(sorted(locked)), {})
+
+    # -- what a metric does ---------------------------------------------------------------------------------------
+
+    def evaluate(self, sheet: Sheet, emit: Callable[[dict[str, Any]], bool]) -> None:
+        """Measure a metric, and hand over what is known: first with one fold held out, then with all of them.
+
+        `emit` returns False to stop.
+        """
+        metric = sheet.metric
+        model = self.fit(metric)
+        result = self._of_pairs(sheet, metric)
+        predictions = self._blank_predictions()
+        result |= {"constant": model is None, "prices": {}, "shapes": None, "guarantee": "", "model": model}
+        if model is not None:
+            prices = model.prices(self.X, self.problem.y, cv=None).set_index("column")["gain if 10% looser"]
+            result["prices"] = {str(name): float(gain) for name, gain in prices.items()}
+            panels = panels_of(model, self.favourable)
+            result["shapes"] = shapes(panels, sheet.units, result["prices"], _FIRST_SHAPES) | {"n": len(panels)}
+            result["guarantee"] = model.guarantee_.statement.splitlines()[0]
+        for count, fold in enumerate(self.usable_folds, start=1):
+            out = self.folds == fold
+            card = None if model is None else self.fit(metric, ~out)
+            predictions[out] = self._constant(~out, int(out.sum())) if card is None else self._predict(card, out)
+            last = count == len(self.usable_folds)
+            if (count == 1 or last) and not emit(
+                {**result, "figures": self._figures(sheet, predictions), "done": last}
+            ):
+                return
+        if not self.usable_folds:
+            emit({**result, "figures": None, "done": True})
+
+    def _figures(self, sheet: Sheet, predictions: FloatArray) -> dict[str, Any]:
+        """Figures of the card and of the references, on the same people."""
+        first = predictions if self.classes is None else predictions[:, 0]
+        measured = ~np.isnan(first)
+        references = self.known_references(sheet.locked)
+        titled = {GUARANTEED: predictions} | {title: each.predictions for title, each in references.items()}
+        today = self.scores_of_today(sheet, known_only=True)
+        if self.problem.scores is not None and today is not None:
+            titled[today[0]] = today[1]
+        constant = references[CONSTANT].predictions if references else self._constant(slice(None), len(first))
+        y = self.problem.y[measured]
+        rows = []
+        for title, each in titled.items():
+            found = figures(each[measured], constant[measured], y, self.classes, self.folds[measured])
+            rows.append({"title": title, "guarantee": title in (GUARANTEED, CONSTANT), **found})
+        return {
+            "titles": TITLES[self.problem.task],
+            "rows": rows,
+            "n": int(measured.sum()),
+            "of": len(measured),
+            "pending": not references,
+        }
+
+    def mean_distance(self, metric: TableMetric) -> float:
+        """Of two people drawn at random."""
+        columns = metric.weights_of(self.encoder)
+        return float(columns.scales @ self.costs.weights + np.nan_to_num(columns.missing) @ self.costs.missing)
+
+    def scores_of_today(self, sheet: Sheet, *, known_only: bool = False) -> tuple[str, FloatArray] | None:
+        """Title and outputs of the model whose violations are shown: the given one, or boosting, held out."""
+        problem = self.problem
+        if problem.scores is not None:
+            given = problem.scores
+            if self.classes is not None and given.ndim == 1:
+                given = np.column_stack([1 - given, given])
+            return problem.scores_title, given
+        known = self.known_references(sheet.locked) if known_only else self.references(sheet.locked)
+        return (BOOSTING, known[BOOSTING].predictions) if BOOSTING in known else None
+
+    def _of_pairs(self, sheet: Sheet, metric: TableMetric) -> dict[str, Any]:
+        """Mean distance, share of pairs that are bound, and pairs that the model of today violates."""
+        found: dict[str, Any] = {"mean_distance": self.mean_distance(metric), "bound_share": None, "today": None}
+        if not len(self.pairs.a):
+            return found
+        distances = self.pairs.distances(metric.weights_of(self.encoder))
+        found |= {"bound_share": float((distances < 1).mean()), "n_pairs": len(distances), "n_paired": self.pairs.n}
+        today = self.scores_of_today(sheet, known_only=True)
+        if today is None:
+            return found
+        title, outputs = today
+        gaps = self.pairs.gaps(outputs, self.problem.output_range)
+        excess = gaps - distances
+        above = np.flatnonzero(excess > _TOLERANCE)  # False for people who were never held out
+        worst = above[np.argsort(-excess[above], kind="stable")[:_WORST]]
+        found["today"] = {
+            "title": title,
+            "violations": len(above),
+            "n_pairs": int((~np.isnan(gaps)).sum()),
+            "worst": [
+                {
+                    "a": str(self.X.index[self.pairs.a[k]]),
+                    "b": str(self.X.index[self.pairs.b[k]]),
+                    "gap": float(gaps[k]),
+                    "distance": float(distances[k]),
+                }
+                for k in worst.tolist()
+            ],
+        }
+        return found
+
+    # -- metrics to start from ------------------------------------------------------------------------------------
+
+    def design(self, locked: Sequence[str]) -> dict[str, Any]:
+        """The frontier: metrics from strict to loose, each with its loss on people held out."""
+        chosen = spread(len(self.X), _MOST_DESIGNED)
+        try:
+            frontier = design_metric(
+                self.X.iloc[chosen],
+                self.problem.y[chosen],
+                protected=list(locked),
+                output_range=self.problem.output_range,
+                categorical=self.categorical,
+                task=self.problem.task,
+                n_points=8,
+                references=False,
+            )
+        except LikewiseError as error:
+            raise InvalidInputError(f"No metric could be designed: {error}") from None
+        best = frontier.best()
+        points = [
+            {
+                "mean_distance": point.mean_distance,
+                "loss": point.loss,
+                "loss_se": point.standard_error,
+                "best": point is best,
+                "set": self.weights_from(point.metric),
+            }
+            for point in frontier.points
+        ]
+        return {
+            "points": points,
+            "locked": list(locked),
+            "loss_name": frontier.loss_name,
+            "n_people": len(chosen),
+            "n_folds": frontier.n_folds,
+        }
+
+    def weights_from(self, metric: Any) -> Weights:
+        """Weights of a metric, for the columns of the table; 0 for those that it does not have."""
+        if metric.p != 1:
+            raise InvalidInputError(f"The workbench needs a metric with p = 1; this one has p = {metric.p:g}.")
+        start = self.empty_sheet().weights
+        given = metric.get_params(deep=False)
+        if "weights" in given:  # an array: all columns are numbers
+            return {**start, "numeric": dict(zip(metric.columns, metric.weights.tolist(), strict=True))}
+        missing = {} if isinstance(given["missing"], str) else given["missing"]
+        found = {}
+        for section, part in (("numeric", metric.numeric), ("categorical", metric.categorical), ("missing", missing)):
+            found[section] = {name: float(part.get(name, 0.0)) for name in start[section]}
+        for name, weight in found["numeric"].items():
+            if weight and name in found["missing"] and name not in missing:
+                found["missing"][name] = 1.0
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PairSample:
+    """All pairs of an even sample of people. With p = 1 their distances are linear in the weights.
+
+    Attributes
+    ----------
+    n : int
+        People.
+    a, b : ndarray of shape (n_pairs,)
+        Their rows.
+    gaps_of_columns : ndarray of shape (n_pairs, n_columns)
+        Differences of numbers, 0 where one is missing; 1 for different categories.
+    apart : ndarray of shape (n_pairs, n_blank)
+        Whether exactly one of the two has the number, for columns in which somebody has none.
+    blank : ndarray of shape (n_blank,)
+        These columns.
+    """
+
+    n: int
+    a: IntArray
+    b: IntArray
+    gaps_of_columns: FloatArray
+    apart: FloatArray
+    blank: IntArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, is_number: npt.NDArray[np.bool_]) -> PairSample:
+        """Differences of every two people of the sample."""
+        most = int(np.sqrt(2 * _MOST_CELLS / max(1, rows.shape[1])))
+        chosen = spread(len(rows), min(_MOST_PAIRED, most)) if len(rows) > 1 else np.arange(len(rows))
+        i, j = np.triu_indices(len(chosen), 1)
+        a, b = chosen[i], chosen[j]
+        gaps = np.empty((len(a), rows.shape[1]))
+        for column, number in enumerate(is_number):
+            x, y = rows[a, column], rows[b, column]
+            gaps[:, column] = np.nan_to_num(np.abs(x - y)) if number else x != y
+        blank = np.flatnonzero(np.isnan(rows).any(axis=0) & is_number)
+        apart = (np.isnan(rows[a][:, blank]) != np.isnan(rows[b][:, blank])).astype(np.float64)
+        return cls(len(chosen), a, b, gaps, apart, blank)
+
+    def distances(self, columns: ColumnWeights) -> FloatArray:
+        """Distances of all pairs."""
+        missing = np.nan_to_num(columns.missing[self.blank])
+        return np.asarray(self.gaps_of_columns @ columns.scales + self.apart @ missing)
+
+    def gaps(self, outputs: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
+        """Differences of outputs: in total variation, or as shares of the range."""
+        if outputs.ndim == 2:
+            return np.asarray(np.abs(outputs[self.a] - outputs[self.b]).sum(axis=1) / 2)
+        low, high = output_range or (0.0, 1.0)
+        return np.asarray(np.abs(outputs[self.a] - outputs[self.b]) / (high - low))

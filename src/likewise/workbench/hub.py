@@ -1,0 +1,564 @@
+"""The workbench itself: one session, its live figures, its long jobs, and the browsers that watch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from likewise.exceptions import InvalidInputError, LikewiseError
+from likewise.metric_file import as_rate, read_metric_file
+from likewise.workbench.comparing import compare, person
+from likewise.workbench.engine import GUARANTEED, Engine
+from likewise.workbench.exports import FILES, Tools, commands, write_all
+from likewise.workbench.judging import Judging
+from likewise.workbench.minutes import minutes, record
+from likewise.workbench.state import Event, Session, Sheet
+
+_FROM_PAGE = (
+    *("weights", "lock", "unlock", "unit", "undo", "redo", "version"),
+    *("answer", "withdraw", "explain", "note"),
+)
+_HEARTBEAT = 10.0
+_MOST_KEPT = 16  # results of metrics
+
+
+class Hub:
+    """Takes requests of browsers and tells all of them what has changed.
+
+    Parameters
+    ----------
+    session : Session
+    engine : Engine
+    tools : Tools
+    folder : Path
+        Where exports are written.
+    tour : bool
+        Whether to offer the tour.
+    """
+
+    def __init__(self, session: Session, engine: Engine, tools: Tools, folder: Path, *, tour: bool = False) -> None:
+        self.session, self.engine, self.tools, self.folder, self.tour = session, engine, tools, folder, tour
+        self.judging = Judging(engine, session)
+        self.job: dict[str, Any] | None = None
+        self.trouble: dict[str, str] = {}
+        self.judged: dict[str, Any] = {"answers": [], "ranges": [], "conflicts": [], "error": ""}
+        self.result: dict[str, Any] | None = None
+        self.results: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._browsers: set[asyncio.Queue[str | None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._jobs = ThreadPoolExecutor(1, thread_name_prefix="workbench-job")
+        self._wake = threading.Condition()
+        self._wanted: tuple[int, Sheet] | None = None
+        self._sequence = 0
+        self._closing = False
+
+    # -- life -----------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def lifespan(self, app: Any) -> AsyncIterator[None]:
+        """Start the threads with the server, and end them with it."""
+        self._loop = asyncio.get_running_loop()
+        live = threading.Thread(target=self._live, name="workbench-live", daemon=True)
+        live.start()
+        self._evaluate()
+        self._measure_references()
+        self._judge()
+        yield
+        self.close()
+
+    def close(self) -> None:
+        """End streams and threads; work that is under way is not waited for."""
+        self._closing = True
+        with self._wake:
+            self._wake.notify_all()
+        self._jobs.shutdown(wait=False, cancel_futures=True)
+        for queue in self._browsers:
+            queue.put_nowait(None)
+
+    async def stream(self) -> AsyncIterator[str]:
+        """Server-sent events: the state at once, then each change."""
+        queue: asyncio.Queue[str | None] = asyncio.Queue(200)
+        self._browsers.add(queue)
+        try:
+            yield _event(self.snapshot())
+            while not self._closing:
+                try:
+                    message = await asyncio.wait_for(queue.get(), _HEARTBEAT)
+                except TimeoutError:
+                    yield ": still here\n\n"
+                    continue
+                if message is None:
+                    return
+                yield message
+        finally:
+            self._browsers.discard(queue)
+
+    def _tell(self, part: dict[str, Any]) -> None:
+        """Send part of the state to all browsers, from any thread."""
+        if self._loop is None or self._closing:
+            return
+        message = _event(part)
+
+        def deliver() -> None:
+            for queue in self._browsers:
+                if queue.full():  # a browser that does not read gets everything anew when it connects again
+                    while not queue.empty():
+                        queue.get_nowait()
+                    queue.put_nowait(None)
+                else:
+                    queue.put_nowait(message)
+
+        self._loop.call_soon_threadsafe(deliver)
+
+    # -- what browsers see ----------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything that a page shows."""
+        return {**self._state(), "result": self._shown(self.result), "judged": self.judged}
+
+    def _state(self) -> dict[str, Any]:
+        session, engine = self.session, self.engine
+        log, problem = session.log, engine.problem
+        sheet = session.sheet
+        return {
+            "last": session.last,
+            "table": {
+                "name": session.table["name"],
+                "target": session.table["target"],
+                "task": problem.task,
+                "outcome": str(problem.target if engine.favourable is None else engine.favourable),
+                "n": engine.n_table,
+                "n_live": len(engine.X),
+                "state": str(session.path.name),
+                "range": problem.output_range,
+                "tour": self.tour,
+            },
+            "columns": engine.columns(sheet),
+            "how": sheet.how,
+            "undo": log.position > 0,
+            "redo": log.position + 1 < len(log.sheets),
+            "versions": list(log.versions),
+            "frontier": _frontier(log.frontier, sheet),
+            "record": record(session)[::-1],
+            "minutes": minutes(session, self._facts()),
+            "job": self.job,
+            "trouble": self.trouble,
+            "has_scores": problem.scores is not None,
+            "exports": [name for name in FILES if (self.folder / name).is_file()],
+            "folder": str(self.folder),
+            "commands": commands(self.tools, session.table["target"], str(self.folder)),
+        }
+
+    def _shown(self, result: dict[str, Any] | None) -> dict[str, Any] | None:
+        return None if result is None else {name: value for name, value in result.items() if name != "model"}
+
+    def _facts(self) -> dict[str, str]:
+        """Figures of the present weights, for the minutes."""
+        result = self.result
+        if result is None or result["event"] != self.session.last_change or not result["figures"]:
+            return {}
+        figures = result["figures"]
+        first, second = figures["titles"]
+        found = {}
+        for row in figures["rows"]:
+            value = f"{first} {row['loss']:.4g} ± {row['loss_se'] or 0:.2g}"
+            if row["second"] is not None:
+                value += f", {second} {row['second']:.3f} ± {row['second_se']:.2g}"
+            found[f"{row['title']}, {figures['n']:,} people held out"] = value
+        found["mean distance of two people"] = f"{result['mean_distance']:.3g}"
+        if result["bound_share"] is not None:
+            found["pairs that are bound (distance below 1)"] = f"{result['bound_share']:.1%}"
+        return found
+
+    # -- changes --------------------------------------------------------------------------------------------------
+
+    def act(self, given: dict[str, Any]) -> dict[str, Any]:
+        """An event from a page."""
+        kind = given.pop("kind", None)
+        if kind not in _FROM_PAGE:
+            raise InvalidInputError(f"kind must be one of {', '.join(_FROM_PAGE)}; got {str(kind)[:40]!r}.")
+        return self._act(str(kind), given)
+
+    def _act(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
+        seen = given.get("seen")
+        seen = seen if isinstance(seen, int) and 0 <= seen <= self.session.last else None
+        locked = self.session.sheet.locked
+        data = {key: value for key, value in given.items() if key not in ("seen", "name", "browser", "kind")}
+        data = {key: data[key] for key in _DATA if key in data}
+        event = self.session.act(kind, given.get("name", ""), seen=seen, browser=str(given.get("browser", "")), **data)
+        self._changed(event)
+        if self.session.sheet.locked != locked:
+            self._measure_references()
+            self._judge()
+        if kind in ("answer", "withdraw"):
+            self._judge()
+        others = self.session.overrode(event, seen)
+        return {"last": self.session.last, "overrode": [f"{each['name']} (no. {each['n']})" for each in others]}
+
+    def _changed(self, event: Event) -> None:
+        self.trouble.pop("job", None)
+        if self.session.last_change == event["n"]:
+            self._evaluate()
+        self._tell(self._state())
+
+    def scale(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Multiply all weights; those of categories and blanks end at 1."""
+        by = given.pop("by", None)
+        if isinstance(by, bool) or not isinstance(by, (int, float)) or not 0.01 <= by <= 100:
+            raise InvalidInputError(f"The factor must be a number between 0.01 and 100; got {str(by)[:40]}.")
+        scaled = self.session.sheet.metric.scaled(float(by))
+        return self._act("weights", given | {"set": _all(scaled), "what": f"multiplied all weights by {by:g}"})
+
+    def round(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Put all weights into round numbers, never looser."""
+        rounded = self.session.sheet.metric.rounded()
+        return self._act("weights", given | {"set": _all(rounded), "what": "put all weights into round numbers"})
+
+    def start(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Replace the weights: by designed, revealed or judged ones, a version, a point of the frontier, or a file."""
+        source = given.pop("from", None)
+        if source == "version":
+            title = str(given.get("title"))
+            if title not in self.session.log.versions:
+                raise InvalidInputError(f"There is no version {title[:80]!r}.")
+            sheet = self.session.log.versions[title]
+            return self._act("start", given | {"set": sheet.weights, "how": f"Back to the version “{title}”."})
+        if source == "point":
+            return self._take_point(given)
+        if source == "file":
+            return self._take_file(given)
+        if source == "zero":
+            how = "Set to 0: nothing may matter yet."
+            return self._act("start", given | {"set": self.engine.empty_sheet().weights, "how": how})
+        if not str(given.get("name") or "").strip():
+            raise InvalidInputError("Say who you are: the record names who decided what.")
+        if source == "designed":
+            return self._run("Designing metrics from strict to loose", lambda: self._design(given))
+        if source == "revealed":
+            return self._run("Reading the metric of a model", lambda: self._reveal(given))
+        if source in ("judged", "near", "strict"):
+            return self._run("Learning from the answers", lambda: self._learn(given, str(source)))
+        raise InvalidInputError("from must be designed, revealed, judged, near, strict, version, point, file or zero.")
+
+    def _take_point(self, given: dict[str, Any]) -> dict[str, Any]:
+        frontier, k = self.session.log.frontier, given.get("point")
+        if frontier is None or not isinstance(k, int) or not 0 <= k < len(frontier["points"]):
+            raise InvalidInputError("There is no such point. Design metrics first.")
+        point = frontier["points"][k]
+        how = (
+            f"Designed together with a scorecard, from {frontier['n_people']:,} people: mean distance "
+            f"{point['mean_distance']:.3g}, {frontier['loss_name']} {point['loss']:.4g} ± {point['loss_se']:.2g} on "
+            "held-out people."
+        )
+        return self._act("start", given | {"set": point["set"], "how": how})
+
+    def _take_file(self, given: dict[str, Any]) -> dict[str, Any]:
+        text, name = given.get("text"), str(given.get("title") or "a file")
+        if not isinstance(text, str):
+            raise InvalidInputError("text must be the text of a metric file.")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "metric.toml"
+            path.write_text(text, encoding="utf-8")
+            try:
+                file = read_metric_file(path)
+            except LikewiseError as error:
+                raise InvalidInputError(str(error).replace(str(path), name)) from None
+        return self._act("start", given | file_as_start(self.engine, file, name))
+
+    def _design(self, given: dict[str, Any]) -> Callable[[], None]:
+        found = self.engine.design(self.session.sheet.locked)
+
+        def finish() -> None:
+            self._act("frontier", {**given, "reason": "", **found})
+            best = next(k for k, point in enumerate(found["points"]) if point["best"])
+            self._take_point({**given, "point": best})
+
+        return finish
+
+    def _reveal(self, given: dict[str, Any]) -> Callable[[], None]:
+        metric, how = self.tools.reveal(self.engine.problem)
+        weights = self.engine.weights_from(metric)
+        return lambda: void(self._act("start", {**given, "set": weights, "how": how}))
+
+    def _learn(self, given: dict[str, Any], which: str) -> Callable[[], None]:
+        learned = self.judging.learn(near=which == "near")
+        if learned is None:
+            raise InvalidInputError("Nobody has answered a question yet. Answer some under Pairs first.")
+        metric = learned.strict() if which == "strict" else learned.metric
+        words = {
+            "judged": "close to the middle of the ranges that",
+            "near": "of the metrics that fit, the one closest to the weights until then, which",
+            "strict": "the lower end of every range that",
+        }[which]
+        how = f"Learned from {learned.n_answers} answers: {words} the answers leave."
+        weights = self.engine.weights_from(metric)
+        return lambda: void(self._act("start", {**given, "set": weights, "how": how}))
+
+    # -- questions ------------------------------------------------------------------------------------------------
+
+    def question(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The next question to a person."""
+        name = str(given.get("name") or "").strip()
+        if not name:
+            raise InvalidInputError("Say who you are first: answers are kept by name.")
+        return {"question": self.judging.question(name, compare=bool(given.get("compare")))}
+
+    def pair(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Two people as a question."""
+        return {"question": self.judging.pair(given.get("a"), given.get("b"))}
+
+    def person(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The values of a person."""
+        return {"values": person(self.engine, given.get("label"))}
+
+    def compare(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Two people, under the present weights."""
+        sheet, result = self.session.sheet, self.result
+        fresh = result is not None and result["event"] == self.session.last_change
+        model = result["model"] if fresh and result is not None else self.engine.fit(sheet.metric)
+        return as_json(compare(self.engine, sheet, model, given.get("a"), given.get("b")))
+
+    def side_by_side(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Weights and figures of two versions; "" is the present."""
+        found = []
+        for title in (given.get("one"), given.get("other")):
+            if title and title not in self.session.log.versions:
+                raise InvalidInputError(f"There is no version {str(title)[:80]!r}.")
+            sheet = self.session.log.versions[str(title)] if title else self.session.sheet
+            worth = sheet.metric.describe()
+            weights = {
+                str(name): as_rate(str(one)) if weight else str(one)
+                for name, one, weight in worth[["column", "one point", "weight"]].itertuples(index=False)
+            }
+            result = self._measured(sheet)
+            row = next((r for r in (result["figures"] or {"rows": []})["rows"] if r["title"] == GUARANTEED), None)
+            found.append(
+                {
+                    "title": title or "now",
+                    "weights": weights,
+                    "raw": {**sheet.weights["numeric"], **sheet.weights["categorical"]},
+                    "locked": list(sheet.locked),
+                    "figures": row,
+                    "titles": (result["figures"] or {}).get("titles"),
+                    "mean_distance": result["mean_distance"],
+                    "bound_share": result["bound_share"],
+                    "violations": (result["today"] or {}).get("violations"),
+                }
+            )
+        return as_json({"versions": found})
+
+    def _measured(self, sheet: Sheet) -> dict[str, Any]:
+        key = _key(sheet)
+        if key not in self.results or not self.results[key]["done"]:
+            self.engine.evaluate(sheet, lambda result: self._keep(key, result))
+        return self.results[key]
+
+    def _keep(self, key: str, result: dict[str, Any]) -> bool:
+        self.results[key] = result
+        while len(self.results) > _MOST_KEPT:
+            self.results.popitem(last=False)
+        return True
+
+    # -- live figures ---------------------------------------------------------------------------------------------
+
+    def _evaluate(self) -> None:
+        """Ask for the figures of the present weights; the newest request wins."""
+        with self._wake:
+            self._sequence += 1
+            self._wanted = (self._sequence, self.session.sheet)
+            self._wake.notify_all()
+
+    def _live(self) -> None:
+        while True:
+            with self._wake:
+                while self._wanted is None and not self._closing:
+                    self._wake.wait()
+                if self._closing:
+                    return
+                assert self._wanted is not None
+                sequence, sheet = self._wanted
+                self._wanted = None
+            change = self.session.last_change
+
+            def emit(
+                result: dict[str, Any], sequence: int = sequence, sheet: Sheet = sheet, change: int = change
+            ) -> bool:
+                if self._closing or sequence != self._sequence:
+                    return False
+                self.result = as_json(result) | {"event": change}
+                self._keep(_key(sheet), self.result)
+                self.trouble.pop("live", None)
+                self._tell({"result": self._shown(self.result), "trouble": self.trouble})
+                if result["done"]:
+                    self._tell({"minutes": minutes(self.session, self._facts())})
+                return True
+
+            try:
+                self.engine.evaluate(sheet, emit)
+            except Exception as error:
+                self.trouble["live"] = _one_line(error)
+                self._tell({"trouble": self.trouble})
+
+    # -- long jobs ------------------------------------------------------------------------------------------------
+
+    def _run(self, title: str, work: Callable[[], Callable[[], None]]) -> dict[str, Any]:
+        """Run a job in its thread; what it returns is done in the loop's thread."""
+        if self.job is not None:
+            raise InvalidInputError(f"Still busy: {self.job['title']}. Wait for it to end.")
+        self.job = {"title": title}
+        self.trouble.pop("job", None)
+        self._tell({"job": self.job, "trouble": self.trouble})
+
+        def finish(done: Callable[[], None] | None, error: Exception | None) -> None:
+            self.job = None
+            try:
+                if error is not None:
+                    raise error
+                if done is not None:
+                    done()
+            except Exception as trouble:
+                self.trouble["job"] = _one_line(trouble)
+            self._tell(self._state())
+
+        def in_thread() -> None:
+            done, error = None, None
+            try:
+                done = work()
+            except Exception as raised:
+                error = raised
+            if self._loop is not None and not self._closing:
+                self._loop.call_soon_threadsafe(finish, done, error)
+
+        self._jobs.submit(in_thread)
+        return {"started": title}
+
+    def _background(self, work: Callable[[], None]) -> None:
+        """Run something that nobody waits for after the jobs before it."""
+
+        def in_thread() -> None:
+            try:
+                work()
+            except Exception as error:
+                self.trouble["live"] = _one_line(error)
+                self._tell({"trouble": self.trouble})
+
+        if not self._closing:
+            self._jobs.submit(in_thread)
+
+    def _measure_references(self) -> None:
+        locked = self.session.sheet.locked
+        if self.engine.known_references(locked):
+            self._evaluate()
+            return
+
+        def work() -> None:
+            if locked == self.session.sheet.locked:
+                self.engine.references(locked)
+                self.results.clear()
+                self._evaluate()
+
+        self._background(work)
+
+    def _judge(self) -> None:
+        def work() -> None:
+            self.judged = as_json(self.judging.summary())
+            self._tell({"judged": self.judged})
+
+        self._background(work)
+
+    def export(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Write all files."""
+        if not str(given.get("name") or "").strip():
+            raise InvalidInputError("Say who you are: the record names who decided what.")
+        facts = self._facts()
+
+        def progress(what: str) -> None:
+            self.job = {"title": f"Writing {what}"}
+            self._tell({"job": self.job})
+
+        def work() -> Callable[[], None]:
+            written = write_all(self.session, self.engine.problem, self.tools, self.folder, facts, progress)
+            return lambda: void(self._act("exported", {**given, "folder": str(self.folder), "files": written}))
+
+        return self._run("Writing files", work)
+
+    def exported_file(self, name: str) -> Path | None:
+        """An exported file; None for any other name."""
+        path = self.folder / name
+        return path if name in FILES and path.is_file() else None
+
+
+_DATA = (
+    *("reason", "set", "what", "how", "column", "unit", "title", "rows", "of", "text"),
+    *("points", "locked", "loss_name", "n_people", "n_folds", "folder", "files"),
+)
+
+
+def file_as_start(engine: Engine, file: Any, name: str) -> dict[str, Any]:
+    """The weights of a metric file, as the data of an event."""
+    known = [column for column in file.metric.columns if column in engine.names]
+    if not known:
+        raise InvalidInputError(f"{name} names no column of this table.")
+    if file.output_range is not None and file.output_range != engine.problem.output_range:
+        raise InvalidInputError(
+            f"The weights of {name} are shares of the range {file.output_range}; here it is "
+            f"{engine.problem.output_range}. Give --range."
+        )
+    left = [str(column) for column in file.metric.columns if column not in engine.names]
+    more = f" Not in this table, and left out: {', '.join(left)}." if left else ""
+    return {"set": engine.weights_from(file.metric), "how": f"From {name}. {file.how}{more}".strip()}
+
+
+def void(_: Any) -> None:
+    """Nothing, after something was done."""
+
+
+def _all(metric: Any) -> dict[str, dict[str, float]]:
+    return {"numeric": dict(metric.numeric), "categorical": dict(metric.categorical), "missing": dict(metric.missing)}
+
+
+def _key(sheet: Sheet) -> str:
+    return json.dumps([sheet.weights, sheet.units, sorted(sheet.locked)], sort_keys=True)
+
+
+def _frontier(event: Event | None, sheet: Sheet) -> dict[str, Any] | None:
+    """The designed metrics without their weights, and whether they were designed with other locks."""
+    if event is None:
+        return None
+    points = [{key: value for key, value in point.items() if key != "set"} for point in event["points"]]
+    stale = sorted(event["locked"]) != sorted(sheet.locked)
+    return {"points": points, "loss_name": event["loss_name"], "locked": event["locked"], "stale": stale}
+
+
+def _event(part: dict[str, Any]) -> str:
+    return f"data: {json.dumps(as_json(part), ensure_ascii=False)}\n\n"
+
+
+def as_json(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with None for numbers that JSON has no form for."""
+    return dict(_finite(document))
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for numbers that JSON has no form for, and without types of NumPy."""
+    if isinstance(value, dict):
+        return {str(key): each if key == "model" else _finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())[:400]
+    return text if isinstance(error, (LikewiseError, ValueError, OSError)) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,144 @@
+"""Questions about pairs of people, and what the answers of several people say together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from likewise.design.judgements import JudgedMetric, learn_metric
+from likewise.design.judgements_table import CLOSER, SKIP, describe_answer, empty_judgements
+from likewise.design.questions import Question, next_question
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.columns import canonical_category
+from likewise.workbench.engine import Engine
+from likewise.workbench.state import Session
+
+_MOST_COLUMNS = 40  # with more of them, pairs differ in too many to judge
+
+
+class Judging:
+    """Questions and answers about the people of a table; locked columns are neither shown nor learned."""
+
+    def __init__(self, engine: Engine, session: Session) -> None:
+        self.engine, self.session = engine, session
+
+    def question(self, judge: str, *, compare: bool = False) -> dict[str, Any] | None:
+        """The pair that would settle most for a judge, or two pairs to compare; None if nothing is left to ask."""
+        X, answers = self._people(), self._answers(judge)
+        first = self._next(answers, X)
+        if first is None:
+            return None
+        if not compare:
+            return self.pair(first.a, first.b)
+        second = self._next([*answers, {"judge": judge, "kind": SKIP, "a": first.a, "b": first.b}], X)
+        if second is None:
+            return None
+        one, two = self.pair(first.a, first.b), self.pair(second.a, second.b)
+        return {**one, "c": two["a"], "d": two["b"], "others": two["differences"]}
+
+    def pair(self, a: Any, b: Any) -> dict[str, Any]:
+        """Two people, only where they differ."""
+        frame = self._people()
+        rows = []
+        for side in (a, b):
+            if str(side) not in self.engine.labels:
+                raise InvalidInputError(f"There is no person {str(side)[:80]!r} in the table.")
+            rows.append(frame.iloc[self.engine.labels[str(side)]])
+        if str(a) == str(b):
+            raise InvalidInputError("Choose two different people.")
+        units = self.session.sheet.units
+        differences = [
+            {
+                "column": str(name),
+                "unit": units.get(str(name), ""),
+                **{side: shown(row[name]) for side, row in zip("ab", rows, strict=True)},
+            }
+            for name in frame.columns
+            if shown(rows[0][name]) != shown(rows[1][name])
+        ]
+        return {"a": str(a), "b": str(b), "differences": differences, "n_same": frame.shape[1] - len(differences)}
+
+    def learn(self, *, near: bool = False) -> JudgedMetric | None:
+        """What all answers say; None without any. With `near`, the metric closest to the present weights."""
+        rows = [row for row in self.session.judgements() if row["kind"] != SKIP]
+        if not rows:
+            return None
+        X, sheet = self._people(), self.session.sheet
+        start = sheet.metric if near else None
+        if near and not sheet.metric.weights_of(self.engine.encoder).matters.any():
+            raise InvalidInputError("No column has a weight yet to stay close to. Take the middle of the ranges.")
+        if start is None and all(row["kind"] == CLOSER for row in rows):
+            raise InvalidInputError("Comparisons alone fix ratios of weights, not their size. Answer one in points.")
+        people = self.engine.X if near else X
+        return learn_metric(pd.DataFrame(rows), people, start, categorical=None if near else self._categorical(X))
+
+    def summary(self) -> dict[str, Any]:
+        """Ranges of weights, conflicts as questions, and answers, for the page."""
+        answers = [
+            {
+                "n": event["n"],
+                "name": event["name"],
+                "texts": [describe(row) for row in event["rows"]],
+                "skipped": all(row["kind"] == SKIP for row in event["rows"]),
+            }
+            for event in self.session.log.answers.values()
+        ]
+        found: dict[str, Any] = {"answers": answers, "ranges": [], "conflicts": [], "error": ""}
+        try:
+            learned = self.learn()
+        except InvalidInputError as error:
+            return found | {"error": str(error)}
+        if learned is None:
+            return found
+        rows = [row for row in self.session.judgements() if row["kind"] != SKIP]
+        for _, part in learned.conflicts.groupby("conflict"):
+            said = [
+                {"n": int(rows[i]["comment"]), "name": rows[i]["judge"], "text": describe(rows[i])}
+                for i in part["answer"]
+            ]
+            found["conflicts"].append(said)
+        for row in learned.ranges.to_dict("records"):
+            if row["n_answers"]:
+                high = float(row["high"])
+                found["ranges"].append(
+                    {
+                        "column": str(row["column"]),
+                        "kind": row["kind"],
+                        "low": float(row["low"]),
+                        "high": high if np.isfinite(high) else None,
+                        "weight": float(row["weight"]),
+                        "n_answers": int(row["n_answers"]),
+                    }
+                )
+        return found
+
+    def _people(self) -> pd.DataFrame:
+        hidden = self.session.sheet.locked
+        return self.engine.X[[name for name in self.engine.X.columns if name not in hidden]]
+
+    def _categorical(self, X: pd.DataFrame) -> list[Any]:
+        return [name for name in self.engine.categorical if name in X.columns]
+
+    def _answers(self, judge: str) -> list[dict[str, Any]]:
+        return [row for row in self.session.judgements() if row["judge"] == judge]
+
+    def _next(self, answers: Sequence[dict[str, Any]], X: pd.DataFrame) -> Question | None:
+        table = pd.DataFrame(list(answers)) if answers else empty_judgements()
+        if not X.shape[1]:
+            return None
+        return next_question(table, X.iloc[:, :_MOST_COLUMNS], categorical=self._categorical(X.iloc[:, :_MOST_COLUMNS]))
+
+
+def describe(row: dict[str, Any]) -> str:
+    """An answer in words."""
+    return f"no answer about {row['a']} and {row['b']}" if row["kind"] == SKIP else describe_answer(row)
+
+
+def shown(value: Any) -> str:
+    """A value as text; empty where it is missing."""
+    if pd.isna(value):
+        return ""
+    return f"{value:.10g}" if isinstance(value, (float, np.floating)) else canonical_category(value)
