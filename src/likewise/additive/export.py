@@ -1,7 +1,8 @@
-"""A scorecard as JSON, and as one SQL expression."""
+"""A scorecard as JSON, as one SQL expression, and as an ONNX graph."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from decimal import Decimal
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._onnx import Graph, link_error, refuse_probit
 from likewise._typing import FloatArray
 from likewise.additive.scorer import AdditiveScorer, Shape, level_names
 from likewise.exceptions import InvalidInputError
@@ -216,3 +218,59 @@ def _check_distinct(name: Any, levels: list[Any], tests: list[str]) -> None:
             f"to_sql needs categories that a database tells apart; those of {name!r}, {levels}, mix numbers, truth "
             "values and text that look the same. Turn them into text of one form before fitting."
         )
+
+
+def onnx_model(model: Any) -> Any:
+    """What `ScorecardMixin.to_onnx` returns: the sums have the bits of `AdditiveScorer.scores`."""
+    scorer, encoder = model._scorer(), model.encoder_
+    refuse_probit(scorer.link)
+    if not scorer.model.shapes:
+        raise InvalidInputError("to_onnx needs a card with at least one column; this one is the same for everybody.")
+    graph = Graph()
+    columns = graph.read(encoder, [shape.column for shape in scorer.model.shapes])
+    scores: Any = scorer.model.intercepts[None]
+    for shape in scorer.model.shapes:
+        column = columns[shape.column]
+        if shape.knots is None:
+            points = graph.levels(shape.all_values.T, column)
+        else:
+            points = _onnx_lines(graph, shape, column, scorer.model.bits)
+        scores = graph.add("Add", scores, points)
+    for refused in graph.refused:
+        scores = graph.add("Add", scores, refused)
+    guarantee = scorer.guarantee
+    if guarantee.output_range:
+        outputs = {"prediction": (graph.clip(scores, *guarantee.output_range), 1)}
+        return graph.finish(outputs, guarantee, 0.0)
+    outputs = {}
+    if scorer.scale:
+        outputs["points"] = scores, 1
+        scores = graph.add("Sub", scores, np.float64(scorer.base_score))
+        scores = graph.add("Mul", scores, np.float64(math.log(2) / scorer.points_to_double))
+        scores = graph.add("Add", np.float64(math.log(scorer.base_odds)), scores)
+        scores = scores if scorer.position else graph.add("Neg", scores)
+    n_classes = scorer.n_outputs
+    outputs["probabilities"] = graph.probabilities(scores, scorer.link), n_classes
+    return graph.finish(outputs, guarantee, link_error(scorer.link, n_classes))
+
+
+def _onnx_lines(graph: Graph, shape: Shape, x: str, bits: int) -> str:
+    """The operations of `kernels.points`, on x cut to the knots: at the ends they give the values there."""
+    assert shape.knots is not None
+    knots, values = shape.knots, shape.values.T
+    missing = graph.add("IsNaN", x)
+    other = np.full(values.shape[1], np.nan) if shape.other is None else shape.other
+    if len(knots) == 1:
+        return graph.add("Where", missing, other, values)
+    known = graph.add("Where", missing, knots[:1], x)
+    known = graph.add("Min", graph.add("Max", known, knots[:1]), knots[-1:])
+    passed = graph.add("GreaterOrEqual", known, np.append(knots[1:-1], np.inf))  # one knot at least: no empty array
+    place = graph.add(
+        "ReduceSum", graph.add("Cast", passed, to=graph.onnx.TensorProto.INT64), np.array([1]), keepdims=0
+    )
+    low, gap = (graph.add("Gather", each[:, None], place) for each in (knots[:-1], np.diff(knots)))
+    low_value, rise = (graph.add("Gather", each, place) for each in (values[:-1], np.diff(values, axis=0)))
+    share = graph.add("Div", graph.add("Sub", known, low), gap)
+    steps = graph.add("Round", graph.add("Mul", graph.add("Mul", rise, share), np.float64(2.0**bits)))
+    points = graph.add("Add", low_value, graph.add("Mul", steps, np.float64(2.0**-bits)))
+    return graph.add("Where", missing, other, points)

@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 
+from likewise import _onnx
 from likewise._fit_validation import check_fitted, check_sample_weight
 from likewise._optional import need
 from likewise._typing import FloatArray
 from likewise._validation import check_count, checking, in_a_line
 from likewise._writing import atomic_write, quoted, write_csv
-from likewise.additive.export import card_document, expression, whole_points
+from likewise.additive.export import card_document, expression, onnx_model, whole_points
 from likewise.additive.notices import Notice, notices
 from likewise.additive.points import PointsScorer, in_points, rounding_cost
 from likewise.additive.scorer import AdditiveScorer
@@ -331,6 +332,26 @@ class ScorecardMixin:
             return whole_points(self._scorer(), self.encoder_)
         position = 0 if self._scorer().guarantee.output_range else self._labels().index(self._outcome(outcome))
         return expression(self._scorer(), self.encoder_, position)
+
+    def to_onnx(self, path: str | Path | None = None) -> Any:
+        """The model as an ONNX graph in double precision; also written to `path` if given. Needs the extra ``onnx``.
+
+        Its output ``probabilities`` (``prediction`` for regression) is that of `predict_proba` (`predict`), to within
+        the ``likewise_error_bound`` in its metadata: 1e-15 for two classes, and 0 for the link "clip" and for
+        regression (`docs/theory.md` §19). A card in whole points has an output ``points`` as well, without any error.
+
+        Inputs are one array ``X`` for a model of arrays, and otherwise one of shape (n, 1) per column on the card: text
+        for categories, doubles for numbers. NaN and empty text are missing. Categories are compared as text, 3 and
+        True as "3" and "True"; text that is not listed is unseen. Where `predict_proba` refuses a value, the output is
+        NaN.
+
+        Returns
+        -------
+        onnx.ModelProto
+        """
+        model = onnx_model(self)
+        _onnx.write(model, path)
+        return model
 
     def _scorer(self) -> AdditiveScorer:
         _ = self.guarantee_  # raises if not fitted
