@@ -18,7 +18,7 @@ from likewise._optional import need
 from likewise._typing import FloatArray
 from likewise._validation import check_count, checking, in_a_line
 from likewise._writing import atomic_write, quoted, write_csv
-from likewise.additive.export import card_document, expression, onnx_model, whole_points
+from likewise.additive.export import card_document, expression, onnx_model, read_card, whole_points
 from likewise.additive.notices import Notice, notices
 from likewise.additive.points import PointsScorer, in_points, rounding_cost
 from likewise.additive.scorer import AdditiveScorer
@@ -313,6 +313,25 @@ class ScorecardMixin:
             with atomic_write(path) as temporary:
                 temporary.write_text(text + "\n", encoding="utf-8")
         return text
+
+    @classmethod
+    def from_json(cls, card: str | Path) -> Self:
+        """The model that a card describes: the text of `to_json`, or the path of its file.
+
+        Its probabilities have the same bits. The guarantee is proven from the card's numbers (`likewise.verify_card`);
+        a card of which it cannot be is refused. Column names are text. Parameters of the fit are the defaults.
+
+        Examples
+        --------
+        >>> from likewise import AdditiveClassifier, WeightedLp
+        >>> model = AdditiveClassifier(WeightedLp([0.5]), penalty=1.0).fit([[0], [1]], [0, 1])
+        >>> same = AdditiveClassifier.from_json(model.to_json())
+        >>> bool((same.predict_proba([[0.3]]) == model.predict_proba([[0.3]])).all())
+        True
+        """
+        model = cls()
+        read_card(model, card)
+        return model
 
     def to_sql(self, outcome: Any = None) -> str:
         """An SQL expression for the probability of the outcome, the prediction, or, after `in_points`, the points.
