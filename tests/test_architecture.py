@@ -19,7 +19,7 @@ LAYERS = (
     {"inspection"},
     {"pairs"},
     {"reveal"},
-    {"base", "_links"},
+    {"base", "_links", "_onnx"},
     {"_inner_estimator"},
     {"dummy", "additive", "smoothing"},
     {"lipschitz", "projection", "design"},

@@ -17,6 +17,7 @@ EXTRAS = {
     "jinja2": "report",
     "lightgbm": "boosting",
     "matplotlib": "plot",
+    "onnx": "onnx",
     "openpyxl": "excel",
     "pooch": "data",
     "starlette": "workbench",

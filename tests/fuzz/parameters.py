@@ -148,6 +148,7 @@ def calls():
                 "scorecard": {},
                 "to_csv": {"path": "card.csv"},
                 "to_json": {},
+                "from_json": {"card": fitted.to_json()},
                 "to_sql": {},
                 "with_metric": {"metric": METRIC},
             }.items()

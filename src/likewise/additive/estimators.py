@@ -135,8 +135,8 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         From the score to a probability. With "probit" the bound is ``erf(sqrt(pi) D / 2)``, with "clip" (fitted by
         squared loss) ``min(1, D)``. Several classes need "logistic".
     teacher : fitted classifier or callable, optional
-        A model whose probabilities are the targets in place of the labels: the result is the card closest to it, by
-        mean log loss. A function of people returns one probability per person or class.
+        A model whose probabilities replace the labels as targets: the result is the scorecard closest to it, by mean
+        log loss. A function of people returns one probability per person or class.
     n_jobs : int, optional
         Threads; None and -1 use every core. Results do not depend on it.
     verbose : bool, default=False

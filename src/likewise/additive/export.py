@@ -1,20 +1,30 @@
-"""A scorecard as JSON, and as one SQL expression."""
+"""A scorecard as JSON, as one SQL expression, and as an ONNX graph."""
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from likewise._links import LINKS
+from likewise._onnx import Graph, link_error, refuse_probit
 from likewise._typing import FloatArray
-from likewise.additive.scorer import AdditiveScorer, Shape, level_names
-from likewise.exceptions import InvalidInputError
+from likewise._validation import PATH
+from likewise.additive.points import PointsScorer
+from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, level_names
+from likewise.exceptions import FileError, InvalidInputError
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder
-from likewise.verify_card import BOUNDS
+from likewise.metrics.columns import CategoricalColumn, NumericColumn
+from likewise.metrics.encoders import ArrayEncoder, Encoder, TableEncoder
+from likewise.metrics.table import TableMetric
+from likewise.metrics.weighted_lp import WeightedLp
+from likewise.verify_card import BOUNDS, DAMAGE, NotProvenError, damaged, prove
 
 
 def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
@@ -27,6 +37,8 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
     for shape in scorer.model.shapes:
         column = encoder.columns[shape.column]
         entry: dict[str, Any] = {"column": str(encoder.names[shape.column])}
+        if shape.knots is not None and scorer.guarantee.metric.weights_of(encoder).p != 1:
+            entry["budgets"] = scorer.budgets[:, shape.column].tolist()
         points = (signs @ shape.values).astype(kind)
         other = None if shape.other is None else (signs @ shape.other).astype(kind).tolist()
         if shape.knots is not None:
@@ -44,11 +56,13 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
     return {
         "format": 1,
         "model": type(model).__name__,
+        "input": "array" if isinstance(encoder, ArrayEncoder) else "table",
         "outcome": None if regression else json_value(model._outcome(outcome))["value"],
         "classes": None if regression else [json_value(label)["value"] for label in model._labels()],
         "link": scorer.link,
         "output_range": scorer.guarantee.output_range,
         "scale": scorer.scale,
+        "bits": scorer.model.bits,
         "intercept": (signs @ scorer.model.intercepts).astype(kind).tolist(),
         "columns": columns,
         "metric": metric_document(scorer.guarantee.metric, encoder),
@@ -59,11 +73,12 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
 def json_value(level: Any) -> dict[str, Any]:
     """A value as JSON has it, and the name of its type where it is written as text.
 
-    Examples
-    --------
-    >>> from decimal import Decimal
-    >>> json_value(1), json_value("1"), json_value(Decimal("1.50"))
-    ({'value': 1}, {'value': '1'}, {'value': '1.50', 'type': 'Decimal'})
+        Examples
+        --------
+        >>> from decimal import Decimal
+    from pathlib import Path
+        >>> json_value(1), json_value("1"), json_value(Decimal("1.50"))
+        ({'value': 1}, {'value': '1'}, {'value': '1.50', 'type': 'Decimal'})
     """
     level = level.item() if isinstance(level, np.generic) else level
     if isinstance(level, (bool, int, str)) or (isinstance(level, float) and np.isfinite(level)):
@@ -73,16 +88,19 @@ def json_value(level: Any) -> dict[str, Any]:
 
 def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
     """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused."""
-    weights = metric.weights_of(encoder)
-    columns = [
-        {
+    weights, units, columns = metric.weights_of(encoder), getattr(metric, "units", {}), []
+    for i, (name, column) in enumerate(zip(encoder.names, encoder.columns, strict=True)):
+        entry: dict[str, Any] = {
             "column": str(name),
             "kind": "numeric" if weights.is_number[i] else "categorical",
             "weight": float(weights.weights[i]),
             "missing": None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
         }
-        for i, name in enumerate(encoder.names)
-    ]
+        if name in units:
+            entry["unit"] = units[name]
+        if weights.is_number[i] and column.categories is not None:
+            entry["order"] = [json_value(level) for level in column.categories]
+        columns.append(entry)
     return {"p": "inf" if np.isinf(weights.p) else weights.p, "columns": columns}
 
 
@@ -92,6 +110,111 @@ def guarantee_document(scorer: AdditiveScorer, encoder: Encoder) -> dict[str, An
     guarantee = scorer.guarantee
     statement = guarantee.statement.splitlines()[0].removesuffix(guarantee.odds_statement).rstrip()  # what is proven
     return {"statement": statement, "bound": BOUNDS[scorer.link], "used": float(used.max())}
+
+
+def read_card(model: Any, card: Any) -> None:
+    """Give an unfitted estimator what a card says, once it is proven; `ScorecardMixin.from_json` has the rest."""
+    document = _card_text(card)
+    try:
+        prove(document)
+        if document["model"] != type(model).__name__:
+            raise InvalidInputError(f"The card is of an {document['model']}. Use {document['model']}.from_json.")
+        encoder, metric = _read_columns(document)
+        model.metric, model.encoder_, link = metric, encoder, document["link"]
+        model.n_features_in_ = len(encoder.names)
+        if encoder.labels is not None:
+            model.feature_names_in_ = np.array(encoder.labels, dtype=object)
+        if document["classes"] is None:
+            model.output_range = model.output_range_ = tuple(document["output_range"])
+        else:
+            model.classes_ = np.array(document["classes"])
+            model.link = "logistic" if link == "softmax" else link
+        model.scorer_ = _read_scorer(document, encoder, metric)
+    except (NotProvenError, *DAMAGE) as problem:
+        if isinstance(problem, InvalidInputError):
+            raise
+        why = str(problem) if isinstance(problem, NotProvenError) else damaged(problem)
+        raise InvalidInputError(f"card must be what to_json() writes, with its guarantee proven: {why}") from None
+
+
+def _card_text(card: Any) -> Any:
+    """The document, from its text or the path of a file."""
+    if not (isinstance(card, str) and card.lstrip().startswith("{")):
+        PATH.check("card", card)
+        try:
+            card = Path(card).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise FileError(f"Cannot read {card}: {getattr(error, 'strerror', None) or error}.") from None
+    try:
+        return json.loads(card)
+    except ValueError as error:
+        raise FileError(f"The card is not JSON ({error}).") from None
+
+
+def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
+    """Encoder and metric; columns that are not on the card need no categories, as nothing depends on them."""
+    entries = document["metric"]["columns"]
+    p, names = float(document["metric"]["p"]), [entry["column"] for entry in entries]
+    if document["input"] == "array":
+        unnamed = names == [f"feature {i}" for i in range(len(names))]
+        weights = [entry["weight"] for entry in entries]
+        metric = WeightedLp(weights, p) if unnamed else WeightedLp(dict(zip(names, weights, strict=True)), p)
+        return ArrayEncoder(len(names), None if unnamed else tuple(names)), metric
+    listed: dict[str, Any] = {entry["column"]: entry.get("categories", []) for entry in document["columns"]}
+    columns: list[NumericColumn | CategoricalColumn] = []
+    for entry in entries:
+        name = entry["column"]
+        if entry["kind"] == "numeric":
+            columns.append(NumericColumn(name, tuple(map(_level, entry["order"])) if "order" in entry else None))
+            continue
+        levels = [_level(level) for level in listed.get(name, [])]
+        blank = bool(levels) and levels[-1] is None
+        columns.append(CategoricalColumn(name, tuple(levels[:-1] if blank else levels), blank, "object"))
+    by_kind: dict[str, dict[str, float]] = {"numeric": {}, "categorical": {}}
+    for entry in entries:
+        by_kind[entry["kind"]][entry["column"]] = entry["weight"]
+    blanks = {e["column"]: e["missing"] for e in entries if e["kind"] == "numeric" and e["missing"] is not None}
+    units = {entry["column"]: entry["unit"] for entry in entries if "unit" in entry}
+    table = TableMetric(by_kind["numeric"], by_kind["categorical"], p, missing=blanks or "refuse", units=units)
+    return TableEncoder(tuple(columns), tuple(table.hidden)), table
+
+
+def _level(level: dict[str, Any]) -> Any:
+    if "type" in level:
+        raise InvalidInputError(f"from_json cannot read the category {level['value']} of type {level['type']}.")
+    return level["value"]
+
+
+def _read_scorer(document: dict[str, Any], encoder: Encoder, metric: Metric) -> AdditiveScorer:
+    """The numbers as they were: those of the first of two classes have the opposite sign."""
+    link, scale, classes = document["link"], document["scale"], document["classes"]
+    position = 1 if classes is None or link == "softmax" else classes.index(document["outcome"])
+    sign = 1.0 if position or scale else -1.0
+
+    def functions(numbers: Any) -> FloatArray:
+        found = sign * np.asarray(numbers, dtype=np.float64)
+        return found if link == "softmax" else found[None]
+
+    shapes, budgets = [], np.ones((len(functions(document["intercept"])), len(encoder.names)))
+    for entry in document["columns"]:
+        i = encoder.names.index(entry["column"])
+        if "knots" in entry:
+            other = None if entry["missing"] is None else functions(entry["missing"])
+            shapes.append(Shape(i, np.array(entry["knots"], dtype=np.float64), functions(entry["points"]), other))
+            budgets[:, i] = entry.get("budgets", 1.0)
+        else:
+            values = np.array([functions(level["points"]) for level in entry["categories"]]).T
+            shapes.append(Shape(i, None, values, functions(entry["unseen"])))
+    sums = SumOfShapes(functions(document["intercept"]), tuple(shapes), int(document["bits"]))
+    limits = None if classes is not None else tuple(document["output_range"])
+    weights = metric.weights_of(encoder)
+    if scale:
+        unit = 4 * scale["points_to_double"] / math.log(2)
+        guarantee = additive_guarantee(metric, LINKS[link], float(sums.used(weights, unit).max()))
+        return PointsScorer(guarantee, sums, link, budgets, **scale, position=position)
+    unit = LINKS[link].unit * (limits[1] - limits[0] if limits else 1.0)
+    used = float(sums.used(weights, unit).max())
+    return AdditiveScorer(additive_guarantee(metric, LINKS[link], used, limits), sums, link, budgets)
 
 
 Written = Callable[[float], str]
@@ -216,3 +339,59 @@ def _check_distinct(name: Any, levels: list[Any], tests: list[str]) -> None:
             f"to_sql needs categories that a database tells apart; those of {name!r}, {levels}, mix numbers, truth "
             "values and text that look the same. Turn them into text of one form before fitting."
         )
+
+
+def onnx_model(model: Any) -> Any:
+    """What `ScorecardMixin.to_onnx` returns: the sums have the bits of `AdditiveScorer.scores`."""
+    scorer, encoder = model._scorer(), model.encoder_
+    refuse_probit(scorer.link)
+    if not scorer.model.shapes:
+        raise InvalidInputError("to_onnx needs a card with at least one column; this one is the same for everybody.")
+    graph = Graph()
+    columns = graph.read(encoder, [shape.column for shape in scorer.model.shapes])
+    scores: Any = scorer.model.intercepts[None]
+    for shape in scorer.model.shapes:
+        column = columns[shape.column]
+        if shape.knots is None:
+            points = graph.levels(shape.all_values.T, column)
+        else:
+            points = _onnx_lines(graph, shape, column, scorer.model.bits)
+        scores = graph.add("Add", scores, points)
+    for refused in graph.refused:
+        scores = graph.add("Add", scores, refused)
+    guarantee = scorer.guarantee
+    if guarantee.output_range:
+        outputs = {"prediction": (graph.clip(scores, *guarantee.output_range), 1)}
+        return graph.finish(outputs, guarantee, 0.0)
+    outputs = {}
+    if scorer.scale:
+        outputs["points"] = scores, 1
+        scores = graph.add("Sub", scores, np.float64(scorer.base_score))
+        scores = graph.add("Mul", scores, np.float64(math.log(2) / scorer.points_to_double))
+        scores = graph.add("Add", np.float64(math.log(scorer.base_odds)), scores)
+        scores = scores if scorer.position else graph.add("Neg", scores)
+    n_classes = scorer.n_outputs
+    outputs["probabilities"] = graph.probabilities(scores, scorer.link), n_classes
+    return graph.finish(outputs, guarantee, link_error(scorer.link, n_classes))
+
+
+def _onnx_lines(graph: Graph, shape: Shape, x: str, bits: int) -> str:
+    """The operations of `kernels.points`, on x cut to the knots: at the ends they give the values there."""
+    assert shape.knots is not None
+    knots, values = shape.knots, shape.values.T
+    missing = graph.add("IsNaN", x)
+    other = np.full(values.shape[1], np.nan) if shape.other is None else shape.other
+    if len(knots) == 1:
+        return graph.add("Where", missing, other, values)
+    known = graph.add("Where", missing, knots[:1], x)
+    known = graph.add("Min", graph.add("Max", known, knots[:1]), knots[-1:])
+    passed = graph.add("GreaterOrEqual", known, np.append(knots[1:-1], np.inf))  # one knot at least: no empty array
+    place = graph.add(
+        "ReduceSum", graph.add("Cast", passed, to=graph.onnx.TensorProto.INT64), np.array([1]), keepdims=0
+    )
+    low, gap = (graph.add("Gather", each[:, None], place) for each in (knots[:-1], np.diff(knots)))
+    low_value, rise = (graph.add("Gather", each, place) for each in (values[:-1], np.diff(values, axis=0)))
+    share = graph.add("Div", graph.add("Sub", known, low), gap)
+    steps = graph.add("Round", graph.add("Mul", graph.add("Mul", rise, share), np.float64(2.0**bits)))
+    points = graph.add("Add", low_value, graph.add("Mul", steps, np.float64(2.0**-bits)))
+    return graph.add("Where", missing, other, points)

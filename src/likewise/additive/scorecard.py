@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 
+from likewise import _onnx
 from likewise._fit_validation import check_fitted, check_sample_weight
 from likewise._optional import need
 from likewise._typing import FloatArray
 from likewise._validation import check_count, checking, short_repr
 from likewise._writing import atomic_write, quoted, write_csv
-from likewise.additive.export import card_document, expression, whole_points
+from likewise.additive.export import card_document, expression, onnx_model, read_card, whole_points
 from likewise.additive.notices import Notice, notices
 from likewise.additive.points import PointsScorer, in_points, rounding_cost
 from likewise.additive.scorer import AdditiveScorer
@@ -315,6 +316,25 @@ class ScorecardMixin:
                 temporary.write_text(text + "\n", encoding="utf-8")
         return text
 
+    @classmethod
+    def from_json(cls, card: str | Path) -> Self:
+        """The model that a card describes: the text of `to_json`, or the path of its file.
+
+        Its probabilities have the same bits. The guarantee is proven from the card's numbers (`likewise.verify_card`);
+        a card of which it cannot be is refused. Column names are text. Parameters of the fit are the defaults.
+
+        Examples
+        --------
+        >>> from likewise import AdditiveClassifier, WeightedLp
+        >>> model = AdditiveClassifier(WeightedLp([0.5]), penalty=1.0).fit([[0], [1]], [0, 1])
+        >>> same = AdditiveClassifier.from_json(model.to_json())
+        >>> bool((same.predict_proba([[0.3]]) == model.predict_proba([[0.3]])).all())
+        True
+        """
+        model = cls()
+        read_card(model, card)
+        return model
+
     def to_sql(self, outcome: Any = None) -> str:
         """An SQL expression for the probability of the outcome, the prediction, or, after `in_points`, the points.
 
@@ -333,6 +353,26 @@ class ScorecardMixin:
             return whole_points(self._scorer(), self.encoder_)
         position = 0 if self._scorer().guarantee.output_range else self._labels().index(self._outcome(outcome))
         return expression(self._scorer(), self.encoder_, position)
+
+    def to_onnx(self, path: str | Path | None = None) -> Any:
+        """The model as an ONNX graph in double precision; also written to `path` if given. Needs the extra ``onnx``.
+
+        Its output ``probabilities`` (``prediction`` for regression) is that of `predict_proba` (`predict`), to within
+        the ``likewise_error_bound`` in its metadata: 1e-15 for two classes, and 0 for the link "clip" and for
+        regression (`docs/theory.md` §19). A card in whole points has an output ``points`` as well, without any error.
+
+        Inputs are one array ``X`` for a model of arrays, and otherwise one of shape (n, 1) per column on the card: text
+        for categories, doubles for numbers. NaN and empty text are missing. Categories are compared as text, 3 and
+        True as "3" and "True"; text that is not listed is unseen. Where `predict_proba` refuses a value, the output is
+        NaN.
+
+        Returns
+        -------
+        onnx.ModelProto
+        """
+        model = onnx_model(self)
+        _onnx.write(model, path)
+        return model
 
     def _scorer(self) -> AdditiveScorer:
         _ = self.guarantee_  # raises if not fitted

@@ -150,7 +150,9 @@ def points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
             cells = [("missing" if level is None else str(level), v) for level, v in zip(levels, values, strict=True)]
             rows += [(name, text, v, v, scale, bool(full and v in ends)) for text, v in [*cells, ("any other", other)]]
             continue
-        texts = [f"{knot:.15g}" if levels is None else str(levels[int(knot)]) for knot in shape.knots]
+        texts = [
+            repr(float(knot)).removesuffix(".0") if levels is None else str(levels[int(knot)]) for knot in shape.knots
+        ]
         rows.append((name, f"up to {texts[0]}", values[0], values[0], np.inf, False))
         for k in range(len(values) - 1):
             most = scale * float(scorer.budgets[0, i]) * float(shape.knots[k + 1] - shape.knots[k])

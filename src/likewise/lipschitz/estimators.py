@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from likewise import _onnx
 from likewise._fit_validation import seed_from
 from likewise._links import LINKS, from_unit_range, to_unit_range
 from likewise._progress import progress_bar
@@ -23,6 +25,7 @@ from likewise.base import (
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
+from likewise.lipschitz.export import onnx_model
 from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
 from likewise.lipschitz.training import LossFunction, classification_loss, squared_loss, train
 from likewise.metrics.base import Metric
@@ -90,6 +93,21 @@ class _Lipschitz(ConstrainedEstimator):
     verbose: bool
 
     scorer_: LipschitzScorer
+
+    def to_onnx(self, path: str | Path | None = None) -> Any:
+        """The network as an ONNX graph in double precision; also written to `path` if given. Needs the extra ``onnx``.
+
+        Inputs, outputs and metadata are those of `AdditiveClassifier.to_onnx`. The bound in the metadata follows from
+        the weights (`docs/theory.md` §19).
+
+        Returns
+        -------
+        onnx.ModelProto
+        """
+        _ = self.guarantee_  # raises if not fitted
+        model = onnx_model(self.scorer_, self.encoder_)
+        _onnx.write(model, path)
+        return model
 
     def _fit_network(
         self,

@@ -1,0 +1,169 @@
+"""A card read from its JSON is the same model, to the last bit, and one that is not proven is refused."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
+from likewise.exceptions import FileError, InvalidInputError
+
+
+def metric(p=1.0):
+    return TableMetric(
+        {"income": 0.02, "age": 0.01, "debt": 0.02, "school": 0.05},
+        {"region": 0.1, "owner": 0.1, "race": 0.0},
+        p=p,
+        missing={"debt": 0.3},
+        units={"income": "$"},
+    )
+
+
+def table(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "income": rng.gamma(3, 15, n).round(1),
+            "age": rng.integers(18, 80, n),
+            "debt": np.where(rng.random(n) < 0.2, np.nan, rng.gamma(2, 10, n)),
+            "region": rng.choice(["north", "south", "west"], n),
+            "race": rng.choice(["x", "y"], n),
+        }
+    )
+    y = (0.08 * (X["income"] - 45) - 0.8 * (X["region"] == "south") + rng.logistic(size=n) > 0).astype(int).to_numpy()
+    X["school"] = pd.Categorical.from_codes(rng.integers(0, 3, n), ["low", "middle", "high"], ordered=True)
+    X["owner"] = rng.random(n) < 0.5
+    X.loc[rng.random(n) < 0.1, "region"] = None
+    return X, y
+
+
+def fitted(kind, p=1.0):
+    X, y = table()
+    if kind == "regression":
+        return AdditiveRegressor(metric(p), penalty=1e-3).fit(X, 10.0 * y + X["income"])
+    labels = np.array(["no", "yes", "maybe"])[y + (X["age"] > 50)] if kind == "several" else y.astype(bool)
+    link = kind if kind in ("probit", "clip") else "logistic"
+    model = AdditiveClassifier(metric(p), penalty=1e-3, link=link).fit(X, labels)
+    return model.in_points(whole_numbers=["age"]) if kind == "points" else model
+
+
+def between(model, X, seed=0):
+    """People at knots, next to them, and anywhere between."""
+    rng, X = np.random.default_rng(seed), X.copy()
+    for shape in model.scorer_.model.shapes:
+        name = model.encoder_.names[shape.column]
+        if name in ("income", "age", "debt"):
+            near = [shape.knots, np.nextafter(shape.knots, 1e9), rng.uniform(shape.knots[0], shape.knots[-1], 99)]
+            X[name] = rng.choice(np.concatenate(near), len(X))
+    X.loc[::9, "debt"] = np.nan
+    X.loc[::11, "region"] = "elsewhere"
+    return X
+
+
+def output(model, X):
+    return model.predict(X) if isinstance(model, AdditiveRegressor) else model.predict_proba(X)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, math.inf])
+@pytest.mark.parametrize("kind", ["logistic", "probit", "clip", "several", "regression", "points"])
+def test_a_card_that_is_read_back_has_the_same_bits(kind, p, tmp_path):
+    model = fitted(kind, p)
+    model.to_json(tmp_path / "card.json")
+    read = type(model).from_json(tmp_path / "card.json")
+    X = between(model, table(500, 1)[0])
+
+    assert (output(read, X) == output(model, X)).all()
+    assert (output(read, X.drop(columns="race")) == output(model, X)).all()
+    assert read.to_json() == model.to_json()
+    assert read.guarantee_.statement == model.guarantee_.statement
+    assert read.scorecard().equals(model.scorecard())
+    assert read.explain(X).equals(model.explain(X))
+    if kind == "points":
+        assert read.to_sql() == model.to_sql()
+
+
+def test_either_outcome_is_the_same_model():
+    model = fitted("logistic")
+    X = table(100, 2)[0]
+
+    for label in model.classes_.tolist():
+        read = AdditiveClassifier.from_json(model.to_json(outcome=label))
+        assert (read.predict_proba(X) == model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_model_of_arrays(named):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    X = X if named else X.to_numpy()
+    model = AdditiveClassifier(WeightedLp([0.3, 0.2], p=2), penalty=1e-3).fit(X, rng.integers(0, 2, 200))
+    read = AdditiveClassifier.from_json(model.to_json())
+
+    assert (read.predict_proba(X) == model.predict_proba(X)).all()
+    assert read.guarantee_.statement == model.guarantee_.statement
+
+
+def test_control_another_grid_has_other_bits():
+    model = fitted("logistic")
+    card = json.loads(model.to_json())
+    card["bits"] -= 8
+    X = between(model, table(500, 1)[0])
+
+    assert (AdditiveClassifier.from_json(json.dumps(card)).predict_proba(X) != model.predict_proba(X)).any()
+
+
+def test_what_cannot_be_read_is_refused_in_one_line(tmp_path):
+    model = fitted("several")
+    card = json.loads(model.to_json())
+    card["columns"][0]["points"][0][0] += 9.0
+    with pytest.raises(InvalidInputError, match="steeper than the metric allows"):
+        AdditiveClassifier.from_json(json.dumps(card))
+    with pytest.raises(InvalidInputError, match=r"Use AdditiveClassifier\.from_json"):
+        AdditiveRegressor.from_json(model.to_json())
+    with pytest.raises(InvalidInputError, match="points for each class"):
+        AdditiveClassifier.from_json(model.to_json(outcome="yes"))
+    with pytest.raises(InvalidInputError, match="must have the entries"):
+        AdditiveClassifier.from_json("{}")
+    with pytest.raises(FileError, match="not JSON"):
+        AdditiveClassifier.from_json('{"format": ')
+    with pytest.raises(FileError, match="No such file"):
+        AdditiveClassifier.from_json(tmp_path / "nothing.json")
+
+
+def points_by_table(card, X):
+    """Points of people by the rows of the printed table alone."""
+    total = np.full(len(X), float(card.loc[card["column"] == "base points", "points"].iloc[0]))
+    for name in card["column"].unique()[1:]:
+        rows, cells = card[card["column"] == name], X[name]
+        by_range = rows.set_index(rows["range"].astype(str))
+        if "any other" in by_range.index:
+            text = cells.map(lambda value: "missing" if pd.isna(value) else str(value))
+            total += text.map(lambda value, at=by_range: at["points"].get(value, at["points"]["any other"]))
+            continue
+        lines = [row for row in rows.itertuples() if " to " in str(row.range) and not str(row.range).startswith("up")]
+        ends = [str(row.range).split(" to ") for row in lines]
+        rank = {"low": 0, "middle": 1, "high": 2}
+        knots = [rank[a] if a in rank else float(a) for a in [ends[0][0], *(end[1] for end in ends)]]
+        values = [lines[0].points, *(row[4] for row in lines)]
+        x = cells.astype(str).map(rank).astype(float) if name == "school" else cells.astype(float)
+        at = np.interp(x.fillna(0.0), knots, values)
+        total += np.where(x.isna(), by_range["points"].get("missing", np.nan), at)
+    return total
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_the_printed_table_of_whole_points_is_enough_to_score(kind, tmp_path):
+    card, path = fitted("points"), tmp_path / f"card.{kind}"
+    X = table(300, 3)[0]
+    if kind == "csv":
+        card.to_csv(path)
+        printed = pd.read_csv(path)
+    else:
+        pytest.importorskip("openpyxl")
+        card.to_excel(path)
+        printed = pd.read_excel(path)
+
+    assert np.allclose(points_by_table(printed, X), card.explain(X)["points"], rtol=0, atol=1e-9)
+    assert not np.allclose(points_by_table(printed.assign(points=printed["points"] + 1), X), card.explain(X)["points"])
