@@ -101,7 +101,7 @@ def test_help_is_short_and_every_command_has_an_example():
 
 
 def test_commands_that_read_a_table_take_any_dialect():
-    for name in ("metric", "compare", "enforce", "tradeoff", "score", "audit", "report"):
+    for name in ("metric", "compare", "enforce", "tradeoff", "score", "audit", "attack", "effect", "report"):
         for option in ("--delimiter", "--encoding", "--decimal", "--force"):
             assert option in help_of(name)
 

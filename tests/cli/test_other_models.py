@@ -165,7 +165,7 @@ def test_a_report_on_scores_alone_leaves_out_what_cannot_be_said(files):
     run("report", "loans.csv", "--scores", "score", "--metric", "metric.toml", "--id", "id", "--out", "scores.html")
     page = Path("scores.html").read_text(encoding="utf-8")
     assert "Nothing is promised about this model" in page
-    assert "The promise" not in page
+    assert "The promise" not in page.partition("<script")[0]
     assert '<section id="search"' in page
     for absent in ("cost", "groups", "decisions", "shapes"):
         assert f'<section id="{absent}"' not in page

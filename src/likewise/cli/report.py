@@ -55,12 +55,10 @@ def report(
 
     Pairs are searched with the model itself. Scores of a model of likewise are cross-validated: models of its kind are
     trained on folds of the table, so it may be the table that the model was trained on. Of other models (see likewise
-    effect --model), and of a column of scores, the page shows the distance and pairs of people; it leaves out what
-    cannot be said.
+    effect --model), and of a column of scores (likewise report TABLE --scores COLUMN --metric FILE), the page shows the
+    distance and pairs of people; it leaves out what cannot be said.
 
-    Examples: likewise report model.skops loans.csv --target approved --out report.html
-
-    likewise report loans.csv --scores score --metric metric.toml --id id
+    Example: likewise report model.skops loans.csv --target approved --out report.html
     """
     from likewise._optional import need
     from likewise.base import ConstrainedEstimator
