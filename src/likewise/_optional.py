@@ -18,6 +18,7 @@ EXTRAS = {
     "lightgbm": "boosting",
     "matplotlib": "plot",
     "onnx": "onnx",
+    "onnxruntime": "onnx",
     "openpyxl": "excel",
     "pooch": "data",
     "starlette": "workbench",

@@ -15,14 +15,14 @@ from shell import LOANS, run
 def ends(action):
     @click.command()
     @command
-    def act(say):
-        action(say)
+    def act(echo):
+        action(echo)
 
     return CliRunner().invoke(act, [])
 
 
 def raises(error):
-    def act(say):
+    def act(echo):
         raise error
 
     return act
@@ -52,11 +52,11 @@ def test_each_end_has_its_code_and_one_line(error, code, words, monkeypatch):
 def test_a_second_control_c_does_not_swallow_what_was_said(monkeypatch):
     monkeypatch.setattr("signal.signal", lambda *of: None)
 
-    def twice(say):
+    def twice(echo):
         try:
             raise KeyboardInterrupt("7 are done.")
         finally:
-            raises(KeyboardInterrupt())(say)
+            raises(KeyboardInterrupt())(echo)
 
     assert ends(twice).stderr == "Stopped. Nothing was half-written. 7 are done.\n"
 
@@ -68,11 +68,11 @@ def test_debug_shows_where(monkeypatch):
 
 
 def test_warnings_are_notes_of_one_line():
-    def warn(say):
+    def warn(echo):
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.warn("something\n  odd", UserWarning, stacklevel=1)
-            say.note("something odd")  # each once
+            echo.note("something odd")  # each once
 
     done = ends(warn)
     assert done.exit_code == 0
@@ -101,7 +101,7 @@ def test_help_is_short_and_every_command_has_an_example():
 
 
 def test_commands_that_read_a_table_take_any_dialect():
-    for name in ("metric", "compare", "enforce", "tradeoff", "score", "audit", "report"):
+    for name in ("metric", "compare", "enforce", "tradeoff", "score", "audit", "attack", "effect", "report"):
         for option in ("--delimiter", "--encoding", "--decimal", "--force"):
             assert option in help_of(name)
 

@@ -11,6 +11,8 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command
+from likewise.cli.models import file_of, load_any_model, read_people, reads_model
+from likewise.cli.review import ReviewOptions, compare_files, reviews
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("table", type=options.TABLE)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
-@click.option("--model", "model_file", type=options.FILE, help="Model file to audit.")
+@reads_model(required=False)
 @click.option("--scores", help="Or a column of the table with the scores of any other system, between 0 and 1.")
 @click.option(
     "--range",
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     nargs=2,
     help="Lowest and highest score, if not 0 and 1; by default those in the metric file.",
 )
-@click.option("--id", "id_column", help="Column that names people.")
 @click.option("--worst", type=click.IntRange(1), default=10, show_default=True, help="How many pairs to list.")
 @click.option(
     "--max-excess",
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
     "of the range). At least 0 and below 100.",
 )
 @click.option("--groups", is_flag=True, help="Also say who is favoured, in the columns of weight 0.")
-@click.option("--out", type=options.FILE, help="Write the worst pairs as CSV.")
+@click.option("--review", "is_review", is_flag=True, help="Compare the files of denied and approved people instead.")
+@reviews
+@click.option("--out", type=options.FILE, help="Write the worst pairs, or all files with their comparators, as CSV.")
 @options.force
 @options.cluster
 @command
@@ -50,13 +53,17 @@ def audit(
     echo: Output,
     table: Path,
     metric_file: Path | None,
-    model_file: Path | None,
+    model_name: str | None,
     scores: str | None,
     output_range: tuple[float, float] | None,
     id_column: str | None,
     worst: int,
     max_excess: float | None,
     groups: bool,
+    categorical: tuple[str, ...],
+    drop: tuple[str, ...],
+    is_review: bool,
+    review: ReviewOptions,
     out: Path | None,
     force: bool,
     cluster: str | None,
@@ -70,28 +77,39 @@ def audit(
     Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 0.5
     """
     from likewise._writing import atomic_write, write_csv
+    from likewise.base import ConstrainedEstimator
     from likewise.cli.dataset import resolve_range
     from likewise.cli.partitions import in_partitions
-    from likewise.io import check_output_path, load_model
+    from likewise.io import check_output_path
     from likewise.metric_file import read_metric_file
 
-    if (model_file is None) == (scores is None):
-        raise InvalidInputError("Give either --model (a file) or --scores (a column of the table).")
-    if model_file is None and metric_file is None:
+    if is_review:
+        if model_name is not None or scores is not None:
+            raise InvalidInputError("--review compares decisions, not scores: leave out --model and --scores.")
+        compare_files(echo, table, review, metric_file, id_column, worst, out, force, dialect)
+        return
+    if review.decisions is not None:
+        raise InvalidInputError("--decisions comes with --review. To audit scores, name their column with --scores.")
+    if (model_name is None) == (scores is None):
+        raise InvalidInputError("Give either --model or --scores (a column of the table).")
+    if scores is not None and metric_file is None:
         raise InvalidInputError("Give --metric as well: a column of scores has no metric.")
-    if model_file is not None and output_range is not None:
-        raise InvalidInputError("--range is for --scores: a model has its own range.")
     if max_excess is not None and not 0 <= max_excess < 100:
         raise InvalidInputError(
             f"--max-excess must be at least 0 and below 100, in percentage points; got {max_excess:g}. 0.5 is half a "
             "point; no pair exceeds its distance by 100, so that gate could not fail."
         )
     if out is not None:
-        check_output_path(out, table, metric_file, model_file, force=force)
-    model: Any = None if model_file is None else load_model(model_file)
+        check_output_path(out, table, metric_file, file_of(model_name), force=force)
+    loaded: Any = None if model_name is None else load_any_model(model_name)
+    model: Any = loaded if isinstance(loaded, ConstrainedEstimator) else None  # with a metric and a range of its own
+    if model is not None and output_range is not None:
+        raise InvalidInputError("--range is for scores and models of other systems: this model has its own range.")
     if metric_file is None:
+        if model is None:
+            raise InvalidInputError("Give --metric as well: only models of likewise have one.")
         chosen = model.guarantee_.metric
-        echo(f"Against the metric in {model_file}.")
+        echo(f"Against the metric in {model_name}.")
     else:
         file = read_metric_file(metric_file)
         chosen, agreed = file.metric, resolve_range(file, output_range, metric_file)
@@ -100,14 +118,18 @@ def audit(
         elif agreed is not None and agreed != model.guarantee_.output_range:
             raise InvalidInputError(
                 f"The weights of {metric_file} are shares of the range {agreed[0]:g} to {agreed[1]:g}; the range of "
-                f"{model_file} is {model.guarantee_.output_range or (0, 1)}, so a point differs between them. Use "
+                f"{model_name} is {model.guarantee_.output_range or (0, 1)}, so a point differs between them. Use "
                 "the metric that the model was trained with, or train the model again."
             )
     guaranteed = model is not None and model.guarantee_.metric == chosen
     limits = _Thresholds(model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
     job = _AuditJob(model, chosen, scores, output_range, limits.thresholds, worst, id_column)
-    if groups and in_partitions(table, cluster):
-        raise InvalidInputError("--groups is for tables that are read whole. Give a single file.")
+    if in_partitions(table, cluster) and (groups or loaded is not model):
+        what = "--groups" if groups else "--model of another system"
+        raise InvalidInputError(f"{what} is for tables that are read whole. Give a single file.")
+    if loaded is not model:
+        people, _ = read_people(echo, table, dialect, loaded, categorical=categorical, id_column=id_column, drop=drop)
+        job = replace(job, predictions=answers_of(loaded, people))
     if in_partitions(table, cluster):
         with echo.busy("Searching all pairs, bucket by bucket"):
             found, names = job.of_partitions(table, cluster)
@@ -185,7 +207,7 @@ def _say_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _AuditJob:
-    """A model or a column of scores, a metric, and the options of an audit."""
+    """A model, a column of scores or the answers of another system; a metric, and the options of an audit."""
 
     model: Any
     metric: Any
@@ -194,6 +216,7 @@ class _AuditJob:
     thresholds: list[float]
     n_worst: int
     id_column: str | None
+    predictions: Any = None
 
     def of_file(self, echo: Output, table: Path, dialect: Dialect, *, groups: bool) -> tuple[Audit, Any]:
         """Audit a table that fits into memory; and the ids of its rows."""
@@ -221,6 +244,8 @@ class _AuditJob:
             predictions: Any = as_kinds(whole[[self.scores]], numbers, dialect, faults)[self.scores]
             faults.stop(named(table), of_scores=True)
             output_range = self.output_range
+        elif self.predictions is not None:
+            predictions, output_range = self.predictions, self.output_range
         else:
             people = as_kinds(whole, of_model, dialect, faults, echo.note)
             faults.stop(named(table), of_model=True)
@@ -302,6 +327,16 @@ def _predictions(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tu
         return pd.DataFrame(model.predict_proba(X), columns=model.classes_), None
     # A mean may leave the range by a rounding error.
     return model.predict(X).clip(*guarantee.output_range), guarantee.output_range
+
+
+def answers_of(model: Any, people: pd.DataFrame) -> Any:
+    """What a model of another system answers for the people."""
+    import numpy as np
+    import pandas as pd
+
+    if hasattr(model, "predict_proba"):
+        return pd.DataFrame(model.predict_proba(people), columns=getattr(model, "classes_", None))
+    return np.asarray(model.predict(people) if hasattr(model, "predict") else model(people))
 
 
 def _pairs_of(pairs: pd.DataFrame, id_column: str | None, names: pd.Series[Any]) -> pd.DataFrame:

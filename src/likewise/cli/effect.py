@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command
-from likewise.exceptions import FileError, InvalidInputError
+from likewise.cli.models import file_of, load_any_model, read_people, reads_model
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from likewise.auditing.effect import Effect
     from likewise.cli.table_io import Dialect
-    from likewise.metric_file import MetricFile
 
 
 @click.command()
 @click.argument("table", type=options.TABLE)
-@click.option(
-    "--model",
-    "model_file",
-    type=options.FILE,
-    required=True,
-    help="Model file: of likewise or scikit-learn (.skops), XGBoost (.json, .ubj), LightGBM (.txt) or CatBoost (.cbm).",
-)
+@reads_model(required=True)
 @click.option("--column", "columns", multiple=True, required=True, help="Column to exchange; repeat it for several.")
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file, for its domain and the smallest excess.")
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Time for the proof."
 )
 @click.option("--boxes", type=click.IntRange(1), help="Boxes to bound at most, in place of a time.")
-@click.option("--categorical", multiple=True, help="Numeric column that holds codes; may be given several times.")
 @click.option(
     "--max-effect",
     type=click.FloatRange(0, 100),
@@ -47,12 +37,14 @@ if TYPE_CHECKING:
 def effect(
     echo: Output,
     table: Path,
-    model_file: Path,
+    model_name: str,
+    id_column: str | None,
     columns: tuple[str, ...],
     metric_file: Path | None,
     seconds: float,
     boxes: int | None,
     categorical: tuple[str, ...],
+    drop: tuple[str, ...],
     max_effect: float | None,
     out: Path | None,
     force: bool,
@@ -70,10 +62,10 @@ def effect(
     from likewise.metric_file import read_metric_file
 
     if out is not None:
-        check_output_path(out, table, metric_file, model_file, force=force)
+        check_output_path(out, table, metric_file, file_of(model_name), force=force)
     file = None if metric_file is None else read_metric_file(metric_file)
-    model = _load(model_file)
-    X = _people(echo, table, dialect, model, file, categorical)
+    model = load_any_model(model_name)
+    X, ids = read_people(echo, table, dialect, model, categorical=categorical, id_column=id_column, drop=drop)
     with echo.busy("Bounding"):
         found = find_effect(
             model,
@@ -87,7 +79,8 @@ def effect(
     _tell(echo, found)
     if out is not None:
         with atomic_write(out) as temporary:
-            write_csv(found.on_people, temporary, index=False)
+            people = found.on_people if ids is None else found.on_people.rename(columns={"row": id_column})
+            write_csv(people if ids is None else people.assign(**{str(id_column): ids}), temporary, index=False)
         echo(f"\nWrote {out}", people_file=str(out))
     passed = max_effect is None or (found.proven is not None and 100 * found.proven <= max_effect)
     if max_effect is not None:
@@ -99,54 +92,6 @@ def effect(
     echo.finish()
     if not passed:
         sys.exit(1)
-
-
-def _load(path: Path) -> Any:
-    """A model of likewise, of scikit-learn, or of a library of boosting, by the ending of its file."""
-    from likewise.inspection.booster_files import ENDINGS, load_booster
-    from likewise.io import load_inner, load_model
-
-    if path.suffix.lower() in ENDINGS:
-        return load_booster(path)
-    try:
-        return load_model(path)
-    except FileError as error:
-        try:
-            return load_inner(path)
-        except FileError:
-            raise error from None
-
-
-def _people(
-    echo: Output, path: Path, dialect: Dialect, model: Any, file: MetricFile | None, categorical: tuple[str, ...]
-) -> pd.DataFrame:
-    """The columns of a table that the model takes, as the model takes them."""
-    from likewise.base import ConstrainedEstimator
-    from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
-    from likewise.cli.table_io import named, read_table
-
-    known = list(getattr(model, "feature_names_in_", getattr(model, "feature_names_", [])))
-    kinds = Kinds.of_model(model) if isinstance(model, ConstrainedEstimator) else None
-    as_text = [*categorical, *([] if kinds is None else kinds.as_text)]
-    whole = read_table(path, dialect, echo.note, as_text=as_text, padded=kinds is None)
-    absent = [name for name in known if name not in whole.columns]
-    if absent:
-        raise FileError(f"{named(path)} has no column {absent[0]!r}, which the model takes.")
-    if not known:
-        raise InvalidInputError(
-            "The model does not know the names of its columns. Train it on a table with named columns."
-        )
-    chosen = whole[known]
-    if kinds is not None:
-        faults = Faults()
-        people = as_kinds(chosen, kinds, dialect, faults, echo.note)
-        faults.stop(named(path), of_model=True)
-        return people
-    people, _ = infer_kinds(chosen, dialect, echo.note, categorical=categorical)
-    if type(model).__module__.partition(".")[0] in ("xgboost", "lightgbm", "catboost") or hasattr(model, "booster_"):
-        texts = {name: "category" for name in people if people[name].dtype.kind not in "iufb"}
-        people = people.astype(texts)
-    return people
 
 
 def points(share: float) -> str:

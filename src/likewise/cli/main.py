@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from likewise import __version__
+from likewise.cli.attack import attack
 from likewise.cli.audit import audit
 from likewise.cli.compare import compare, tradeoff
 from likewise.cli.console import Output, command
@@ -17,7 +18,7 @@ from likewise.cli.enforce import enforce
 from likewise.cli.judge import judge
 from likewise.cli.metric import metric
 from likewise.cli.report import report
-from likewise.cli.review import review
+from likewise.cli.review import review_command
 from likewise.cli.score import score
 from likewise.cli.verify_card import verify_card
 from likewise.cli.workbench import workbench
@@ -49,8 +50,9 @@ for _command in (
     decide,
     verify_card,
     audit,
+    attack,
     effect,
-    review,
+    review_command,
     report,
     workbench,
 ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,16 +10,22 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command
+from likewise.cli.models import file_of, load_any_model, read_people
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.cli.table_io import Dialect
+    from likewise.report.data import ReportData
 
 
 @click.command()
-@click.argument("model", type=options.FILE)
-@click.argument("table", type=options.FILE)
-@options.target
+@click.argument("paths", nargs=-1, required=True, metavar="[MODEL] TABLE")
+@click.option("--target", help="Column with the outcome to predict; for a model of likewise.")
+@click.option("--scores", help="Without a model: column with the scores of another system.")
+@click.option("--metric", "metric_file", type=options.FILE, help="Metric file; for anything but a model of likewise.")
+@click.option(
+    "--range", "output_range", type=float, nargs=2, help="Lowest and highest score of another system, if not 0 and 1."
+)
 @click.option("--outcome", help="Class whose probability is shown; the last one by default.")
 @click.option("--id", "id_column", help="Column that names people; by default the row, counted from 0.")
 @click.option("--date", help="Date of the data, shown as given; by default none.")
@@ -30,9 +37,11 @@ if TYPE_CHECKING:
 @options.reads_table
 def report(
     echo: Output,
-    model: Path,
-    table: Path,
-    target: str,
+    paths: tuple[str, ...],
+    target: str | None,
+    scores: str | None,
+    metric_file: Path | None,
+    output_range: tuple[float, float] | None,
     outcome: str | None,
     id_column: str | None,
     date: str | None,
@@ -42,27 +51,49 @@ def report(
     force: bool,
     dialect: Dialect,
 ) -> None:
-    """Write an offline page that explains a model to people who are not engineers.
+    """Write an offline page that explains a model, or scores alone, to people who are not engineers.
 
-    Pairs are searched with the model itself. Its scores are cross-validated: models of its kind are trained on folds
-    of the table, so it may be the table that the model was trained on.
+    Pairs are searched with the model itself. Scores of a model of likewise are cross-validated: models of its kind are
+    trained on folds of the table, so it may be the table that the model was trained on. Of other models (see likewise
+    effect --model), and of a column of scores (likewise report TABLE --scores COLUMN --metric FILE), the page shows the
+    distance and pairs of people; it leaves out what cannot be said.
 
     Example: likewise report model.skops loans.csv --target approved --out report.html
     """
     from likewise._optional import need
+    from likewise.base import ConstrainedEstimator
     from likewise.cli.dataset import read_dataset
     from likewise.cli.table_io import named
-    from likewise.io import check_output_path, load_model
+    from likewise.io import check_output_path
 
     need("jinja2", "A report")  # before the measuring, which takes longest
-    check_output_path(out, model, table, force=force)
-    fitted = load_model(model)
+    if len(paths) != (1 if scores is not None else 2):
+        raise InvalidInputError("Give a model and a table, or a table alone with --scores and --metric.")
+    table = Path(paths[-1])
+    check_output_path(out, table, metric_file, *([] if scores is not None else [file_of(paths[0])]), force=force)
+    fitted: Any = None if scores is not None else load_any_model(paths[0])
+    words = {"title": title, "source": named(table), "date": date or ""}
+    if not isinstance(fitted, ConstrainedEstimator):
+        if metric_file is None or target is not None:
+            raise InvalidInputError(
+                "--target is for a model of likewise, which is trained again. Other models, and scores alone, need "
+                "--metric and no --target."
+            )
+        other = OtherSystem(table, fitted, scores, id_column, dialect)
+        write_page(other.report(echo, metric_file, output_range, outcome, words), out)
+        echo(f"Wrote {out}", report_file=str(out))
+        echo.finish(f"open {out} in a browser")
+        return
+    if target is None:
+        raise InvalidInputError("Give --target, the column with the outcome that the model predicts.")
+    model = Path(paths[0])
+    model_metric: Any = fitted.guarantee_.metric
     data = read_dataset(
         table,
         target,
         dialect=dialect,
         task="classification" if hasattr(fitted, "classes_") else "regression",
-        metric=fitted.guarantee_.metric,
+        metric=model_metric,
         classes=getattr(fitted, "classes_", None),
         id_column=id_column,
         name_rows=True,
@@ -78,10 +109,8 @@ def report(
         outcome=outcome if data.is_classification else target,
         cv=folds,
         verbose=not echo.as_json,
-        title=title,
         model_name=model.name,
-        source=named(table),
-        date=date or "",
+        **words,
     )
     echo(f"Wrote {out}", report_file=str(out))
     echo.finish(f"open {out} in a browser")
@@ -89,10 +118,71 @@ def report(
 
 def write_report(model: Any, X: Any, y: Any, path: Path, **parameters: Any) -> None:
     """Measure a model on people with known outcomes, and write the page; `parameters` are those of `build_report`."""
-    from likewise._writing import atomic_write
-    from likewise.report import render
     from likewise.report.build import build_report
 
-    page = render(build_report(model, X, y, **parameters))
+    write_page(build_report(model, X, y, **parameters), path)
+
+
+def write_page(data: ReportData, path: Path) -> None:
+    """Write a page."""
+    from likewise._writing import atomic_write
+    from likewise.report import render
+
+    page = render(data)
     with atomic_write(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
+
+
+@dataclass(frozen=True, eq=False)
+class OtherSystem:
+    """Scores of a system that is not of likewise: a model to be asked, or a column of a table."""
+
+    table: Path
+    model: Any
+    scores: str | None
+    id_column: str | None
+    dialect: Dialect
+
+    def report(
+        self, echo: Output, metric_file: Path, output_range: Any, outcome: str | None, words: dict[str, Any]
+    ) -> ReportData:
+        """The report of what can be said."""
+        import numpy as np
+
+        from likewise.cli.audit import answers_of
+        from likewise.cli.column_kinds import Faults, Kinds, as_kinds
+        from likewise.cli.dataset import resolve_range, select_columns
+        from likewise.cli.table_io import named, read_table
+        from likewise.metric_file import read_metric_file
+        from likewise.report.build import build_scores_report
+
+        file = read_metric_file(metric_file)
+        kinds = Kinds.of_metric(file.metric)
+        others = [name for name in (self.scores, self.id_column) if name is not None]
+        whole = read_table(self.table, self.dialect, echo.note, as_text=[*kinds.as_text, *others[1:]])
+        for name in others:
+            if name not in whole.columns:
+                raise InvalidInputError(f"{named(self.table)} has no column {name!r}; it has {list(whole.columns)}.")
+        ids = None if self.id_column is None else whole[self.id_column].astype(str)
+        faults = Faults(ids)
+        X = as_kinds(
+            select_columns(whole, file.metric, self.table, echo.note, ignore=others),
+            kinds,
+            self.dialect,
+            faults,
+            echo.note,
+        )
+        faults.stop(named(self.table))
+        if self.scores is None:
+            people, _ = read_people(echo, self.table, self.dialect, self.model, id_column=self.id_column)
+            found = np.asarray(answers_of(self.model, people))
+            answers = found[:, -1] if found.ndim == 2 and found.shape[1] == 2 else found
+        else:
+            faults = Faults(ids)
+            numbers = Kinds([self.scores], complete=[self.scores])
+            answers = as_kinds(whole[[self.scores]], numbers, self.dialect, faults)[self.scores].to_numpy()
+            faults.stop(named(self.table), of_scores=True)
+        limits = resolve_range(file, output_range, metric_file)
+        named_people = X if ids is None else X.set_axis(ids.tolist())
+        what = outcome or self.scores or "the score"
+        return build_scores_report(named_people, answers, file.metric, outcome=what, output_range=limits, **words)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, then
+from likewise.cli.console import Output, command, next_command
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _DEMO_TABLE, _DEMO_TARGET = Path("mortgages.csv"), "decision"
 @command
 @options.reads_table
 def workbench(
-    say: Output,
+    echo: Output,
     table: Path | None,
     target: str | None,
     task: Task | None,
@@ -89,18 +89,18 @@ def workbench(
     if demo:
         if table is not None or target is not None:
             raise InvalidInputError("--demo brings its own table. Leave TABLE and --target out.")
-        table, target, units = *_write_demo(say), _demo_units()
+        table, target, units = *_write_demo(echo), _demo_units()
     if table is None or target is None:
         raise InvalidInputError("Give a TABLE and its --target, or --demo.")
     if model_file is not None and scores is not None:
         raise InvalidInputError("Give either --model or --scores, the model in use.")
     problem, tools = _load(
-        say, table, target, task, output_range, (*drop, *([scores] if scores else [])), categorical, id_column, dialect
+        echo, table, target, task, output_range, (*drop, *([scores] if scores else [])), categorical, id_column, dialect
     )
     problem = replace(problem, units={**problem.units, **units})
-    problem = _with_scores(say, problem, table, model_file, scores, dialect)
+    problem = _with_scores(echo, problem, table, model_file, scores, dialect)
     serve(
-        say,
+        echo,
         problem,
         tools,
         protected=[name.strip() for part in protected for name in part.split(",") if name.strip()],
@@ -114,7 +114,7 @@ def workbench(
 
 
 def serve(
-    say: Output,
+    echo: Output,
     problem: Problem,
     tools: Tools,
     *,
@@ -140,7 +140,7 @@ def serve(
         warnings.simplefilter("ignore", kind)
     engine = Engine(problem)
     if engine.is_sample:
-        say.note(
+        echo.note(
             f"Live figures are of {len(engine.X):,} people, an even sample of the {engine.n_table:,} in the table."
         )
     table = {"name": problem.table, "target": problem.target, "fingerprint": problem.fingerprint}
@@ -153,16 +153,16 @@ def serve(
         sheet = sheet.with_weights(found["set"], found["how"])
     session = Session(state, table, sheet, engine.ranges)
     if session.reopened:
-        say(f"Opened {state} where it was, after {session.last} events.")
+        echo(f"Opened {state} where it was, after {session.last} events.")
         if protected or metric_file:
-            say.note("--protected and --metric are for a new session, and left out here.")
+            echo.note("--protected and --metric are for a new session, and left out here.")
     folder = out or state.with_suffix("")
     hub = Hub(session, engine, tools, folder, tour=tour)
     token, bound = secrets.token_urlsafe(24), bind(port)
     address = f"http://{HOST}:{bound.getsockname()[1]}/?token={token}"
     server = make_server(hub, token, bound)
-    say(f"Workbench: {address}\nThe record is kept in {state}. End it with Ctrl-C.", address=address, state=str(state))
-    say.finish()
+    echo(f"Workbench: {address}\nThe record is kept in {state}. End it with Ctrl-C.", address=address, state=str(state))
+    echo.finish()
     if browser:
         webbrowser.open(address)
     try:
@@ -171,7 +171,7 @@ def serve(
         hub.close()
 
 
-def _write_demo(say: Output) -> tuple[Path, str]:
+def _write_demo(echo: Output) -> tuple[Path, str]:
     """The bundled mortgages as a table in the working directory; one that is there is kept."""
     from likewise._writing import atomic_write, write_csv
     from likewise.datasets import load_mortgages
@@ -181,7 +181,7 @@ def _write_demo(say: Output) -> tuple[Path, str]:
         people = bunch.data.assign(**{_DEMO_TARGET: bunch.target.map({0: "denied", 1: "approved"})})
         with atomic_write(_DEMO_TABLE) as temporary:
             write_csv(people, temporary, index=False)
-        say(f"Wrote {_DEMO_TABLE}")
+        echo(f"Wrote {_DEMO_TABLE}")
     return _DEMO_TABLE, _DEMO_TARGET
 
 
@@ -193,7 +193,7 @@ def _demo_units() -> dict[str, str]:
 
 
 def _load(
-    say: Output,
+    echo: Output,
     table: Path,
     target: str,
     task: Task | None,
@@ -212,7 +212,7 @@ def _load(
     from likewise.workbench.exports import Tools
 
     source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
-    data: Dataset = source.load(say)
+    data: Dataset = source.load(echo)
     ids = range(1, len(data.X) + 1) if id_column is None else read_table(table, dialect, as_text=[id_column])[id_column]
     problem = Problem(
         data.X.set_axis(list(ids)).rename(columns=str),
@@ -232,11 +232,11 @@ def _load(
         return found.metric, found.how
 
     def train(metric_file: Path) -> tuple[Any, pd.DataFrame, Any]:
-        known, metric = DatasetSource(table, target, metric_file, data.task, None, id_column, dialect).load(say.note)
+        known, metric = DatasetSource(table, target, metric_file, data.task, None, id_column, dialect).load(echo.note)
         model = build_estimator("additive", known, metric, None, seed=None, smoothing={})
         return model.fit(known.X, known.y), known.X, known.y
 
-    words = {name: then(name) for name in ("enforce", "report", "audit", "verify-card")}
+    words = {name: next_command(name) for name in ("enforce", "report", "audit", "verify-card")}
 
     def line(name: str, *more: object) -> str:
         import shlex
@@ -248,7 +248,7 @@ def _load(
 
 
 def _with_scores(
-    say: Output, problem: Problem, table: Path, model_file: Path | None, scores: str | None, dialect: Dialect
+    echo: Output, problem: Problem, table: Path, model_file: Path | None, scores: str | None, dialect: Dialect
 ) -> Problem:
     """The problem with the scores of a model in use, from a column or a model file."""
     import numpy as np
@@ -257,7 +257,7 @@ def _with_scores(
     from likewise.cli.table_io import read_table
 
     if scores is not None:
-        column = read_table(table, dialect, say.note)[scores]
+        column = read_table(table, dialect, echo.note)[scores]
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
         low, high = problem.output_range or (0.0, 1.0)
         wrong = np.flatnonzero(~((numbers >= low) & (numbers <= high)))

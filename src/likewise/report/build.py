@@ -320,6 +320,61 @@ def build_report(
     return replace(data, closest=closest_pairs(people, data.shares["after"], metric, data.epsilon, _WORST))
 
 
+def build_scores_report(
+    X: pd.DataFrame,
+    scores: Any,
+    metric: Metric,
+    *,
+    outcome: str = "the score",
+    output_range: tuple[float, float] | None = None,
+    **words: Any,
+) -> ReportData:
+    """What can be said of the scores of another system: the distance, pairs of people, and nothing about others.
+
+    There is no guarantee, and without the model nothing is cross-validated: what the distance would cost, groups and
+    decisions are left out.
+
+    Parameters
+    ----------
+    X : table
+        People, named as in `build_report`.
+    scores : array-like of shape (n_samples,)
+        Probabilities, or numbers within `output_range`.
+    metric : Metric
+        Of tables, such as `TableMetric`.
+    outcome : str
+        What is scored.
+    output_range : tuple of float, optional
+        Lowest and highest score, if these are no probabilities.
+    words : str
+        As in `build_report`.
+    """
+    check_table_metric(metric)
+    check_consistent_length(X, scores)
+    table = without_sparse(as_frame(X))
+    if not all(isinstance(label, str) for label in table.index):
+        table = table.set_axis(range(len(table)))
+    chosen = spread(len(table), _SEARCHED)
+    people = metric.encode_rows(table.iloc[chosen])
+    after = np.asarray(scores, dtype=np.float64)[chosen]
+    searched = None
+    if len(people) > 1:
+        searched = audit(None, people.table, metric, predictions=after, output_range=output_range, n_worst=_WORST)
+    data = ReportData(
+        title=words.pop("title", "How alike people are treated"),
+        outcome=outcome,
+        metric=metric,
+        people=people,
+        after=after,
+        output_range=output_range,
+        audit_after=searched,
+        reach=measure_coverage(metric, table) if len(table) > 1 else None,
+        n_population=len(table),
+        **words,
+    )
+    return replace(data, closest=closest_pairs(people, data.shares["after"], metric, 0.0, _WORST))
+
+
 def _outcome(classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:
     """Position and name of the class whose probability is shown."""
     names = [str(label) for label in classes]

@@ -25,8 +25,9 @@ _APART = 4  # columns with a weight in which a pair differs
 
 def prepare(data: ReportData) -> dict[str, Any]:
     """Everything the templates need beyond the data itself."""
+    promised = data.guarantee is not None
     sections = [
-        ("promise", "The promise", True),
+        ("promise", "The promise" if promised else "Summary", True),
         ("point", "One point", True),
         ("shapes", "The model", bool(data.panels)),
         ("compare", "Two people", True),
@@ -34,7 +35,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         ("decisions", "Decisions", data.decisions is not None),
         ("cost", "What it costs", data.cost is not None or bool(data.missed)),
         ("groups", "Groups", bool(data.groups)),
-        ("limits", "Not promised", True),
+        ("limits", "Not promised" if promised else "Not said", True),
     ]
     columns = _columns(data)
     cost = None if data.cost is None else costs(data.cost)

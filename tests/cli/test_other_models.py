@@ -1,0 +1,212 @@
+"""Models of other systems at the command line: ONNX files, URLs and functions; attack, and reports on scores alone."""
+
+import json
+import re
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from click.testing import CliRunner
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+
+from likewise import AdditiveClassifier, Domain, TableMetric, save_model, write_metric
+from likewise.cli.main import main
+from likewise.metric_file import MetricFile
+from small_domain import brute_force, one_hot, people
+
+METRIC = TableMetric({"age": 0.05, "income": 0.2}, {"sex": 0, "region": 0.1})
+FUNCTION = """
+import numpy as np
+def score(X):
+    return np.clip(0.2 + 0.01 * X["age"] + 0.3 * (X["sex"] == "m"), 0, 1)
+not_a_function = 3
+"""
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def told(*words):
+    return json.loads(run(*words, "--json").stdout)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "rules", raising=False)
+    X, y = people(0)
+    (tmp_path / "rules.py").write_text(FUNCTION)
+    scores = 0.2 + 0.01 * X["age"] + 0.3 * (X["sex"] == "m")
+    X.assign(id=[f"p{i}" for i in range(len(X))], score=scores, approved=y).to_csv("loans.csv", index=False)
+    write_metric(MetricFile(METRIC, domain=Domain.learn(X)), "metric.toml")
+    return X, y
+
+
+DROP = ["--drop", "score", "--drop", "approved", "--id", "id"]
+
+
+def test_a_python_function_is_asked_and_has_no_proof(files):
+    found = told("effect", "loans.csv", "--model", "rules:score", "--column", "sex", *DROP)
+    assert found["found"] == pytest.approx(0.3)
+    assert found["proven"] is None
+    assert "function" in found["how"]
+
+
+def test_effect_names_people_by_their_id(files):
+    run("effect", "loans.csv", "--model", "rules:score", "--column", "sex", *DROP, "--out", "effect.csv")
+    written = pd.read_csv("effect.csv")
+    assert written["id"].tolist()[:2] == ["p0", "p1"]
+    assert "row" not in written
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("rules:nothing", "rules has no such 'nothing'"),
+        ("rules:not_a_function", "must name a function or a model"),
+        ("no_such_module:score", "cannot be imported"),
+        ("nothing.onnx", "needs onnxruntime|no model file"),
+        ("http://127.0.0.1:1/invocations", "must answer requests"),
+    ],
+)
+def test_models_that_cannot_be_asked_end_in_one_line(files, model, message):
+    result = run("effect", "loans.csv", "--model", model, "--column", "sex", *DROP, code=2)
+    assert re.search(message, result.stderr)
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def server(files):
+    """A scoring server in the protocol of MLflow, whose answers are those of the function."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            split = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["dataframe_split"]
+            rows = pd.DataFrame(split["data"], columns=split["columns"])
+            answers = (0.2 + 0.01 * rows["age"] + 0.3 * (rows["sex"] == "m")).clip(0, 1)
+            body = json.dumps({"predictions": answers.tolist()[: None if self.path == "/invocations" else 1]}).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words):
+            pass
+
+    running = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=running.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{running.server_port}/invocations"
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+def test_a_url_gives_the_answers_of_the_function(server):
+    words = ["loans.csv", "--metric", "metric.toml", *DROP]
+    assert told("audit", *words, "--model", server)["worst"] == told("audit", *words, "--model", "rules:score")["worst"]
+    short = server.replace("invocations", "other")
+    assert "of as many entries" in run("audit", *words, "--model", short, code=2).stderr
+
+
+def test_audit_of_a_scikit_learn_model_is_that_of_its_scores(files):
+    X, y = files
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=15, random_state=0)).fit(X, y)
+    skops.io.dump(model, "model.skops")
+    pd.read_csv("loans.csv").assign(score=model.predict_proba(X)[:, 1]).to_csv("scored.csv", index=False)
+    by_model = told("audit", "loans.csv", "--model", "model.skops", "--metric", "metric.toml", "--id", "id")
+    by_scores = told("audit", "scored.csv", "--scores", "score", "--metric", "metric.toml", "--id", "id")
+    assert by_model["n_violations"] == by_scores["n_violations"] > 0
+    assert by_model["max_excess"] == pytest.approx(by_scores["max_excess"])
+    assert "only models of likewise" in run("audit", "loans.csv", "--model", "model.skops", code=2).stderr
+
+
+def test_attack_finds_the_worst_pair_within_the_domain_of_the_file(files):
+    X, y = files
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=15, random_state=0)).fit(X, y)
+    skops.io.dump(model, "model.skops")
+    words = ["attack", "loans.csv", "--model", "model.skops", "--metric", "metric.toml", "--pairs", "20000"]
+    found = told(*words, "--only", "sex", "--out", "pair.csv")
+    assert found["difference"] == pytest.approx(brute_force(model, ["sex"]), abs=1e-6)
+    assert found["distance"] == 0
+    pair = pd.read_csv("pair.csv")
+    assert (pair.nunique().drop("sex") == 1).all()
+    assert Domain.learn(X).holds(pair).all()
+    result = run(*words)
+    assert "The worst of" in result.stdout
+    assert "does not prove" in result.stdout
+
+
+def test_attack_on_a_model_of_our_own_takes_its_metric(files):
+    X, y = files
+    save_model(AdditiveClassifier(METRIC).fit(X, y), "own.skops")
+    assert told("attack", "loans.csv", "--model", "own.skops", "--pairs", "5000")["n_violations"] == 0
+    assert "Give --metric" in run("attack", "loans.csv", "--model", "rules:score", *DROP, code=2).stderr
+
+
+def test_audit_review_is_the_review(files):
+    words = ["loans.csv", "--decisions", "approved", "--higher", "income", "--id", "id"]
+    assert told("audit", *words, "--review") == told("review", *words)
+    assert "comes with --review" in run("audit", *words, code=2).stderr
+    assert "Give --decisions" in run("audit", "loans.csv", "--review", "--higher", "income", code=2).stderr
+    both = run("audit", *words, "--review", "--scores", "score", code=2)
+    assert "leave out --model and --scores" in both.stderr
+
+
+def test_a_report_on_scores_alone_leaves_out_what_cannot_be_said(files):
+    run("report", "loans.csv", "--scores", "score", "--metric", "metric.toml", "--id", "id", "--out", "scores.html")
+    page = Path("scores.html").read_text(encoding="utf-8")
+    assert "Nothing is promised about this model" in page
+    assert "The promise" not in page.partition("<script")[0]
+    assert '<section id="search"' in page
+    for absent in ("cost", "groups", "decisions", "shapes"):
+        assert f'<section id="{absent}"' not in page
+    found = told("audit", "loans.csv", "--scores", "score", "--metric", "metric.toml")
+    assert f"<strong>{found['n_violations']:,}</strong>" in page
+
+
+def test_a_report_on_another_model_and_its_errors(files):
+    words = ["--metric", "metric.toml"]
+    assert "a table alone with --scores" in run("report", "loans.csv", *words, code=2).stderr
+    assert (
+        "no --target" in run("report", "loans.csv", "--scores", "score", "--target", "approved", *words, code=2).stderr
+    )
+    X, y = files
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=5, random_state=0)).fit(X, y)
+    skops.io.dump(model, "model.skops")
+    run("report", "model.skops", "loans.csv", *words, "--out", "model.html")
+    assert '<section id="search"' in Path("model.html").read_text(encoding="utf-8")
+
+
+def test_an_onnx_model_answers_as_the_model_that_it_was_made_from(files):
+    pytest.importorskip("onnxruntime")
+    skl2onnx = pytest.importorskip("skl2onnx")
+    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+
+    from likewise.inspection.onnx_files import load_onnx
+
+    X, y = files
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=15, random_state=0)).fit(X, y)
+    texts = {name for name in X if X[name].dtype.kind not in "iuf"}
+    inputs = [(name, StringTensorType([None, 1]) if name in texts else FloatTensorType([None, 1])) for name in X]
+    for zipped in (True, False):
+        made = skl2onnx.convert_sklearn(model, initial_types=inputs, options={"zipmap": zipped})
+        Path("model.onnx").write_bytes(made.SerializeToString())
+        assert np.allclose(load_onnx("model.onnx")(X), model.predict_proba(X), atol=1e-5)
+    found = told("effect", "loans.csv", "--model", "model.onnx", "--column", "sex")
+    assert found["found"] == pytest.approx(brute_force(model, ["sex"]), abs=1e-5)
+    assert found["proven"] is None
+    numbers = X[["age", "income"]]
+    plain = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(numbers.to_numpy(), y)
+    made = skl2onnx.convert_sklearn(plain, initial_types=[("X", FloatTensorType([None, 2]))], options={"zipmap": False})
+    Path("model.onnx").write_bytes(made.SerializeToString())
+    assert np.allclose(load_onnx("model.onnx")(numbers), plain.predict_proba(numbers.to_numpy()), atol=1e-5)
+    assert "takes 2 columns" in run("effect", "loans.csv", "--model", "model.onnx", "--column", "age", code=2).stderr
