@@ -134,6 +134,8 @@ def plan_column(
     no_rows = np.empty(0, dtype=np.uint8)
     if not metric.is_number[column]:
         n_levels = int(observed.max()) + 1
+        if n_levels >= 2 and column in metric.tables:  # listed categories that nobody has are no nearer to others
+            n_levels = len(metric.tables[column]) - 1
         return None if n_levels < 2 else Part(column, None, n_levels, False, no_rows, None, np.zeros(n_levels))
     has_missing, present = bool(metric.missing[column] >= 0), observed[~np.isnan(observed)]
     counted = ~np.isnan(values) & (weights > 0)

@@ -18,6 +18,7 @@ from likewise.additive.scorer import Shape
 from likewise.metrics.base import ColumnWeights, dual
 
 _SMALLEST = 1e-12  # a rise that may not be larger is left out
+_NEAREST = 1e-6  # share of the weight between categories at distance 0: the limits have an interior
 _SHIFT = 1e-3  # what a common shift of levels costs beside their differences
 _LARGEST = 16.0  # distances: no gap needs more, as outputs that far out are the same to the last bit
 
@@ -33,7 +34,8 @@ class Layout(Frozen):
     ----------
     parts : list of Part
     weights : ColumnWeights
-        What the metric allows: a slope of `unit` times the scale, a range of `unit` times the mismatch weight.
+        What the metric allows: a slope of `unit` times the scale, a range of `unit` times the mismatch weight, and
+        differences of `unit` times the distance between categories that have a table.
     unit : float
         What the score may move at distance 1.
     signs : mapping from column to -1 or +1
@@ -193,6 +195,12 @@ class Layout(Frozen):
                 half = self.unit * self.weights.scales[part.column] / 2
                 for at in range(start, start + part.n_slots):
                     lines += [([at], [1.0], half), ([at], [-1.0], half)]
+                if part.column in self.weights.tables:
+                    table = self.weights.tables[part.column][: part.n_slots, : part.n_slots]
+                    for a, b in np.argwhere(np.triu(table < 1, 1)).tolist():
+                        most = 2 * half * max(table[a, b], _NEAREST)
+                        for way in (1.0, -1.0):
+                            lines.append(([start + a, start + b], [way, -way], most))
                 continue
             rises = rises[rises > _SMALLEST]
             sign = self.signs.get(part.column, 0)
@@ -247,8 +255,10 @@ def read_shapes(layout: Layout, x: FloatArray) -> tuple[FloatArray, list[Shape]]
         intercepts += mean
         values = values - mean[:, None]
         if part.knots is None:
-            # A category that counts for nothing is one that was not seen: it gets the mean.
-            values = np.where(part.share > 0, values, np.clip(0.0, *_ends(values[:, part.share > 0])))
+            # A category that counts for nothing is one that was not seen: it gets the mean. With a table of distances
+            # it may have to be near another, as the solution is.
+            if part.column not in layout.weights.tables:
+                values = np.where(part.share > 0, values, np.clip(0.0, *_ends(values[:, part.share > 0])))
             shapes.append(Shape(part.column, None, values, np.zeros(len(values))))
         else:
             other = values[:, -1] if part.has_missing else None

@@ -18,6 +18,7 @@ from likewise.exceptions import UnsolvedError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import ColumnWeights, Metric, dual, lp_norm
+from likewise.metrics.categories import closure
 from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
@@ -77,14 +78,14 @@ class SumOfShapes(Frozen):
 
         At most 1 if and only if the score moves by at most ``unit * D`` between any two people: the largest slopes,
         each divided by ``unit`` times the column's scale, have a q-norm of at most 1 (``1/p + 1/q = 1``); the range of
-        a category's levels is at most ``unit`` times its weight; and no number's value is further from that of a
-        missing one than ``unit`` times the weight of absence.
+        a category's levels is at most ``unit`` times its weight, or, with a table of distances, no two levels differ by
+        more than ``unit`` times theirs; and no number's value is further from that of a missing one than ``unit`` times
+        the weight of absence.
         """
         ranges = [np.zeros(len(self.intercepts))]
         for shape in self.shapes:
             if shape.knots is None:
-                scale = unit * weights.scales[shape.column]
-                ranges.append(_ratio(np.ptp(shape.all_values, axis=1), scale))
+                ranges.append(_used_between_categories(shape, weights, unit))
             elif shape.other is not None:
                 apart = np.abs(shape.values - shape.other[:, None]).max(axis=1)
                 ranges.append(_ratio(apart, unit * weights.missing[shape.column]))
@@ -107,7 +108,8 @@ class SumOfShapes(Frozen):
 
         Every limit is rounded down to whole steps, ``floor((1 - 2^-40) limit / step)``, and every change is towards it:
 
-        1. Rises, distances from a missing number, and ranges of categories are cut to their limits, column by column.
+        1. Rises, distances from a missing number, and ranges of categories are cut to their limits, column by column;
+           levels with a table of distances are cut to their envelope (`_lowered`).
         2. Where the slopes of several columns are too steep together, the numbers of that function are multiplied by
            ``(1 - 2^-40) / norm``, with rises rounded towards 0.
         3. Rises that are rounded may add up to more than before (+1, +1, -3 steps become 0, 0, -2), so values are cut
@@ -338,6 +340,8 @@ def _clipped(shape: Shape, weights: ColumnWeights, unit: float, step: float | No
     scale = unit * float(weights.scales[shape.column])
     if shape.knots is None:
         assert other is not None
+        if shape.column in weights.tables:
+            return _lowered(shape, _floor_limit(scale * weights.tables[shape.column], step))
         most = _floor_limit(min(scale, 2 * _LARGEST * unit), step)
         low, high = shape.all_values.min(axis=1), shape.all_values.max(axis=1)
         low = low + _ceil(np.maximum(0.0, high - low - most) / 2, step)
@@ -350,6 +354,26 @@ def _clipped(shape: Shape, weights: ColumnWeights, unit: float, step: float | No
     if other is None:
         return shape if step is not None else _clipped_around(shape, shape.values.mean(axis=1), _LARGEST * unit)
     return _clipped_around_missing(shape, weights, unit, step)
+
+
+def _lowered(shape: Shape, limits: FloatArray) -> Shape:
+    """Lower the levels until no two differ by more than their limit: ``v_a = min_b (v_b + c_ab)``.
+
+    c are the shortest paths of the limits, which are at most the limits themselves, so ``v_a <= v_b + c_ab``. With
+    limits and levels in whole steps, all sums are exact.
+    """
+    lowered = (shape.all_values[:, None, :] + closure(limits)).min(axis=2)
+    return replace(shape, values=lowered[:, :-1], other=lowered[:, -1])
+
+
+def _used_between_categories(shape: Shape, weights: ColumnWeights, unit: float) -> FloatArray:
+    """Largest share of the allowed difference that two levels have, for each function."""
+    scale = unit * weights.scales[shape.column]
+    if shape.column not in weights.tables:
+        return _ratio(np.ptp(shape.all_values, axis=1), scale)
+    table, values = weights.tables[shape.column], shape.all_values
+    differences = np.abs(values[:, :, None] - values[:, None, :])
+    return np.asarray(_ratio(differences, scale * table).max(axis=(1, 2)))
 
 
 def _clipped_around_missing(shape: Shape, weights: ColumnWeights, unit: float, step: float | None) -> Shape:

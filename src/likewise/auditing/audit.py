@@ -165,7 +165,8 @@ def audit(
         search runs on the active Dask client, or in threads (`docs/scale.md`). The model is given the columns it has
         learned from, or those of the metric. All but ``n_compared`` is as for a table in memory, to the last bit.
     metric : Metric
-        Under a `FunctionMetric` every pair is compared, so `X` may then hold at most 10,000 distinct people, in memory.
+        Under a `FunctionMetric`, or `distances` between categories that are not nested groups, every pair is compared,
+        so `X` may then hold at most 10,000 distinct people, in memory.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Outputs of any outside system, used in place of the model's: probabilities within [0, 1], or numbers within
         `output_range`. The columns of a DataFrame name the classes. For a Dask DataFrame or a path, a
@@ -223,16 +224,18 @@ def audit(
                 f"up to {_MAX_COMPARED:,} rows as a pandas DataFrame, or use WeightedLp or TableMetric."
             )
         return audit_partitions(model, X, metric, predictions, output_range, tolerance, thresholds, n_worst)
-    points = Points.of(metric.encode_rows(X))
+    people = metric.encode_rows(X)
+    weights = metric.known_weights(people.encoder)
+    separable = weights is not None and weights.splits is not None
+    points = Points.of(people, weights if separable else None)
     model_outputs = ModelOutputs.of(model, X, points, predictions, output_range)
     unit, groups = model_outputs.unit, points.groups(model_outputs.outputs)
     tolerance, above = check_limits(tolerance, thresholds, unit, shares=model_outputs.labels.are_shares)
     limits = [max(tolerance, each) / unit for each in (tolerance, *above)]
-    weights = None if isinstance(metric, FunctionMetric) else metric.weights_of(points.people.encoder)
-    if weights is None:
-        result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst)
-    else:
+    if weights is not None and separable:
         result, counts = _search_boxes(weights, model_outputs, groups, limits, n_worst)
+    else:
+        result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst)
     n, (a, b) = len(points), sampled_pairs(len(points))
     distances = metric.between(points.people.take(a), points.people.take(b))
     violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights)
@@ -271,14 +274,15 @@ def _search_boxes(
 def _search_every_pair(
     metric: Any, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
 ) -> tuple[SearchResult, list[int]]:
-    """The same for a distance that is a function: every pair is compared."""
+    """The same for a distance that is a function, or has a matrix of categories: every pair is compared."""
     from likewise.pairs.box_search import search_every_pair
 
     people, n = model_outputs.points.people, len(groups.first)
     if n > _MAX_COMPARED:
         raise InvalidInputError(
-            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric!r}; got {n:,}. With a function, "
-            "every pair has to be compared. Draw some of the rows, or use WeightedLp or TableMetric."
+            f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric!r}; got {n:,}. With a function, or "
+            "distances between categories that are not nested groups, every pair has to be compared. Draw some of the "
+            "rows, or use WeightedLp or TableMetric without them."
         )
     metric.check_axioms(people)
     distinct = people.take(groups.first)

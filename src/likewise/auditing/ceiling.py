@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -76,8 +76,9 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     0.75
     """
     metric = check_metric(metric)
-    points = Points.of(metric.encode_rows(X))
-    weights = metric.weights_of(points.people.encoder)
+    people = metric.encode_rows(X)
+    weights = metric.weights_of(people.encoder)
+    points = Points.of(people, weights)
     with checking():
         labels = np.asarray(y)
     if labels.shape != (len(points),):
@@ -90,7 +91,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     groups = points.groups(among=points.scales(weights) > 0)
     tally = np.zeros((len(groups.first), len(classes)))
     np.add.at(tally, (groups.of_row, codes), 1.0)
-    distinct = Points(points.people.take(groups.first), points.X[groups.first], points.kinds, points.nullable)
+    distinct = replace(points, people=points.people.take(groups.first), X=points.X[groups.first])
 
     triangle = not (weights.scales[points.nullable] > 0).any()  # only missing numbers break the inequality
     if len(classes) == 2 and triangle:

@@ -102,7 +102,7 @@ def group_gaps(
     where, values = pd.factorize(given[name], use_na_sentinel=False)
     if not 2 <= len(values) <= _MOST_VALUES:
         raise InvalidInputError(f"column must hold 2 to {_MOST_VALUES} values; {name!r} has {len(values)}.")
-    points, rows = Points.of(people), []
+    points, rows = Points.of(people, metric.weights_of(people.encoder)), []
     for k in np.argsort([str(value) for value in values], kind="stable"):
         inside = where == k
         mean, others = float(outputs[inside].mean()), float(outputs[~inside].mean())

@@ -84,18 +84,18 @@ class PairEvaluator:
         if self.restriction is not None:
             groups = self.restriction(groups)
         n, m, d = groups.shape
-        first, second = np.triu_indices(m, 1)
+        n_pairs = m * (m - 1) // 2
         people = self.space.people(groups.reshape(-1, d))
         outputs = self.outputs(people)
-        parts, at_once = [], max(1, _PAIRS_PER_BATCH // len(first))
+        parts, at_once = [], max(1, _PAIRS_PER_BATCH // n_pairs)
         for start in range(0, n, at_once):
             here = slice(start * m, (start + at_once) * m)
             if self.metric.known_weights(people.encoder) is not None:  # picking people from a table is slow
                 measured = self._by_weights(People(people.rows[here], people.encoder, None), outputs[here], m)
             else:
-                measured = self._by_function(people.take(here), outputs[here], first, second)
+                measured = self._by_function(people.take(here), outputs[here], m)
             parts.append(self._record(groups[start : start + at_once], *measured, by))
-        self.tried[strategy] += n * len(first)
+        self.tried[strategy] += n * n_pairs
         return np.concatenate(parts)
 
     def candidates(self, n: int) -> FloatArray:
@@ -134,21 +134,17 @@ class PairEvaluator:
         from likewise.pairs.kernels import within_groups
 
         weights = self.metric.weights_of(people.encoder)
+        if weights.tables:
+            return _each_pair(outputs, m, lambda a, b: weights.distances(people.rows[a], people.rows[b]))
         points = Points.among(people, np.array(people.missing(), dtype=np.int64))
         return within_groups(
             np.ascontiguousarray(points.X.T), np.ascontiguousarray(outputs.T), points.kinds,
             np.nan_to_num(points.scales(weights)), weights.p, m,
         )  # fmt: skip
 
-    def _by_function(
-        self, people: People, outputs: FloatArray, first: IntArray, second: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _by_function(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
         """The same for a metric without weights, by its function."""
-        members = np.arange(len(people)).reshape(-1, second[-1] + 1)
-        a, b = (members[:, which].ravel() for which in (first, second))
-        difference = np.abs(outputs[a] - outputs[b]).sum(axis=1)
-        distance = self.metric.between(people.take(a), people.take(b))
-        return difference.reshape(len(members), -1), distance.reshape(len(members), -1)
+        return _each_pair(outputs, m, lambda a, b: self.metric.between(people.take(a), people.take(b)))
 
     def _keep_candidates(self, pairs: FloatArray, share: FloatArray, excess: FloatArray) -> None:
         for values in (share, excess):
@@ -167,6 +163,16 @@ _SHORTEST_SEGMENT = 2e-7  # share of a line at which zooming stops
 _N_CLIMBING = 128
 
 Strategy = Callable[[PairEvaluator, np.random.Generator, int], None]
+
+
+def _each_pair(
+    outputs: FloatArray, m: int, between: Callable[[IntArray, IntArray], FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Differences and distances of all pairs in each group of `m`, by a function of two lists of positions."""
+    members = np.arange(len(outputs)).reshape(-1, m)
+    a, b = (members[:, which].ravel() for which in np.triu_indices(m, 1))
+    difference, distance = np.abs(outputs[a] - outputs[b]).sum(axis=1), between(a, b)
+    return difference.reshape(len(members), -1), distance.reshape(len(members), -1)
 
 
 def random_pairs(evaluator: PairEvaluator, rng: np.random.Generator, n: int) -> None:

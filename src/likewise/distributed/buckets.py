@@ -21,7 +21,7 @@ from likewise._optional import need
 from likewise._typing import FloatArray, IntArray
 from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, reduce, shared
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.base import Metric
+from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People
 from likewise.pairs.box_bounds import excess_bound
 from likewise.pairs.box_search import (
@@ -65,14 +65,18 @@ class RowEncoder(Frozen):
     @cached_property
     def template(self) -> Points:
         """The digest as points, with the range of every column."""
-        return Points.among(People.read(self.digest, self.encoder), self.nullable)
+        return Points.among(People.read(self.digest, self.encoder), self.nullable, self._weights)
+
+    @cached_property
+    def _weights(self) -> ColumnWeights | None:
+        return None if self.metric is None else self.metric.weights_of(self.encoder)
 
     def points(self, table: pd.DataFrame) -> Points:
         """Rows as points."""
         people = (
             People.read(table, self.encoder) if self.metric is None else self.metric.encode_rows(table, self.encoder)
         )
-        return Points.among(people, self.nullable)
+        return Points.among(people, self.nullable, self._weights)
 
 
 @dataclass(frozen=True, eq=False)

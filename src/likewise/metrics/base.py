@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
 from typing import Any, Self
@@ -12,21 +13,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._frozen import Frozen
 from likewise._html import grid, panel, words
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
+from likewise.metrics.categories import partitions
 from likewise.metrics.encoders import Encoder, People, read_training_array
 
 _CELLS_AT_ONCE = 2**22  # bounds the memory of `pairwise`
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnWeights:
+class ColumnWeights(Frozen):
     """Weights in the order of an encoder's columns.
 
     ``D(a, b) = ||scales * |a - b| ||_p`` over the numeric columns, plus ``missing`` where exactly one number is
-    missing, plus ``scales`` where two categories differ.
+    missing, plus ``scales`` where two categories differ (times their share in `tables`, if the column has one).
 
     Attributes
     ----------
@@ -36,12 +39,16 @@ class ColumnWeights:
     missing : ndarray of shape (n_columns,)
         Distance between a number and a missing one; NaN where missing numbers are refused.
     p : float
+    tables : mapping from column to ndarray of shape (n_codes + 1, n_codes + 1)
+        Share of the weight between any two codes of a categorical column, the last one for unseen categories; 1
+        between all that differ in columns without a table.
     """
 
     weights: FloatArray
     is_number: BoolArray
     missing: FloatArray
     p: float
+    tables: Mapping[int, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def scales(self) -> FloatArray:
@@ -74,16 +81,60 @@ class ColumnWeights:
                     f"{name} = 1 in the metric file."
                 )
 
-    def distances(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Distances between encoded people along the last axis, with broadcasting."""
+    @cached_property
+    def splits(self) -> list[tuple[int, FloatArray, float]] | None:
+        """Columns with a table as sums of mismatches: the column, the block of each code, and the scale.
+
+        None if a table is no such sum (`partitions`): only scans of all pairs can take it.
+        """
+        nested = {i: partitions(table) for i, table in self.tables.items()}
+        if None in nested.values():
+            return None
+        return [
+            (i, blocks, share * float(self.scales[i])) for i, each in nested.items() for blocks, share in each or ()
+        ]
+
+    def refuse_tables(self, names: list[Any], method: str) -> None:
+        """Raise if a column of positive weight has distances between its categories."""
+        for i in self.tables:
+            if self.matters[i]:
+                raise InvalidInputError(
+                    f"metric must have one weight for all pairs of categories for {method}; {names[i]!r} has groups "
+                    "or distances. Use an additive or projected model, or leave them out of the metric."
+                )
+
+    def category_gaps(self, column: int, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Share of the weight between codes of a categorical column; 0 where they are equal."""
+        if column not in self.tables:
+            return np.asarray(a != b, dtype=np.float64)
+        # `UNSEEN` is -1, the last entry.
+        return np.asarray(self.tables[column][a.astype(np.int64), b.astype(np.int64)])
+
+    def nearest_categories(self, column: int) -> float:
+        """Smallest distance between two different codes of a categorical column."""
+        if column not in self.tables:
+            return float(self.scales[column])
+        table = self.tables[column]
+        return float(self.scales[column] * table[~np.eye(len(table), dtype=bool)].min())
+
+    def distances(self, a: FloatArray, b: FloatArray, caps: FloatArray | None = None) -> FloatArray:
+        """Distances between encoded people along the last axis, with broadcasting.
+
+        `caps` are the largest terms of single columns of numbers, in the order of the columns.
+        """
         numbers = self.is_number
         gap = np.abs(a[..., numbers] - b[..., numbers])
-        total = lp_norm(np.nan_to_num(gap) * self.scales[numbers], self.p)
+        terms = np.nan_to_num(gap) * self.scales[numbers]
+        total = lp_norm(terms if caps is None else np.minimum(terms, caps[numbers]), self.p)
         apart = np.isnan(a[..., numbers]) != np.isnan(b[..., numbers])
         if apart.any():
             total = total + (apart * np.nan_to_num(self.missing[numbers])).sum(axis=-1)
-        if not numbers.all():
-            total = total + ((a[..., ~numbers] != b[..., ~numbers]) * self.scales[~numbers]).sum(axis=-1)
+        plain = ~numbers
+        plain[list(self.tables)] = False
+        if plain.any():
+            total = total + ((a[..., plain] != b[..., plain]) * self.scales[plain]).sum(axis=-1)
+        for i in self.tables:
+            total = total + self.category_gaps(i, a[..., i], b[..., i]) * self.scales[i]
         return np.asarray(total)
 
     def pairwise(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -254,6 +305,10 @@ class Metric(ABC):
     def between(self, a: People, b: People) -> FloatArray:
         """Distances between people of one encoder, row by row."""
         return self.weights_of(a.encoder).distances(a.rows, b.rows)
+
+    def from_person(self, person: People, others: People) -> FloatArray:
+        """Distances from one person to each of the others."""
+        return self.between(person, others)
 
     def __call__(self, A: Any, B: Any) -> FloatArray:
         """Distances between the people in `A` and those in `B`, row by row (or one against all).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -118,9 +118,11 @@ class NumericColumn(Frozen):
     categories: tuple[Any, ...] | None = None
 
     @classmethod
-    def learn(cls, column: pd.Series[Any]) -> NumericColumn:
-        """Check that the column is numeric or ordered."""
+    def learn(cls, column: pd.Series[Any], order: tuple[Any, ...] = ()) -> NumericColumn:
+        """Check that the column is numeric or ordered; a given `order` of categories replaces its own."""
         name, kind = column.name, column.dtype
+        if order:
+            return cls(name, order)
         _refuse_times(column, _INTO_A_NUMBER)
         if pd.api.types.is_bool_dtype(kind):
             raise InvalidInputError(
@@ -201,8 +203,8 @@ class CategoricalColumn(Frozen):
     categories: tuple[Any, ...] | None = None
 
     @classmethod
-    def learn(cls, column: pd.Series[Any]) -> CategoricalColumn:
-        """Learn the levels."""
+    def learn(cls, column: pd.Series[Any], listed: Sequence[Any] = ()) -> CategoricalColumn:
+        """Learn the levels; those in `listed` are levels whether or not the column holds them."""
         name, kind = column.name, column.dtype
         _refuse_times(column, "Turn it into a number, or into text such as the month, first.")
         _, values = _distinct(column)
@@ -210,9 +212,16 @@ class CategoricalColumn(Frozen):
             raise InvalidInputError(f"Column {name!r} must be finite; it has an infinity.")
         # Sorted, so that codes depend neither on the order of rows nor on the dtype.
         levels = {canonical_category(value): _plain(value) for value in sorted(values, key=str, reverse=True)}
+        known, dtype = LevelIndex(list(levels.values())), str(kind)
+        further = [_like(value, levels.values()) for value in listed if known.find(value) == UNSEEN]
+        levels |= {canonical_category(value): value for value in further}
         levels = dict(sorted(levels.items()))
-        categories = tuple(kind.categories.tolist()) if isinstance(kind, pd.CategoricalDtype) else None
-        return cls(name, tuple(levels.values()), bool(column.isna().any()), str(kind), categories)
+        categories = None
+        if isinstance(kind, pd.CategoricalDtype):
+            categories = tuple(dict.fromkeys([*kind.categories.tolist(), *further]))
+        elif further and any(isinstance(value, str) for value in further):
+            dtype = "object"
+        return cls(name, tuple(levels.values()), bool(column.isna().any()), dtype, categories)
 
     @cached_property
     def _index(self) -> LevelIndex:
@@ -275,6 +284,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (Decimal, np.floating)):
         return int(value) if value == value // 1 else float(str(value))
     return value
+
+
+def _like(value: Any, levels: Collection[Any]) -> Any:
+    """A listed category as a whole number if all levels are whole numbers, else as text."""
+    text = canonical_category(value)
+    whole = levels and all(isinstance(level, int) and not isinstance(level, bool) for level in levels)
+    return int(text) if whole and re.fullmatch(r"-?\d{1,18}", text) else text
 
 
 def _with_read_text(column: pd.Series[Any]) -> pd.Series[Any]:

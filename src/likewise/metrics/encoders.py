@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -221,15 +222,23 @@ class TableEncoder(Encoder):
 
     @classmethod
     def learn(
-        cls, X: pd.DataFrame, numeric: Sequence[Any], categorical: Sequence[Any], *, optional: Sequence[Any] = ()
+        cls,
+        X: pd.DataFrame,
+        numeric: Sequence[Any],
+        categorical: Sequence[Any],
+        *,
+        optional: Sequence[Any] = (),
+        listed: Mapping[Any, tuple[Any, ...]] = MappingProxyType({}),
     ) -> TableEncoder:
         """Learn the columns of `X`, in their order; `numeric` and `categorical` together must name them all.
 
-        Columns in `optional` may be absent at prediction; their values are then missing.
+        Columns in `optional` may be absent at prediction; their values are then missing. `listed` are categories by
+        column: the order of those of a numeric column, and further levels of a categorical one.
         """
         _check_names(list(X.columns), [*numeric, *categorical])
         kinds = dict.fromkeys(numeric, NumericColumn) | dict.fromkeys(categorical, CategoricalColumn)
-        return cls(tuple(kinds[name].learn(X[name]) for name in X.columns), tuple(optional))
+        columns = (kinds[name].learn(X[name], listed.get(name, ())) for name in X.columns)
+        return cls(tuple(columns), tuple(optional))
 
     @property
     def labels(self) -> tuple[Any, ...]:

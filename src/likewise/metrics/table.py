@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -10,9 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._typing import FloatArray
 from likewise._validation import SMALLEST, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.categories import CategoryDistances, check_order
+from likewise.metrics.columns import canonical_category
 from likewise.metrics.encoders import Encoder, People, TableEncoder, as_frame, read_training_table
 from likewise.metrics.odds import scale_of_odds
 from likewise.metrics.rounding import round_scale, round_share, round_step, round_weight
@@ -26,7 +29,8 @@ class TableMetric(Metric):
     ``D(x, x') = (sum_i w_i |x_i - x'_i|^p)^(1/p) + sum_c w_c 1[x_c != x'_c]``
 
     with i over the numeric columns and c over the categorical ones. A weight of 0 means that the column must not
-    matter.
+    matter. Categories can be ordered (`order`), or some nearer than others (`groups`, `distances`): the term of such a
+    column is ``w_c d_c(x_c, x'_c)``, where d_c is 1 for the two categories that are furthest apart.
 
     Parameters
     ----------
@@ -46,6 +50,16 @@ class TableMetric(Metric):
     units : mapping from column to str, optional
         Shown in tables and reports: "$", "$1000 a year", "years", "ratio" (of which 0.01 is a percentage point). A
         column that is counted has the unit "step", or names one of its things, as "1 card": it is described per step.
+    order : mapping from numeric column to list of categories, optional
+        Ordinal categories, from the first to the last, whatever the dtype of the column; one step is the unit. A value
+        that is not listed is an error, and a missing one has its weight in `missing`.
+    groups : mapping from categorical column to ``{"within": share, "groups": [[...], [...]]}``, optional
+        Groups of near categories. Two categories of one group are at `within` times the column's weight, others at
+        the weight.
+    distances : mapping from categorical column to DataFrame or mapping of mappings, optional
+        Distance matrix between categories, in any unit: only ratios count, and the two that are furthest apart are at
+        the column's weight. It must be symmetric, 0 on the diagonal, and obey the triangle inequality. In both `groups`
+        and `distances`, a missing value and a category that is not listed are at the column's weight from every other.
 
     Examples
     --------
@@ -61,6 +75,23 @@ class TableMetric(Metric):
     1     age   0.010                1 year
     2  region   0.100  mismatch = 10 points
     3    race   0.000       must not matter
+
+    Ordinal categories, groups of near ones, and a matrix:
+
+    >>> metric = TableMetric(
+    ...     {"grade": 0.02}, {"job": 0.1, "region": 0.2},
+    ...     order={"grade": ["low", "middle", "high"]},
+    ...     groups={"job": {"within": 0.3, "groups": [["clerk", "teacher"], ["farmer"]]}},
+    ...     distances={"region": {"north": {"south": 8, "east": 4}, "east": {"south": 6}}},
+    ... )
+    >>> people = pd.DataFrame(
+    ...     [["low", "clerk", "north"], ["high", "clerk", "north"], ["low", "teacher", "east"]],
+    ...     columns=["grade", "job", "region"],
+    ... )
+    >>> metric.pairwise(people)[0].round(3)
+    array([0.  , 0.04, 0.13])
+    >>> metric.describe()["one point"].tolist()
+    ['one step = 2 points', 'mismatch = 3 to 10 points', 'mismatch = 10 to 20 points']
     """
 
     _n_words = 3
@@ -69,6 +100,9 @@ class TableMetric(Metric):
     categorical: Mapping[Any, float]
     missing: Mapping[Any, float]
     units: Mapping[Any, str]
+    order: Mapping[Any, tuple[Any, ...]]
+    groups: Mapping[Any, Any]
+    distances: Mapping[Any, Any]
 
     def __init__(
         self,
@@ -78,6 +112,9 @@ class TableMetric(Metric):
         *,
         missing: Literal["refuse", "category"] | Mapping[Any, float] = "refuse",
         units: Mapping[Any, str] | None = None,
+        order: Mapping[Any, Sequence[Any]] | None = None,
+        groups: Mapping[Any, Any] | None = None,
+        distances: Mapping[Any, Any] | None = None,
     ) -> None:
         numeric, categorical = _mapping("numeric", numeric), _mapping("categorical", categorical)
         absent = [name for name in (*numeric, *categorical) if name is None or name != name]
@@ -103,6 +140,35 @@ class TableMetric(Metric):
             if names:
                 raise InvalidInputError(f"{kind} must name columns of the metric; it has no {names[0]!r}.")
         self.units = MappingProxyType({name: str(unit) for name, unit in units.items()})
+        self._read_categories(order, groups, distances)
+
+    def _read_categories(self, order: Any, groups: Any, distances: Any) -> None:
+        """Check the order, groups and distances of categories; kept as given, in plain types."""
+        given = {
+            name: _mapping(name, part)
+            for name, part in (("order", order), ("groups", groups), ("distances", distances))
+        }
+        for kind, columns in (("order", self.numeric), ("groups", self.categorical), ("distances", self.categorical)):
+            for name in given[kind]:
+                if name not in columns:
+                    section = "numeric" if kind == "order" else "categorical"
+                    raise InvalidInputError(f"{kind} must name columns under {section}; {name!r} is not among them.")
+        both = [name for name in given["groups"] if name in given["distances"]]
+        if both:
+            raise InvalidInputError(f"A column must have groups or distances; {both[0]!r} is given both.")
+        self.order = MappingProxyType({name: check_order(name, listed) for name, listed in given["order"].items()})
+        shapes = {name: CategoryDistances.from_groups(name, each) for name, each in given["groups"].items()}
+        self.groups = MappingProxyType(
+            {
+                n: {"within": float(g["within"]), "groups": [[*each] for each in g["groups"]]}
+                for n, g in given["groups"].items()
+            }
+        )
+        shapes |= {name: CategoryDistances.from_matrix(name, each) for name, each in given["distances"].items()}
+        self.distances = MappingProxyType(
+            {name: _upper_triangle(given["distances"][name], shapes[name]) for name in given["distances"]}
+        )
+        self._shapes = shapes
 
     @classmethod
     def from_odds(
@@ -147,13 +213,16 @@ class TableMetric(Metric):
         return cls(weights, mismatch, p, missing=missing, units=units)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Weights, p, missing weights and units."""
+        """Weights, p, missing weights, units, and the order, groups and distances of categories."""
         return {
             "numeric": dict(self.numeric),
             "categorical": dict(self.categorical),
             "p": self.p,
             "missing": dict(self.missing) or "refuse",
             "units": dict(self.units),
+            "order": {name: list(listed) for name, listed in self.order.items()},
+            "groups": dict(self.groups),
+            "distances": dict(self.distances),
         }
 
     @property
@@ -184,7 +253,8 @@ class TableMetric(Metric):
         frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
         absent = set(self._hidden) - set(frame.columns)
         numeric, categorical = ([n for n in kind if n not in absent] for kind in (self.numeric, self.categorical))
-        return TableEncoder.learn(frame, numeric, categorical, optional=self.hidden)
+        listed = {**self.order, **{name: shape.categories for name, shape in self._shapes.items()}}
+        return TableEncoder.learn(frame, numeric, categorical, optional=self.hidden, listed=listed)
 
     def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
         """As a table."""
@@ -203,7 +273,15 @@ class TableMetric(Metric):
             encoder.is_number,
             np.array([self._absence(name) for name in encoder.names]),
             self.p,
+            {i: self._table(name, encoder.columns[i]) for i, name in enumerate(encoder.names) if self._has_table(name)},
         )
+
+    def _has_table(self, name: Any) -> bool:
+        return name in self._shapes and self.categorical[name] > 0
+
+    def _table(self, name: Any, column: Any) -> FloatArray:
+        """Shares between the codes of a column."""
+        return self._shapes[name].table(column.levels, len(column.levels) + column.has_missing)
 
     def _absence(self, name: Any) -> float:
         """Missing weight of a column: 0 if the column's weight is 0, NaN if missing numbers are refused."""
@@ -212,12 +290,10 @@ class TableMetric(Metric):
     def scaled(self, factor: float) -> TableMetric:
         """Return the metric whose distances are `factor` times as large; mismatch weights are capped at 1."""
         numbers = self._numbers.scaled(factor)
-        return TableMetric(
-            dict(zip(self.numeric, numbers.weights.tolist(), strict=False)) if self.numeric else {},
-            {name: min(1.0, weight * factor) for name, weight in self.categorical.items()},
-            self.p,
+        return self.with_params(
+            numeric=dict(zip(self.numeric, numbers.weights.tolist(), strict=False)) if self.numeric else {},
+            categorical={name: min(1.0, weight * factor) for name, weight in self.categorical.items()},
             missing={name: min(1.0, weight * factor) for name, weight in self.missing.items()} or "refuse",
-            units=self.units,
         )
 
     def rounded(self) -> TableMetric:
@@ -235,7 +311,7 @@ class TableMetric(Metric):
         """
         numeric = {}
         for (name, weight), scale in zip(self.numeric.items(), self._numbers.scales.tolist(), strict=False):
-            unit = Unit.of(self.units.get(name, ""))
+            unit = Unit.of(self._unit(name))
             rounded = round_step(scale) if unit.one else round_scale(scale, unit.factor)
             numeric[name] = round_weight(weight, rounded, self.p)
         categorical, missing = (
@@ -250,16 +326,25 @@ class TableMetric(Metric):
         """
         rows = []
         for (name, weight), scale in zip(self.numeric.items(), self._numbers.scales.tolist(), strict=False):
-            unit = self.units.get(name, "")
+            unit = self._unit(name)
             worth = "must not matter"
             if weight:
                 one = Unit.of(unit)
                 worth = one.worth_of_one(scale) if one.one else _amount(0.01 / scale, unit)
             rows.append((name, "numeric", unit, weight, worth))
         for name, weight in self.categorical.items():
-            worth = f"mismatch = {in_points(weight)}" if weight else "must not matter"
+            worth = f"mismatch = {self._range(name, weight)}" if weight else "must not matter"
             rows.append((name, "categorical", self.units.get(name, ""), weight, worth))
         return pd.DataFrame(rows, columns=["column", "kind", "unit", "weight", "one point"])
+
+    def _unit(self, name: Any) -> str:
+        """Unit of a numeric column; ordered categories are counted in steps."""
+        return self.units.get(name, "step" if name in self.order else "")
+
+    def _range(self, name: Any, weight: float) -> str:
+        """What two different categories are worth, from the nearest to the furthest."""
+        nearest = self._shapes[name].smallest if name in self._shapes else 1.0
+        return in_points(weight) if nearest == 1 else f"{100 * nearest * weight:.3g} to {in_points(weight)}"
 
     def notes(self) -> str:
         """The exponent, what one point is, and the weights of missing numbers."""
@@ -275,13 +360,18 @@ class TableMetric(Metric):
     def _written(self, most: int | None) -> str:
         weights, mismatch = _shown(self.numeric, most), _shown(self.categorical, most)
         absent = _shown({name: weight for name, weight in self.missing.items() if self.numeric[name]}, most)
-        named = (("numeric", weights), ("mismatch", mismatch), ("missing", absent))
+        named: list[tuple[str, str]] = [("numeric", weights), ("mismatch", mismatch), ("missing", absent)]
+        named += [
+            (kind, shortened([str(name) for name in part], most))
+            for kind, part in (("order", self.order), ("groups", self.groups), ("distances", self.distances))
+        ]
         return f"TableMetric({'; '.join(f'{name}: {part}' for name, part in named if part)}; p={self.p:g})"
 
     def _key(self) -> tuple[Any, ...]:
         absent = {name: weight for name, weight in self.missing.items() if self.numeric[name]}
         weights = (frozenset(m.items()) for m in (self.numeric, self.categorical, absent))
-        return (*weights, self.p)
+        shapes = frozenset((name, _key_of(shape)) for name, shape in self._shapes.items() if self._has_table(name))
+        return (*weights, self.p, frozenset(self.order.items()), shapes)
 
     def _missing_weights(self, missing: Any) -> dict[Any, float]:
         if isinstance(missing, str):
@@ -305,6 +395,25 @@ class TableMetric(Metric):
 def _shown(weights: Mapping[Any, float], most: int | None = 10) -> str:
     """Weights by name; of more than `most`, only the first and the last."""
     return shortened([f"{name}={weight:.6g}" for name, weight in weights.items()], most)
+
+
+def _key_of(shape: CategoryDistances) -> frozenset[Any]:
+    """Distances by pair of categories, whatever their order."""
+    texts = [canonical_category(category) for category in shape.categories]
+    return frozenset(
+        (frozenset((texts[i], texts[j])), float(shape.matrix[i, j])) for i in range(len(texts)) for j in range(i)
+    )
+
+
+def _upper_triangle(given: Any, shape: CategoryDistances) -> dict[Any, dict[Any, float]]:
+    """The distances as they were given, each pair once."""
+    rows = given if isinstance(given, Mapping) else given.to_dict(orient="index")
+    names = shape.categories
+
+    def of(a: Any, b: Any) -> float:
+        return float(rows[a][b] if b in rows.get(a, {}) else rows[b][a])
+
+    return {a: {b: of(a, b) for b in names[i + 1 :]} for i, a in enumerate(names[:-1])}
 
 
 def _share_of_odds(change: Any, column: Any) -> float:

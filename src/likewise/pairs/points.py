@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,50 +84,69 @@ def listed(differences: Sequence[Difference], most: int | None = None) -> str:
 class Points:
     """People as points; their distance is a norm of gaps of numbers plus the scales of codes that differ.
 
-    A gap is 0 where a number is missing. For each nullable column, a column of codes at the end marks missing numbers.
+    A gap is 0 where a number is missing. For each nullable column, a column of codes at the end marks missing numbers;
+    after these, columns of codes hold the blocks of categories that have a table of distances.
 
     Attributes
     ----------
     people : People
-    X : ndarray of shape (n_samples, n_columns + n_nullable)
-    kinds : ndarray of shape (n_columns + n_nullable,)
+    X : ndarray of shape (n_samples, n_columns + n_nullable + n_blocks)
+    kinds : ndarray of shape (n_columns + n_nullable + n_blocks,)
     nullable : ndarray of int
         Columns in which numbers are missing.
+    split : ndarray of int
+        Column of each column of blocks.
     """
 
     people: People
     X: FloatArray
     kinds: Kinds
     nullable: IntArray
+    split: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
-    def of(cls, people: People) -> Points:
-        """Points of at least two people."""
+    def of(cls, people: People, weights: ColumnWeights | None = None) -> Points:
+        """Points of at least two people; `weights` as in `among`."""
         if len(people) < 2:
             raise InvalidInputError(f"X must hold at least two people, since pairs are compared; got {len(people)}.")
-        return cls.among(people, np.array(people.missing(), dtype=np.int64))
+        return cls.among(people, np.array(people.missing(), dtype=np.int64), weights)
 
     @classmethod
-    def among(cls, people: People, nullable: IntArray) -> Points:
-        """Points of some people; `nullable` are the columns in which numbers are missing for anyone."""
+    def among(cls, people: People, nullable: IntArray, weights: ColumnWeights | None = None) -> Points:
+        """Points of some people; `nullable` are the columns in which numbers are missing for anyone.
+
+        `weights` are those of the metric, of which only tables of distances between categories count here.
+        """
         rows = people.rows
         kinds = np.where(people.encoder.is_number, NUMBER, CODE).astype(np.int8)
         kinds[nullable] = NULLABLE
         absent = np.isnan(rows[:, nullable]).astype(np.float64)
-        kinds = np.append(kinds, np.full(len(nullable), CODE, np.int8))
-        return cls(people, np.column_stack([rows, absent]), kinds, nullable)
+        splits = [] if weights is None else _splits(people, weights)
+        blocks = [codes[rows[:, i].astype(np.int64)] for i, codes, _ in splits]
+        kinds = np.append(kinds, np.full(len(nullable) + len(splits), CODE, np.int8))
+        split = np.array([i for i, _, _ in splits], dtype=np.int64)
+        return cls(people, np.column_stack([rows, absent, *blocks]), kinds, nullable, split)
 
     def __len__(self) -> int:
         return len(self.X)
 
     @property
     def n_columns(self) -> int:
-        """Columns without those that mark missing numbers."""
-        return len(self.kinds) - len(self.nullable)
+        """Columns without those that mark missing numbers or hold blocks."""
+        return len(self.kinds) - len(self.nullable) - len(self.split)
+
+    @property
+    def column_of(self) -> IntArray:
+        """Column of the people that each column here is about."""
+        return np.concatenate([np.arange(self.n_columns), self.nullable, self.split])
 
     def scales(self, weights: ColumnWeights) -> FloatArray:
-        """Scale of each column under a metric."""
-        return np.append(weights.scales, weights.missing[self.nullable])
+        """Scale of each column under a metric; with tables, it must be the one the points were made for."""
+        if not len(self.split):
+            return np.append(weights.scales, weights.missing[self.nullable])
+        scales = weights.scales.copy()
+        scales[self.split] = 0.0  # the blocks count in place of the codes
+        return np.concatenate([scales, weights.missing[self.nullable], [scale for *_, scale in weights.splits or ()]])
 
     def gaps(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences per column between the people a and b; 1 for different codes."""
@@ -141,8 +160,7 @@ class Points:
 
     def name(self, column: int) -> str:
         """Name of a column; a column that marks missing numbers has the name of these."""
-        n = self.n_columns
-        return str(self.people.encoder.names[column if column < n else self.nullable[column - n]])
+        return str(self.people.encoder.names[self.column_of[column]])
 
     def differences(self, a: int, b: int, weights: ColumnWeights | None = None) -> list[Difference]:
         """Columns in which two people differ: weight 0 first, then by contribution to the distance.
@@ -150,7 +168,7 @@ class Points:
         Without weights, in the order of the columns.
         """
         gaps = self.gaps(np.array([a]), np.array([b]))[0]
-        column_of = np.append(np.arange(self.n_columns), self.nullable)
+        column_of = self.column_of
         if weights is None:
             parts, protected = np.zeros(len(gaps)), np.zeros(self.n_columns, dtype=bool)
         else:
@@ -166,6 +184,17 @@ class Points:
         if pd.isna(value):
             return "missing"
         return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _splits(people: People, weights: ColumnWeights) -> list[tuple[int, FloatArray, float]]:
+    """Blocks of categories; raises for tables of distances that are not nested groups."""
+    if weights.splits is None:
+        name = people.encoder.names[next(iter(weights.tables))]
+        raise InvalidInputError(
+            f"metric must have groups in place of distances between the categories of {name!r} here: these are not "
+            "nested groups, so every pair would have to be compared. Only audit, of up to 10,000 people, and attack do."
+        )
+    return weights.splits
 
 
 def gaps_between(A: FloatArray, B: FloatArray, kinds: Kinds) -> FloatArray:

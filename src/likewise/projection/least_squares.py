@@ -55,7 +55,8 @@ class Anchors:
         groups = groups_of(rows[used])
         n = len(groups.first)
         chosen = np.lexsort(rows[used[groups.first]].T[::-1]) if rows.shape[1] else np.arange(n)
-        n_chosen = min(n, _MAX_ANCHORS_OF_FUNCTION if columns is None else _MAX_ANCHORS)
+        scanned = columns is None or columns.tables
+        n_chosen = min(n, _MAX_ANCHORS_OF_FUNCTION if scanned else _MAX_ANCHORS)
         if n_anchors != "auto":
             n_chosen = int(n_anchors)
             if n_chosen > n:

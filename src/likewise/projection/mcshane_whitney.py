@@ -68,8 +68,10 @@ class Envelope(Frozen, ABC):
 
 def make_envelope(metric: Metric, anchors: People) -> Envelope:
     """The fastest envelope for a metric."""
-    weighted = metric.known_weights(anchors.encoder) is not None
-    return BoxEnvelope.from_anchors(metric, anchors) if weighted else FunctionEnvelope(metric, anchors)
+    weights = metric.known_weights(anchors.encoder)
+    if weights is None:
+        return FunctionEnvelope(metric, anchors)
+    return ScanEnvelope(anchors.rows, weights) if weights.tables else BoxEnvelope.from_anchors(metric, anchors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,25 +157,55 @@ class BoxEnvelope(Envelope):
         return order, columns, tuple(tree), (low, high, (all_missing + some_missing).astype(np.int8))
 
 
-@dataclass(frozen=True, eq=False)
-class FunctionEnvelope(Envelope):
-    """Envelope under a `FunctionMetric`: a scan of all anchors."""
+class _ScannedEnvelope(Envelope):
+    """Envelope from the distances to all anchors."""
 
-    metric: Any
-    anchors: People
+    @abstractmethod
+    def _distances(self, people: People) -> Iterator[FloatArray]:
+        """For each person, the distances to all anchors."""
 
     def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``."""
         return _scan(self._distances(people), values, lower, upper)
 
+    def at_anchors(self, anchors: People) -> Callable[[FloatArray], EnvelopeBounds]:
+        """As in general, but computes the distance of each pair only once."""
+        distances = list(self._distances(anchors))
+        return lambda values: _scan(distances, values, values, values)
+
+
+@dataclass(frozen=True, eq=False)
+class ScanEnvelope(_ScannedEnvelope):
+    """Envelope under weights with tables of distances between categories: a scan of all anchors.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_anchors, n_columns)
+    weights : ColumnWeights
+    """
+
+    rows: FloatArray
+    weights: ColumnWeights
+
+    def numbers(self) -> Iterator[tuple[int, FloatArray]]:
+        """Numeric columns of positive weight."""
+        return ((int(i), self.rows[:, i]) for i in np.flatnonzero(self.weights.is_number & self.weights.matters))
+
+    def _distances(self, people: People) -> Iterator[FloatArray]:
+        most = caps(self.weights)
+        return (self.weights.distances(row, self.rows, most) for row in people.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionEnvelope(_ScannedEnvelope):
+    """Envelope under a `FunctionMetric`: a scan of all anchors."""
+
+    metric: Any
+    anchors: People
+
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
         """All numeric columns: the weights of a function are not known."""
         return ((int(i), self.anchors.rows[:, i]) for i in np.flatnonzero(self.anchors.encoder.is_number))
-
-    def at_anchors(self, anchors: People) -> Callable[[FloatArray], EnvelopeBounds]:
-        """As in general, but calls the function only once per pair."""
-        distances = list(self._distances(anchors))
-        return lambda values: _scan(distances, values, values, values)
 
     def _distances(self, people: People) -> Iterator[FloatArray]:
         # Person by person: a function of many rows at once may round differently by their number.

@@ -257,6 +257,8 @@ def _cards(data: ReportData, columns: list[ColumnView], pairs: Any, name: str) -
         allowed = min(1.0, pair["distance"] + data.epsilon)
         first, second = data.people.rows[both]
         gaps = np.where(weights.is_number, np.abs(first - second), first != second)
+        for i in weights.tables:
+            gaps[i] = weights.category_gaps(i, first[i], second[i])
         parts = np.where(np.isnan(gaps), weights.missing, gaps * weights.scales)  # a number that one of them lacks
         order = np.lexsort((-parts, weights.matters))
         apart = [(columns[i], first[i], second[i]) for i in order]

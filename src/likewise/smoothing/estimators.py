@@ -76,6 +76,7 @@ def perturbation_for(
     epsilon: float = 0.01,
 ) -> Perturbation:
     """Fit noise for a metric to training data; `n_draws` and `epsilon` are for splitting."""
+    weights.refuse_tables(people.encoder.names, "smoothing")
     if not is_numeric(people, weights):
         kind = type(noise) if isinstance(noise, Noise) else noise
         return MixedTypeNoise.from_training_data(

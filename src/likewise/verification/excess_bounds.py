@@ -37,7 +37,7 @@ def prove_excess(space: InputSpace, metric: Metric, limits: Limits) -> Proof:
             """The least that two encoded values add to the distance."""
             scale = float(weights.scales[i])
             if not weights.is_number[i]:
-                return np.where(a == b, 0.0, scale)
+                return np.where(a == b, 0.0, weights.nearest_categories(i))
             blank = float(np.nan_to_num(weights.missing[i]))
             one = np.isnan(a) != np.isnan(b)
             return np.where(one, blank, np.nan_to_num(shrink * scale * np.abs(a - b)))

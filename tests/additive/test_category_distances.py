@@ -1,0 +1,185 @@
+"""Additive models within distances between categories: all pairs of levels, and controls that must be caught."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from likewise.additive.shapes import Shape, SumOfShapes, finish
+from sklearn.tree import DecisionTreeClassifier
+
+from likewise import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    LipschitzClassifier,
+    SmoothedClassifier,
+    TableMetric,
+    attack,
+    audit,
+    load_model,
+    save_model,
+)
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import ColumnWeights
+from likewise.metrics.categories import closure
+
+JOBS = ["clerk", "teacher", "farmer", "smith"]
+GROUPS = {"job": {"within": 0.25, "groups": [JOBS[:2], JOBS[2:], ["pilot"]]}}
+LINE = {"job": {a: {b: abs(i - j) for j, b in enumerate(JOBS)} for i, a in enumerate(JOBS)}}
+
+
+def strong_effects(n=600, seed=0):
+    """Categories whose effects exceed every limit."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.uniform(20, 60, n).round(), "job": rng.choice([*JOBS, None], n)})
+    effect = X["job"].map(dict(zip(JOBS, [-3.0, 3.0, -2.0, 2.0], strict=True))).fillna(0.0)
+    y = rng.random(n) < 1 / (1 + np.exp(-(effect + 0.03 * (X["age"] - 40))))
+    return X, np.where(y, "yes", "no")
+
+
+def levels_of(model):
+    (shape,) = [shape for shape in model.scorer_.model.shapes if shape.knots is None]
+    return shape.all_values[0]
+
+
+@pytest.mark.parametrize(
+    "shape", [{"groups": GROUPS}, {"distances": LINE}, {"groups": {"job": {**GROUPS["job"], "within": 0}}}]
+)
+def test_no_two_levels_differ_by_more_than_their_distance(shape):
+    X, y = strong_effects()
+    metric = TableMetric({"age": 0.01}, {"job": 0.3}, **shape)
+    model = AdditiveClassifier(metric).fit(X, y)
+    weights = metric.weights_of(model.encoder_)
+    levels, table = levels_of(model), weights.tables[1]
+    allowed = 4 * 0.3 * table
+    gaps = np.abs(np.subtract.outer(levels, levels))
+    assert (gaps <= allowed).all()
+    if table[table > 0].min() < 1:  # effects are strong within groups, and cancel between them
+        assert (gaps[allowed > 0] / allowed[allowed > 0]).max() > 0.99
+
+
+@pytest.mark.parametrize("shape", [{"groups": GROUPS}, {"distances": LINE}])
+def test_all_pairs_of_a_small_world_are_within_the_distance(shape):
+    X, y = strong_effects()
+    metric = TableMetric({"age": 0.01}, {"job": 0.3}, **shape)
+    model = AdditiveClassifier(metric).fit(X, y)
+    world = pd.DataFrame(product([20.0, 33.0, 60.0], [*JOBS, "pilot", "stranger", None]), columns=["age", "job"])
+    h, D = model.predict_proba(world)[:, 1], metric.pairwise(world)
+    assert (np.abs(np.subtract.outer(h, h)) <= np.tanh(D) + 1e-12).all()
+    result = audit(model, world, metric)
+    assert result.n_violations == 0
+    # Under a metric without a shape, it would not be: the shape is what is enforced.
+    loose = AdditiveClassifier(TableMetric({"age": 0.01}, {"job": 0.3})).fit(X, y)
+    assert audit(loose, world, metric).n_violations > 0
+
+
+def test_a_category_that_nobody_had_is_near_its_group():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"job": rng.choice(["clerk", "farmer"], 400)})
+    y = np.where(rng.random(400) < np.where(X["job"] == "clerk", 0.95, 0.05), 1, 0)
+    metric = TableMetric({}, {"job": 0.5}, groups=GROUPS)
+    model = AdditiveClassifier(metric).fit(X, y)
+    world = pd.DataFrame({"job": [*JOBS, "pilot", "stranger", None]})
+    h, D = model.predict_proba(world)[:, 1], metric.pairwise(world)
+    assert (np.abs(np.subtract.outer(h, h)) <= np.tanh(D) + 1e-12).all()
+    assert h[0] - h[2] > 0.2  # and the absent ones cost the others nothing
+
+
+@pytest.mark.parametrize("shape", [{"groups": GROUPS}, {"distances": LINE}])
+def test_an_attack_finds_nothing_in_an_enforced_model_and_something_in_a_pushed_one(shape):
+    X, y = strong_effects(300)
+    metric = TableMetric({"age": 0.01}, {"job": 0.3}, **shape)
+    model = AdditiveClassifier(metric).fit(X, y)
+    assert attack(model, metric, X, n_pairs=20_000, random_state=0).n_violations == 0
+    (at,) = [k for k, shape in enumerate(model.scorer_.model.shapes) if shape.knots is None]
+    shapes = list(model.scorer_.model.shapes)
+    pushed = shapes[at].values.copy()
+    pushed[0, model.encoder_.columns[1].levels.index("teacher")] += 0.5
+    shapes[at] = replace(shapes[at], values=pushed)
+    model.scorer_ = replace(model.scorer_, model=replace(model.scorer_.model, shapes=tuple(shapes)))
+    assert attack(model, metric, X, n_pairs=20_000, random_state=0).n_violations > 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_an_optimiser_found_is_brought_within_the_distances(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 7))
+    table = rng.uniform(0, 1, (k + 1, k + 1))
+    table = (table + table.T) / 2
+    np.fill_diagonal(table, 0.0)
+    table = closure(np.where(rng.random(table.shape) < 0.1, 0.0, table)) if seed % 3 else closure(table)
+    table = np.minimum(table, table.T)
+    weights = ColumnWeights(
+        np.array([float(10.0 ** rng.uniform(-6, 0))]), np.array([False]), np.array([np.nan]), 1.0, {0: table}
+    )
+    wild = Shape(0, None, rng.normal(0, 10.0 ** rng.uniform(-6, 3), (2, k)), rng.normal(0, 1, 2))
+    sums = finish(rng.normal(0, 1, 2), [wild], weights, 4.0)
+    levels = sums.shapes[0].all_values
+    allowed = 4.0 * weights.scales[0] * table
+    assert (np.abs(levels[:, :, None] - levels[:, None, :]) <= allowed).all()
+    assert (sums.used(weights, 4.0) <= 1).all()
+
+
+def test_a_level_beyond_its_distance_is_seen():
+    table = np.array([[0, 0.2, 1], [0.2, 0, 1], [1, 1, 0.0]])
+    weights = ColumnWeights(np.array([0.5]), np.array([False]), np.array([np.nan]), 1.0, {0: table})
+    inside = SumOfShapes(np.zeros(1), (Shape(0, None, np.array([[0.0, 0.39]]), np.zeros(1)),), 40)
+    assert inside.used(weights, 4.0)[0] <= 1
+    beyond = SumOfShapes(np.zeros(1), (Shape(0, None, np.array([[0.0, 0.41]]), np.zeros(1)),), 40)
+    assert beyond.used(weights, 4.0)[0] > 1  # 0.41 > 4 * 0.5 * 0.2
+    equal = SumOfShapes(np.zeros(1), (Shape(0, None, np.array([[0.0, 1e-9]]), np.zeros(1)),), 40)
+    none = ColumnWeights(np.array([0.5]), np.array([False]), np.array([np.nan]), 1.0, {0: table * (table != 0.2)})
+    assert equal.used(none, 4.0)[0] > 1
+
+
+def test_regression_and_several_classes():
+    X, y = strong_effects()
+    metric = TableMetric({"age": 0.01}, {"job": 0.3}, distances=LINE)
+    z = np.where(y == "yes", 80.0, 20.0)
+    model = AdditiveRegressor(metric, output_range=(0, 100)).fit(X, z)
+    assert audit(model, X, metric, output_range=(0, 100)).n_violations == 0
+    several = AdditiveClassifier(metric).fit(X, np.where(X["job"].eq("clerk"), "a", y))
+    assert audit(several, X, metric).n_violations == 0
+
+
+def test_an_order_from_text_is_enforced_step_by_step():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"grade": rng.choice(["low", "middle", "high"], 500)})
+    y = rng.random(500) < X["grade"].map({"low": 0.05, "middle": 0.9, "high": 0.5})
+    metric = TableMetric({"grade": 0.1}, order={"grade": ["low", "middle", "high"]})
+    model = AdditiveClassifier(metric).fit(X, y)
+    world = pd.DataFrame({"grade": ["low", "middle", "high"]})
+    h = model.predict_proba(world)[:, 1]
+    assert (np.abs(np.subtract.outer(h, h)) <= metric.pairwise(world) + 1e-12).all()
+    assert h[1] - h[0] > 0.09
+
+
+def test_a_model_survives_its_file_and_the_order_of_rows(tmp_path):
+    X, y = strong_effects(200)
+    metric = TableMetric({"age": 0.01}, {"job": 0.3}, groups=GROUPS)
+    model = AdditiveClassifier(metric).fit(X, y)
+    save_model(model, tmp_path / "model.likewise")
+    again = load_model(tmp_path / "model.likewise")
+    assert again.guarantee_.metric == metric
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(model.predict_proba(X.iloc[[3]]), model.predict_proba(X)[[3]])
+    np.testing.assert_array_equal(model.predict_proba(X[::-1])[::-1], model.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", ["a network", "smoothing"])
+def test_methods_with_one_weight_per_column_refuse_distances(kind):
+    if kind == "a network":
+        pytest.importorskip("torch")
+    X, y = strong_effects(60)
+    metric = TableMetric({"age": 0.01}, {"job": 0.3}, groups=GROUPS)
+    model = (
+        LipschitzClassifier(metric)
+        if kind == "a network"
+        else SmoothedClassifier(DecisionTreeClassifier(), metric=metric)
+    )
+    with pytest.raises(InvalidInputError, match=f"one weight for all pairs of categories for {kind}; 'job'") as error:
+        model.fit(X, y)
+    assert "\n" not in str(error.value)

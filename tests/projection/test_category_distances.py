@@ -1,0 +1,68 @@
+"""Projection within groups and matrices of categories: the envelope against brute force, all pairs, and an attack."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from likewise import ProjectedClassifier, TableMetric, attack, audit, load_model, save_model
+from likewise.projection.mcshane_whitney import make_envelope
+
+JOBS = ["clerk", "teacher", "farmer", "smith"]
+GROUPS = {"groups": {"job": {"within": 0.25, "groups": [JOBS[:2], JOBS[2:]]}}}
+LINE = {"distances": {"job": {a: {b: abs(i - j) for j, b in enumerate(JOBS)} for i, a in enumerate(JOBS)}}}
+
+
+def some_people(n, seed=0):
+    rng = np.random.default_rng(seed)
+    age = np.where(rng.random(n) < 0.1, np.nan, rng.integers(20, 60, n))
+    return pd.DataFrame({"age": age, "job": rng.choice([*JOBS, None], n)}), rng
+
+
+def metric_with(shape):
+    return TableMetric({"age": 0.01}, {"job": 0.2}, missing={"age": 0.05}, **shape)
+
+
+def capped_distance(metric, table, shape):
+    """D of `docs/theory.md` §13 by hand: two numbers are at most twice the missing weight apart."""
+    apart = metric.with_params(numeric={"age": 0.0}, missing="refuse").pairwise(table)
+    age = table["age"].to_numpy()
+    gaps = np.minimum(0.01 * np.abs(np.subtract.outer(age, age)), 0.1)
+    blank = np.isnan(age)
+    return apart + np.where(blank[:, None] != blank, 0.05, np.nan_to_num(gaps))
+
+
+@pytest.mark.parametrize("shape", [GROUPS, LINE])
+def test_the_envelope_is_that_of_brute_force(shape):
+    table, rng = some_people(40)
+    metric = metric_with(shape)
+    people = metric.people(table)
+    anchors, values = people.take(np.arange(25)), rng.random(25)
+    found = make_envelope(metric, anchors).bounds(people, values, np.zeros(40), np.ones(40))
+    D = capped_distance(metric, table, shape)[:, :25]
+    np.testing.assert_allclose(found.lower, np.maximum(0, (values - D).max(axis=1)), atol=1e-12)
+    np.testing.assert_allclose(found.upper, np.minimum(1, (values + D).min(axis=1)), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [GROUPS, LINE])
+def test_all_pairs_and_an_attack_are_within_the_distance(shape, tmp_path):
+    table, rng = some_people(150)
+    y = rng.random(150) < table["job"].map(dict(zip(JOBS, [0.05, 0.95, 0.1, 0.9], strict=True))).fillna(0.5)
+    metric = metric_with(shape)
+    forest = make_pipeline(OneHotEncoder(handle_unknown="ignore"), RandomForestClassifier(20, random_state=0))
+    model = ProjectedClassifier(forest, metric=metric).fit(table, y)
+    world = pd.DataFrame(product([20.0, 45.0, np.nan], [*JOBS, "stranger", None]), columns=["age", "job"])
+    h = model.predict_proba(world)[:, 1]
+    assert (np.abs(np.subtract.outer(h, h)) <= metric.pairwise(world) + 1e-9).all()
+    assert audit(model, table, metric).n_violations == 0
+    assert audit(forest.fit(table, y), table, metric).n_violations > 0
+    assert attack(model, metric, table, n_pairs=20_000, random_state=0).n_violations == 0
+    np.testing.assert_array_equal(model.predict_proba(world.iloc[[4]])[0], model.predict_proba(world)[4])
+    save_model(model, tmp_path / "model")
+    np.testing.assert_array_equal(load_model(tmp_path / "model").predict_proba(world), model.predict_proba(world))
