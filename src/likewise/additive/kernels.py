@@ -86,11 +86,6 @@ def add_products(starts, columns, values, weights, out):  # type: ignore[no-unty
                 out[columns[a], columns[b]] += scaled * values[b]
 
 
-def empty_slots(*sizes: int) -> Any:
-    """Zeros for sums, with the slot to spare that the compiled loops may touch."""
-    return np.zeros([size + 1 for size in sizes])
-
-
 _compiled: Any = njit(nogil=True, cache=True, error_model="numpy")
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._links import LINKS
+from likewise._engine import kernel
+from likewise._links import LINK_CELLS, LINKS
 from likewise._typing import FloatArray
 from likewise._validation import check_count, check_names, check_positive, short_repr
 from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, level_names
@@ -84,10 +85,8 @@ class PointsScorer(AdditiveScorer):
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Probabilities; there is nothing to estimate, so the intervals have width 0."""
-        from likewise.additive.kernels import logistic
-
         mean = np.empty((len(people), 2))
-        logistic(self.log_odds(people), mean)
+        kernel("additive", "logistic", LINK_CELLS * len(people))(self.log_odds(people), mean)
         return Estimate(mean, mean, mean, np.zeros(len(people), dtype=np.int64))
 
     def distance_to_tie(self, people: People) -> FloatArray | None:

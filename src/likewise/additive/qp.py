@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
+from likewise._engine import kernel
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 
@@ -151,9 +152,8 @@ class _Newton(NamedTuple):
 
 def _products(slopes: csr_array, weights: FloatArray) -> FloatArray:
     """``slopes' diag(weights) slopes``, dense."""
-    from likewise.additive.kernels import add_products
-
     out = np.zeros((slopes.shape[1], slopes.shape[1]))
+    add_products = kernel("additive", "add_products", 20 * slopes.nnz)  # a row holds few values
     add_products(slopes.indptr, slopes.indices, slopes.data, weights, out)
     return out
 

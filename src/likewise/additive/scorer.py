@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from likewise._engine import kernel
 from likewise._frozen import Frozen
-from likewise._links import LINKS, ScoreLink
+from likewise._links import LINK_CELLS, LINKS, ScoreLink
 from likewise._parallel import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.base import PlainScorer
@@ -27,6 +28,7 @@ _ROOM = 2.0**-40  # of what is allowed, left for the rounding of checks
 _UP = 1 + 2.0**-45  # more than the rounding errors of a handful of operations
 _BITS = 52  # of a sum
 _TINIEST = 2.0**-1000  # products below it have lost digits
+_POINT_CELLS = 4  # values that a column of one person counts for
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,22 +202,19 @@ class AdditiveScorer(PlainScorer):
 
     def scores(self, people: People) -> FloatArray:
         """Sums of the intercepts and what the columns add, shape (n_samples, n_functions)."""
-        from likewise.additive.kernels import sums
-
         out = np.empty((len(people), len(self.model.intercepts)))
+        sums = kernel("additive", "sums", out.size * len(self.model.shapes))
         self._in_blocks(people, lambda block, parts: sums(parts, self.model.intercepts, out[block]))
         return out
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Outputs; there is nothing to estimate, so the intervals have width 0."""
-        from likewise.additive import kernels as evaluation
-
         scores = self.scores(people)
         if self.guarantee.output_range:
             mean = np.clip(scores, *self.guarantee.output_range)
         else:
             mean = np.empty((len(people), self.n_outputs))
-            getattr(evaluation, self.link)(scores, mean)
+            kernel("additive", self.link, LINK_CELLS * scores.size)(scores, mean)
         return Estimate(mean, mean, mean, np.zeros(len(people), dtype=np.int64))
 
     def visible(self, people: People) -> FloatArray:
@@ -261,9 +260,8 @@ class AdditiveScorer(PlainScorer):
         )
 
     def _in_blocks(self, people: People, work: Any) -> None:
-        from likewise.additive.kernels import points
-
         packed, shape = self._packed, (len(self.model.shapes), len(self.model.intercepts))
+        points = kernel("additive", "points", _POINT_CELLS * len(people) * shape[0] * shape[1])
 
         def one(start: int) -> None:
             block = slice(start, start + _BLOCK)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._engine import kernel
 from likewise._parallel import run_in_threads, single_threaded_blas
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.binning import Part, blocks_of
@@ -272,9 +273,8 @@ def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable
 
 def sum_parts(parts: list[Part], slots: FloatArray, n_jobs: int | None) -> FloatArray:
     """Scores of everyone from the values at slots, shapes (n_functions, n_slots) and (n_functions, n_samples)."""
-    from likewise.additive.kernels import add_categories, add_numbers
-
     n, n_jobs = len(parts[0].index), _threads_for(parts, n_jobs)
+    add_categories, add_numbers = _kernels(parts, "add_categories", "add_numbers")
     out = np.zeros((len(slots), n))
     values = np.pad(slots, ((0, 0), (0, 1)))
 
@@ -295,13 +295,12 @@ def sum_parts(parts: list[Part], slots: FloatArray, n_jobs: int | None) -> Float
 
 def slot_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> FloatArray:
     """Sums of weights per slot, over all parts."""
-    from likewise.additive.kernels import empty_slots, sum_categories, sum_numbers
-
-    sums: list[Any] = [empty_slots(part.n_slots) for part in parts]
+    sums: list[Any] = [_empty_slots(part.n_slots) for part in parts]
+    sum_categories, sum_numbers = _kernels(parts, "sum_categories", "sum_numbers")
 
     def work(j: int) -> None:
         for people in blocks_of(len(weights)):
-            part, line = parts[j].of(people), empty_slots(parts[j].n_slots)
+            part, line = parts[j].of(people), _empty_slots(parts[j].n_slots)
             if part.fraction is None:
                 sum_categories(part.index, weights[people], line)
             else:
@@ -314,8 +313,8 @@ def slot_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Flo
 
 def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> FloatArray:
     """Sums of weights per pair of slots, a symmetric matrix."""
-    from likewise.additive.kernels import cross_categories, cross_mixed, cross_numbers, empty_slots
-
+    names = ("cross_categories", "cross_mixed", "cross_numbers")
+    cross_categories, cross_mixed, cross_numbers = _kernels(parts, *names, times=2 * len(parts))
     starts = np.concatenate([[0], np.cumsum([part.n_slots for part in parts])])
     out = np.empty((starts[-1], starts[-1]))
 
@@ -324,9 +323,9 @@ def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Fl
         a, b = parts[i], parts[j]
         if a.fraction is None and b.fraction is not None:
             i, j, a, b = j, i, b, a
-        total = empty_slots(a.n_slots, b.n_slots)
+        total = _empty_slots(a.n_slots, b.n_slots)
         for people in blocks_of(len(weights)):
-            one, other, sums = a.of(people), b.of(people), empty_slots(a.n_slots, b.n_slots)
+            one, other, sums = a.of(people), b.of(people), _empty_slots(a.n_slots, b.n_slots)
             if one.fraction is None:
                 cross_categories(one.index, other.index, weights[people], sums)
             elif other.fraction is None:
@@ -341,6 +340,17 @@ def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Fl
     pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1)]
     run_in_threads(work, pairs, _threads_for(parts, n_jobs))
     return out
+
+
+def _kernels(parts: list[Part], *names: str, times: int = 1) -> list[Any]:
+    """These loops over the people of all parts, `times` over."""
+    cells = times * len(parts) * len(parts[0].index)
+    return [kernel("additive", name, cells) for name in names]
+
+
+def _empty_slots(*sizes: int) -> FloatArray:
+    """Zeros for sums, with the slot to spare that loops may touch."""
+    return np.zeros([size + 1 for size in sizes])
 
 
 def _threads_for(parts: list[Part], n_jobs: int | None) -> int | None:

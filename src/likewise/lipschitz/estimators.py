@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise import _onnx
+from likewise._engine import kernel
 from likewise._fit_validation import seed_from
-from likewise._links import LINKS, from_unit_range, to_unit_range
+from likewise._links import LINK_CELLS, LINKS, from_unit_range, to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, SEED, Rule, integer, one_of
@@ -49,12 +50,10 @@ class LipschitzScorer(PlainScorer):
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Outputs; nothing is drawn, so the intervals have width 0."""
-        from likewise.additive import kernels
-
         scores = LINKS[self.link].unit * self.layers.scores(people.rows)
         limits = self.guarantee.output_range
         mean = np.empty((len(people), 1 if limits else max(2, scores.shape[1])))
-        getattr(kernels, self.link)(scores, mean)
+        kernel("additive", self.link, LINK_CELLS * scores.size)(scores, mean)
         return Estimate.certain(from_unit_range(mean, limits) if limits else mean)
 
     def visible(self, people: People) -> FloatArray:

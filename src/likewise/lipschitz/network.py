@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from likewise._engine import kernel
 from likewise._frozen import Frozen
 from likewise._parallel import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
@@ -157,9 +158,8 @@ class Layers(Frozen):
 
     def scores(self, rows: FloatArray) -> FloatArray:
         """Scores of encoded rows, shape (n_samples, n_outputs): the same bits in any batch."""
-        from likewise.lipschitz.kernels import scores
-
         inputs, (sizes, weights, biases) = self.inputs, self._packed()
+        scores = kernel("lipschitz", "scores", len(rows) * (self.first.size + len(weights)))
         out = np.empty((len(rows), int(sizes[-1])))
 
         def work(start: int) -> None:

@@ -1,0 +1,153 @@
+"""The functions of `likewise.additive.kernels` in NumPy, to the last bit: the same operations in the same order.
+
+`numpy.exp` rounds differently from the `exp` that compiled code calls, and `math.exp` does not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import BoolArray, FloatArray, IntArray
+
+
+def points(
+    rows: FloatArray,
+    columns: IntArray,
+    is_number: BoolArray,
+    starts: IntArray,
+    knots: FloatArray,
+    values: FloatArray,
+    others: FloatArray,
+    bits: int,
+    out: FloatArray,
+) -> None:
+    """What each column adds for each person and function; `out[person, column, function]`."""
+    step, steps = 2.0**-bits, 2.0**bits
+    for j, column in enumerate(columns.tolist()):
+        x, first, last = rows[:, column], int(starts[j]), int(starts[j + 1])
+        if not is_number[j]:
+            known = (x >= 0.0) & (x < last - first)
+            at = first + np.where(known, x, 0.0).astype(np.int64)
+            out[:, j] = np.where(known[:, None], values[:, at].T, others[j]) if last > first else others[j]
+            continue
+        own = knots[first:last]
+        k = first + np.searchsorted(own[1 : max(1, last - first - 1)], x, side="right")
+        out[:, j] = values[:, first + (x > own[0]) * (last - 1 - first)].T  # outside the knots
+        inside = (x > own[0]) & (x < own[-1])
+        k = k[inside]
+        share = (x[inside] - knots[k]) / (knots[k + 1] - knots[k])
+        rise = values[:, k + 1] - values[:, k]
+        out[inside, j] = (values[:, k] + np.rint(rise * share * steps) * step).T
+        out[np.isnan(x), j] = others[j]
+
+
+def sums(parts: FloatArray, intercepts: FloatArray, out: FloatArray) -> None:
+    """Scores of each person, from what the columns add."""
+    out[:] = intercepts
+    for j in range(parts.shape[1]):
+        out += parts[:, j]
+
+
+def logistic(scores: FloatArray, out: FloatArray) -> None:
+    """Probabilities of two classes."""
+    score = scores[:, 0]
+    small = _each(math.exp, -np.abs(score))
+    likely, unlikely = 1.0 / (1.0 + small), small / (1.0 + small)
+    up = score >= 0.0
+    out[:, 1], out[:, 0] = np.where(up, likely, unlikely), np.where(up, unlikely, likely)
+
+
+def softmax(scores: FloatArray, out: FloatArray) -> None:
+    """Probabilities of several classes."""
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    total = np.zeros(len(scores))
+    for k in range(scores.shape[1]):
+        out[:, k] = _each(math.exp, shifted[:, k])
+        total += out[:, k]
+    out /= total[:, None]
+
+
+def probit(scores: FloatArray, out: FloatArray) -> None:
+    """Probabilities of two classes."""
+    out[:, 1] = 0.5 * _each(math.erfc, -scores[:, 0] * math.sqrt(0.5))
+    out[:, 0] = 0.5 * _each(math.erfc, scores[:, 0] * math.sqrt(0.5))
+
+
+def clip(scores: FloatArray, out: FloatArray) -> None:
+    """Probabilities of two classes, or, with one output, a share of the range."""
+    h = np.minimum(1.0, np.maximum(0.0, 0.5 + scores[:, 0]))
+    if out.shape[1] > 1:
+        out[:, 0] = 1.0 - h
+    out[:, -1] = h
+
+
+def _each(function: Any, values: FloatArray) -> FloatArray:
+    return np.array([function(value) for value in values.tolist()], dtype=np.float64)
+
+
+def add_numbers(index: IntArray, fraction: FloatArray, values: FloatArray, out: FloatArray) -> None:
+    """Add to each person the value at their place between two slots; `values` has one slot to spare."""
+    below = values[index]
+    out += below + fraction * (values[1:][index] - below)
+
+
+def add_categories(index: IntArray, values: FloatArray, out: FloatArray) -> None:
+    """Add to each person the value of their slot."""
+    out += values[index]
+
+
+def sum_numbers(index: IntArray, fraction: FloatArray, weights: FloatArray, out: FloatArray) -> None:
+    """Sums of weights per slot; each person counts for two of them."""
+    upper, first = fraction * weights, index.astype(np.int64)
+    _tally(np.stack([first, first + 1], axis=1), np.stack([weights - upper, upper], axis=1), out)
+
+
+def sum_categories(index: IntArray, weights: FloatArray, out: FloatArray) -> None:
+    """Sums of weights per slot."""
+    _tally(index, weights, out)
+
+
+def cross_numbers(
+    index_a: IntArray, fraction_a: FloatArray, index_b: IntArray, fraction_b: FloatArray, weights: FloatArray, out: Any
+) -> None:
+    """Sums of weights per pair of slots of two columns of numbers."""
+    upper = fraction_a * weights
+    lower, width = weights - upper, out.shape[1]
+    first, rest = index_a.astype(np.int64) * width + index_b, 1.0 - fraction_b
+    _tally(
+        np.stack([first, first + 1, first + width, first + width + 1], axis=1),
+        np.stack([lower * rest, lower * fraction_b, upper * rest, upper * fraction_b], axis=1),
+        out,
+    )
+
+
+def cross_mixed(index_a: IntArray, fraction_a: FloatArray, index_b: IntArray, weights: FloatArray, out: Any) -> None:
+    """Sums of weights per pair of slots of a column of numbers and one of categories."""
+    upper, width = fraction_a * weights, out.shape[1]
+    first = index_a.astype(np.int64) * width + index_b
+    _tally(np.stack([first, first + width], axis=1), np.stack([weights - upper, upper], axis=1), out)
+
+
+def cross_categories(index_a: IntArray, index_b: IntArray, weights: FloatArray, out: FloatArray) -> None:
+    """Sums of weights per pair of slots of two columns of categories."""
+    _tally(index_a.astype(np.int64) * out.shape[1] + index_b, weights, out)
+
+
+def add_products(starts: IntArray, columns: IntArray, values: FloatArray, weights: FloatArray, out: FloatArray) -> None:
+    """Add ``A' diag(weights) A`` to `out`, for a sparse matrix A by rows."""
+    lengths = np.diff(starts)
+    row = np.repeat(np.arange(len(lengths)), lengths)  # of each value
+    repeats = lengths[row]
+    a = np.repeat(np.arange(len(row)), repeats)
+    before = np.cumsum(repeats) - repeats  # pairs of values before each value
+    b = starts[row[a]] + np.arange(len(a)) - before[a]
+    scaled = weights[row] * values
+    _tally(columns[a].astype(np.int64) * out.shape[1] + columns[b], scaled[a] * values[b], out)
+
+
+def _tally(index: IntArray, weights: FloatArray, out: FloatArray) -> None:
+    """Add the weights to `out`, which starts at 0, one after the other as they come."""
+    out += np.bincount(index.ravel(), weights=weights.ravel(), minlength=out.size).reshape(out.shape)
