@@ -48,7 +48,7 @@ def test_the_restricted_likelihood_is_largest_there():
     rows = np.column_stack([rng.uniform(size=300), rng.uniform(size=300), rng.integers(0, 8, 300)])
     t = np.sin(7 * rows[:, 0]) + 0.5 * rng.normal(size=8)[rows[:, 2].astype(int)] + 0.4 * rng.normal(size=300)
     problem = problem_of(rows, SquaredLoss(t[None]), [True, True, False])
-    found = choose_penalties(problem, labels=False)
+    found = choose_penalties(problem, labels=False).penalties
     best = restricted_likelihood(problem, found)
     for j in (1, 3):
         for factor in (1 / 3, 3):
@@ -143,10 +143,25 @@ def test_more_people_support_more_knots():
     assert knots_for(10**7, 5) == 5
 
 
+def test_knots_by_column():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
+    y = (X["a"] + rng.normal(size=400) > 0).astype(int)
+    metric = TableMetric({"a": 0.3, "b": 0.3})
+    model = AdditiveClassifier(metric, max_knots={"a": 5}).fit(X, y)
+    assert [len(shape.knots) for shape in model.scorer_.model.shapes] == [5, 5]  # the largest for those not named
+    model = AdditiveClassifier(metric, max_knots={"a": 5, "b": 9}).fit(X, y)
+    assert [len(shape.knots) for shape in model.scorer_.model.shapes] == [5, 9]
+    with pytest.raises(ValueError, match=r"max_knots must name columns of X, .* got "):
+        AdditiveClassifier(metric, max_knots={"c": 5}).fit(X, y)
+    with pytest.raises(ValueError, match="max_knots must be a mapping from column to a whole number >= 2 or a whole"):
+        AdditiveClassifier(metric, max_knots={"a": 1}).fit(X, y)
+
+
 def test_labels_have_the_dispersion_of_their_likelihood():
     rng = np.random.default_rng(6)
     rows = rng.uniform(size=(2000, 1))
     y = (rng.random(2000) < expit(2 * np.sin(6 * rows[:, 0]))).astype(float)
     problem = problem_of(rows, LogLoss(y[None]), [True])
-    known, estimated = (choose_penalties(problem, labels=labels)[1] for labels in (True, False))
+    known, estimated = (choose_penalties(problem, labels=labels).penalties[1] for labels in (True, False))
     assert estimated == pytest.approx(known, rel=0.3)  # the model is right, so the estimate is close to 1

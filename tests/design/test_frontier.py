@@ -103,6 +103,15 @@ def test_the_card_is_the_joint_optimum(frontier):
         assert loss <= point.training_objective + 1e-4
 
 
+def test_columns_have_the_knots_that_the_data_support():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"wave": rng.uniform(size=3000), "line": rng.uniform(size=3000)})
+    y = (rng.random(3000) < expit(3 * np.sin(15 * X["wave"]) + 0.3 * X["line"])).astype(int)
+    point = design_metric(X, y, n_points=2, cv=2, references=False).points[-1]
+    wave, line = (len(shape.knots) for shape in point.card.scorer_.model.shapes)
+    assert (wave, line) == (58, 16)  # 4 n^(1/3), and the fewest
+
+
 def test_best_is_the_strictest_within_a_standard_error(frontier):
     best, table = frontier.best(), frontier.table
     limit = table["loss"].min() + table["standard_error"][table["loss"].idxmin()]

@@ -61,6 +61,8 @@ class Part:
 
     def of(self, people: slice) -> Part:
         """The same part with some of its people."""
+        if people.start == 0 and people.stop == len(self.index):
+            return self  # most tables are one block, and copies of all pairs of columns add up
         return replace(
             self, index=self.index[people], fraction=None if self.fraction is None else self.fraction[people]
         )
@@ -87,7 +89,7 @@ def intercept(n_samples: int) -> Part:
 
 
 def bin_columns(
-    rows: FloatArray, weights: FloatArray, metric: ColumnWeights, max_knots: int, n_jobs: int | None = None
+    rows: FloatArray, weights: FloatArray, metric: ColumnWeights, max_knots: int | IntArray, n_jobs: int | None = None
 ) -> list[Part]:
     """The intercept, and one part for each column that matters and varies.
 
@@ -99,15 +101,16 @@ def bin_columns(
         Sample weights that add up to 1. People of weight 0 place no knot.
     metric : ColumnWeights
         Columns of weight 0 are not looked at.
-    max_knots : int
+    max_knots : int, or ndarray of shape (n_columns,)
     """
     some, counted = knot_sample(len(rows)), weights > 0
+    most = np.broadcast_to(max_knots, rows.shape[1])
     found: dict[int, Part | None] = {}
 
     def read(i: int) -> None:
         values = np.ascontiguousarray(rows[:, i])
         observed = values[counted] if metric.is_number[i] else values
-        plan = plan_column(i, values[some], weights[some], observed, metric, max_knots)
+        plan = plan_column(i, values[some], weights[some], observed, metric, int(most[i]))
         found[i] = None if plan is None else _filled(plan, values, weights)
 
     columns = np.flatnonzero(metric.matters).tolist()

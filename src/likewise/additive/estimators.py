@@ -73,9 +73,14 @@ _PENALTIES = Rule(
     lambda value: isinstance(value, Mapping) and all(positive().holds(penalty) for penalty in value.values()),
 )
 
+_KNOTS = Rule(
+    "a mapping from column to a whole number >= 2",
+    lambda value: isinstance(value, Mapping) and all(integer(2).holds(most) for most in value.values()),
+)
+
 SHARED_RULES: dict[str, Rule] = {
     "metric": METRIC,
-    "max_knots": integer(2, "2 makes straight lines."),
+    "max_knots": _KNOTS | integer(2, "2 makes straight lines."),
     "penalty": one_of("auto") | _PENALTIES | positive("'auto' chooses one per column."),
     "n_jobs": THREADS,
     "verbose": BOOL,
@@ -123,9 +128,10 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     monotone : mapping from column to -1 or +1, optional
         Columns of numbers whose shape may only rise (+1: more never lowers the probability of ``classes_[1]``) or only
         fall (-1). For two classes.
-    max_knots : int, default=128
+    max_knots : int, or mapping from column to int, default=128
         Knots per column, at most, and no more than ``4 n^(1/3)`` for n people. They stand at quantiles of people and of
-        distinct values; beyond 262,144 people at those of a fixed sample.
+        distinct values; beyond 262,144 people at those of a fixed sample. A column that a mapping does not name gets
+        the largest number in it.
     penalty : float, mapping from column to float, or "auto", default="auto"
         Weight of the roughness of each column's shape beside the mean loss: of a column of numbers the integral of the
         squared slope, times its standard deviation; of categories the squared differences of levels from their mean.
@@ -180,7 +186,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         metric: Metric | None = None,
         *,
         monotone: Mapping[Any, int] | None = None,
-        max_knots: int = 128,
+        max_knots: int | Mapping[Any, int] = 128,
         penalty: float | Mapping[Any, float] | Literal["auto"] = "auto",
         link: Literal["logistic", "probit", "clip"] = "logistic",
         teacher: Any = None,
@@ -278,7 +284,7 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
         metric: Metric | None = None,
         *,
         monotone: Mapping[Any, int] | None = None,
-        max_knots: int = 128,
+        max_knots: int | Mapping[Any, int] = 128,
         penalty: float | Mapping[Any, float] | Literal["auto"] = "auto",
         output_range: tuple[float, float] | None = None,
         teacher: Any = None,

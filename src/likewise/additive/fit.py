@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from likewise._links import LINKS
 from likewise._progress import progress_bar
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise._validation import short_repr
 from likewise.additive.binning import Part, bin_columns, knots_for
 from likewise.additive.design_matrix import Layout, constant, read_shapes
@@ -33,7 +33,7 @@ _LABEL_LINKS = ("logistic", "softmax", "probit")  # their losses are log-likelih
 class FitOptions:
     """Parameters of the estimator that the fit needs."""
 
-    max_knots: int
+    max_knots: int | Mapping[Any, int]
     penalty: float | Mapping[Any, float] | None
     labels: bool
     n_jobs: int | None
@@ -44,7 +44,16 @@ class FitOptions:
         """Read the parameters of an estimator, which its rules have checked."""
         penalty = None if isinstance(model.penalty, str) else model.penalty
         labels = model.teacher is None and model.link_name in _LABEL_LINKS
-        return cls(int(model.max_knots), penalty, labels, model.n_jobs, bool(model.verbose))
+        return cls(model.max_knots, penalty, labels, model.n_jobs, bool(model.verbose))
+
+    def knots(self, n_people: float, names: Sequence[Any]) -> IntArray:
+        """Knots of each column, at most."""
+        given = self.max_knots
+        if not isinstance(given, Mapping):
+            return np.full(len(names), knots_for(n_people, int(given)))
+        _check_columns("max_knots", given, names)
+        most = max(given.values(), default=2)
+        return np.array([knots_for(n_people, int(given.get(name, most))) for name in names])
 
 
 def fit_scorer(
@@ -62,7 +71,8 @@ def fit_scorer(
     plan = Plan.of(metric, people.encoder, monotone, link)
     n, n_effective = len(people), effective_n_samples(len(people), weights)
     shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    parts = bin_columns(people.rows, shares, plan.columns, knots_for(n_effective, options.max_knots), options.n_jobs)
+    knots = options.knots(n_effective, people.encoder.names)
+    parts = bin_columns(people.rows, shares, plan.columns, knots, options.n_jobs)
     problem = Objective(plan.layout(parts), loss, shares, np.zeros(len(parts)), n_effective, n_jobs=options.n_jobs)
     return plan.fit(problem, options, output_range)
 
@@ -146,7 +156,7 @@ class Plan:
         """Penalties as they are reported, and of each part."""
         given, parts, names = options.penalty, problem.layout.parts, self.encoder.names
         if given is None:
-            found = choose_penalties(problem, labels=options.labels)
+            found = choose_penalties(problem, labels=options.labels).penalties
             return {names[part.column]: float(found[j]) for j, part in enumerate(parts) if part.column >= 0}, found
         return given, self._given_penalties(problem, given)
 
@@ -154,11 +164,15 @@ class Plan:
         parts, names = problem.layout.parts, self.encoder.names
         if not isinstance(given, Mapping):
             return np.full(len(parts), float(given))
-        unknown = [name for name in given if name not in names]
-        if unknown:
-            raise InvalidInputError(f"penalty must name columns of X, {names}; got {short_repr(unknown)}.")
+        _check_columns("penalty", given, names)
         most = max(given.values(), default=1.0)
         return np.array([float(given.get(names[part.column], most)) for part in parts])
+
+
+def _check_columns(parameter: str, given: Mapping[Any, Any], names: Sequence[Any]) -> None:
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise InvalidInputError(f"{parameter} must name columns of X, {names}; got {short_repr(unknown)}.")
 
 
 def check_monotone(monotone: Any, encoder: Encoder, columns: ColumnWeights) -> dict[int, int]:

@@ -32,8 +32,15 @@ _MOST_UPDATES = 5  # of penalties, for one quadratic approximation
 _DIGITS = 2
 
 
-def choose_penalties(problem: Objective, *, labels: bool) -> FloatArray:
-    """Penalties of each part, to two digits.
+class Smoothness(NamedTuple):
+    """Penalties of each part, and how many of its variables the data determine under them."""
+
+    penalties: FloatArray
+    counts: FloatArray
+
+
+def choose_penalties(problem: Objective, *, labels: bool) -> Smoothness:
+    """Penalties of each part, to two digits, and the variables that the data determine.
 
     Parameters
     ----------
@@ -45,11 +52,11 @@ def choose_penalties(problem: Objective, *, labels: bool) -> FloatArray:
     layout = problem.layout
     free = replace(problem, layout=replace(layout, budgets=np.ones(len(layout.weights.scales))))
     with single_threaded_blas():
-        found = _alternate(coarsened(free), labels=labels)
-    return np.array([float(f"{penalty:.{_DIGITS}g}") for penalty in found])
+        found, counts = _alternate(coarsened(free), labels=labels)
+    return Smoothness(np.array([float(f"{penalty:.{_DIGITS}g}") for penalty in found]), counts)
 
 
-def _alternate(problem: Objective, *, labels: bool) -> FloatArray:
+def _alternate(problem: Objective, *, labels: bool) -> Smoothness:
     """Newton steps of the variables, with updates of the penalties in between."""
     layout, n = problem.layout, problem.n_people
     x = np.zeros((problem.loss.n_functions, layout.n_variables))
@@ -66,7 +73,7 @@ def _alternate(problem: Objective, *, labels: bool) -> FloatArray:
         if converged(counts, before):
             break
         x = _damped(replace(problem, penalties=penalties), x, target)
-    return penalties
+    return Smoothness(penalties, counts)
 
 
 def converged(counts: FloatArray, before: FloatArray) -> bool:

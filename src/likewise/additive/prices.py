@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.additive.binning import bin_columns, knots_for
+from likewise.additive.binning import bin_columns
 from likewise.additive.design_matrix import Layout, constant
 from likewise.additive.fit import FitOptions, Plan, effective_n_samples
 from likewise.additive.qp import solve_quadratic
@@ -76,7 +76,8 @@ def weight_gains(
     plan, options = Plan.of(metric, people.encoder, model.monotone, model.link_name), FitOptions.read(model)
     n, n_effective = len(people), effective_n_samples(len(people), weights)
     shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    parts = bin_columns(people.rows, shares, plan.columns, knots_for(n_effective, options.max_knots), options.n_jobs)
+    knots = options.knots(n_effective, people.encoder.names)
+    parts = bin_columns(people.rows, shares, plan.columns, knots, options.n_jobs)
     problem = Objective(
         plan.layout(parts), model.loss_of(y, people), shares, np.zeros(len(parts)), n_effective, n_jobs=options.n_jobs
     )

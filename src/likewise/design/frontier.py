@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -41,6 +42,7 @@ from likewise.reveal.linear import least_missing_weight, negligible_weight
 
 _FIRST, _LAST = 0.6, 3e-5  # of the price from which on nothing is worth its distance
 _MOST_VARIABLES = 1000  # of one quadratic program
+_KNOTS_EACH, _FEWEST_KNOTS = 8, 16  # for each variable that the data determine, and in a column
 _UNSEEN = 1e-3  # a weight that makes less distance than this between any two people is 0
 _TOLERANCE = 1e-9  # of the objective of everybody
 _HELD_OUT_TOLERANCE = 1e-5  # of the mean loss, far below its standard error
@@ -53,8 +55,6 @@ class FrontierPoint(Frozen):
     Attributes
     ----------
     metric : TableMetric or WeightedLp
-    card : AdditiveClassifier or AdditiveRegressor
-        Fitted to everybody within `metric`.
     mean_distance : float
         Of two people drawn at random.
     loss : float
@@ -68,12 +68,17 @@ class FrontierPoint(Frozen):
     """
 
     metric: Metric
-    card: Any
     mean_distance: float
     loss: float
     standard_error: float
     training_objective: float
     price: float
+    _fit: Callable[[Metric], Any] = field(repr=False)
+
+    @cached_property
+    def card(self) -> Any:
+        """`AdditiveClassifier` or `AdditiveRegressor` within `metric`, fitted to everybody when first asked for."""
+        return self._fit(self.metric)
 
     def __repr__(self) -> str:
         return f"<FrontierPoint: mean distance {self.mean_distance:.3g}, loss {self.loss:.4g}>"
@@ -107,7 +112,6 @@ class MetricFrontier(Frozen):
     n_people: int
     n_folds: int
     penalties: dict[Any, float]
-    _fit: Callable[[Metric], Any] = field(repr=False)
 
     @property
     def loss_name(self) -> str:
@@ -154,7 +158,7 @@ class MetricFrontier(Frozen):
     def at(self, *, mean_distance: float | None = None, loss: float | None = None) -> FrontierPoint:
         """The point with a given mean distance, or the strictest one with at most a given loss.
 
-        Between two points, weights are interpolated, and a card is fitted within them. The average of the two cards
+        Between two points, weights are interpolated, and the card is fitted within them. The average of the two cards
         is within that metric as well, so on the training people the card is at least as good as the line between the
         points; its `loss` is that of the line.
 
@@ -192,7 +196,7 @@ class MetricFrontier(Frozen):
             return float((1 - share) * getattr(low, name) + share * getattr(high, name))
 
         numbers = {name: mixed(name) for name in ("loss", "standard_error", "training_objective", "price")}
-        return FrontierPoint(metric, self._fit(metric), float(mean_distance), **numbers)
+        return FrontierPoint(metric, float(mean_distance), **numbers, _fit=low._fit)
 
     @property
     def _names(self) -> list[Any]:
@@ -274,7 +278,7 @@ def design_metric(
     cv : int, default=5
         Folds. They go by the content of rows: equal people share one.
     max_knots : int, default=128
-        As for `AdditiveClassifier`; fewer for tables with very many columns.
+        As for `AdditiveClassifier`. Columns get fewer where the data determine little of their shape.
     references : bool, default=True
         Whether to measure a constant, the linear model's own metric and boosting on the same folds.
     n_jobs : int, optional
@@ -408,8 +412,17 @@ class _Problem:
         loss, shares = model.loss_of(y, people), counts / counts.sum()
         folds = (row_hashes((*seen[order].T, *loss.target)) % np.uint64(n_folds)).astype(np.int64)
         n_effective = effective_n_samples(len(people), None if weights is None else counts)
-        layout = _layout(model, people, shares, columns, loss.n_functions, n_effective)
-        objective = Objective(layout, loss, shares, np.zeros(len(layout.parts)), n_effective, n_jobs=model.n_jobs)
+        knots, unit = knots_for(n_effective, model.max_knots), LINKS[model.link_name].unit
+
+        def objective_with(knots: int | IntArray) -> Objective:
+            parts = bin_columns(people.rows, shares, columns, knots, model.n_jobs)
+            layout = Layout(parts, columns, unit, {}, np.ones(len(columns.scales)))
+            return Objective(layout, loss, shares, np.zeros(len(parts)), n_effective, n_jobs=model.n_jobs)
+
+        objective = objective_with(knots)
+        enough = _enough_knots(objective, knots, labels=model._classify)
+        objective = objective_with(enough)
+        model.set_params(max_knots=dict(zip(people.encoder.names, enough.tolist(), strict=True)))
         joint = JointProblem(objective, Costs.of(people.rows, shares, columns.is_number), bounds)
         return cls(model, people, y, None if weights is None else counts, folds, joint)
 
@@ -420,7 +433,7 @@ class _Problem:
             kept = np.where(self.folds == fold, 0.0, objective.weights)
             left = float(kept.sum())
             objective = replace(objective, weights=kept / left, n_people=left * objective.n_people, n_jobs=1)
-        penalties = choose_penalties(objective, labels=self.model._classify)
+        penalties = choose_penalties(objective, labels=self.model._classify).penalties
         return replace(self.joint, objective=replace(objective, penalties=penalties))
 
     def usable_folds(self, n_folds: int) -> list[int]:
@@ -491,18 +504,19 @@ class _Problem:
             return card.fit(self.people.table, self.y, self.weights)
 
 
-def _layout(
-    model: Any, people: People, shares: FloatArray, columns: ColumnWeights, n_functions: int, n_effective: float
-) -> Layout:
-    """Variables of the shapes, with few enough knots for one matrix."""
-    knots, unit = knots_for(n_effective, model.max_knots), LINKS[model.link_name].unit
-    while True:
-        parts = bin_columns(people.rows, shares, columns, knots, model.n_jobs)
-        layout = Layout(parts, columns, unit, {}, np.ones(len(columns.scales)))
-        if n_functions * layout.n_variables <= _MOST_VARIABLES or knots <= 2:
-            model.set_params(max_knots=knots)
-            return layout
-        knots = max(2, int(0.8 * knots))
+def _enough_knots(problem: Objective, most: int, *, labels: bool) -> IntArray:
+    """Knots of each column: several for each variable that the data determine, and few enough for one matrix."""
+    layout, n_functions = problem.layout, problem.loss.n_functions
+    found = np.full(len(layout.weights.scales), most)
+    for part, count in zip(layout.parts, choose_penalties(problem, labels=labels).counts.tolist(), strict=True):
+        if part.knots is not None:
+            found[part.column] = min(most, max(_FEWEST_KNOTS, int(np.ceil(_KNOTS_EACH * count / n_functions))))
+    sizes = np.array([part.n_slots for part in layout.parts if part.knots is None])
+    room = _MOST_VARIABLES // n_functions - int(sizes.sum())
+    numbers = [part.column for part in layout.parts if part.knots is not None]
+    while found[numbers].sum() > room and (found[numbers] > 2).any():
+        found[numbers] = np.maximum(2, (0.8 * found[numbers]).astype(int))
+    return found
 
 
 def _path(
@@ -510,7 +524,7 @@ def _path(
 ) -> MetricFrontier:
     """Optima of everybody from a high price to a low one, and the losses of those held out along it."""
     folds = problem.usable_folds(n_folds)
-    total = (n_points + 1) * (len(folds) + 1) + n_points
+    total = (n_points + 1) * (len(folds) + 1)
     with progress_bar("Designing", total, show=verbose) as advance, single_threaded_blas():
         whole = problem.without(None)
         prices = whole.largest_price() * np.geomspace(_FIRST, _LAST, n_points)
@@ -539,24 +553,19 @@ def _path(
             for part, penalty in zip(parts, whole.objective.penalties, strict=True)
             if part.column >= 0
         }
-
-        def fit(metric: Metric) -> Any:
-            return problem.fit(metric, penalties)
-
-        points = []
+        fit, points = partial(problem.fit, penalties=penalties), []
         for price, optimum, losses in zip(prices.tolist(), optima, held_out, strict=True):
             metric = problem.metric(whole.weights(optimum.v))
-            advance(1)
             if not metric.weights_of(problem.people.encoder).matters.any():
                 continue
             loss, error = problem.summary(losses, counted)
             distance = problem.mean_distance(metric)
-            points.append(FrontierPoint(metric, fit(metric), distance, loss, error, optimum.value, price))
+            points.append(FrontierPoint(metric, distance, loss, error, optimum.value, price, fit))
     if not points:
         raise InvalidInputError("y does not vary with any column that may matter, so no metric can be designed.")
     beside = _references(problem, folds, counted, hidden) if references else {}
     kind: Task = "classification" if problem.model._classify else "regression"
-    return MetricFrontier(tuple(points), beside, kind, tuple(hidden), len(problem.y), n_folds, penalties, fit)
+    return MetricFrontier(tuple(points), beside, kind, tuple(hidden), len(problem.y), n_folds, penalties)
 
 
 def _references(problem: _Problem, folds: list[int], counted: Any, hidden: list[Any]) -> dict[str, Reference]:

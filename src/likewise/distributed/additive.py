@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._fit_validation import check_outcomes, restore_on_error
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_rules
-from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, knots_for, plan_column, slot_shares
+from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
 from likewise.additive.design_matrix import Layout
 from likewise.additive.fit import FitOptions, Plan
 from likewise.additive.losses import Loss
@@ -67,7 +67,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         sample = metric.encode_rows(partitions.rows_at(knot_sample(n), names), encoder)
         ends = People.read(digest[names], encoder)
         options, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
-        parts = _plan_columns(plan, sample.rows, ends.rows, n, knots_for(n, options.max_knots))
+        parts = _plan_columns(plan, sample.rows, ends.rows, n, options.knots(n, encoder.names))
         binning = _Binning(model, names, target, encoder, parts, n)
         blocks = persist(_bin_blocks(partitions, binning))
         shares = compute([delayed(_shares)(block) for block in blocks])
@@ -85,10 +85,10 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         warn_if_ineffective(metric, ends)
 
 
-def _plan_columns(plan: Plan, sample: FloatArray, ends: FloatArray, n_rows: int, max_knots: int) -> list[Part]:
+def _plan_columns(plan: Plan, sample: FloatArray, ends: FloatArray, n_rows: int, knots: IntArray) -> list[Part]:
     shares = np.full(len(sample), 1 / n_rows)
     found = (
-        plan_column(int(i), np.ascontiguousarray(sample[:, i]), shares, ends[:, i], plan.columns, max_knots)
+        plan_column(int(i), np.ascontiguousarray(sample[:, i]), shares, ends[:, i], plan.columns, int(knots[i]))
         for i in np.flatnonzero(plan.columns.matters)
     )
     return [part for part in found if part is not None]
