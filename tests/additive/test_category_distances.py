@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from likewise.additive.shapes import Shape, SumOfShapes, finish
+from likewise.additive.scorer import Shape, SumOfShapes, constrain
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import (
@@ -116,7 +116,7 @@ def test_whatever_an_optimiser_found_is_brought_within_the_distances(seed):
         np.array([float(10.0 ** rng.uniform(-6, 0))]), np.array([False]), np.array([np.nan]), 1.0, {0: table}
     )
     wild = Shape(0, None, rng.normal(0, 10.0 ** rng.uniform(-6, 3), (2, k)), rng.normal(0, 1, 2))
-    sums = finish(rng.normal(0, 1, 2), [wild], weights, 4.0)
+    sums = constrain(rng.normal(0, 1, 2), [wild], weights, 4.0)
     levels = sums.shapes[0].all_values
     allowed = 4.0 * weights.scales[0] * table
     assert (np.abs(levels[:, :, None] - levels[:, None, :]) <= allowed).all()
