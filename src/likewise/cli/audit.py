@@ -131,7 +131,7 @@ def audit(
         with atomic_write(out) as temporary:
             write_csv(_pairs_of(found.violations, id_column, names), temporary, index=False)
         echo(f"\nWrote {out}", worst_file=str(out))
-    passed = _say_limits(echo, found, limits)
+    passed = _echo_limits(echo, found, limits)
     echo.finish()
     if not passed:
         sys.exit(1)
@@ -155,7 +155,7 @@ class _Thresholds:
         return [*([self.epsilon] if self.epsilon > 0 else []), *([] if self.gate is None else [self.gate])]
 
 
-def _say_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
+def _echo_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
     """Print how many pairs exceed the distance, the guarantee and the gate; return whether the gate passed."""
     worst = f"{_count(found.n_violations)}, the worst by {_points(found.max_excess)}"
     echo(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
@@ -239,7 +239,7 @@ class _AuditJob:
                 n_worst=self.n_worst,
             )
         if groups:
-            _say_groups(echo, X, self.metric, predictions, output_range)
+            _echo_groups(echo, X, self.metric, predictions, output_range)
         return found, None if ids is None else ids.reset_index(drop=True)
 
     def of_partitions(self, table: Path, cluster: str | None) -> tuple[Audit, Any]:
@@ -247,7 +247,8 @@ class _AuditJob:
         import numpy as np
 
         from likewise import audit as search
-        from likewise.distributed.frames import DaskTable, connected, workers_for
+        from likewise.distributed.cluster import connected
+        from likewise.distributed.frames import DaskTable, workers_for
 
         people = DaskTable.of(table)
         if self.id_column is not None:
@@ -268,7 +269,7 @@ class _AuditJob:
             return found, people.values_at(self.id_column, rows)
 
 
-def _say_groups(echo: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any) -> None:
+def _echo_groups(echo: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any) -> None:
     """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
     from likewise import audit_groups
 

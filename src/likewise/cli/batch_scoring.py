@@ -32,7 +32,7 @@ from likewise.cli.batches import Batches, ReadBatch
 from likewise.cli.column_kinds import Kinds, as_naturally_typed
 from likewise.cli.table_io import Dialect, Note, Unseen, kind_of, no_note
 from likewise.decisions.round_record import DecisionRule
-from likewise.distributed.frames import connected
+from likewise.distributed.cluster import connected
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.io import model_from_bytes
 

@@ -10,7 +10,8 @@ import pandas as pd
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 from likewise.cli.dataset import DatasetSource, resolve_range
 from likewise.cli.table_io import kind_of
-from likewise.distributed.frames import DaskTable, connected, workers_for
+from likewise.distributed.cluster import connected
+from likewise.distributed.frames import DaskTable, workers_for
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import read_metric_file
 

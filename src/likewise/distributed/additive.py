@@ -23,17 +23,8 @@ from likewise.additive.design_matrix import Layout
 from likewise.additive.fit import FitOptions, Plan
 from likewise.additive.losses import Loss
 from likewise.additive.solver import Objective
-from likewise.distributed.frames import (
-    DaskTable,
-    Partitions,
-    categories_under,
-    compute,
-    delayed,
-    joined,
-    metric_columns,
-    persist,
-    shared,
-)
+from likewise.distributed.cluster import compute, delayed, persist, shared
+from likewise.distributed.frames import DaskTable, Partitions, categories_under, joined, metric_columns
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import warn_if_ineffective, warn_if_vacuous
 from likewise.metrics.encoders import Encoder, People, spread

@@ -29,7 +29,8 @@ from likewise.distributed.buckets import (
     read_bucket,
     shuffle,
 )
-from likewise.distributed.frames import DaskTable, categories_under, compute, delayed, metric_columns, persist
+from likewise.distributed.cluster import compute, delayed, persist
+from likewise.distributed.frames import DaskTable, categories_under, metric_columns
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import TableEncoder, fixed_sample
 from likewise.pairs.box_search import count_above

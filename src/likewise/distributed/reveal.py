@@ -28,7 +28,8 @@ from likewise.distributed.buckets import (
     read_bucket,
     shuffle,
 )
-from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, persist, reduce
+from likewise.distributed.cluster import compute, delayed, persist, reduce
+from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.encoders import ArrayEncoder, fixed_sample
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
