@@ -13,7 +13,7 @@ LAYERS = (
     {"exceptions", "_typing", "verify_card"},
     {"_validation"},
     {"_fit_validation"},
-    {"_numba", "_optional", "_frozen", "_html", "_progress", "_parallel", "_writing", "_shared_draw"},
+    {"_numba", "_optional", "_frozen", "_html", "_progress", "_parallel", "_writing", "_shared_draw", "_subsample"},
     {"metrics"},
     {"guarantees"},
     {"inspection"},

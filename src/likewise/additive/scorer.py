@@ -19,6 +19,7 @@ from likewise.base import PlainScorer
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import Metric
+from likewise.metrics.columns import CategoricalColumn
 from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
@@ -225,12 +226,10 @@ def card_of(scorer: AdditiveScorer, encoder: Encoder, signs: FloatArray) -> Scor
 
 def level_names(encoder: Encoder, column: int) -> list[Any] | None:
     """Categories by their positions, ordered ones included, None for a missing one; None for plain numbers."""
-    kind = getattr(encoder, "columns", None)
-    if kind is None or isinstance(kind[column], str) or not hasattr(kind[column], "categories"):
-        return None
-    if not encoder.is_number[column]:
-        return [*kind[column].levels, *([None] if kind[column].has_missing else [])]
-    return None if kind[column].categories is None else list(kind[column].categories)
+    kind = encoder.columns[column]
+    if isinstance(kind, CategoricalColumn):
+        return [*kind.levels, *([None] if kind.has_missing else [])]
+    return None if kind.categories is None else list(kind.categories)
 
 
 def allowed_rises(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, function: int) -> FloatArray:

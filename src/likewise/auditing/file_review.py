@@ -11,9 +11,10 @@ import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import NON_NEGATIVE, check_count, short_repr
-from likewise.auditing.domain import frame_of, is_numeric
+from likewise.auditing.domain import frame_of
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
+from likewise.metrics.columns import is_numeric
 
 _AT_ONCE = 2**20  # pairs that are compared at once
 _DIRECTIONS = ("higher", "lower", "same")

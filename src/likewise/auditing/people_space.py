@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.auditing.domain import CategoricalDomain, Domain, NumericDomain, frame_of, is_numeric
+from likewise.auditing.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import UNSEEN
+from likewise.metrics.columns import UNSEEN, is_numeric
 from likewise.metrics.encoders import Encoder, People, TableEncoder, is_table
 from likewise.pairs.model_outputs import OutputLabels, predicted_outputs
 

@@ -293,12 +293,13 @@ def _predictions(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tu
     """Predictions of a model for the people, and its output range."""
     import pandas as pd
 
+    from likewise._fit_validation import model_columns
     from likewise.cli.table_io import named
 
     absent = [name for name in model.required_features_ if name not in people.columns]
     if absent:
         raise FileError(f"{named(table)} has no column {absent[0]!r}, which the model needs.")
-    X, guarantee = people[[name for name in model.feature_names_in_ if name in people.columns]], model.guarantee_
+    X, guarantee = people[model_columns(model, people)], model.guarantee_
     if guarantee.output_range is None:
         return pd.DataFrame(model.predict_proba(X), columns=model.classes_), None
     # A mean may leave the range by a rounding error.

@@ -24,6 +24,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from likewise._fit_validation import model_columns
 from likewise._progress import progress_bar
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
@@ -68,7 +69,7 @@ class ScoringJob:
         absent = [name for name in model.required_features_ if name not in X.columns]
         if absent:
             raise FileError(f"The table has no column {absent[0]!r}, which the model needs; it has {list(X.columns)}.")
-        people = X[[name for name in model.feature_names_in_ if name in X.columns]]
+        people = X[model_columns(model, X)]
         if self.draw is not None and self.rule is not None:
             scores = self.rule.scores(model, people)
             return scores.assign(decision=_labels(model, self.rule)[self.rule.choose(scores, self.draw)])

@@ -28,6 +28,7 @@ FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 TABLE = click.Path(path_type=Path, allow_dash=True)
 """A file, or a directory of Parquet files."""
 MODELS = ("logistic", "forest", "boosting", "network")
+METHODS = ("additive", "network", "projection", "smoothing")
 TASKS = ("classification", "regression")
 
 force = click.option("--force", is_flag=True, help="Overwrite the output file; never an input file.")

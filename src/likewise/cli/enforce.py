@@ -23,7 +23,7 @@ _LEAST_GAIN = 1e-6  # in training loss; less is not worth a line
 @click.command()
 @click.option(
     "--method",
-    type=click.Choice(["auto", "additive", "network", "projection", "smoothing"]),
+    type=click.Choice(["auto", *options.METHODS]),
     default="auto",
     show_default=True,
     help="auto compares them all and takes the best.",

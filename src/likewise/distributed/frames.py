@@ -21,7 +21,7 @@ from likewise._validation import PATH, short_repr
 from likewise.distributed.cluster import compute, delayed
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import canonical_texts, is_mixed
+from likewise.metrics.columns import canonical_texts, is_mixed, is_numeric
 
 _BLOCKSIZE = 2**26  # bytes of a Parquet file in one partition, about
 _SPILL_SIZE = 2**30  # bytes of Parquet files above which the command line starts workers, which spill to disk
@@ -243,7 +243,7 @@ def _describe(
 
 def _defining(column: pd.Series[Any], categorical: bool) -> npt.NDArray[np.intp]:
     """Positions of the values that an encoder depends on."""
-    if categorical or not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
+    if categorical or not is_numeric(column):
         return np.flatnonzero(~(canonical_texts(column) if is_mixed(column) else column).duplicated())
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     absent = np.flatnonzero(np.isnan(values))[:1]

@@ -7,15 +7,15 @@ from typing import Any
 
 import pandas as pd
 
+from likewise._fit_validation import model_columns
 from likewise.distributed.frames import DaskTable
 
 
 def predict_partitions(model: Any, method: Callable[[Any], Any], X: Any, empty: pd.DataFrame | pd.Series[Any]) -> Any:
     """Apply a method of a fitted model to each partition; the result has the type and columns of `empty`."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
+    if hasattr(model, "feature_names_in_"):
         DaskTable(X).check_columns(model.required_features_, "which the model needs")
-        X = X[[name for name in names if name in list(X.columns)]]
+        X = X[model_columns(model, X)]
     return X.map_partitions(_apply, method, empty, meta=empty)
 
 
