@@ -20,6 +20,14 @@ class Processes(NamedTuple):
 
 
 @pytest.fixture
+def threads():
+    """The address of a Dask scheduler whose workers are threads of this process."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
 def cluster(tmp_path):
     """A scheduler and two workers, each a process of its own on loopback."""
     distributed = pytest.importorskip("distributed")

@@ -42,6 +42,11 @@ def restore_on_error(estimator: Any) -> Iterator[None]:
         raise
 
 
+def model_columns(model: Any, X: Any) -> list[Any]:
+    """The columns of a table that a model was fitted on, in its order; those of weight 0 may be absent."""
+    return [name for name in model.feature_names_in_ if name in X.columns]
+
+
 def seed_from(random_state: Any) -> int:
     """A seed of 128 bits, too many to be guessed by trying."""
     words = check_random(random_state).randint(0, 2**32, size=4, dtype=np.uint32)

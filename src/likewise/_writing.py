@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # start of a formula in a spreadsheet (OWASP, CSV injection)
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_NUMBERS = re.compile(rf"{_NUMBER}(?: to {_NUMBER})?")
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBERS = re.compile(rf"{NUMBER}(?: to {NUMBER})?")
 
 
 @contextmanager

@@ -237,13 +237,9 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         return people
 
     def _by_partition(self, method: Callable[[Any], Any], X: Any, empty: Any) -> Any:
-        """Apply `method` to each partition of a Dask DataFrame; `empty` is its result for no rows."""
-        from likewise.distributed.frames import DaskTable, map_partitions
+        from likewise.distributed.scoring import predict_partitions
 
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None:
-            DaskTable(X).check_columns(self.required_features_, "which the model needs")
-        return map_partitions(method, X, names, empty)
+        return predict_partitions(self, method, X, empty)
 
     def _means(self, X: Any) -> FloatArray:
         people, verbose = self._people(X), bool(getattr(self, "verbose", False))

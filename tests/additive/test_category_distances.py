@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from likewise.additive.scorer import Shape, SumOfShapes, constrain
 from sklearn.tree import DecisionTreeClassifier
 
 from likewise import (
@@ -22,6 +21,7 @@ from likewise import (
     load_model,
     save_model,
 )
+from likewise.additive.scorer import Shape, SumOfShapes, constrain
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights
 from likewise.metrics.categories import closure

@@ -26,10 +26,10 @@ def applications(seed=0, n=120):
 
 def comparators(X, decided, i, *, better=True, threshold=None):
     """By the definition."""
-    found = []
+    found, distances = [], METRIC.pairwise(X.iloc[[i]], X)[0]
     for j in range(len(X)):
         no_better = X["income"][j] <= X["income"][i] and X["debt"][j] >= X["debt"][i]
-        close = threshold is None or METRIC(X.iloc[[i]], X.iloc[[j]])[0] <= threshold
+        close = threshold is None or distances[j] <= threshold
         if decided[j] == "yes" and (no_better or not better) and close:
             found.append(j)
     return found

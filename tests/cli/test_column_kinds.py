@@ -204,7 +204,6 @@ def test_a_persons_score_depends_on_no_other_row_of_the_file(place, model):
         ("in batches of which only the last has text", pd.concat([plain, PEOPLE[PEOPLE.code == "V9"]]), {"batch": 50}),
         ("in batches of one", PEOPLE[:20], {"batch": 1}),
         ("in another order", PEOPLE.iloc[::-1][PEOPLE.columns[::-1]], {"batch": 70}),
-        ("in two processes", PEOPLE, {"batch": 100, "jobs": 2}),
         ("packed", PEOPLE, {"name": "t.csv.gz"}),
         ("Parquet of text", PEOPLE, {"name": "t.parquet", "batch": 70}),
         ("Parquet of types", typed(plain), {"name": "t.parquet"}),
@@ -216,8 +215,6 @@ def test_a_persons_score_depends_on_no_other_row_of_the_file(place, model):
     ):
         if name == "truth values as digits" and model == "additive":
             continue  # it has learned text
-        if name == "in two processes" and model != "typed":
-            continue  # processes take seconds to start, and know nothing of models
         found = scores(place, model, people, **options)
         for row in people.id:
             if row != "x":
@@ -292,10 +289,15 @@ def test_partitions_of_several_types_give_the_model_of_the_whole(place):
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
 
 
-def test_a_cluster_gives_the_same_bits_for_codes_and_text(place, cluster):
+def test_a_cluster_gives_the_same_bits_for_codes_and_text(place, threads):
     expected = scores(place, "typed", PEOPLE)
     plain_first = pd.concat([PEOPLE[PEOPLE.code != "V9"], PEOPLE[PEOPLE.code == "V9"]])
-    assert scores(place, "typed", plain_first, batch=60, cluster=cluster[0]) == expected
+    assert scores(place, "typed", plain_first, batch=60, cluster=threads) == expected
+
+
+@pytest.mark.slow  # processes take seconds to start
+def test_two_processes_give_the_same_bits_for_codes_and_text(place):
+    assert scores(place, "typed", PEOPLE, batch=100, jobs=2) == scores(place, "typed", PEOPLE)
 
 
 # -- commands on tables as people have them ---------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import sys
 import pandas as pd
 import pytest
 
-from likewise.distributed import frames
+from likewise.distributed import cluster, frames
 from shell import run
 
 pytest.importorskip("dask.dataframe")
@@ -40,9 +40,9 @@ def test_an_audit_of_large_files_runs_on_workers_with_the_same_result(place, mon
     pytest.importorskip("distributed")
     here = run(place, AUDIT)
     assert here.exit_code == 0, here.output
-    addresses, original = [], frames.connected
+    addresses, original = [], cluster.connected
     monkeypatch.setattr(frames, "_SPILL_SIZE", 0)
-    monkeypatch.setattr(frames, "connected", lambda address: addresses.append(address) or original(address))
+    monkeypatch.setattr(cluster, "connected", lambda address: addresses.append(address) or original(address))
     there = run(place, AUDIT)
     assert addresses == ["local"]
     assert (there.exit_code, there.stdout) == (here.exit_code, here.stdout)

@@ -23,7 +23,7 @@ from likewise import (
     audit,
 )
 from likewise.distributed import buckets
-from likewise.distributed.frames import connected
+from likewise.distributed.cluster import connected
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")

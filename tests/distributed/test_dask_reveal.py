@@ -13,7 +13,7 @@ from killing import killed_after
 from likewise import FileError, InvalidInputError, InvalidTypeError, audit, estimate_minimal_metric
 from likewise.distributed import buckets
 from likewise.distributed import reveal as dask_reveal
-from likewise.distributed.frames import connected
+from likewise.distributed.cluster import connected
 from likewise.pairs import gather
 from likewise.reveal import active_set
 from likewise.reveal import linear_program as program

@@ -6,7 +6,7 @@ import pytest
 
 from likewise import TableMetric, WeightedLp
 from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import TableEncoder, spread
+from likewise.metrics.encoders import TableEncoder
 from likewise.metrics.units import Unit, number
 
 NOTHING = np.nan
@@ -110,12 +110,6 @@ def test_amounts_are_written_in_their_unit(unit, value, words):
 def test_numbers_have_separators_from_ten_thousand_on():
     assert [number(x) for x in (9999.4, 10_000.6, -9999.0, -12345.0)] == ["9999.4", "10,001", "-9999", "-12,345"]
     assert number(0.123456, 3) == "0.123"
-
-
-def test_an_even_choice_has_both_ends_and_as_many_as_asked_for():
-    assert spread(5, 5).tolist() == [0, 1, 2, 3, 4]
-    assert spread(11, 3).tolist() == [0, 5, 10]
-    assert spread(6, 5).tolist() == [0, 1, 2, 3, 5]
 
 
 def test_only_a_number_that_matters_and_may_be_missing_breaks_the_triangle_inequality():

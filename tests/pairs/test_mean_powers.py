@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric
+from likewise._subsample import fixed_sample
 from likewise.distributed.frames import describe
-from likewise.metrics.encoders import fixed_sample
 from likewise.pairs import points
 from likewise.pairs.cutting_planes import mean_powers
 from likewise.pairs.points import CODE, NULLABLE, NUMBER, Points, gaps_between, groups_of

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._parallel import run_in_threads
+from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
 from likewise.metrics.base import ColumnWeights
-from likewise.metrics.encoders import fixed_sample
 
 BLOCK = 2**18
 """Rows per block. Sums of blocks are added in row order, so results do not depend on threads or workers."""

@@ -20,6 +20,7 @@ from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import ColumnWeights, Metric, dual, lp_norm
 from likewise.metrics.categories import closure
+from likewise.metrics.columns import CategoricalColumn
 from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
@@ -291,12 +292,10 @@ def additive_guarantee(
 
 def level_names(encoder: Encoder, column: int) -> list[Any] | None:
     """Categories by their positions, ordered ones included, None for a missing one; None for plain numbers."""
-    kind = getattr(encoder, "columns", None)
-    if kind is None or isinstance(kind[column], str) or not hasattr(kind[column], "categories"):
-        return None
-    if not encoder.is_number[column]:
-        return [*kind[column].levels, *([None] if kind[column].has_missing else [])]
-    return None if kind[column].categories is None else list(kind[column].categories)
+    kind = encoder.columns[column]
+    if isinstance(kind, CategoricalColumn):
+        return [*kind.levels, *([None] if kind.has_missing else [])]
+    return None if kind.categories is None else list(kind.categories)
 
 
 def constrain(intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWeights, unit: float) -> SumOfShapes:

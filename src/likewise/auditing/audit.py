@@ -13,6 +13,7 @@ import pandas as pd
 
 from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
+from likewise._subsample import random_pairs
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, check_count, short_repr
 from likewise.exceptions import InvalidInputError
@@ -326,8 +327,7 @@ def tabulate(
 
 def sampled_pairs(n_people: int) -> tuple[IntArray, IntArray]:
     """Random pairs of people, the same in every audit."""
-    a, b = np.random.default_rng(0).integers(n_people, size=(2, _SAMPLE))
-    return a[a != b], b[a != b]
+    return random_pairs(n_people, _SAMPLE)
 
 
 def check_tolerance(tolerance: Any, unit: float) -> float:

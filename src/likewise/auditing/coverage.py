@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._subsample import evenly_spaced, some_pairs
 from likewise.metrics.base import Metric
 
 _PAIRS = 20_000
@@ -57,13 +58,9 @@ def measure_coverage(metric: Metric, X: Any) -> Coverage:
     """
     people = metric.encode_rows(X)
     weights, rows, n = metric.weights_of(people.encoder), people.rows, len(people)
-    if n * (n - 1) // 2 <= _PAIRS:
-        a, b = np.triu_indices(n, 1)
-    else:
-        a, b = np.random.default_rng(0).integers(n, size=(2, _PAIRS))  # the same in every run
-        a, b = a[a != b], b[a != b]
+    a, b = some_pairs(n, _PAIRS)
     distances = weights.distances(rows[a], rows[b])
-    some, others = (np.unique(np.linspace(0, n - 1, most).astype(int)) for most in (_TYPICAL, _OTHERS))
+    some, others = evenly_spaced(n, _TYPICAL), evenly_spaced(n, _OTHERS)
     near = weights.pairwise(rows[some], rows[others])
     near[some[:, None] == others] = np.inf
     return Coverage(float((distances < 1).mean()), float(np.median(near.min(axis=1))), float(np.median(distances)))

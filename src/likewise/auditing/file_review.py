@@ -13,7 +13,8 @@ from likewise._typing import BoolArray, FloatArray
 from likewise._validation import NON_NEGATIVE, check_count, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
-from likewise.verification.domain import frame_of, is_numeric
+from likewise.metrics.columns import is_numeric
+from likewise.verification.domain import frame_of
 
 _AT_ONCE = 2**20  # pairs that are compared at once
 _DIRECTIONS = ("higher", "lower", "same")

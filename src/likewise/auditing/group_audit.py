@@ -11,12 +11,13 @@ import pandas as pd
 from scipy import stats
 
 from likewise._fit_validation import seed_from
+from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count, check_names
 from likewise.auditing.audit import check_tolerance
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.encoders import People, fixed_sample
+from likewise.metrics.encoders import People
 from likewise.pairs.model_outputs import given_outputs, predicted_outputs, rows_for
 
 _AT_ONCE = 2**21  # pairs that are compared at once

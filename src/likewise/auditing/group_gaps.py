@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._subsample import fixed_sample
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
 from likewise.additive.scorer import AdditiveScorer
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric, check_metric
-from likewise.metrics.encoders import People, fixed_sample
+from likewise.metrics.encoders import People
 from likewise.pairs.model_outputs import given_outputs, predicted_outputs, rows_for
 from likewise.pairs.points import Points
 

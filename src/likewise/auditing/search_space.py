@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._subsample import evenly_spaced
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn
-from likewise.metrics.encoders import Encoder, People, is_table, spread
+from likewise.metrics.encoders import Encoder, People, is_table
 from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 
 _MAX_STARTS = 2**16
@@ -92,12 +93,9 @@ class SearchSpace:
 
     def table(self, rows: FloatArray) -> Any:
         """People as a model takes them; unseen categories get a value that the encoder does not know."""
-        columns = getattr(self.encoder, "columns", None)
-        if columns is None:
-            return self.encoder.decode(rows)
         known = np.where(self.encoder.is_number | (rows != UNSEEN), rows, 0.0)
         table = self.encoder.decode(known)
-        for i, column in enumerate(columns):
+        for i, column in enumerate(self.encoder.columns):
             unseen = rows[:, i] == UNSEEN
             if isinstance(column, CategoricalColumn) and unseen.any():
                 values = table[column.name].astype(object)
@@ -228,7 +226,7 @@ def build_search_space(
     )
     if rows is None:
         rows = _synthetic_rows(space)
-    return replace(space, starts=rows[spread(len(rows), _MAX_STARTS)])
+    return replace(space, starts=rows[evenly_spaced(len(rows), _MAX_STARTS)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,10 +358,7 @@ def _synthetic_rows(space: SearchSpace) -> FloatArray:
 
 def _codes(encoder: Encoder, i: int) -> FloatArray:
     """Codes that a column can hold; empty for numbers."""
-    columns = getattr(encoder, "columns", None)
-    if columns is None:
-        return np.empty(0)
-    column = columns[i]
+    column = encoder.columns[i]
     if isinstance(column, NumericColumn):
         return np.empty(0) if column.categories is None else np.arange(float(len(column.categories)))
     return np.append(np.arange(float(len(column.levels) + column.has_missing)), UNSEEN)
@@ -372,9 +367,9 @@ def _codes(encoder: Encoder, i: int) -> FloatArray:
 def _breakpoints(known: FloatArray, values: FloatArray | None) -> FloatArray:
     """Known breakpoints, the values of people, and the midpoints between these, where trees split."""
     if values is None:
-        return np.unique(known)[spread(len(np.unique(known)), _MAX_BREAKPOINTS)]
+        return np.unique(known)[evenly_spaced(len(np.unique(known)), _MAX_BREAKPOINTS)]
     present = np.unique(values[~np.isnan(values)])
     own = np.concatenate([present, (present[1:] + present[:-1]) / 2])
-    own = np.sort(own)[spread(len(own), _MAX_BREAKPOINTS // 2)]
-    known = np.unique(known)[spread(len(np.unique(known)), _MAX_BREAKPOINTS // 2)]
+    own = np.sort(own)[evenly_spaced(len(own), _MAX_BREAKPOINTS // 2)]
+    known = np.unique(known)[evenly_spaced(len(np.unique(known)), _MAX_BREAKPOINTS // 2)]
     return np.unique(np.concatenate([own, known]))

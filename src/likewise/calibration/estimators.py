@@ -109,7 +109,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
     """
 
     rules: ClassVar[dict[str, Rule]] = {
-        "method": one_of("isotonic", "sigmoid"),
+        "method": one_of(*MAPS),
         "cv": FOLDS,
         "random_state": SEED,
     }

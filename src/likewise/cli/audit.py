@@ -153,7 +153,7 @@ def audit(
         with atomic_write(out) as temporary:
             write_csv(_pairs_of(found.violations, id_column, names), temporary, index=False)
         echo(f"\nWrote {out}", worst_file=str(out))
-    passed = _say_limits(echo, found, limits)
+    passed = _echo_limits(echo, found, limits)
     echo.finish()
     if not passed:
         sys.exit(1)
@@ -177,7 +177,7 @@ class _Thresholds:
         return [*([self.epsilon] if self.epsilon > 0 else []), *([] if self.gate is None else [self.gate])]
 
 
-def _say_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
+def _echo_limits(echo: Output, found: Audit, limits: _Thresholds) -> bool:
     """Print how many pairs exceed the distance, the guarantee and the gate; return whether the gate passed."""
     worst = f"{_count(found.n_violations)}, the worst by {_points(found.max_excess)}"
     echo(f"\nAbove the distance D: {worst if found.n_violations else 'no pair was found'}.")
@@ -264,7 +264,7 @@ class _AuditJob:
                 n_worst=self.n_worst,
             )
         if groups:
-            _say_groups(echo, X, self.metric, predictions, output_range)
+            _echo_groups(echo, X, self.metric, predictions, output_range)
         return found, None if ids is None else ids.reset_index(drop=True)
 
     def of_partitions(self, table: Path, cluster: str | None) -> tuple[Audit, Any]:
@@ -272,7 +272,8 @@ class _AuditJob:
         import numpy as np
 
         from likewise import audit as search
-        from likewise.distributed.frames import DaskTable, connected, workers_for
+        from likewise.distributed.cluster import connected
+        from likewise.distributed.frames import DaskTable, workers_for
 
         people = DaskTable.of(table)
         if self.id_column is not None:
@@ -293,7 +294,7 @@ class _AuditJob:
             return found, people.values_at(self.id_column, rows)
 
 
-def _say_groups(echo: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any) -> None:
+def _echo_groups(echo: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any) -> None:
     """Print who is favoured in the pairs that exceed the metric, and how many there are in the population."""
     from likewise import audit_groups
 
@@ -317,12 +318,13 @@ def _predictions(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tu
     """Predictions of a model for the people, and its output range."""
     import pandas as pd
 
+    from likewise._fit_validation import model_columns
     from likewise.cli.table_io import named
 
     absent = [name for name in model.required_features_ if name not in people.columns]
     if absent:
         raise FileError(f"{named(table)} has no column {absent[0]!r}, which the model needs.")
-    X, guarantee = people[[name for name in model.feature_names_in_ if name in people.columns]], model.guarantee_
+    X, guarantee = people[model_columns(model, people)], model.guarantee_
     if guarantee.output_range is None:
         return pd.DataFrame(model.predict_proba(X), columns=model.classes_), None
     # A mean may leave the range by a rounding error.

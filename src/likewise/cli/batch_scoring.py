@@ -24,6 +24,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from likewise._fit_validation import model_columns
 from likewise._progress import progress_bar
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
@@ -32,7 +33,7 @@ from likewise.cli.batches import Batches, ReadBatch
 from likewise.cli.column_kinds import Kinds, as_naturally_typed
 from likewise.cli.table_io import Dialect, Note, Unseen, kind_of, no_note
 from likewise.decisions.round_record import DecisionRule
-from likewise.distributed.frames import connected
+from likewise.distributed.cluster import connected
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.io import model_from_bytes
 
@@ -68,7 +69,7 @@ class ScoringJob:
         absent = [name for name in model.required_features_ if name not in X.columns]
         if absent:
             raise FileError(f"The table has no column {absent[0]!r}, which the model needs; it has {list(X.columns)}.")
-        people = X[[name for name in model.feature_names_in_ if name in X.columns]]
+        people = X[model_columns(model, X)]
         if self.draw is not None and self.rule is not None:
             scores = self.rule.scores(model, people)
             return scores.assign(decision=_labels(model, self.rule)[self.rule.choose(scores, self.draw)])

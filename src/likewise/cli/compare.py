@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from likewise.cli.dataset import DatasetSource
 
-_METHODS = ("additive", "network", "projection", "smoothing", "augmented")
+_METHODS = (*options.METHODS, "augmented")
 
 
 def _cross_validates(function: Callable[..., Any]) -> Callable[..., Any]:

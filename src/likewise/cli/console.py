@@ -28,6 +28,7 @@ FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 TABLE = click.Path(path_type=Path, allow_dash=True)
 """A file, or a directory of Parquet files."""
 MODELS = ("logistic", "forest", "boosting", "network")
+METHODS = ("additive", "network", "projection", "smoothing")
 TASKS = ("classification", "regression")
 
 force = click.option("--force", is_flag=True, help="Overwrite the output file; never an input file.")
@@ -62,6 +63,35 @@ def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, dialect=Dialect(delimiter, encoding, decimal), **options)
 
     return wrapped
+
+
+def scores_in_batches(results: str) -> Callable[..., Any]:
+    """Add options on scoring a table in batches, passed to the function as keywords of `score_file`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option("--id", "id_column", help=f"Column that names people, to repeat beside the {results}.")
+        @click.option("--keep", multiple=True, help=f"Another column of the table to repeat beside the {results}.")
+        @click.option("--batch", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time.")
+        @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
+        @cluster
+        @reads_table
+        @functools.wraps(function)
+        def wrapped(
+            *args: Any,
+            id_column: str | None,
+            keep: tuple[str, ...],
+            batch: int,
+            jobs: int,
+            cluster: str | None,
+            dialect: Dialect,
+            **options: Any,
+        ) -> Any:
+            batching = {"id_column": id_column, "keep": keep, "batch_rows": batch, "dialect": dialect}
+            return function(*args, batching=batching | {"jobs": jobs, "cluster": cluster}, **options)
+
+        return wrapped
+
+    return decorate
 
 
 def reads_dataset(table_type: click.Path) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
 from likewise.cli.table_io import Dialect, Note, named, no_note, read_table
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import MetricFile, read_metric_file
-from likewise.metrics.columns import UNSEEN, CategoricalColumn
+from likewise.metrics.columns import UNSEEN, CategoricalColumn, is_numeric
 from likewise.metrics.table import TableMetric
 
 _FEW_CLASSES, _MOST_CLASSES = 10, 50
@@ -162,7 +162,7 @@ def _note_rare_classes(outcomes: pd.Series[Any], note: Note) -> None:
 def infer_task(target: pd.Series[Any], where: str, task: Task | None = None) -> Task:
     """The task of a target: as given, or by its values where these leave no doubt."""
     n_values, name = target.nunique(), target.name
-    numbers = pd.api.types.is_numeric_dtype(target.dtype) and not pd.api.types.is_bool_dtype(target.dtype)
+    numbers = is_numeric(target)
     if task == "regression" and not numbers:
         raise FileError(f"{where}: the target {name!r} must hold numbers for --task regression; it holds text.")
     if task == "classification" or not numbers:
@@ -216,7 +216,7 @@ def _restrict(metric: TableMetric, columns: Collection[str]) -> TableMetric:
         cast(Any, {name: value for name, value in part.items() if name in columns})
         for part in (metric.numeric, metric.categorical, metric.missing, metric.units)
     )
-    return TableMetric(numeric, categorical, metric.p, missing=missing or "refuse", units=units)
+    return metric.with_params(numeric=numeric, categorical=categorical, missing=missing, units=units)
 
 
 # -- the range of which the weights of a regression are shares --------------------------------------------------------

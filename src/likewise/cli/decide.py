@@ -40,13 +40,8 @@ _NEAR = 0.05
 @options.force
 @click.option("--commit", is_flag=True, help="Print the commitments to publish before the round, and decide nothing.")
 @click.option("--verify", "earlier", type=_FILE, help="Check this file of decisions; with model and table, more.")
-@click.option("--id", "id_column", help="Column that names people, to repeat beside the decisions.")
-@click.option("--keep", multiple=True, help="Another column of the table to repeat beside the decisions.")
-@click.option("--batch", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
-@options.cluster
 @command
-@options.reads_table
+@options.scores_in_batches("decisions")
 def decide(
     echo: Output,
     model: Path | None,
@@ -55,8 +50,7 @@ def decide(
     key_file: Path | None,
     earlier: Path | None,
     commit: bool,
-    dialect: Dialect,
-    id_column: str | None,
+    batching: dict[str, Any],
     **chosen: Any,
 ) -> None:
     """Decide about people by one draw for everybody in a round, so that similar people get the same decision.
@@ -67,7 +61,7 @@ def decide(
     Example: likewise decide model.skops new.csv --round 2026-11-17 --key-file secret.key --threshold 0.6 --width 0.1
     """
     if earlier is not None:
-        _verify(echo, earlier, model, table, key_file, dialect, id_column)
+        _verify(echo, earlier, model, table, key_file, batching["dialect"], batching["id_column"])
         return
     if round_name is None or key_file is None:
         raise InvalidInputError("--round and --key-file are needed: the draw follows from the key and the round.")
@@ -76,7 +70,7 @@ def decide(
         return
     if model is None or table is None:
         raise InvalidInputError("MODEL and TABLE are needed to decide; without them use --commit or --verify.")
-    _decide(echo, model, table, round_name, key_file, dialect, id_column, **chosen)
+    _decide(echo, model, table, round_name, key_file, batching, **chosen)
 
 
 def _commit(echo: Output, round_name: str, key_file: Path) -> None:
@@ -100,18 +94,13 @@ def _decide(
     table: Path,
     round_name: str,
     key_file: Path,
-    dialect: Dialect,
-    id_column: str | None,
+    batching: dict[str, Any],
     *,
     threshold: float | None,
     width: float | None,
     favourable: str | None,
     out: Path,
     force: bool,
-    keep: tuple[str, ...],
-    batch: int,
-    jobs: int,
-    cluster: str | None,
 ) -> None:
     from likewise._shared_draw import SharedDraw
     from likewise.cli.batch_scoring import ScoringJob, score_file
@@ -128,19 +117,7 @@ def _decide(
         raise InvalidInputError("--favourable goes with --threshold and --width.")
     rule = DecisionRule.of(decision)
     job = ScoringJob(model.read_bytes(), draw=SharedDraw.from_key(key, round_name), rule=rule)
-    n = score_file(
-        job,
-        table,
-        out,
-        id_column=id_column,
-        keep=keep,
-        batch_rows=batch,
-        dialect=dialect,
-        jobs=jobs,
-        cluster=cluster,
-        verbose=not echo.as_json,
-        note=echo.note,
-    )
+    n = score_file(job, table, out, **batching, verbose=not echo.as_json, note=echo.note)
     record = write_record(job, key, model, table, out, n)
     echo(
         f"Decided about {n:,} people in the round {round_name}.",
@@ -149,9 +126,9 @@ def _decide(
         key_commitment=record.key_commitment,
         draw_commitment=record.draw_commitment,
     )
-    costs = costs_beside_threshold(fitted, rule, table, dialect, _NEAR)
+    costs = costs_beside_threshold(fitted, rule, table, batching["dialect"], _NEAR)
     if costs is not None:
-        _say_costs(echo, costs)
+        _echo_costs(echo, costs)
     echo(
         f"\nWrote {out}\nWrote {record_of(out)}: it opens the draw. Publish it after the round.",
         decisions_file=str(out),
@@ -182,7 +159,7 @@ def class_named(name: str | None, classes: Any) -> Any:
     return known[name]
 
 
-def _say_costs(echo: Output, costs: DecisionCosts) -> None:
+def _echo_costs(echo: Output, costs: DecisionCosts) -> None:
     """Show near pairs decided differently, beside the plain threshold."""
     plain, soft = costs.table.iloc[0], costs.table.iloc[1]
     echo.facts["near_pairs"] = costs.n_near_pairs

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
+from likewise._fit_validation import model_columns
 from likewise._shared_draw import key_commitment
 from likewise._writing import atomic_write, quoted
 from likewise.cli.batch_scoring import BATCH_ROWS, ScoringJob, score_file
@@ -215,7 +216,7 @@ def costs_beside_threshold(
         some.append(batch.people.iloc[-start % step :: step])
         start += len(batch.people)
     X = pd.concat(some, ignore_index=True)
-    names = [name for name in inner.feature_names_in_ if name in X.columns]
+    names = model_columns(inner, X)
     threshold, width = (rule.thresholds[0], rule.width) if rule.thresholds else (0.5, 1.0)
     assert width is not None
     favourable = inner.classes_.tolist()[rule.column]

@@ -71,7 +71,7 @@ def run(echo: Any, out: Path) -> None:
         method = (best.name, clone(model).set_params(penalty=model.penalty_))
     curve = tradeoff(X, y, metric, _SCALES, method=method, comparison=result, verbose=not echo.as_json)
     echo(f"\n7. What a stricter metric costs:\n{curve}", matching_scale=curve.matching_scale)
-    _say_reasons(echo, model, X)
+    _echo_reasons(echo, model, X)
     write_report(
         model,
         X,
@@ -86,7 +86,7 @@ def run(echo: Any, out: Path) -> None:
         source="applications in Boston",
         date="1990",
     )
-    _say_conclusion(echo, result, best.name, baseline, before, after)
+    _echo_conclusion(echo, result, best.name, baseline, before, after)
     files = ["metric.toml", "model.skops", "people.parquet", "scores.parquet", "report.html"]
     echo(f"\nWrote {out}/: {', '.join(files)}", directory=str(out), files=files)
     echo.finish(
@@ -97,7 +97,7 @@ def run(echo: Any, out: Path) -> None:
     )
 
 
-def _say_reasons(echo: Any, model: Any, people: pd.DataFrame) -> None:
+def _echo_reasons(echo: Any, model: Any, people: pd.DataFrame) -> None:
     """Why three people are the least likely to be approved, if the model can echo."""
     if not hasattr(model, "reasons"):
         return
@@ -109,7 +109,7 @@ def _say_reasons(echo: Any, model: Any, people: pd.DataFrame) -> None:
         echo(f"   application {name}: {'; '.join(reasons)}")
 
 
-def _say_conclusion(echo: Any, result: Any, method: str, baseline: str, before: Any, after: Any) -> None:
+def _echo_conclusion(echo: Any, result: Any, method: str, baseline: str, before: Any, after: Any) -> None:
     """What is guaranteed, and what it cost."""
     models = {"with the guarantee": method, "without a guarantee": baseline, "a constant": CONSTANT}
     rows = result.table.loc[list(models.values())]

@@ -23,7 +23,7 @@ _LEAST_GAIN = 1e-6  # in training loss; less is not worth a line
 @click.command()
 @click.option(
     "--method",
-    type=click.Choice(["auto", "additive", "network", "projection", "smoothing"]),
+    type=click.Choice(["auto", *options.METHODS]),
     default="auto",
     show_default=True,
     help="auto compares them all and takes the best.",
@@ -145,11 +145,11 @@ def enforce(
         fitted.set_params(verbose=False)  # whoever loads it decides what to show
     save_model(fitted, out)
     echo(fitted.guarantee_.statement, task=data.task)
-    _say_scores(echo, result)
-    _say_noise(echo, fitted.estimator_ if decide else fitted, data.X)
-    _say_prices(echo, fitted.estimator_ if decide else fitted, data)
+    _echo_scores(echo, result)
+    _echo_noise(echo, fitted.estimator_ if decide else fitted, data.X)
+    _echo_prices(echo, fitted.estimator_ if decide else fitted, data)
     echo_coverage(echo, measure_coverage(metric, data.X))
-    _say_saved(echo, fitted, out)
+    _echo_saved(echo, fitted, out)
     table = hinted(source.table)
     if decide:
         echo(f"Decide with it: likewise decide {out} TABLE --round NAME --key-file KEY")
@@ -195,11 +195,11 @@ def _fit_partitions(echo: Output, source: DatasetSource, out: Path, *, method: s
         "\nNobody was held out, so nothing was measured. likewise report measures the model on a table that fits into "
         "memory."
     )
-    _say_saved(echo, model, out)
+    _echo_saved(echo, model, out)
     echo.finish(next_command("audit", source.table, "--model", out))
 
 
-def _say_saved(echo: Output, model: Any, out: Path) -> None:
+def _echo_saved(echo: Output, model: Any, out: Path) -> None:
     guarantee = model.guarantee_
     facts = {name: getattr(guarantee, name) for name in ("statement", "level", "epsilon", "delta")}
     echo(f"\nWrote {out}", model_file=str(out), **facts)
@@ -239,7 +239,7 @@ def _best_estimator(
     return best.estimator.set_params(**seeds)
 
 
-def _say_scores(echo: Output, result: Any) -> None:
+def _echo_scores(echo: Output, result: Any) -> None:
     from likewise.cli.training import is_no_better_than_constant
 
     echo(f"\n{result.measured_on}", measured_on=result.measured_on)
@@ -249,7 +249,7 @@ def _say_scores(echo: Output, result: Any) -> None:
             echo.note("On the held-out people, the model with the guarantee is no better than a constant.")
 
 
-def _say_prices(echo: Output, model: Any, data: Dataset) -> None:
+def _echo_prices(echo: Output, model: Any, data: Dataset) -> None:
     """Print the three weights that hold a scorecard back most."""
     if not hasattr(model, "prices"):
         return
@@ -261,7 +261,7 @@ def _say_prices(echo: Output, model: Any, data: Dataset) -> None:
         echo(f"\nThe weights that hold the model back most, by the gain in training loss if 10% looser: {listed}.")
 
 
-def _say_noise(echo: Output, model: Any, X: Any) -> None:
+def _echo_noise(echo: Output, model: Any, X: Any) -> None:
     from likewise.cli.training import format_widths, noise_widths, wider_than_data
 
     widths = noise_widths(model, X)

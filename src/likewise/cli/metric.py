@@ -219,7 +219,7 @@ def reveal(
         "output_range": limits,
     }
     echo_weights(echo, file)
-    _say_ranges(echo, revealed, scale)
+    _echo_ranges(echo, revealed, scale)
     echo_blanks(echo, file.metric, X)
     if limits is not None:
         echo(f"\nA point is a hundredth of the output range, {limits[0]:g} to {limits[1]:g}.")
@@ -297,7 +297,7 @@ def _range_of_scores(scores: Any, output_range: tuple[float, float] | None) -> t
     return output_range
 
 
-def _say_ranges(echo: Output, revealed: Revealed, scale: float) -> None:
+def _echo_ranges(echo: Output, revealed: Revealed, scale: float) -> None:
     """Print the range of each estimated weight, before anything was set to 0, and why it is not smaller."""
     if revealed.weights is None:
         return

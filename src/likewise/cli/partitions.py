@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 from likewise.cli.dataset import DatasetSource, resolve_range
 from likewise.cli.table_io import kind_of
-from likewise.distributed.frames import DaskTable, connected, workers_for
+from likewise.distributed.cluster import connected
+from likewise.distributed.frames import DaskTable, workers_for
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import read_metric_file
+from likewise.metrics.columns import is_numeric
 
 
 def in_partitions(table: Path, cluster: str | None) -> bool:
@@ -33,9 +33,7 @@ def fit_additive(source: DatasetSource, *, method: str, cluster: str | None) -> 
     target, task = source.target, source.task
     people = DaskTable.of(source.table)
     people.check_columns([target], "the --target")
-    kind = people.frame.dtypes[target]
-    plain = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
-    if task is None and plain:
+    if task is None and is_numeric(people.frame.dtypes[target]):
         raise InvalidInputError(
             f"--task must say what the target {target!r} is, classification or regression: its numbers could be either."
         )

@@ -8,16 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command, next_command
 from likewise.exceptions import FileError, InvalidInputError
-
-if TYPE_CHECKING:
-    from likewise.cli.table_io import Dialect
 
 
 @click.command()
@@ -31,8 +28,6 @@ if TYPE_CHECKING:
     help="Parquet or CSV; - is standard output.",
 )
 @options.force
-@click.option("--id", "id_column", help="Column that names people, to repeat beside the scores.")
-@click.option("--keep", multiple=True, help="Another column of the table to repeat beside the scores.")
 @click.option("--intervals", is_flag=True, help="Add intervals of the exact scores and certified distances.")
 @click.option(
     "--decide",
@@ -43,26 +38,18 @@ if TYPE_CHECKING:
 @click.option(
     "--key-file", type=options.FILE, help="Secret key for decisions, 16 bytes or more; whoever has it can predict them."
 )
-@click.option("--batch", type=click.IntRange(1), default=20_000, show_default=True, help="People at a time.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
-@options.cluster
 @command
-@options.reads_table
+@options.scores_in_batches("scores")
 def score(
     echo: Output,
     model: Path,
     table: Path,
     out: Path,
     force: bool,
-    id_column: str | None,
-    keep: tuple[str, ...],
     intervals: bool,
     decide: bool,
     key_file: Path | None,
-    batch: int,
-    jobs: int,
-    cluster: str | None,
-    dialect: Dialect,
+    batching: dict[str, Any],
 ) -> None:
     """Score the people in a table of any size. An interrupted run can be resumed by the same command.
 
@@ -85,19 +72,7 @@ def score(
         check_output_path(out, model, table, key_file, force=force)
     job = ScoringJob(model.read_bytes(), intervals, key)
     with _standard_streams(table, out) as (source, target):
-        n = score_file(
-            job,
-            source,
-            target,
-            id_column=id_column,
-            keep=keep,
-            batch_rows=batch,
-            dialect=dialect,
-            jobs=jobs,
-            cluster=cluster,
-            verbose=not echo.as_json,
-            note=echo.note,
-        )
+        n = score_file(job, source, target, **batching, verbose=not echo.as_json, note=echo.note)
     written = "" if echo.to_stderr else f"\nWrote {out}"
     echo(f"Scored {n:,} people of {named(table)}.{written}", n_people=n, scores_file=str(out))
     echo.finish(next_command("audit", hinted(table), "--model", model))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise.exceptions import FileError, InvalidInputError
-from likewise.metrics.columns import UNSEEN, CategoricalColumn
+from likewise.metrics.columns import UNSEEN, CategoricalColumn, is_numeric
 
 Note = Callable[[str], None]
 """Called with one line for the user of a command."""
@@ -192,18 +192,18 @@ def note_doubtful(X: pd.DataFrame, note: Note) -> None:
     n, codes = len(X), {}
     for name in map(str, X.columns):
         column = X[name]
-        values = np.unique(column.dropna().astype(str)) if not _is_numeric(column) else np.unique(column.dropna())
-        if n >= _FEW_PEOPLE and len(values) == n and (not _is_numeric(column) or _counts_rows(column)):
+        values = np.unique(column.dropna().astype(str)) if not is_numeric(column) else np.unique(column.dropna())
+        if n >= _FEW_PEOPLE and len(values) == n and (not is_numeric(column) or _counts_rows(column)):
             note(
                 f"Column {name!r} is different for each of the {n:,} people, as an id is: a model learns nothing from "
                 f"it that holds for others. Leave it out with --id {name}."
             )
-        elif not _is_numeric(column) and len(values) > _MOST_KINDS and (len(values) >= 100 or len(values) > n / 10):
+        elif not is_numeric(column) and len(values) > _MOST_KINDS and (len(values) >= 100 or len(values) > n / 10):
             note(
                 f"Column {name!r} has {len(values):,} different values among {n:,} people, each a category of its own. "
                 f"Group them first, or leave the column out with --drop {name}."
             )
-        elif _is_numeric(column) and _may_be_codes(values, n):
+        elif is_numeric(column) and _may_be_codes(values, n):
             codes[name] = ", ".join(f"{value:g}" for value in values)
     if codes:
         shown = [f"{name} ({values})" for name, values in codes.items()]
@@ -213,10 +213,6 @@ def note_doubtful(X: pd.DataFrame, note: Note) -> None:
             f"Taken as amounts, though they have few different values: {', '.join([*shown[:_MOST_SHOWN], *more])}. For "
             f"codes, say {options}."
         )
-
-
-def _is_numeric(column: pd.Series[Any]) -> bool:
-    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
 
 
 def _counts_rows(column: pd.Series[Any]) -> bool:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
+from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.cli.dataset import Dataset, Range
 from likewise.exceptions import InvalidInputError, UnprovableError
@@ -95,10 +96,10 @@ def reveal_scores(X: pd.DataFrame, scores: npt.NDArray[Any], output_range: Range
     return _estimated(found, X, how, None, None)
 
 
-def _distinct_people(X: pd.DataFrame, most: int) -> tuple[pd.DataFrame, str]:
+def _distinct_people(X: pd.DataFrame, max_people: int) -> tuple[pd.DataFrame, str]:
     """At most so many distinct people, evenly spaced, and how many of how many they are."""
     distinct = X.drop_duplicates()
-    some = distinct.iloc[np.unique(np.linspace(0, len(distinct) - 1, most).astype(int))]
+    some = distinct.iloc[evenly_spaced(len(distinct), max_people)]
     of = f" of {len(distinct):,}" if len(some) < len(distinct) else ""
     return some, f"{len(some):,}{of} distinct people"
 
@@ -127,7 +128,7 @@ def set_to_zero(metric: TableMetric, columns: Sequence[str]) -> TableMetric:
         {name: 0.0 if name in columns else weight for name, weight in part.items()}
         for part in (metric.numeric, metric.categorical)
     )
-    return TableMetric(numeric, categorical, metric.p, missing=dict(metric.missing) or "refuse", units=metric.units)
+    return metric.with_params(numeric=numeric, categorical=categorical)
 
 
 def inner_model(data: Dataset, name: str) -> Any:

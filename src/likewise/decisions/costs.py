@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._frozen import Frozen
+from likewise._subsample import evenly_spaced
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_numbers, integer, positive, short_repr
 from likewise.base import ConstrainedClassifier
@@ -143,7 +144,7 @@ def costs_of_scores(
     n_people: int = 2000,
 ) -> DecisionCosts:
     """`decision_costs` from the probabilities of the favourable class and validated arguments."""
-    some = np.unique(np.linspace(0, len(score) - 1, min(n_people, len(score))).round().astype(np.intp))
+    some = evenly_spaced(len(score), n_people)
     a, b = _near_pairs(metric, X, some, near)
     rows = []
     for width in widths:

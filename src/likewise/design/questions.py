@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count, check_positive
 from likewise.design.judgements import settled_polytope
@@ -21,7 +22,6 @@ from likewise.design.judgements_table import (
     read_answers,
 )
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import fixed_sample
 
 _MOST_PEOPLE = 300  # whose pairs are looked at
 _MOST_PROGRAMS = 50

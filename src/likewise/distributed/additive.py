@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._fit_validation import check_outcomes, restore_on_error
+from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_rules
 from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
@@ -23,20 +24,11 @@ from likewise.additive.design_matrix import Layout
 from likewise.additive.fit import FitOptions, Plan
 from likewise.additive.losses import Loss
 from likewise.additive.solver import Objective
-from likewise.distributed.frames import (
-    DaskTable,
-    Partitions,
-    categories_under,
-    compute,
-    delayed,
-    joined,
-    metric_columns,
-    persist,
-    shared,
-)
+from likewise.distributed.cluster import compute, delayed, persist, shared
+from likewise.distributed.frames import DaskTable, Partitions, categories_under, joined, metric_columns
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import warn_if_ineffective, warn_if_vacuous
-from likewise.metrics.encoders import Encoder, People, spread
+from likewise.metrics.encoders import Encoder, People
 
 _CHECKED = 5000  # people on whom the guarantee is checked for being vacuous
 _BLOCKS_PER_SUM = 16  # blocks whose sums one task adds up
@@ -81,7 +73,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         output_range = None if model._classify else model.output_range_
         model.scorer_, model.penalty_ = plan.fit(problem, options, output_range)
         model.encoder_ = encoder
-        warn_if_vacuous(model.guarantee_, sample.take(spread(len(sample), _CHECKED)))
+        warn_if_vacuous(model.guarantee_, sample.take(evenly_spaced(len(sample), _CHECKED)))
         warn_if_ineffective(metric, ends)
 
 

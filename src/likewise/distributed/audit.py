@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
 from likewise.auditing.audit import Audit, check_limits, sampled_pairs, tabulate
 from likewise.distributed.buckets import (
@@ -29,9 +30,10 @@ from likewise.distributed.buckets import (
     read_bucket,
     shuffle,
 )
-from likewise.distributed.frames import DaskTable, categories_under, compute, delayed, metric_columns, persist
+from likewise.distributed.cluster import compute, delayed, persist
+from likewise.distributed.frames import DaskTable, categories_under, metric_columns
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import TableEncoder, fixed_sample
+from likewise.metrics.encoders import TableEncoder
 from likewise.pairs.box_search import count_above
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
 from likewise.pairs.model_outputs import ModelOutputs, OutputLabels

@@ -19,7 +19,8 @@ from likewise._frozen import Frozen
 from likewise._numba import njit
 from likewise._optional import need
 from likewise._typing import FloatArray, IntArray
-from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, reduce, shared
+from likewise.distributed.cluster import compute, delayed, reduce, shared
+from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People

@@ -1,13 +1,8 @@
-"""Dask DataFrames as likewise reads them: columns, partitions with row positions, and passes over all partitions.
-
-Work runs on the scheduler that Dask itself would use: the active `distributed.Client`, or threads of this process.
-"""
+"""Dask DataFrames as likewise reads them: columns, partitions with row positions, and passes over all partitions."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -23,13 +18,13 @@ import pyarrow.parquet as pq
 from likewise._optional import is_dask, need
 from likewise._typing import IntArray
 from likewise._validation import PATH, short_repr
+from likewise.distributed.cluster import compute, delayed
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import canonical_texts, is_mixed
+from likewise.metrics.columns import canonical_texts, is_mixed, is_numeric
 
 _BLOCKSIZE = 2**26  # bytes of a Parquet file in one partition, about
 _SPILL_SIZE = 2**30  # bytes of Parquet files above which the command line starts workers, which spill to disk
-_FAN_IN = 8  # inputs of one task of a reduction
 _EXTENSIONS = (".parquet", ".parq", ".pq")
 _INDEX = "__index_level_"  # how pandas names an index in a Parquet file
 
@@ -191,114 +186,11 @@ def categories_under(table: DaskTable, metric: Metric, names: list[Any]) -> list
     return [name for name, number in zip(names, numbers, strict=True) if not number]
 
 
-def map_partitions(
-    method: Callable[[Any], Any], X: Any, columns: Sequence[Any] | None, empty: pd.DataFrame | pd.Series[Any]
-) -> Any:
-    """Apply a model's method to each partition; the result has the type and columns of `empty`."""
-    chosen = X if columns is None else X[[name for name in columns if name in list(X.columns)]]
-    return chosen.map_partitions(_apply, method, empty, meta=empty)
-
-
-def _apply(table: pd.DataFrame, method: Callable[[Any], Any], empty: Any) -> Any:
-    if not len(table):
-        return empty.set_axis(table.index, axis=0)
-    values = method(table)
-    if isinstance(empty, pd.Series):
-        return pd.Series(values, index=table.index, name=empty.name)
-    return pd.DataFrame(values, index=table.index, columns=empty.columns)
-
-
-# -- Dask ------------------------------------------------------------------------------------------------------------
-
-
-def delayed(function: Callable[..., Any]) -> Any:
-    """A function whose calls are tasks of a Dask graph."""
-    return need("dask", "A table in partitions").delayed(function)
-
-
-def compute(values: Sequence[Any]) -> list[Any]:
-    """Results of delayed values, in their order."""
-    return list(need("dask", "A table in partitions").compute(*values))
-
-
-def persist(values: Sequence[Any]) -> list[Any]:
-    """Delayed values, computed and kept by the workers, which spill to disk what does not fit."""
-    return list(need("dask", "A table in partitions").persist(*values)) if values else []
-
-
-def shared(value: Any) -> Any:
-    """A delayed constant, sent to each worker once however many tasks use it."""
-    return need("dask", "A table in partitions").delayed(value, traverse=False)
-
-
-def reduce(values: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:
-    """Combine delayed values in their order by a tree of tasks."""
-    task = delayed(partial(_combine, combine))
-    level = list(values)
-    while True:
-        level = [task(*level[i : i + _FAN_IN]) for i in range(0, len(level), _FAN_IN)]
-        if len(level) == 1:
-            return level[0]
-
-
-def _combine(combine: Callable[[list[Any]], Any], *values: Any) -> Any:
-    return combine(list(values))
-
-
 def workers_for(path: Path) -> str | None:
     """Return "local" for Parquet files so large that threads, which do not spill to disk, might run out of memory."""
     files = [path] if path.is_file() else path.rglob("*")
     size = sum(file.stat().st_size for file in files if file.suffix in _EXTENSIONS)
     return "local" if size > _SPILL_SIZE else None
-
-
-@contextmanager
-def connected(address: str | None) -> Iterator[Any]:
-    """An active Dask client for the address of a scheduler, or "local" for new workers; None leaves the active one."""
-    if address is None:
-        yield None
-        return
-    distributed = need("distributed", "A cluster")
-    if address == "local":
-        with distributed.Client(threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR) as client:
-            yield client
-        return
-    if not isinstance(address, str) or ":" not in address:
-        raise InvalidInputError(
-            "cluster must be 'local' or the address of a Dask scheduler, such as 'tcp://10.0.0.1:8786'; got "
-            f"{short_repr(address)}."
-        )
-    with _quiet_client():
-        try:
-            client = distributed.Client(address, timeout="10s")
-        except (OSError, TimeoutError, ValueError) as error:
-            raise FileError(f"Cannot reach a Dask scheduler at {address} ({error}).") from None
-        with client:
-            try:
-                yield client
-            except Exception as error:
-                # Cancelled futures and closed streams raise errors of their own.
-                if client.status == "running" and type(error).__name__ not in (
-                    "CommClosedError",
-                    "FutureCancelledError",
-                ):
-                    raise
-                raise FileError(
-                    f"The Dask scheduler at {address} stopped responding ({type(error).__name__}). No file is "
-                    "half-written: start a scheduler and run the command again."
-                ) from None
-
-
-@contextmanager
-def _quiet_client() -> Iterator[None]:
-    """Without the tracebacks that a client logs in addition to the error that it raises."""
-    log = logging.getLogger("distributed.client")
-    before = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
 
 
 # -- one partition ---------------------------------------------------------------------------------------------------
@@ -351,7 +243,7 @@ def _describe(
 
 def _defining(column: pd.Series[Any], categorical: bool) -> npt.NDArray[np.intp]:
     """Positions of the values that an encoder depends on."""
-    if categorical or not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
+    if categorical or not is_numeric(column):
         return np.flatnonzero(~(canonical_texts(column) if is_mixed(column) else column).duplicated())
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     absent = np.flatnonzero(np.isnan(values))[:1]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from likewise._subsample import fixed_sample
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_names
 from likewise.distributed.buckets import (
@@ -28,9 +29,10 @@ from likewise.distributed.buckets import (
     read_bucket,
     shuffle,
 )
-from likewise.distributed.frames import DaskTable, Partitions, compute, delayed, persist, reduce
+from likewise.distributed.cluster import compute, delayed, persist, reduce
+from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.encoders import ArrayEncoder, fixed_sample
+from likewise.metrics.encoders import ArrayEncoder
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
 from likewise.pairs.gather import N_WORST, gather_between, gather_within
 from likewise.pairs.points import CODE, Kinds, Points, RowHashes, groups_of, row_hashes

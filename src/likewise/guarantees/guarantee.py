@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._html import grid, panel, words
+from likewise._subsample import some_pairs
 from likewise._typing import FloatArray
 from likewise._validation import check_numbers, short_repr
 from likewise.exceptions import InvalidInputError
@@ -305,10 +306,5 @@ def _frames_to_caller() -> int:
 
 def _some_distances(guarantee: Guarantee, people: People) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Distances of a fixed sample of up to `_PAIRS` pairs."""
-    n = len(people)
-    if n * (n - 1) // 2 <= _PAIRS:
-        a, b = np.triu_indices(n, 1)
-    else:
-        a, b = np.random.default_rng(0).integers(n, size=(2, _PAIRS))
-        a, b = a[a != b], b[a != b]
+    a, b = some_pairs(len(people), _PAIRS)
     return guarantee.metric.between(people.take(a), people.take(b))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from likewise._engine import kernel
 from likewise._frozen import Frozen
 from likewise._parallel import run_in_threads
+from likewise._subsample import distinct_rows
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 from likewise.metrics.base import ColumnWeights, dual, lp_norm
@@ -102,8 +102,7 @@ class WeightedSamples:
         used = counts > 0
         table = np.column_stack([rows, targets])[used] + 0.0
         table[np.isnan(table)] = np.nan
-        keys: npt.NDArray[np.void] = table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
-        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        first, inverse = distinct_rows(table)
         total = np.bincount(inverse, counts[used])
         return cls(table[first, :-1], table[first, -1], total / total.sum())
 

@@ -16,12 +16,13 @@ import pandas as pd
 from likewise._frozen import Frozen
 from likewise._typing import FloatArray
 from likewise._validation import check_size
+from likewise._writing import NUMBER
 from likewise.exceptions import InvalidInputError, LikewiseError
 
 UNSEEN = -1.0
 """Code of a category that was not in the training data."""
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(NUMBER, re.ASCII)
 _MIXED = ("mixed", "mixed-integer")  # pandas' names for columns of several types
 _MOST_DIGITS = 400  # before the decimal point; floats have fewer
 _DIGITS = {"true": "1", "false": "0"}
@@ -30,6 +31,11 @@ _TIMES = ("date", "datetime", "datetime64", "period", "time", "timedelta", "time
 _INTO_A_NUMBER = "Turn it into a number first, such as years before a fixed day."
 
 # Levels are plain Python values, which model files may hold.
+
+
+def is_numeric(column: Any) -> bool:
+    """Whether a column, or its dtype, is of numbers; Booleans are categories."""
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
 def canonical_category(value: Any) -> str:

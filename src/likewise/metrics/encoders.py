@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from likewise._fit_validation import check_outcomes
-from likewise._typing import BoolArray, FloatArray, IntArray
+from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_numbers, check_size, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn, canonical_texts, is_mixed
@@ -402,21 +402,3 @@ def read_training_table(
     check_consistent_length(frame, y)
     estimator.n_features_in_, estimator.feature_names_in_ = frame.shape[1], np.array(frame.columns, dtype=object)
     return People.read(frame, learn(frame)), y
-
-
-def spread(n: int, most: int) -> IntArray:
-    """At most `most` positions, evenly spaced over `n`.
-
-    Examples
-    --------
-    >>> spread(3, 5), spread(9, 3)
-    (array([0, 1, 2]), array([0, 4, 8]))
-    """
-    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
-
-
-def fixed_sample(n: int, size: int) -> IntArray:
-    """Positions of a fixed random sample of about `size` of `n` rows, or all."""
-    if n <= size:
-        return np.arange(n)
-    return np.unique(np.random.default_rng(1).integers(n, size=size))

@@ -13,6 +13,7 @@ from likewise._typing import FloatArray
 from likewise._validation import BOOL, LARGEST, check_positive, checking
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.columns import is_numeric
 from likewise.metrics.encoders import ArrayEncoder, Encoder, People, TableEncoder, as_frame, read_training_table
 from likewise.metrics.rounding import round_scale
 
@@ -104,11 +105,7 @@ class FunctionMetric(Metric):
                 raise InvalidInputError(f"People must be rows of numbers, (n_samples, n_features); got shape {shape}.")
             return ArrayEncoder(shape[1], None if names is None else tuple(names))
         frame = pd.concat([as_frame(table) for table in people], ignore_index=True)
-        numeric = [
-            name
-            for name, kind in frame.dtypes.items()
-            if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
-        ]
+        numeric = [name for name, dtype in frame.dtypes.items() if is_numeric(dtype)]
         return TableEncoder.learn(frame, numeric, [name for name in frame.columns if name not in numeric])
 
     def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:

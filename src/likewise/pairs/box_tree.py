@@ -12,9 +12,9 @@ import numpy as np
 
 from likewise._numba import njit
 from likewise._parallel import run_in_threads
+from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.metrics.base import dual, lp_norm
-from likewise.metrics.encoders import spread
 from likewise.pairs.box_bounds import MARGIN
 from likewise.pairs.kernels import all_numbers
 from likewise.pairs.points import CODE, NULLABLE, NUMBER, Kinds
@@ -161,7 +161,7 @@ def box_tree_of(
     count: IntArray | None = None,
 ) -> BoxTree:
     """Build the tree with parameters chosen by these people alone."""
-    some = spread(len(X), SLOPE_SAMPLE)
+    some = evenly_spaced(len(X), SLOPE_SAMPLE)
     return build_box_tree(
         X, outputs, search_parameters(X[some], outputs[some], column_ranges(X), scales, p, kinds), count
     )

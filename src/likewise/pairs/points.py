@@ -18,6 +18,10 @@ from likewise.metrics.encoders import People
 RowHashes = npt.NDArray[np.uint64]
 
 
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""The increment of splitmix64."""
+
+
 def row_hashes(columns: Iterable[FloatArray], seed: int = 0) -> RowHashes:
     """Deterministic 64-bit hashes of rows: equal rows have equal hashes.
 
@@ -31,13 +35,13 @@ def row_hashes(columns: Iterable[FloatArray], seed: int = 0) -> RowHashes:
     for column in columns:
         # 0 and -0 have the same bits, and so do all NaN.
         bits = np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64)
-        hashes = _mix(hashes ^ bits)
+        hashes = splitmix64(hashes ^ bits)
     return hashes
 
 
-def _mix(z: RowHashes) -> RowHashes:
-    """The finaliser of splitmix64."""
-    z = z + np.uint64(0x9E3779B97F4A7C15)
+def splitmix64(z: RowHashes) -> RowHashes:
+    """One step of splitmix64: 64 bits from 64 bits, without collisions."""
+    z = z + GOLDEN
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -12,7 +12,9 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 
+from likewise._fit_validation import model_columns
 from likewise._progress import progress_bar
+from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray
 from likewise._validation import short_repr
 from likewise.additive.display import panels_of
@@ -27,7 +29,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
 from likewise.inspection.prediction import hard_votes, soft_votes
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People, as_frame, spread, without_sparse
+from likewise.metrics.encoders import People, as_frame, without_sparse
 from likewise.report.data import Cost, GroupScores, ReportData, check_table_metric
 from likewise.report.tables import groups_of
 from likewise.report.text import KINDS
@@ -67,7 +69,7 @@ def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: 
        row_a  row_b  difference  distance
     0      0      1        0.08       0.1
     """
-    chosen = spread(len(people), _PEOPLE)
+    chosen = evenly_spaced(len(people), _PEOPLE)
     rows, shares, weights = people.rows[chosen], answers[chosen], metric.weights_of(people.encoder)
     half = 1.0 if shares.shape[1] == 1 else 0.5
     best = np.empty((0, 5))
@@ -170,7 +172,7 @@ def cost_of(
     tradeoff = replace(tradeoff, baselines={baseline: comparison.results[baseline]})
     if classes is None:
         return Cost(comparison, method_name, baseline, is_prefit, tradeoff)
-    some = spread(len(X), _CEILING.get(len(classes), _CEILING_OF_SEVERAL))
+    some = evenly_spaced(len(X), _CEILING.get(len(classes), _CEILING_OF_SEVERAL))
     ceilings = {}
     with progress_bar("Ceiling", len(tradeoff.results), show=verbose) as advance:
         for scale in tradeoff.results:
@@ -273,10 +275,10 @@ def build_report(
     needed = [column for column in absent if column in model.required_features_]
     if needed:
         raise InvalidInputError(f"X must have the column {needed[0]!r}, which the model needs; it has {list(frame)}.")
-    table = frame[[column for column in model.feature_names_in_ if column not in absent]]
+    table = frame[model_columns(model, frame)]
     if not all(isinstance(label, str) for label in table.index):
         table = table.set_axis(range(len(table)))
-    learned = np.arange(len(table)) if comparison is not None else spread(len(table), _LEARNED)
+    learned = np.arange(len(table)) if comparison is not None else evenly_spaced(len(table), _LEARNED)
     missed = absent if _wraps_another(model) else []
     costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "cv": cv, "verbose": verbose}
     with suppress_guarantee_warnings():  # under the loosest metric, guarantees may be vacuous
@@ -285,7 +287,7 @@ def build_report(
     if cost is not None:
         baseline = cost.comparison.results[cost.baseline].model
         unseen = np.setdiff1d(unseen, learned[cost.comparison.folds[0].train])
-    people = metric.encode_rows(table.iloc[unseen[spread(len(unseen), _searchable(guarantee.n_draws))]])
+    people = metric.encode_rows(table.iloc[unseen[evenly_spaced(len(unseen), _searchable(guarantee.n_draws))]])
     before = None if baseline is None else _predict(baseline, people, classes, guarantee.output_range)
     after = _predict(model, people, classes, guarantee.output_range)
     favourable = None if classes is None else classes[shown]
@@ -354,7 +356,7 @@ def build_scores_report(
     table = without_sparse(as_frame(X))
     if not all(isinstance(label, str) for label in table.index):
         table = table.set_axis(range(len(table)))
-    chosen = spread(len(table), _SEARCHED)
+    chosen = evenly_spaced(len(table), _SEARCHED)
     people = metric.encode_rows(table.iloc[chosen])
     after = np.asarray(scores, dtype=np.float64)[chosen]
     searched = None

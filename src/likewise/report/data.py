@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.guarantees.guarantee import Guarantee
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
-from likewise.metrics.encoders import People, spread
+from likewise.metrics.encoders import People
 from likewise.metrics.table import TableMetric
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ class ReportData:
     @property
     def sample(self) -> IntArray:
         """Positions of the people whom the page shows."""
-        return spread(len(self.people), _SHOWN)
+        return evenly_spaced(len(self.people), _SHOWN)
 
     def name(self, position: int) -> str:
         """The index label of a person, or the row."""

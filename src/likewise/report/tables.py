@@ -11,6 +11,7 @@ import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
 from likewise.metrics.base import Metric
+from likewise.metrics.columns import is_numeric
 from likewise.metrics.units import Unit
 from likewise.report import charts
 from likewise.report import text as words
@@ -85,7 +86,7 @@ def _split(values: pd.Series[Any], unit: str) -> Iterator[tuple[str, BoolArray]]
     """Names and members of groups; none if a categorical column has too many values."""
     absent = values.isna().to_numpy()
     distinct = values.dropna().unique()
-    numbers = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)
+    numbers = is_numeric(values)
     if len(distinct) <= _MOST_GROUPS:
         for value in sorted(distinct) if numbers else sorted(distinct, key=str):
             members = (values == value).to_numpy(dtype=np.bool_, na_value=False)

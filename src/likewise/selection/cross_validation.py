@@ -15,13 +15,13 @@ import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate
 
 from likewise._inner_estimator import positions_by
+from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count
 from likewise.auditing.audit import audit, tolerance_under
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.guarantees.guarantee import VacuousGuaranteeWarning
 from likewise.inspection.baselines import Task
-from likewise.metrics.encoders import spread
 from likewise.selection.methods import METHODS, LearningProblem, Method
 
 _LEAST_PROBABILITY = 1e-15  # in log loss, as in scikit-learn
@@ -155,10 +155,10 @@ def _check_enough(problem: LearningProblem, n_folds: int) -> None:
         raise InvalidInputError(f"cv must not be above the number of {who} ({fewest}); got {n_folds}. Use fewer folds.")
 
 
-def _even_sample(y: npt.NDArray[Any], most: int) -> IntArray:
+def _even_sample(y: npt.NDArray[Any], size: int) -> IntArray:
     """Positions of at most `most` people, evenly over the sorted outcomes, in the order of the table."""
     order = np.argsort(y, kind="stable")
-    return np.sort(order[spread(len(order), most)])
+    return np.sort(order[evenly_spaced(len(order), size)])
 
 
 @dataclass(frozen=True, eq=False)

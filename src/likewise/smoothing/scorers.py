@@ -14,6 +14,7 @@ import numpy.typing as npt
 from likewise._links import from_unit_range, to_unit_range
 from likewise._parallel import single_threaded_blas
 from likewise._progress import progress_bar
+from likewise._subsample import distinct_rows, evenly_spaced
 from likewise._typing import FloatArray
 from likewise.base import BLOCK, PlainScorer
 from likewise.exceptions import InvalidInputError
@@ -32,7 +33,7 @@ from likewise.inspection.batch_invariance import (
 from likewise.inspection.mlp import Network, is_torch
 from likewise.inspection.prediction import Vote, clipped_predictions, hard_votes, scores_behind, soft_votes, tree_votes
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import Encoder, People, spread
+from likewise.metrics.encoders import Encoder, People
 from likewise.smoothing.formulas import Formula, LeafVotes, LinearVotes
 from likewise.smoothing.mlp_forward import NetworkVotes
 from likewise.smoothing.sampling import (
@@ -279,9 +280,9 @@ class SampledScorer(SmoothedScorer):
             for start in range(0, len(rows), BLOCK):
                 prepared = self.perturbation.prepare(rows[start : start + BLOCK])
                 corners, owner, share = self.perturbation.corners(prepared)
-                distinct, inverse = _distinct(corners)
-                estimate = self._estimate_prepared(distinct, advance)
-                advance((len(prepared) - len(distinct)) * n_draws)
+                first, inverse = distinct_rows(corners)
+                estimate = self._estimate_prepared(corners[first], advance)
+                advance((len(prepared) - len(first)) * n_draws)
                 # Average each person's corners. Several occur under a splitting only, where intervals have width 0.
                 starts = np.flatnonzero(np.diff(owner, prepend=-1))
                 mean, lower, upper = (
@@ -353,7 +354,7 @@ def choose_scorer(
         )
     plan = None
     if not _has_forward_pass(model, votes):
-        some = rows[spread(len(rows), N_PROBES)]
+        some = rows[evenly_spaced(len(rows), N_PROBES)]
         plan = plan_batches(model, votes, lambda: perturbation.perturb(some, np.random.default_rng(0)), batch)
     called = "" if plan is None else f" {plan.basis}"
     if perturbation.n_fixed is not None:
@@ -404,11 +405,3 @@ def find_formula(model: Any, perturbation: Perturbation, votes: VoteSpec) -> For
             return linear
     limits = votes.limits if votes.vote == "value" else None
     return LeafVotes.from_model(model, perturbation, vote=votes.vote, limits=limits)
-
-
-def _distinct(people: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.intp]]:
-    """Distinct rows, which are scored once, and the index of each row among them."""
-    rows = np.ascontiguousarray(people)
-    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return rows[first], inverse

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound
+from likewise.pairs.points import GOLDEN, splitmix64
 from likewise.smoothing.noise import Splitting
 from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, PreparedRow
 
@@ -342,9 +343,6 @@ def _positions_per_step(noise: Splitting, K: int, origins: FloatArray, steps: Fl
 def permutation(K: int, column: int) -> IntArray:
     """A fixed arbitrary order of 0, ..., K - 1 per column (by splitmix64, so that it is the same everywhere)."""
     with np.errstate(over="ignore"):
-        z = np.arange(K, dtype=np.uint64) + np.uint64((column + 2) * 0x9E3779B97F4A7C15 % 2**64)
-        z = z * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z ^= z >> np.uint64(31)
+        z = np.arange(K, dtype=np.uint64) + np.uint64((column + 2) * int(GOLDEN) % 2**64)
+        z = splitmix64(z * GOLDEN - GOLDEN)
     return np.argsort(z, kind="stable")

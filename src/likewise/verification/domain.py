@@ -14,7 +14,7 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import BOOL, check_numbers, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.metrics.columns import canonical_category
+from likewise.metrics.columns import canonical_category, is_numeric
 from likewise.metrics.encoders import as_frame, is_table
 
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 0.0001)
@@ -382,12 +382,6 @@ def frame_of(X: Any) -> pd.DataFrame:
             f"X must be a table of people and features, (n_samples, n_features); got {array.shape}."
         )
     return pd.DataFrame(array, columns=[f"feature {i}" for i in range(array.shape[1])])
-
-
-def is_numeric(column: pd.Series[Any]) -> bool:
-    """Whether a column holds numbers: booleans, text and categories are no numbers."""
-    kind = column.dtype
-    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
 
 
 def _checked_number(name: str, value: Any) -> float:

@@ -13,10 +13,10 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import UNSEEN
+from likewise.metrics.columns import UNSEEN, is_numeric
 from likewise.metrics.encoders import Encoder, People, TableEncoder, is_table
 from likewise.pairs.model_outputs import OutputLabels, predicted_outputs
-from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of, is_numeric
+from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
 
 
 @dataclass(frozen=True, eq=False)
