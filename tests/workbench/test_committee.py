@@ -8,12 +8,12 @@ import signal
 import numpy as np
 import pandas as pd
 import pytest
-from committee import Client, command
-from shell import LOANS, run
 
+from committee import Client, command
 from likewise import learn_metric
 from likewise.io import load_model
 from likewise.metric_file import read_metric_file
+from shell import LOANS, run
 
 WORDS = ("loans.csv", "--target", "approved", "--protected", "race", "--id", "id", "--drop", "constant")
 

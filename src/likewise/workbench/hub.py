@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from likewise.exceptions import InvalidInputError, LikewiseError
-from likewise.metric_file import as_rate, read_metric_file
+from likewise.metric_file import read_metric_file
 from likewise.workbench.comparing import compare, person
 from likewise.workbench.engine import GUARANTEED, Engine
 from likewise.workbench.exports import FILES, Tools, commands, write_all
@@ -334,18 +334,12 @@ class Hub:
             if title and title not in self.session.log.versions:
                 raise InvalidInputError(f"There is no version {str(title)[:80]!r}.")
             sheet = self.session.log.versions[str(title)] if title else self.session.sheet
-            worth = sheet.metric.describe()
-            weights = {
-                str(name): as_rate(str(one)) if weight else str(one)
-                for name, one, weight in worth[["column", "one point", "weight"]].itertuples(index=False)
-            }
             result = self._measured(sheet)
             row = next((r for r in (result["figures"] or {"rows": []})["rows"] if r["title"] == GUARANTEED), None)
             found.append(
                 {
                     "title": title or "now",
-                    "weights": weights,
-                    "raw": {**sheet.weights["numeric"], **sheet.weights["categorical"]},
+                    "weights": {**sheet.weights["numeric"], **sheet.weights["categorical"]},
                     "locked": list(sheet.locked),
                     "figures": row,
                     "titles": (result["figures"] or {}).get("titles"),

@@ -58,7 +58,7 @@ export function withError(value, error, digits) {
 // What a weight is worth, in the words of metric files.
 export function worth(column, weight) {
   if (!weight) return "must not matter";
-  if (column.kind !== "numeric") return "different = " + points(weight);
+  if (column.kind !== "numeric") return "any difference = " + points(weight);
   if (column.one) return column.one + " = " + points(weight);
   return "1 point = " + column.prefix + figure(0.01 / weight * column.factor) + column.suffix;
 }

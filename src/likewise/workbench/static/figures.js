@@ -28,6 +28,7 @@ export function showFigures() {
   const today = result.today;
   put(byId("f-today"), today ? whole(today.violations) : "…");
   put(byId("f-today-caption"), today ? "of " + whole(today.n_pairs) + " pairs exceed their distance under " + today.title : "measuring models without a guarantee");
+  put(byId("running"), [own && figures.titles[0] + " " + withError(own.loss, null, digits), own && own.second !== null && figures.titles[1] + " " + own.second.toFixed(3), "distance " + figure(result.mean_distance, 2), percent(result.bound_share) + " bound"].filter(Boolean).map((text) => el("span", {}, text)));
   showBeside(figures, digits);
   showFrontier(own);
 }
@@ -56,6 +57,14 @@ function showBeside(figures, digits) {
       el("td", { class: "num", "data-label": figures.titles[1] + " " }, withError(row.second, row.second_se, 3))))))));
 }
 
+// Three to six round numbers that hold two values.
+function roundTicks(low, high) {
+  const span = high - low || Math.abs(high) || 1, power = Math.pow(10, Math.floor(Math.log10(span / 3)));
+  const step = [1, 2, 5, 10].map((k) => k * power).find((size) => span / size <= 4);
+  const first = Math.floor(low / step + 1e-9), last = Math.max(first + 1, Math.ceil(high / step - 1e-9));
+  return Array.from({ length: last - first + 1 }, (_, k) => (first + k) * step);
+}
+
 // -- the frontier: loss by mean distance -------------------------------------------------------------------------------
 
 function showFrontier(own) {
@@ -68,10 +77,10 @@ function showFrontier(own) {
   const here = own && state.result.mean_distance > 0 ? { x: state.result.mean_distance, y: own.loss } : null;
   const xs = frontier.points.map((point) => point.mean_distance).concat(here ? [here.x] : []);
   const ys = frontier.points.flatMap((point) => [point.loss - point.loss_se, point.loss + point.loss_se]).concat(here ? [here.y] : []);
-  const [x0, x1] = [Math.log(Math.min(...xs)), Math.log(Math.max(...xs))], [y0, y1] = [Math.min(...ys), Math.max(...ys)];
+  const [x0, x1] = [Math.log(Math.min(...xs)), Math.log(Math.max(...xs))], ticks = roundTicks(Math.min(...ys), Math.max(...ys));
+  const [y0, y1] = [ticks[0], ticks[ticks.length - 1]];
   const x = (value) => left + (Math.log(value) - x0) / (x1 - x0 || 1) * (width - left - right);
   const y = (value) => top + (y1 - value) / (y1 - y0 || 1) * (height - top - bottom);
-  const ticks = [y0, (y0 + y1) / 2, y1];
   const ends = [Math.exp(x0), Math.exp((x0 + x1) / 2), Math.exp(x1)];
   const line = frontier.points.map((point, k) => (k ? "L" : "M") + x(point.mean_distance).toFixed(1) + " " + y(point.loss).toFixed(1)).join("");
   const words = frontier.points.map((point) => "mean distance " + figure(point.mean_distance) + ": " + figure(point.loss, 4)).join("; ");
@@ -82,7 +91,7 @@ function showFrontier(own) {
     svg("path", { class: "line after", d: line }),
     frontier.points.map((point) => [svg("line", { class: "error", x1: x(point.mean_distance), x2: x(point.mean_distance), y1: y(point.loss + point.loss_se), y2: y(point.loss - point.loss_se) }), svg("circle", { class: point.best ? "point best" : "point", cx: x(point.mean_distance), cy: y(point.loss), r: point.best ? 5.5 : 4 })]),
     here ? [svg("path", { class: "here", d: "M" + x(here.x) + " " + (y(here.y) - 8) + "l8 8l-8 8l-8 -8z" }),
-      svg("text", { class: "here-text", x: Math.min(Math.max(x(here.x), left + 44), width - 60), y: y(here.y) < top + 26 ? y(here.y) + 24 : y(here.y) - 13, "text-anchor": "middle" }, "you are here")] : null);
+      svg("text", { class: "here-text", x: Math.min(Math.max(x(here.x), left + 44), width - 60), y: y(here.y) > height - bottom - 26 ? y(here.y) - 13 : y(here.y) + 22, "text-anchor": "middle" }, "you are here")] : null);
   put(box, el("h3", {}, "The frontier: " + frontier.loss_name + " at each mean distance"),
     frontier.stale ? el("p", { class: "small warning-text" }, "Designed with " + (frontier.locked.length ? frontier.locked.join(", ") + " locked" : "nothing locked") + ", unlike now. Design again to redraw it.") : null,
     chart,

@@ -107,7 +107,7 @@ function showJudged() {
     el("tbody", {}, judged.ranges.map((range) => {
       const column = by.get(range.column), blank = range.kind === "missing";
       const words = (weight) => (weight === null ? "no limit" : blank ? points(weight) : worth(column, weight));
-      return el("tr", {}, el("th", { scope: "row", class: "data" }, range.column + (blank ? ", not known" : "")), el("td", {}, words(range.low)), el("td", {}, words(range.high)), el("td", { class: "num" }, range.n_answers));
+      return el("tr", {}, el("th", { scope: "row" }, soft(range.column), blank ? ", not known" : null), el("td", {}, words(range.low)), el("td", {}, words(range.high)), el("td", { class: "num" }, range.n_answers));
     }))) : el("p", { class: "muted" }, "Everything. Ranges appear with the first answer in points."));
 }
 

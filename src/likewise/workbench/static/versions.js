@@ -1,6 +1,6 @@
 // Named versions, and two of them side by side.
 import { act, change, onState, post, quietly, state } from "./api.js";
-import { button, byId, el, figure, percent, put, whole, withError } from "./dom.js";
+import { button, byId, el, figure, percent, put, soft, whole, withError, worth } from "./dom.js";
 
 export function buildVersions(panel) {
   const title = el("input", { id: "version-title", type: "text", maxlength: 80, placeholder: "strict, as agreed in May, …" });
@@ -28,10 +28,11 @@ async function compare() {
   put(byId("side-by-side"), el("p", { class: "muted" }, "Measuring…"));
   const found = await post("versions", { one: byId("one").value, other: byId("other").value }).catch((error) => { put(byId("side-by-side")); throw error; });
   const [a, b] = found.versions, digits = a.titles && a.titles[0] === "Brier score" ? 4 : null;
-  const line = (title, one, other) => el("tr", { class: one === other ? "zero" : "" }, el("th", { scope: "row", class: "data" }, title), el("td", {}, one), el("td", {}, other));
+  const line = (title, one, other) => el("tr", { class: one === other ? "zero" : "" }, el("th", { scope: "row" }, soft(title)), el("td", {}, one), el("td", {}, other));
   const figures = a.figures && b.figures ? [line(a.titles[0], withError(a.figures.loss, a.figures.loss_se, digits), withError(b.figures.loss, b.figures.loss_se, digits)), line(a.titles[1], withError(a.figures.second, a.figures.second_se, 3), withError(b.figures.second, b.figures.second_se, 3))] : [];
-  const words = (version, name) => version.weights[name] + (version.locked.includes(name) ? " (locked)" : "");
-  const names = Object.keys(a.weights).sort((x, y) => (a.raw[x] === b.raw[x]) - (a.raw[y] === b.raw[y]));
+  const by = new Map(state.columns.map((column) => [column.name, column]));
+  const words = (version, name) => worth(by.get(name), version.weights[name]) + (version.locked.includes(name) ? " (locked)" : "");
+  const names = Object.keys(a.weights).sort((x, y) => (a.weights[x] === b.weights[x]) - (a.weights[y] === b.weights[y]));
   put(byId("side-by-side"), el("div", { class: "scroll" }, el("table", { class: "versions" },
     el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col", class: "data" }, a.title), el("th", { scope: "col", class: "data" }, b.title))),
     el("tbody", {}, figures,

@@ -27,7 +27,8 @@ export function buildWeights(panel) {
             el("label", { class: "small" }, "All × ", el("input", { type: "number", id: "factor", min: 0.01, max: 100, step: "any", value: 1.25, "aria-label": "Factor for all weights" })),
             button("Scale", () => quietly(change("scale", { by: Number(byId("factor").value) })), { id: "scale" }),
             button("Round all", () => quietly(change("round", {})), { id: "round", title: "To numbers that people say, never looser" }))),
-        el("ul", { class: "weights-list", id: "weights-list" })),
+        el("ul", { class: "weights-list", id: "weights-list" }),
+        el("p", { class: "running", id: "running", "aria-hidden": "true" })),
       buildFigures()),
     el("div", { id: "shapes", class: "shapes" }));
   onState((part) => {
@@ -111,8 +112,8 @@ function show(column, weight = column.weight) {
   if (document.activeElement !== row.number) row.number.value = toField(column, weight);
   row.number.placeholder = weight ? "" : "–";
   row.number.setAttribute("aria-label", column.name + ": " + (inPoints(column) ? "points" : "amount worth one point, empty if it must not matter"));
-  put(row.before, column.kind !== "numeric" ? "different =" : column.one ? column.one + " =" : "1 point = " + column.prefix);
-  put(row.after, inPoints(column) ? "points" : column.suffix.trim());
+  put(row.before, column.kind !== "numeric" ? "any difference =" : column.one ? column.one + " =" : "1 point = " + column.prefix);
+  put(row.after, inPoints(column) ? "points" : column.suffix.trim().replace("percentage points", "% points"));
   row.after.title = column.suffix.trim();
   row.item.classList.toggle("zero", !weight);
   row.item.classList.toggle("locked", column.locked);
