@@ -54,13 +54,14 @@ def visit(browser):
             page.click("#tour-end")
         page.fill("#name", name)
         opened.append(context)
-        page.troubles = troubles
         return page
 
     yield open_page
     for context in opened:
         context.close()
-    assert (troubles, strangers) == ([], [])
+    # The server ends before its pages close, and a test may be about a request that is refused.
+    left = [each for each in troubles if "net::ERR_" not in each and "status of 400" not in each]
+    assert (left, strangers) == ([], [])
 
 
 def up_to_date(page):
@@ -69,6 +70,7 @@ def up_to_date(page):
 
 def picture(page, name):
     if PICTURES:
+        page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
         page.screenshot(path=str(Path(PICTURES) / name), clip={"x": 0, "y": 0, "width": 1280, "height": 900})
 
 
@@ -196,7 +198,6 @@ def test_scripts_in_names_values_and_file_names_are_text(visit, hostile):
         page.click("#tab-record")
         assert SCRIPT in page.inner_text("#events")
         assert page.locator("main img, main script").count() == 0
-        page.troubles[:] = [each for each in page.troubles if "status of 400" not in each]  # the file was refused
 
 
 def test_two_browsers_and_a_killed_process(visit, hostile, tmp_path):
@@ -218,7 +219,6 @@ def test_two_browsers_and_a_killed_process(visit, hostile, tmp_path):
         bob.wait_for_selector("body.offline", state="attached")
         assert bob.inner_text("#status") == "Not connected"
         for page in (ann, bob):
-            page.troubles[:] = [each for each in page.troubles if "ERR_" not in each]
             page.context.close()
     with command(tmp_path, "people.csv", "--target", "outcome") as (address, _):
         page = visit(address, "Ann")
@@ -258,8 +258,9 @@ def test_by_keyboard_alone(visit, tmp_path):
         page.keyboard.press("Enter")
         page.wait_for_selector("#w0-lock[aria-pressed=false]")
         unnamed = page.evaluate(
-            "[...document.querySelectorAll('input, select, button, textarea')].filter((control) => !control.labels?.length"
-            " && !control.getAttribute('aria-label') && !control.textContent.trim()).map((control) => control.id)"
+            "[...document.querySelectorAll('input, select, button, textarea')].filter((control) =>"
+            " !control.labels?.length && !control.getAttribute('aria-label') && !control.textContent.trim())"
+            ".map((control) => control.id)"
         )
         assert unnamed == []
 

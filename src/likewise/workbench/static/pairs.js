@@ -102,13 +102,13 @@ function showJudged() {
     el("h3", {}, said.length > 1 ? "To discuss: these cannot all hold. Which one gives way?" : "To discuss: this cannot hold, as the two do not differ in a column that may matter."),
     el("ul", {}, said.map((each) => el("li", {}, el("span", { class: "data" }, el("strong", {}, each.name), ": " + each.text + " "), button("Withdraw", () => quietly(act("withdraw", { of: each.n })), { class: "quiet", "aria-label": "Withdraw answer no. " + each.n + " of " + each.name })))))));
   if (judged.error) { put(byId("ranges"), el("p", { class: "muted" }, judged.error)); return; }
-  put(byId("ranges"), judged.ranges.length ? el("table", { class: "ranges" },
+  put(byId("ranges"), judged.ranges.length ? el("div", { class: "scroll" }, el("table", { class: "ranges" },
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Column"), el("th", { scope: "col" }, "Strictest"), el("th", { scope: "col" }, "Loosest"), el("th", { scope: "col", class: "num" }, "Answers"))),
     el("tbody", {}, judged.ranges.map((range) => {
       const column = by.get(range.column), blank = range.kind === "missing";
       const words = (weight) => (weight === null ? "no limit" : blank ? points(weight) : worth(column, weight));
       return el("tr", {}, el("th", { scope: "row" }, soft(range.column), blank ? ", not known" : null), el("td", {}, words(range.low)), el("td", {}, words(range.high)), el("td", { class: "num" }, range.n_answers));
-    }))) : el("p", { class: "muted" }, "Everything. Ranges appear with the first answer in points."));
+    })))) : el("p", { class: "muted" }, "Everything. Ranges appear with the first answer in points."));
 }
 
 function showCases() {
