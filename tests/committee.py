@@ -1,5 +1,9 @@
 """A committee without a page: a workbench served in a thread, and clients of it."""
 
+import os
+import re
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -63,12 +67,40 @@ def tools_of(X, y, output_range=None):
     return Tools(reveal, train, lambda name, *words: f"likewise {name} {' '.join(map(str, words))}", "people.csv")
 
 
+@contextmanager
+def command(place, *words):
+    """A workbench started at a prompt: its address with the token, and its process, which ends with the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "likewise", "workbench", *words, "--no-browser"],
+        cwd=place,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if found := re.search(r"http://\S+", line):
+                break
+        else:
+            raise AssertionError("".join(said))
+        yield found[0], process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
 class Client:
     """A browser without a page."""
 
     def __init__(self, address, browser="first", name="Ann"):
-        self.http = httpx.Client(base_url=address, timeout=60, headers={"Origin": address})
-        self.http.get("/", params={"token": TOKEN}, headers={"Origin": address})
+        base, _, token = address.partition("/?token=")
+        self.http = httpx.Client(base_url=base, timeout=60, headers={"Origin": base})
+        self.http.get("/", params={"token": token or TOKEN})
         self.browser, self.name = browser, name
 
     def __enter__(self):

@@ -43,6 +43,7 @@ _DEMO_TABLE, _DEMO_TARGET = Path("mortgages.csv"), "decision"
     "--model", "model_file", type=options.FILE, help="Model in use: a likewise model, or one of scikit-learn."
 )
 @click.option("--scores", help="Or a column of the table with the scores of a model in use.")
+@click.option("--outcome", help="Class whose probability is shown; the last one by default.")
 @options.output_range
 @options.drop
 @options.categorical
@@ -63,6 +64,7 @@ def workbench(
     metric_file: Path | None,
     model_file: Path | None,
     scores: str | None,
+    outcome: str | None,
     output_range: tuple[float, float] | None,
     drop: tuple[str, ...],
     categorical: tuple[str, ...],
@@ -90,6 +92,7 @@ def workbench(
         if table is not None or target is not None:
             raise InvalidInputError("--demo brings its own table. Leave TABLE and --target out.")
         table, target, units = *_write_demo(echo), _demo_units()
+        outcome = outcome or "approved"
     if table is None or target is None:
         raise InvalidInputError("Give a TABLE and its --target, or --demo.")
     if model_file is not None and scores is not None:
@@ -97,7 +100,7 @@ def workbench(
     problem, tools = _load(
         echo, table, target, task, output_range, (*drop, *([scores] if scores else [])), categorical, id_column, dialect
     )
-    problem = replace(problem, units={**problem.units, **units})
+    problem = replace(problem, units={**problem.units, **units}, outcome=_class_named(outcome, problem))
     problem = _with_scores(echo, problem, table, model_file, scores, dialect)
     serve(
         echo,
@@ -169,6 +172,18 @@ def serve(
         server.run(sockets=[bound])
     finally:
         hub.close()
+
+
+def _class_named(outcome: str | None, problem: Problem) -> Any:
+    """A class by its text; None if none is asked for."""
+    if outcome is None:
+        return None
+    if problem.task == "regression":
+        raise InvalidInputError(f"--outcome is for a classification; {problem.target!r} is a regression.")
+    known = {str(label): label for label in sorted(set(problem.y.tolist()))}
+    if outcome not in known:
+        raise InvalidInputError(f"--outcome must be one of {', '.join(known)}; got {outcome!r}.")
+    return known[outcome]
 
 
 def _write_demo(echo: Output) -> tuple[Path, str]:

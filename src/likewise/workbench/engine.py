@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.display import panels_of
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
@@ -20,7 +21,7 @@ from likewise.design.joint import Costs
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.inspection.baselines import Task, categorical_columns, table_model
 from likewise.metrics.base import ColumnWeights
-from likewise.metrics.encoders import People, TableEncoder, spread
+from likewise.metrics.encoders import People, TableEncoder
 from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
 from likewise.pairs.points import row_hashes
@@ -36,7 +37,7 @@ _MOST_AT_ONCE = 60  # columns whose penalties are chosen at once
 _MOST_KNOTS, _ALL_KNOTS = 32, 900  # of live fits, per column and in all; `likewise enforce` fits exported models
 _MOST_PAIRED, _MOST_CELLS = 700, 8_000_000  # people whose pairs are looked at, and numbers that are kept for it
 _TOLERANCE = 1e-9  # of a difference of scores, for rounding
-_WORST = 12
+_WORST, _OFTEN, _LOOKED_AT = 12, 2, 2000  # cases that are shown; how often a person may be in one; pairs to choose from
 _FIRST_SHAPES = 6
 GUARANTEED, CONSTANT = "within these weights", "a constant"
 LINEAR, BOOSTING = "linear model, no guarantee", "boosting, no guarantee"
@@ -58,8 +59,10 @@ class Problem:
         For a regression.
     units : dict from column to unit
     scores : ndarray of shape (n_samples,) or (n_samples, n_classes), or None
-        Of a model in use, whose violations are shown; one score is the probability of the last class.
+        Of a model in use, whose violations are shown; one score is the probability of `outcome`.
     scores_title : str
+    outcome : label of a class, or None
+        Whose probability is shown; None takes the last one.
     """
 
     X: pd.DataFrame
@@ -71,6 +74,7 @@ class Problem:
     units: dict[str, str] = field(default_factory=dict)
     scores: FloatArray | None = None
     scores_title: str = ""
+    outcome: Any = None
 
     @property
     def fingerprint(self) -> str:
@@ -82,17 +86,8 @@ class Problem:
 
     def take(self, rows: IntArray) -> Problem:
         """Some of the people."""
-        return Problem(
-            self.X.iloc[rows],
-            self.y[rows],
-            self.task,
-            self.table,
-            self.target,
-            self.output_range,
-            self.units,
-            None if self.scores is None else self.scores[rows],
-            self.scores_title,
-        )
+        scores = None if self.scores is None else self.scores[rows]
+        return replace(self, X=self.X.iloc[rows], y=self.y[rows], scores=scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +112,7 @@ class Engine:
         self.n_table = len(problem.X)
         whole = problem.X
         self.blanks = [str(n) for n in whole.columns if n not in categorical_columns(whole) and whole[n].isna().any()]
-        self.problem = problem.take(spread(len(whole), MOST_PEOPLE)) if len(whole) > MOST_PEOPLE else problem
+        self.problem = problem.take(evenly_spaced(len(whole), MOST_PEOPLE)) if len(whole) > MOST_PEOPLE else problem
         X = self.X = self.problem.X
         if X.index.has_duplicates:
             raise InvalidInputError("People must have different names; the id column has some twice. Leave --id out.")
@@ -151,7 +146,9 @@ class Engine:
     @property
     def favourable(self) -> Any:
         """The class whose probability is shown; None for a regression."""
-        return None if self.classes is None else self.classes[-1]
+        if self.classes is None:
+            return None
+        return self.classes[-1] if self.problem.outcome is None else self.problem.outcome
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
@@ -353,7 +350,8 @@ class Engine:
         if problem.scores is not None:
             given = problem.scores
             if self.classes is not None and given.ndim == 1:
-                given = np.column_stack([1 - given, given])
+                last = self.favourable == self.classes[-1]
+                given = np.column_stack([1 - given, given] if last else [given, 1 - given])
             return problem.scores_title, given
         known = self.known_references(sheet.locked) if known_only else self.references(sheet.locked)
         return (BOOSTING, known[BOOSTING].predictions) if BOOSTING in known else None
@@ -372,7 +370,7 @@ class Engine:
         gaps = self.pairs.gaps(outputs, self.problem.output_range)
         excess = gaps - distances
         above = np.flatnonzero(excess > _TOLERANCE)  # False for people who were never held out
-        worst = above[np.argsort(-excess[above], kind="stable")[:_WORST]]
+        worst = self.pairs.varied(above[np.argsort(-excess[above], kind="stable")], _WORST)
         found["today"] = {
             "title": title,
             "violations": len(above),
@@ -384,7 +382,7 @@ class Engine:
                     "gap": float(gaps[k]),
                     "distance": float(distances[k]),
                 }
-                for k in worst.tolist()
+                for k in worst
             ],
         }
         return found
@@ -393,7 +391,7 @@ class Engine:
 
     def design(self, locked: Sequence[str]) -> dict[str, Any]:
         """The frontier: metrics from strict to loose, each with its loss on people held out."""
-        chosen = spread(len(self.X), _MOST_DESIGNED)
+        chosen = evenly_spaced(len(self.X), _MOST_DESIGNED)
         try:
             frontier = design_metric(
                 self.X.iloc[chosen],
@@ -402,7 +400,7 @@ class Engine:
                 output_range=self.problem.output_range,
                 categorical=self.categorical,
                 task=self.problem.task,
-                n_points=8,
+                n_points=7,
                 references=False,
             )
         except LikewiseError as error:
@@ -473,7 +471,7 @@ class PairSample:
     def of(cls, rows: FloatArray, is_number: npt.NDArray[np.bool_]) -> PairSample:
         """Differences of every two people of the sample."""
         most = int(np.sqrt(2 * _MOST_CELLS / max(1, rows.shape[1])))
-        chosen = spread(len(rows), min(_MOST_PAIRED, most)) if len(rows) > 1 else np.arange(len(rows))
+        chosen = evenly_spaced(len(rows), min(_MOST_PAIRED, most)) if len(rows) > 1 else np.arange(len(rows))
         i, j = np.triu_indices(len(chosen), 1)
         a, b = chosen[i], chosen[j]
         gaps = np.empty((len(a), rows.shape[1]))
@@ -488,6 +486,17 @@ class PairSample:
         """Distances of all pairs."""
         missing = np.nan_to_num(columns.missing[self.blank])
         return np.asarray(self.gaps_of_columns @ columns.scales + self.apart @ missing)
+
+    def varied(self, ordered: IntArray, most: int) -> list[int]:
+        """The first of some pairs, nobody in more than two of them."""
+        found: list[int] = []
+        times: dict[int, int] = {}
+        for k in ordered[:_LOOKED_AT].tolist():
+            two = int(self.a[k]), int(self.b[k])
+            if len(found) < most and all(times.get(one, 0) < _OFTEN for one in two):
+                found.append(k)
+                times |= {one: times.get(one, 0) + 1 for one in two}
+        return found
 
     def gaps(self, outputs: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
         """Differences of outputs: in total variation, or as shares of the range."""

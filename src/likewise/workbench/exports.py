@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from likewise._optional import need
 from likewise._writing import atomic_write, write_csv
-from likewise.exceptions import InvalidInputError, MissingExtraError
+from likewise.exceptions import InvalidInputError
 from likewise.io import save_model
 from likewise.metric_file import MetricFile, format_metric
 from likewise.metrics.table import TableMetric
@@ -65,8 +66,10 @@ def write_all(
     folder: Path,
     facts: Mapping[str, Any],
     progress: Callable[[str], None],
+    *,
+    with_report: bool,
 ) -> list[str]:
-    """Write every file into a folder, and return their names. The report is left out if its extra is missing."""
+    """Write every file into a folder, and return their names. Only the report may take a minute."""
     sheet = session.sheet
     if not any(sheet.weights["numeric"].values()) and not any(sheet.weights["categorical"].values()):
         raise InvalidInputError(
@@ -88,27 +91,21 @@ def write_all(
     model.to_csv(folder / "card.csv")
     model.to_json(folder / "card.json")
     done += ["model.skops", "card.csv", "card.json"]
-    progress("report.html, which takes longest")
-    try:
-        from likewise.report import render
-        from likewise.report.build import build_report
-
-        page = render(
-            build_report(
-                model,
-                X,
-                y,
-                outcome=None if problem.task == "classification" else problem.target,
-                cv=3,
-                model_name="model.skops",
-                source=problem.table,
-            )
-        )
-        _write(folder / "report.html", page)
+    if with_report:
+        progress("report.html, which takes longest")
+        _write_report(model, X, y, problem, folder / "report.html")
         done.append("report.html")
-    except MissingExtraError:
-        pass  # everything else is there
     return sorted(done, key=FILES.index)
+
+
+def _write_report(model: Any, X: pd.DataFrame, y: Any, problem: Problem, path: Path) -> None:
+    need("jinja2", "A report")
+    from likewise.report import render
+    from likewise.report.build import build_report
+
+    outcome = problem.outcome if problem.task == "classification" else problem.target
+    words = {"outcome": outcome, "model_name": "model.skops", "source": problem.table}
+    _write(path, render(build_report(model, X, y, cv=3, **words)))
 
 
 def commands(tools: Tools, target: str, folder: str) -> list[str]:

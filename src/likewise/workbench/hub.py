@@ -9,13 +9,13 @@ import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from likewise.exceptions import InvalidInputError, LikewiseError
-from likewise.metric_file import as_rate, read_metric_file
+from likewise.metric_file import read_metric_file
 from likewise.workbench.comparing import compare, person
 from likewise.workbench.engine import GUARANTEED, Engine
 from likewise.workbench.exports import FILES, Tools, commands, write_all
@@ -55,7 +55,7 @@ class Hub:
         self.results: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._browsers: set[asyncio.Queue[str | None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._jobs = ThreadPoolExecutor(1, thread_name_prefix="workbench-job")
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._wake = threading.Condition()
         self._wanted: tuple[int, Sheet] | None = None
         self._sequence = 0
@@ -67,8 +67,8 @@ class Hub:
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
         """Start the threads with the server, and end them with it."""
         self._loop = asyncio.get_running_loop()
-        live = threading.Thread(target=self._live, name="workbench-live", daemon=True)
-        live.start()
+        for work in (self._live, self._work):  # daemons: Ctrl-C does not wait for a fit
+            threading.Thread(target=work, name=f"workbench{work.__name__}", daemon=True).start()
         self._evaluate()
         self._measure_references()
         self._judge()
@@ -80,7 +80,7 @@ class Hub:
         self._closing = True
         with self._wake:
             self._wake.notify_all()
-        self._jobs.shutdown(wait=False, cancel_futures=True)
+        self._jobs.put(lambda: None)
         for queue in self._browsers:
             queue.put_nowait(None)
 
@@ -334,18 +334,12 @@ class Hub:
             if title and title not in self.session.log.versions:
                 raise InvalidInputError(f"There is no version {str(title)[:80]!r}.")
             sheet = self.session.log.versions[str(title)] if title else self.session.sheet
-            worth = sheet.metric.describe()
-            weights = {
-                str(name): as_rate(str(one)) if weight else str(one)
-                for name, one, weight in worth[["column", "one point", "weight"]].itertuples(index=False)
-            }
             result = self._measured(sheet)
             row = next((r for r in (result["figures"] or {"rows": []})["rows"] if r["title"] == GUARANTEED), None)
             found.append(
                 {
                     "title": title or "now",
-                    "weights": weights,
-                    "raw": {**sheet.weights["numeric"], **sheet.weights["categorical"]},
+                    "weights": {**sheet.weights["numeric"], **sheet.weights["categorical"]},
                     "locked": list(sheet.locked),
                     "figures": row,
                     "titles": (result["figures"] or {}).get("titles"),
@@ -438,7 +432,7 @@ class Hub:
             if self._loop is not None and not self._closing:
                 self._loop.call_soon_threadsafe(finish, done, error)
 
-        self._jobs.submit(in_thread)
+        self._jobs.put(in_thread)
         return {"started": title}
 
     def _background(self, work: Callable[[], None]) -> None:
@@ -451,8 +445,11 @@ class Hub:
                 self.trouble["live"] = _one_line(error)
                 self._tell({"trouble": self.trouble})
 
-        if not self._closing:
-            self._jobs.submit(in_thread)
+        self._jobs.put(in_thread)
+
+    def _work(self) -> None:
+        while not self._closing:
+            self._jobs.get()()
 
     def _measure_references(self) -> None:
         locked = self.session.sheet.locked
@@ -479,14 +476,16 @@ class Hub:
         """Write all files."""
         if not str(given.get("name") or "").strip():
             raise InvalidInputError("Say who you are: the record names who decided what.")
-        facts = self._facts()
+        facts, with_report = self._facts(), bool(given.get("report", True))
 
         def progress(what: str) -> None:
             self.job = {"title": f"Writing {what}"}
             self._tell({"job": self.job})
 
         def work() -> Callable[[], None]:
-            written = write_all(self.session, self.engine.problem, self.tools, self.folder, facts, progress)
+            written = write_all(
+                self.session, self.engine.problem, self.tools, self.folder, facts, progress, with_report=with_report
+            )
             return lambda: void(self._act("exported", {**given, "folder": str(self.folder), "files": written}))
 
         return self._run("Writing files", work)

@@ -13,6 +13,7 @@ from likewise.design.judgements_table import CLOSER, SKIP, describe_answer, empt
 from likewise.design.questions import Question, next_question
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.columns import canonical_category
+from likewise.metrics.units import Unit
 from likewise.workbench.engine import Engine
 from likewise.workbench.state import Session
 
@@ -49,13 +50,15 @@ class Judging:
             rows.append(frame.iloc[self.engine.labels[str(side)]])
         if str(a) == str(b):
             raise InvalidInputError("Choose two different people.")
-        units = self.session.sheet.units
+        units = {str(name): Unit.of(unit) for name, unit in self.session.sheet.units.items()}
+
+        def written(name: str, row: Any) -> str:
+            value = row[name]
+            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and not pd.isna(value)
+            return units[name].written(float(value)) if name in units and number else shown(value)
+
         differences = [
-            {
-                "column": str(name),
-                "unit": units.get(str(name), ""),
-                **{side: shown(row[name]) for side, row in zip("ab", rows, strict=True)},
-            }
+            {"column": str(name), "a": written(str(name), rows[0]), "b": written(str(name), rows[1])}
             for name in frame.columns
             if shown(rows[0][name]) != shown(rows[1][name])
         ]

@@ -19,7 +19,7 @@ def describe_event(event: Event, before: Sheet) -> str:
     if kind == "weights":
         return str(event.get("what") or f"set {_named(event, before)}")
     if kind == "start":
-        return str(event["how"])
+        return f"started anew: {str(event['how']).rstrip('.')}"
     if kind == "lock":
         return f"locked {event['column']}: it must not matter"
     if kind == "unlock":
@@ -40,7 +40,7 @@ def describe_event(event: Event, before: Sheet) -> str:
         return f"designed metrics from strict to loose, from {event['n_people']:,} people"
     if kind == "exported":
         return f"wrote {', '.join(event['files'])} to {event['folder']}"
-    return str(event.get("text", ""))
+    return f"noted: {event['text']}"
 
 
 def _named(event: Event, before: Sheet) -> str:

@@ -240,6 +240,7 @@ def bind(port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((HOST, port))
+        bound.listen()  # a browser that is faster than the server waits
     except OSError as error:
         bound.close()
         raise InvalidInputError(f"--port {port} cannot be used: {error.strerror}. Give another one, or 0.") from None

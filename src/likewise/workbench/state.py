@@ -19,6 +19,7 @@ from likewise.metrics.table import TableMetric
 from likewise.reveal.linear import least_missing_weight
 
 FORMAT = "likewise workbench 1"
+EDITED = "Edited since."
 _SECTIONS = ("numeric", "categorical", "missing")
 _MOST_TEXT = 2000
 
@@ -85,8 +86,11 @@ class Log:
     def apply(self, event: Event) -> None:
         """Take an event into account."""
         sheet, kind = self.sheet, event["kind"]
-        if kind in ("weights", "start"):
-            self.push(sheet.with_weights(event["set"], event.get("how")), event["n"])
+        if kind == "start":
+            self.push(sheet.with_weights(event["set"], event["how"]), event["n"])
+        elif kind == "weights":
+            how = f"{sheet.how} {EDITED}" if sheet.how and not sheet.how.endswith(EDITED) else sheet.how
+            self.push(sheet.with_weights(event["set"], how), event["n"])
         elif kind == "lock":
             locked = (*(name for name in sheet.locked if name != event["column"]), event["column"])
             self.push(

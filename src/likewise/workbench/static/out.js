@@ -1,0 +1,26 @@
+// What the committee leaves with.
+import { change, onState, quietly, state } from "./api.js";
+import { button, byId, el, put } from "./dom.js";
+
+const ABOUT = {
+  "metric.toml": "the weights, with the minutes as comments", "model.skops": "the model, fitted to the whole table within them", "card.csv": "the model as a scorecard, for a spreadsheet",
+  "card.json": "the same with all digits, for likewise verify-card", "report.html": "a page for people who are not engineers", "minutes.md": "who decided what, when and why", "answers.csv": "the answers about pairs",
+};
+
+export function buildOut(panel) {
+  panel.append(
+    el("p", { class: "lead-small" }, "Write the metric, the model, its card, a report, the answers and the minutes into one folder."),
+    el("div", { class: "chips" }, button("Write all files", () => quietly(change("export", { report: byId("with-report").checked })), { id: "export" }), el("label", { class: "small" }, el("input", { type: "checkbox", id: "with-report", checked: true }), " with the report, which may take a minute"), el("span", { class: "small", id: "folder" })),
+    el("ul", { class: "log", id: "files" }),
+    el("h2", { class: "small-title spaced" }, "The same without this page"),
+    el("p", { class: "small" }, "From the metric file, these commands make the same model, to the last bit."),
+    el("pre", { id: "commands", tabindex: 0, "aria-label": "Commands" }));
+  onState((part) => {
+    if (part.exports) {
+      put(byId("files"), state.exports.length ? state.exports.map((file) => el("li", {}, el("a", { href: "/files/" + file, download: file }, file), el("span", { class: "small" }, " " + ABOUT[file]))) : el("li", { class: "muted" }, "Nothing is written yet."));
+      put(byId("folder"), "into " + state.folder);
+      put(byId("commands"), state.commands.join("\n"));
+    }
+    if ("job" in part) byId("export").disabled = Boolean(state.job);
+  });
+}

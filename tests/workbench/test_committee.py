@@ -1,0 +1,129 @@
+"""A committee at work, without a page: from a table to a model that the command line makes with the same bits."""
+
+import json
+import os
+import shlex
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from committee import Client, command
+from likewise import learn_metric
+from likewise.io import load_model
+from likewise.metric_file import read_metric_file
+from shell import LOANS, run
+
+WORDS = ("loans.csv", "--target", "approved", "--protected", "race", "--id", "id", "--drop", "constant")
+
+
+@pytest.fixture
+def place(tmp_path):
+    LOANS.to_csv(tmp_path / "loans.csv", index=False)
+    return tmp_path
+
+
+def answer(client, name, points):
+    client.name = name
+    question = client.post("question")["question"]
+    client.act("answer", rows=[{"kind": "at_most", "a": question["a"], "b": question["b"], "points": points}])
+    return question
+
+
+def test_a_committee_leaves_with_what_the_command_line_makes_too(place):
+    with command(place, *WORDS) as (address, process), Client(address) as ann:
+        work(ann, place)
+        before = ann.state()
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(10)
+    with command(place, *WORDS) as (address, _), Client(address) as ann:
+        after = ann.settled()
+    for name in ("columns", "record", "versions", "how", "last", "exports"):
+        assert after[name] == before[name]
+    compare_with_command_line(place, before)
+
+
+def work(ann, place):
+    """Reveal, round, move, lock, answer as two people who disagree once, save versions, and export."""
+    ann.post("start", **{"from": "revealed"})
+    state = ann.wait(lambda state: state["how"])
+    weights = {column["name"]: column for column in state["columns"]}
+    assert weights["race"]["weight"] == 0
+    assert weights["race"]["locked"]
+    assert weights["income"]["weight"] > 0
+    ann.act("version", title="revealed")
+    ann.post("round", reason="numbers that people say")
+    ann.post("scale", by=0.5)
+    ann.act("lock", column="region", reason="not agreed")
+    ann.act("undo", seen=ann.state()["last"])
+    first = answer(ann, "Ann", 3)
+    ann.name = "Bob"  # he disagrees on Ann's pair
+    ann.act("answer", rows=[{"kind": "at_least", "a": first["a"], "b": first["b"], "points": 20}])
+    for points in (8, 12):
+        assert answer(ann, "Bob", points)["a"] != first["a"] or points == 12
+    judged = ann.wait(lambda state: state["judged"]["conflicts"])["judged"]
+    assert {said["name"] for said in judged["conflicts"][0]} == {"Ann", "Bob"}
+    assert len(judged["answers"]) == 4
+    ann.name = "Ann"
+    ann.act("note", text="Bob will look at the pair again")
+    ann.act("version", title="agreed")
+    two = ann.post("versions", one="revealed", other="agreed")["versions"]
+    assert two[0]["mean_distance"] > two[1]["mean_distance"]
+    ann.post("export", report=False)
+    state = ann.wait(lambda state: state["record"][0]["kind"] == "exported" or state["trouble"])
+    assert state["trouble"] == {}
+    ann.settled()
+
+
+def compare_with_command_line(place, state):
+    out = place / "loans.likewise"
+    assert set(state["exports"]) == {path.name for path in out.iterdir()}
+    file = read_metric_file(out / "metric.toml")
+    assert file.protected == ("race",)
+    assert file.as_written
+    text = (out / "metric.toml").read_text(encoding="utf-8")
+    assert "# 3. " in text
+    assert "numbers that people say" in text
+    minutes = (out / "minutes.md").read_text(encoding="utf-8")
+    assert "Bob will look at the pair again" in minutes
+    first = shlex.split(state["commands"][0])
+    assert first[:2] == ["likewise", "enforce"]
+    first[first.index("--out") + 1] = "again.skops"
+    done = run(place, first[1:])
+    assert done.exit_code == 0, done.output
+    people = LOANS.drop(columns=["approved", "id", "constant"])
+    page, prompt = (load_model(path).predict_proba(people) for path in (out / "model.skops", place / "again.skops"))
+    assert page.tobytes() == prompt.tobytes()
+    # Control: another metric is another model.
+    done = run(place, f"metric scale {out / 'metric.toml'} --by 0.9 --out other.toml")
+    assert done.exit_code == 0, done.output
+    run(place, "enforce loans.csv --target approved --metric other.toml --method additive --id id --out other.skops")
+    assert load_model(place / "other.skops").predict_proba(people).tobytes() != page.tobytes()
+    assert run(place, shlex.split(state["commands"][-1])[1:]).exit_code == 0  # the card is proven
+    answers = pd.read_csv(out / "answers.csv")
+    assert learn_metric(answers, people.set_axis(LOANS["id"])).n_answers == 4
+    assert np.isfinite(page).all()
+
+
+def test_the_command_names_what_is_missing(place):
+    for words, said in (
+        ("workbench", "Give a TABLE and its --target, or --demo."),
+        ("workbench loans.csv --target approved --demo", "--demo brings its own table"),
+        ("workbench loans.csv --target approved --outcome maybe", "--outcome must be one of no, yes; got 'maybe'."),
+        ("workbench loans.csv --target approved --protected height", "there is no 'height'"),
+        ("workbench loans.csv --target approved --scores income --model m.skops", "either --model or --scores"),
+        ("workbench loans.csv --target approved --scores income", "scores must be numbers from 0 to 1; row 1"),
+        ("workbench loans.csv --target approved --id region", "People must have different names"),
+    ):
+        done = run(place, f"{words} --no-browser")
+        assert (done.exit_code, said in done.output) == (2, True), done.output
+    assert list(place.glob("*.json")) == []
+
+
+def test_the_state_is_one_readable_file(place):
+    with command(place, *WORDS) as (address, _), Client(address) as ann:
+        ann.act("note", text="hello")
+    document = json.loads((place / "loans.likewise.json").read_text(encoding="utf-8"))
+    assert document["format"] == "likewise workbench 1"
+    assert [event["text"] for event in document["events"]] == ["hello"]

@@ -1,0 +1,277 @@
+"""The page in a real browser, as a committee uses it: mouse, keyboard, two browsers, strange names, both widths."""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from committee import TOKEN, applicants, command
+from likewise.io import load_model
+from likewise.metric_file import read_metric_file
+from shell import run
+
+pytestmark = pytest.mark.slow
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+PATIENCE = 180_000  # milliseconds, on a machine with other work
+SCRIPT = "<script>alert(1)</script>"
+PICTURES = os.environ.get("LIKEWISE_PICTURES")  # a directory, such as docs, in which the manual's pictures are renewed
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e .[dev]")
+    if CHROMIUM is None:
+        pytest.skip("no browser is installed: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open an address as somebody; at the end there must have been no errors and no requests to anybody else."""
+    opened, troubles, strangers = [], [], []
+
+    def open_page(address, name, width=1280, **options):
+        base = address.partition("/?")[0]
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("dialog", lambda dialog: (troubles.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda r: strangers.append(r.url) if not r.url.startswith((base, "data:")) else None)
+        page.goto(address)
+        page.wait_for_selector("#w0")
+        assert TOKEN not in page.url
+        assert "token" not in page.url
+        if page.is_visible("#tour-end"):
+            page.click("#tour-end")
+        page.fill("#name", name)
+        opened.append(context)
+        return page
+
+    yield open_page
+    for context in opened:
+        context.close()
+    # The server ends before its pages close, and a test may be about a request that is refused.
+    left = [each for each in troubles if "net::ERR_" not in each and "status of 400" not in each]
+    assert (left, strangers) == ([], [])
+
+
+def up_to_date(page):
+    page.wait_for_selector("#status:text-is('Up to date')")
+
+
+def picture(page, name):
+    if PICTURES:
+        page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+        page.screenshot(path=str(Path(PICTURES) / name), clip={"x": 0, "y": 0, "width": 1280, "height": 900})
+
+
+def row(page, column):
+    return page.locator(f"li[data-column='{column}']")
+
+
+def answer(page, name, most="", least=""):
+    page.fill("#name", name)
+    page.click("#ask")
+    page.wait_for_selector("#answer-most")
+    page.fill("#answer-most", most)
+    page.fill("#answer-least", least)
+    people = page.locator("#question thead th").all_inner_texts()[1:]
+    before = page.locator("#answers li:not(.muted)").count()
+    if most:
+        page.click("#answer-save")
+    else:  # "at least" alone: the form wants an upper end
+        page.fill("#answer-most", "100")
+        page.click("#answer-save")
+    page.wait_for_selector(f"#answers li:not(.muted) >> nth={before}")
+    return people
+
+
+def test_a_committee_on_the_mortgages(visit, tmp_path):
+    with command(tmp_path, "--demo") as (address, _):
+        page = visit(address, "Ann")
+        assert "every weight is 0" in page.inner_text("#how")
+        for column in ("race", "sex"):
+            row(page, column).locator(".lock").click()
+            row(page, column).locator(".lock[aria-pressed=true]").wait_for()
+        page.click("#start-designed")
+        page.wait_for_selector("#frontier svg .here")
+        up_to_date(page)
+        assert row(page, "race").locator("input[type=range]").is_disabled()
+        picture(page, "workbench.png")
+        # Loosen what is dear.
+        dear = page.locator("li.dear").first
+        name, before = dear.get_attribute("data-column"), dear.locator(".amount input").input_value()
+        page.fill("#reason", "it holds the model back most")
+        dear.locator(".loosen").click()
+        page.wait_for_selector("html[data-drawn='5']", state="attached")
+        assert row(page, name).locator(".amount input").input_value() != before
+        page.click("#round")
+        page.wait_for_selector("html[data-done='6']", state="attached")
+        # Ten answers of two people, who disagree once.
+        page.click("#tab-pairs")
+        first = answer(page, "Ann", most="4")
+        assert answer(page, "Bob", least="10") == first
+        page.wait_for_selector(".conflict")
+        assert page.locator(".conflict strong").all_inner_texts() == ["Ann", "Bob"]
+        for k in range(4):
+            answer(page, "Ann", most=str(10 + k))
+            answer(page, "Bob", most=str(20 + k))
+        assert page.locator("#answers li:not(.muted)").count() == 10
+        page.wait_for_selector("#ranges tbody tr")
+        picture(page, "workbench-pairs.png")
+        page.click("#tab-versions")
+        page.fill("#name", "Ann")
+        for title in ("designed and rounded", "near the answers"):
+            page.fill("#version-title", title)
+            page.click("#version-save")
+            page.wait_for_selector(f"#version-list >> text={title}")
+            if title == "designed and rounded":
+                page.click("#tab-weights")
+                page.click("#start-near")
+                page.wait_for_selector("#how >> text=Learned from")
+                page.click("#tab-versions")
+        page.select_option("#one", "designed and rounded")
+        page.select_option("#other", "near the answers")
+        page.click("#compare-versions")
+        page.wait_for_selector(".versions tbody tr")
+        assert page.locator(".versions thead th").all_inner_texts() == ["designed and rounded", "near the answers"]
+        page.click("#tab-record")
+        assert "it holds the model back most" in page.inner_text("#events")
+        page.click("#tab-out")
+        page.uncheck("#with-report")
+        page.click("#export")
+        page.wait_for_selector("#files a >> text=model.skops")
+        with page.expect_download() as download:
+            page.click("#files a >> text=metric.toml")
+        assert (
+            Path(download.value.path()).read_bytes() == (tmp_path / "mortgages.likewise" / "metric.toml").read_bytes()
+        )
+        commands = page.inner_text("#commands").splitlines()
+    metric = read_metric_file(tmp_path / "mortgages.likewise" / "metric.toml")
+    assert set(metric.protected) == {"race", "sex"}
+    words = commands[0].removeprefix("likewise ").replace("mortgages.likewise/model.skops", "again.skops")
+    done = run(tmp_path, words)
+    assert done.exit_code == 0, done.output
+    people = pd.read_csv(tmp_path / "mortgages.csv").drop(columns="decision")
+    page_model, prompt_model = (
+        load_model(tmp_path / name) for name in ("mortgages.likewise/model.skops", "again.skops")
+    )
+    assert page_model.predict_proba(people).tobytes() == prompt_model.predict_proba(people).tobytes()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A table with scripts in names, values and the file's own name."""
+    place = tmp_path_factory.mktemp("hostile")
+    X, y = applicants(200)
+    X = X.rename(columns={"income": f"income {SCRIPT}", "region": '"><img src=x onerror=alert(1)>'})
+    X["text"] = np.where(X["race"] == "x", SCRIPT, "'; DROP TABLE")
+    X.assign(outcome=y).to_csv(place / "<img src=x>.csv", index=False)
+    return place
+
+
+def test_scripts_in_names_values_and_file_names_are_text(visit, hostile):
+    with command(hostile, "<img src=x>.csv", "--target", "outcome", "--protected", "race") as (address, _):
+        page = visit(address, SCRIPT)
+        up_to_date(page)
+        assert page.inner_text("#table-name") == "<img src=x>.csv"
+        page.fill("#reason", SCRIPT)
+        page.locator("#weights-list .amount input").first.fill("3")
+        page.locator("#weights-list .amount input").first.press("Enter")
+        page.wait_for_selector("html[data-done='1']", state="attached")
+        page.set_input_files("#start-file", {"name": f"{SCRIPT}.toml", "mimeType": "text/plain", "buffer": b"x ="})
+        page.wait_for_selector(f"#error:has-text('{SCRIPT}.toml')")
+        page.click("#tab-pairs")
+        page.click("#ask")
+        page.wait_for_selector("#answer-most")
+        page.click("#tab-people")
+        page.wait_for_selector("#people-verdict:has-text('apart by the weights')")
+        page.click("#tab-record")
+        assert SCRIPT in page.inner_text("#events")
+        assert page.locator("main img, main script").count() == 0
+
+
+def test_two_browsers_and_a_killed_process(visit, hostile, tmp_path):
+    X, y = applicants(200)
+    X.assign(outcome=y).to_csv(tmp_path / "people.csv", index=False)
+    with command(tmp_path, "people.csv", "--target", "outcome") as (address, process):
+        ann, bob = visit(address, "Ann"), visit(address, "Bob")
+        up_to_date(ann)
+        row(ann, "income").locator(".amount input").fill("2")
+        row(ann, "income").locator(".amount input").press("Enter")
+        bob.wait_for_selector("html[data-drawn='1']", state="attached")
+        assert row(bob, "income").locator(".amount input").input_value() == "2"
+        row(bob, "region").locator(".amount input").fill("10")
+        row(bob, "region").locator(".amount input").press("Enter")
+        ann.wait_for_selector("html[data-done='2']", state="attached")
+        assert row(ann, "region").locator(".amount input").input_value() == "10"
+        process.kill()
+        process.wait(10)
+        bob.wait_for_selector("body.offline", state="attached")
+        assert bob.inner_text("#status") == "Not connected"
+        for page in (ann, bob):
+            page.context.close()
+    with command(tmp_path, "people.csv", "--target", "outcome") as (address, _):
+        page = visit(address, "Ann")
+        up_to_date(page)
+        assert row(page, "income").locator(".amount input").input_value() == "2"
+        assert row(page, "region").locator(".amount input").input_value() == "10"
+        page.click("#undo")
+        page.wait_for_selector("html[data-done='3']", state="attached")
+        assert row(page, "region").locator(".amount input").input_value() == ""
+
+
+def test_by_keyboard_alone(visit, tmp_path):
+    X, y = applicants(200)
+    X.assign(outcome=y).to_csv(tmp_path / "people.csv", index=False)
+    with command(tmp_path, "people.csv", "--target", "outcome") as (address, _):
+        page = visit(address, "Ann")
+        up_to_date(page)
+        page.focus("#tab-weights")
+        for key in ("ArrowRight", "ArrowRight", "Home"):
+            page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.id") == "tab-weights"
+        page.focus("#w0")
+        for _ in range(40):
+            page.keyboard.press("ArrowRight")
+        page.wait_for_selector("html[data-done='1']", state="attached")  # forty presses are one decision
+        assert "1 point = " in page.get_attribute("#w0", "aria-valuetext")
+        page.keyboard.press("Control+z")
+        page.wait_for_selector("html[data-done='2']", state="attached")
+        assert page.get_attribute("#w0", "aria-valuetext") == "must not matter"
+        page.focus("#w0-lock")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#w0-lock[aria-pressed=true]")
+        page.keyboard.press("Enter")  # unlocking wants a reason, and puts the cursor where it goes
+        assert page.evaluate("document.activeElement.id") == "reason"
+        page.keyboard.type("needed after all")
+        page.focus("#w0-lock")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#w0-lock[aria-pressed=false]")
+        unnamed = page.evaluate(
+            "[...document.querySelectorAll('input, select, button, textarea')].filter((control) =>"
+            " !control.labels?.length && !control.getAttribute('aria-label') && !control.textContent.trim())"
+            ".map((control) => control.id)"
+        )
+        assert unnamed == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_nothing_scrolls_sideways(visit, hostile, width, scheme):
+    with command(hostile, "<img src=x>.csv", "--target", "outcome", "--state", f"{width}.json") as (address, _):
+        page = visit(address, "Ann", width, color_scheme=scheme)
+        page.click("#start-revealed")
+        page.wait_for_selector("#how >> text=Revealed")
+        up_to_date(page)
+        for tab in ("weights", "pairs", "people", "versions", "record", "out"):
+            page.click(f"#tab-{tab}")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
