@@ -41,8 +41,8 @@ def run() -> str:
     rows = [[f"{N:,} people, {NUMBERS + CATEGORIES} columns", f"{took[len(took) // 2]:.2f} s", f"{took[-1]:.2f} s"]]
     note = (
         f"{CHANGES} changes of single weights, one after the other: refit of the card, one fold held out, prices, "
-        "pairs, shapes and redraw, by the page's own clock. The other folds follow. The first change, which compiles, is "
-        "left out."
+        "pairs, shapes and redraw, by the page's own clock. The other folds follow. The first change, which compiles, "
+        "is left out."
     )
     return section(TITLE, ["table", "median", "largest"], rows, note)
 

@@ -10,8 +10,9 @@ from scipy.special import expit
 from likewise.inspection.tree_ensembles import Tree
 from likewise.verification import leaf_pairs
 from likewise.verification.cells import Cells
-from likewise.verification.leaf_pairs import TreeProblem
+from likewise.verification.leaf_pairs import TreeProblem, Variables, pieces_of
 from likewise.verification.tree_bounds import bound_trees
+from likewise.verification.tree_merging import TreeMerger
 
 LINKS = ("identity", "logistic", "tanh")
 
@@ -110,6 +111,25 @@ def brute_force(problem):
                 gap = np.tanh(max(0.0, q - p) / 4) if problem.link == "tanh" else q - p
             best = max(best, gap - sum(problem.distances[i][a[i], b[i]] for i in problem.distances))
     return best
+
+
+@pytest.mark.parametrize(("kept", "tried"), [(1, 1), (2, 5), (20, 100), (10**4, 10**6)])
+def test_merged_trees_bound_every_box(kept, tried):
+    """2,500 problems for each size of the lists; with nothing left out, the bound of all people is the truth."""
+    rng = np.random.default_rng(kept)
+    for _ in range(2500):
+        problem = random_problem(rng, link="identity", n_exchanged=int(rng.integers(1, 3)))
+        variables = Variables.of(problem.cells, problem.exchanged)
+        merger = TreeMerger(pieces_of(problem, variables), variables.start, kept=kept, tried=tried)
+        point = np.array([rng.integers(len(problem.cells[i])) for i in variables.column])
+        for share in (0.0, 0.5, 1.0):
+            box = rng.random(int(variables.start[-1])) < share
+            box[variables.start[:-1] + point] = True
+            first, second = ([point[variables.find(i, side)] for i in range(len(problem.cells))] for side in (0, 1))
+            gap = sum_of_leaves(problem, second) - sum_of_leaves(problem, first)
+            assert merger.bound(box) >= gap - 1e-9
+        if kept == 10**4:
+            assert merger.bound(np.ones_like(box)) == pytest.approx(brute_force(problem), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))

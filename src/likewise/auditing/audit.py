@@ -49,7 +49,8 @@ class Audit:
     violations : DataFrame
         The worst pairs of distinct people, largest excess first: ``row_a`` and ``row_b`` (positions of their first
         rows in X), ``score_a`` and ``score_b`` (their outputs; of several classes, the probabilities of the class in
-        which they differ most, which ``outcome`` names), ``difference``, ``distance``, ``excess``, ``ratio``,
+        which they differ most, which ``outcome`` names), ``favoured`` (who has the higher score, ``"a"`` or ``"b"``),
+        ``difference``, ``distance``, ``excess``, ``ratio``,
         ``n_pairs`` (how many pairs of rows are this pair) and ``differs`` (all columns in which they differ, with both
         values: those of weight 0 first, then those that contribute most to the distance).
     n_above : dict from float to int
@@ -313,6 +314,7 @@ def tabulate(
             "row_b": b,
             "score_a": scores["score_a"],
             "score_b": scores["score_b"],
+            "favoured": np.where(scores["score_a"] > scores["score_b"], "a", "b"),
             "outcome": scores["outcome"],
             "difference": differences,
             "distance": distances,

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from likewise._typing import BoolArray, FloatArray
+from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import NON_NEGATIVE, check_count, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.columns import is_numeric
+from likewise.metrics.encoders import People
+from likewise.pairs.points import CODE, Points
 from likewise.verification.domain import frame_of
 
-_AT_ONCE = 2**20  # pairs that are compared at once
+_AT_ONCE = 2**20  # pairs that are compared at once, without a search
 _DIRECTIONS = ("higher", "lower", "same")
 
 
@@ -31,7 +33,7 @@ class FileReview:
         ``n_comparators``, ``comparator`` (the closest one) and ``distance`` to it.
     pairs : DataFrame
         The closest comparators of each: ``row``, ``comparator``, ``distance``, and ``differs``, all columns in which
-        the two differ.
+        the two differ, those of weight 0 first.
     n_denied, n_approved : int
         People who were decided each way.
     n_pairs : int
@@ -76,7 +78,8 @@ def review_files(
     - is no better in any column of `better` (dominance), and
     - is within `threshold` of them under `metric`,
 
-    whichever is given, or both. All pairs of a denied and an approved person are compared.
+    whichever is given, or both. The result is that of comparing all pairs of a denied and an approved person; a tree of
+    boxes makes it fast, unless the metric is a function.
 
     Parameters
     ----------
@@ -121,42 +124,35 @@ def review_files(
     if threshold is not None and metric is None:
         raise InvalidInputError(f"threshold must come with a metric; got {float(threshold):g} alone.")
     n_comparators = check_count("n_comparators", n_comparators)
-    people = None if metric is None else check_metric(metric).encode_rows(X)
-    size = max(1, _AT_ONCE // max(1, len(granted)))
-    counts, nearest = np.zeros(len(denied), dtype=np.int64), []
-    for start in range(0, len(denied), size):
-        block = denied[start : start + size]
-        fine = np.ones((len(block), len(granted)), dtype=bool)
-        if better is not None:
-            fine &= _no_better(frame, better, block, granted)
-        distances = np.zeros(fine.shape)
-        if people is not None and metric is not None:
-            a, b = np.repeat(block, len(granted)), np.tile(granted, len(block))
-            distances = metric.between(people.take(a), people.take(b)).reshape(fine.shape)
-            fine &= distances <= (np.inf if threshold is None else threshold)
-        counts[start : start + size] = fine.sum(axis=1)
-        for i in np.flatnonzero(fine.any(axis=1)):
-            order = np.flatnonzero(fine[i])
-            order = order[np.argsort(distances[i, order], kind="stable")][:n_comparators]
-            nearest.append(
-                (int(block[i]), int(counts[start + i]), granted[order].tolist(), distances[i, order].tolist())
-            )
-    nearest.sort(key=lambda each: (-each[1], each[3][0], each[0]))
+    n_denied, n_granted = len(denied), len(granted)
+    limits = _Limits.of(frame, better or {})
+    denied, granted = denied[limits.complete[denied]], granted[limits.complete[granted]]
+    metric = None if metric is None else check_metric(metric)
+    found = _comparators(metric, X, limits, denied, granted, np.inf if threshold is None else threshold, n_comparators)
+    order = np.lexsort((denied, found.distances[:, 0], -found.counts))
+    order = order[found.counts[order] > 0]
+    rows = denied[order]
     files = pd.DataFrame(
-        [(row, n, others[0], distances[0]) for row, n, others, distances in nearest],
-        columns=["row", "n_comparators", "comparator", "distance"],
+        {
+            "row": rows,
+            "n_comparators": found.counts[order],
+            "comparator": granted[found.nearest[order, 0]],
+            "distance": found.distances[order, 0],
+        }
     )
+    listed = found.nearest[order] >= 0
     pairs = pd.DataFrame(
-        [
-            (row, other, distance, _differs(frame, row, other))
-            for row, _, others, distances in nearest
-            for other, distance in zip(others, distances, strict=True)
-        ],
-        columns=["row", "comparator", "distance", "differs"],
+        {
+            "row": np.repeat(rows, listed.sum(axis=1)),
+            "comparator": granted[found.nearest[order][listed]],
+            "distance": found.distances[order][listed],
+        }
     )
+    hidden = [] if metric is None else metric.hidden
+    pairs["differs"] = _differs(frame, pairs["row"], pairs["comparator"], hidden)
     rule = [] if better is None else ["who is no better in " + ", ".join(map(str, better))]
     rule += [] if threshold is None else [f"within a distance of {threshold:g}"]
-    return FileReview(files, pairs, len(denied), len(granted), int(counts.sum()), " and ".join(rule))
+    return FileReview(files, pairs, n_denied, n_granted, int(found.counts.sum()), " and ".join(rule))
 
 
 def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any]:
@@ -179,34 +175,102 @@ def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any]:
     return np.flatnonzero(~yes), np.flatnonzero(yes)
 
 
-def _no_better(frame: pd.DataFrame, better: Mapping[Any, str], denied: Any, granted: Any) -> BoolArray:
-    """Whether approved people are no better than denied ones, shape (n_denied, n_granted)."""
-    fine = np.ones((len(denied), len(granted)), dtype=bool)
-    for name, direction in better.items():
-        if name not in frame or not isinstance(direction, str) or direction not in _DIRECTIONS:
-            raise InvalidInputError(
-                f"better must map columns of X, {short_repr(list(frame))}, to one of {_DIRECTIONS}; got "
-                f"{short_repr(direction)} for {name!r}."
-            )
-        column = frame[name]
-        if direction == "same":
-            codes = pd.factorize(column)[0]
-            a, b = codes[denied][:, None], codes[granted][None]
-            fine &= (a == b) & (a >= 0)
-            continue
-        if not is_numeric(column):
-            raise InvalidInputError(f"{name!r} must hold numbers to be higher or lower. Use 'same' for categories.")
-        values: FloatArray = column.to_numpy(np.float64, na_value=np.nan)
-        a, b = values[denied][:, None], values[granted][None]
-        fine &= b <= a if direction == "higher" else b >= a  # False where one is missing
-    return fine
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """What a comparator must not exceed: numbers, of which less is no better; and codes that must be equal.
+
+    `complete` are the people of whom all of it is known.
+    """
+
+    numbers: FloatArray
+    codes: FloatArray
+    complete: BoolArray
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, better: Mapping[Any, str]) -> _Limits:
+        numbers, codes = [], []
+        for name, direction in better.items():
+            if name not in frame or not isinstance(direction, str) or direction not in _DIRECTIONS:
+                raise InvalidInputError(
+                    f"better must map columns of X, {short_repr(list(frame))}, to one of {_DIRECTIONS}; got "
+                    f"{short_repr(direction)} for {name!r}."
+                )
+            column = frame[name]
+            if direction == "same":
+                found = pd.factorize(column)[0].astype(np.float64)
+                codes.append(np.where(found < 0, np.nan, found))
+                continue
+            if not is_numeric(column):
+                raise InvalidInputError(f"{name!r} must hold numbers to be higher or lower. Use 'same' for categories.")
+            values: FloatArray = column.to_numpy(np.float64, na_value=np.nan)
+            numbers.append(values if direction == "higher" else -values)
+        both = [np.column_stack([np.empty((len(frame), 0)), *parts]) for parts in (numbers, codes)]
+        return cls(both[0], both[1], ~np.isnan(np.column_stack(both)).any(axis=1))
+
+    def no_better(self, a: Any, b: Any) -> BoolArray:
+        """Whether b are no better than a, shape (n_a, n_b)."""
+        lower = (self.numbers[b][None] <= self.numbers[a][:, None]).all(axis=2)
+        return np.asarray(lower & (self.codes[b][None] == self.codes[a][:, None]).all(axis=2))
 
 
-def _differs(frame: pd.DataFrame, row: int, other: int) -> str:
-    """All columns in which two people differ, with both values."""
-    parts = []
-    for name in frame:
-        a, b = frame[name].iloc[row], frame[name].iloc[other]
-        if a != b and not (pd.isna(a) and pd.isna(b)):
-            parts.append(f"{name}: {a} / {b}")
-    return ", ".join(parts)
+class _Found(NamedTuple):
+    """Comparators of each denied person: how many, the closest as positions among the approved, and their distances."""
+
+    counts: IntArray
+    nearest: IntArray
+    distances: FloatArray
+
+
+def _comparators(
+    metric: Metric | None, X: Any, limits: _Limits, denied: Any, granted: Any, threshold: float, n: int
+) -> _Found:
+    """Approved people who are close to each denied person and no better."""
+    from likewise.pairs.comparators import Qualifications, find_comparators
+
+    people = None if metric is None else metric.encode_rows(X)
+    weights = None if people is None or metric is None else metric.known_weights(people.encoder)
+    if len(denied) * len(granted) <= _AT_ONCE or (metric is not None and weights is None):
+        return _every_pair(metric, people, limits, denied, granted, threshold, n)
+    points, kinds, scales, p = np.empty((len(limits.complete), 0)), np.empty(0, np.int8), np.empty(0), 1.0
+    if people is not None and weights is not None:
+        held = Points.among(people, np.array(people.missing(), dtype=np.int64))
+        scales, p = held.scales(weights), weights.p
+        used = np.flatnonzero(scales > 0)
+        used = used[np.argsort(held.kinds[used] == CODE, kind="stable")]
+        points, kinds, scales = held.X[:, used], held.kinds[used], scales[used]
+    everybody = Qualifications(np.ascontiguousarray(points), limits.numbers, limits.codes)
+    return _Found(*find_comparators(everybody.take(denied), everybody.take(granted), kinds, scales, p, threshold, n))
+
+
+def _every_pair(
+    metric: Metric | None, people: People | None, limits: _Limits, denied: Any, granted: Any, threshold: float, n: int
+) -> _Found:
+    """The same for few pairs, or a distance that is a function: every pair is compared."""
+    counts = np.zeros(len(denied), np.int64)
+    nearest, kept = np.full((len(denied), n), -1), np.full((len(denied), n), np.inf)
+    size = max(1, _AT_ONCE // max(1, len(granted)))
+    for start in range(0, len(denied), size):
+        block = denied[start : start + size]
+        fine = limits.no_better(block, granted)
+        distances = np.zeros(fine.shape)
+        if metric is not None and people is not None:
+            a, b = np.repeat(block, len(granted)), np.tile(granted, len(block))
+            distances = metric.between(people.take(a), people.take(b)).reshape(fine.shape)
+        fine &= distances <= threshold
+        counts[start : start + size] = fine.sum(axis=1)
+        for i in np.flatnonzero(fine.any(axis=1)):
+            order = np.flatnonzero(fine[i])
+            order = order[np.argsort(distances[i, order], kind="stable")][:n]
+            nearest[start + i, : len(order)], kept[start + i, : len(order)] = order, distances[i, order]
+    return _Found(counts, nearest, kept)
+
+
+def _differs(frame: pd.DataFrame, rows: Any, others: Any, hidden: Sequence[Any]) -> list[str]:
+    """All columns in which two people differ, with both values; those that must not matter first."""
+    parts: list[list[str]] = [[] for _ in range(len(rows))]
+    for name in [*(name for name in hidden if name in frame), *(name for name in frame if name not in set(hidden))]:
+        values, blank = frame[name].to_numpy(dtype=object), frame[name].isna().to_numpy()
+        a, b = values[rows], values[others]
+        for i in np.flatnonzero((a != b) & ~(blank[rows] & blank[others])):
+            parts[i].append(f"{name}: {a[i]} / {b[i]}")
+    return [", ".join(each) for each in parts]

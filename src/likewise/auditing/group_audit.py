@@ -18,9 +18,10 @@ from likewise.auditing.audit import check_tolerance
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.encoders import People
-from likewise.pairs.model_outputs import given_outputs, predicted_outputs, rows_for
+from likewise.pairs.model_outputs import given_outputs, power_of_two_unit, predicted_outputs, rows_for
+from likewise.pairs.points import Points
 
-_AT_ONCE = 2**21  # pairs that are compared at once
+_AT_ONCE = 2**20  # pairs that are compared at once, without a search
 _LEVEL = 0.95
 
 
@@ -75,7 +76,7 @@ def audit_groups(
     predictions: Any = None,
     output_range: tuple[float, float] | None = None,
     tolerance: float | None = None,
-    max_people: int = 5000,
+    max_people: int = 20_000,
     n_permutations: int = 9999,
     random_state: Any = 0,
 ) -> GroupAudit:
@@ -91,7 +92,7 @@ def audit_groups(
         As for `audit`; `X` in memory, and outputs that are one number: two classes, or regression.
     columns : sequence of column names, optional
         Columns of `X` whose values are compared; those of weight 0 if not given.
-    max_people : int, default=5000
+    max_people : int, default=20_000
         Of more people, a fixed sample is compared, and the figures are about the sample.
     n_permutations : int, default=9999
         Shuffles of the test.
@@ -147,7 +148,7 @@ def audit_groups(
     rows: list[tuple[Any, ...]] = []
     for name in names:
         if name in given:
-            rows += _groups(given[name], name, metric, people, scores, room, below - above, n_permutations, rng)
+            rows += _groups(given[name], name, metric, people, scores, room, (below, above), n_permutations, rng)
     head = ["column", "value", "n_people", "n_pairs", "n_favoured", "share", "p_value"]
     return GroupAudit(
         table.sort_values(["n_favoured", "n_comparators"], ascending=False, kind="stable", ignore_index=True),
@@ -161,9 +162,32 @@ def audit_groups(
     )
 
 
-def _blocks(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> Any:
-    """Blocks of rows: positions, and for everybody whether they exceed the distance, signed by who is higher."""
+def _comparators(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
+    """For everybody, how many people exceed the distance with a lower and with a higher score."""
+    from likewise.pairs.box_tree import box_tree_of
+    from likewise.pairs.comparators import count_exceeding
+
+    weights = metric.known_weights(people.encoder)
+    if len(people) ** 2 <= _AT_ONCE or weights is None:
+        return _every_pair(metric, people, scores, tolerance)
+    points = Points.of(people)
+    groups, unit = points.groups(scores[:, None]), power_of_two_unit(float(np.ptp(scores)))
+    tree = box_tree_of(
+        points.X[groups.first],
+        scores[groups.first, None] / unit,
+        points.scales(weights) / unit,
+        weights.p,
+        points.kinds,
+        groups.count,
+    )
+    below, above = count_exceeding(tree, tolerance / unit)
+    return below[groups.of_row], above[groups.of_row]
+
+
+def _every_pair(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
+    """The same for few people, or a distance that is a function: every pair is compared."""
     n, weights = len(people), metric.known_weights(people.encoder)
+    below, above = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     size = max(1, _AT_ONCE // max(1, n))
     for start in range(0, n, size):
         block = np.arange(start, min(n, start + size))
@@ -173,14 +197,8 @@ def _blocks(metric: Metric, people: People, scores: FloatArray, tolerance: float
             a, b = np.repeat(block, n), np.tile(np.arange(n), len(block))
             distances = metric.between(people.take(a), people.take(b)).reshape(len(block), n)
         gap = scores[None, :] - scores[block, None]
-        yield block, np.sign(gap) * (np.abs(gap) - distances > tolerance)
-
-
-def _comparators(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
-    """For everybody, how many people exceed the distance from below and from above."""
-    below, above = np.zeros(len(people), dtype=np.int64), np.zeros(len(people), dtype=np.int64)
-    for block, signs in _blocks(metric, people, scores, tolerance):
-        below[block], above[block] = (signs < 0).sum(axis=1), (signs > 0).sum(axis=1)
+        exceeds = np.abs(gap) - distances > tolerance
+        below[block], above[block] = (exceeds & (gap < 0)).sum(axis=1), (exceeds & (gap > 0)).sum(axis=1)
     return below, above
 
 
@@ -191,27 +209,26 @@ def _groups(
     people: People,
     scores: FloatArray,
     tolerance: float,
-    lead: IntArray,
+    counts: tuple[IntArray, IntArray],
     n_permutations: int,
     rng: np.random.Generator,
 ) -> list[tuple[Any, ...]]:
     """Pairs between each value and all others, and who is favoured in them.
 
-    Within a group every pair that one member wins another loses. So the wins less the losses of a group against all
-    others are the sum of `lead`, the wins less the losses of its members against everybody: shuffling needs no pairs.
+    Within a group every pair that one member wins another loses. So the wins of a group against all others are those of
+    its members against everybody, but for the pairs within; and wins less losses need no pairs: shuffling is cheap.
     """
     where, values = pd.factorize(column, use_na_sentinel=False)
     if len(values) > 50:
         raise InvalidInputError(f"columns must hold up to 50 values; {name!r} has {len(values)}.")
-    members = np.eye(len(values), dtype=bool)[where]
+    below, above = counts
+    lead = below - above
     wins, losses = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=np.int64)
-    for block, signs in _blocks(metric, people, scores, tolerance):
-        for k in range(len(values)):
-            outside = signs[members[block, k]][:, ~members[:, k]]
-            wins[k] += int((outside < 0).sum())
-            losses[k] += int((outside > 0).sum())
-    sums = np.array([lead[members[:, k]].sum() for k in range(len(values))])
-    assert (sums == wins - losses).all()
+    for k in range(len(values)):
+        inside = where == k
+        within = _comparators(metric, people.take(np.flatnonzero(inside)), scores[inside], tolerance)[0].sum()
+        wins[k], losses[k] = below[inside].sum() - within, above[inside].sum() - within
+    sums = wins - losses
     beyond = np.zeros(len(values))
     for _ in range(n_permutations):
         shuffled = np.bincount(where, weights=lead[rng.permutation(len(lead))], minlength=len(values))
@@ -221,5 +238,5 @@ def _groups(
         n_pairs = int(wins[k] + losses[k])
         share = wins[k] / n_pairs if n_pairs else np.nan
         p_value = (1 + beyond[k]) / (1 + n_permutations)
-        rows.append((name, str(values[k]), int(members[:, k].sum()), n_pairs, int(wins[k]), share, p_value))
+        rows.append((name, str(values[k]), int((where == k).sum()), n_pairs, int(wins[k]), share, p_value))
     return rows

@@ -139,7 +139,7 @@ def build_box_tree(
     order, start, stop, child = build(_filled(columns), outputs, n_numbers, scales, LEAF_SIZE)
     columns, outputs = columns.take(order, axis=1), outputs.take(order, axis=1)
     filled = _filled(columns)
-    low, high = _feature_ranges(columns, filled, kinds, start, stop, child)
+    low, high = feature_ranges(columns, filled, kinds, start, stop, child)
     filled -= centre[:, None]
     residuals = np.ascontiguousarray(outputs[:1] - slopes @ filled)
     output_low, output_high = ranges(outputs, start, stop, child)
@@ -224,7 +224,7 @@ def _filled(columns: FloatArray) -> FloatArray:
     return np.where(np.isnan(columns), 0.0, columns)
 
 
-def _feature_ranges(
+def feature_ranges(
     columns: FloatArray, filled: FloatArray, kinds: Kinds, start: IntArray, stop: IntArray, child: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Ranges of features; unlimited where someone in the box misses the number, whose gap to all others is 0."""

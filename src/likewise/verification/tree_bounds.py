@@ -6,12 +6,16 @@ import heapq
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.verification.leaf_pairs import TreeProblem, Variables, pieces_of
+
+if TYPE_CHECKING:
+    from likewise.verification.tree_merging import TreeMerger
 
 _LINKS = {"identity": 0, "logistic": 1, "tanh": 2}
 _OUTWARDS = 1 + 2.0**-40  # more than the relative rounding errors of sums and links
@@ -165,6 +169,23 @@ class _Search:
             if weak.sum() < 0.1 * box.sum():
                 return float(bound), np.where(box, cell_bound, -np.inf)
 
+    def merged_bound(self, box: BoolArray) -> float:
+        """A tighter bound by merging trees; infinite where a distance is taken off, or little is to be gained."""
+        from likewise.verification.tree_kernels import largest_difference
+
+        if len(self.cost_vars) or len(self.merger.trees) < 2:
+            return np.inf
+        d = self.merger.bound(box) + 2.0 * self.problem.rounding
+        # Without limits on the scores: of the logistic link this is the largest change of any.
+        return float(largest_difference(self.link, d, -np.inf, np.inf, np.inf)) if np.isfinite(d) else d
+
+    @cached_property
+    def merger(self) -> TreeMerger:
+        """The trees as sets of bits."""
+        from likewise.verification.tree_merging import TreeMerger
+
+        return TreeMerger(self.pieces, self.start)
+
     def climb(self, point: IntArray) -> None:
         """Look for a better point from one that is given; climbing may leave what the rules allow."""
         self._climb(point.copy(), self.everything)
@@ -276,6 +297,7 @@ def bound_trees(
         search.climb(np.array(point, dtype=np.int64))
     search.climb(np.zeros(len(search.start) - 1, dtype=np.int64))
     bound, cell_bound = search.bound(box)
+    bound = min(bound, search.merged_bound(box))
     heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-bound, 0, box, cell_bound)]
     count, proven = 1, bound
     while heap:
@@ -307,6 +329,8 @@ def bound_trees(
             search.pruned = max(search.pruned, -bound)
             continue
         for value, part, bounds in best_children:
+            if value > search.best + tolerance:
+                value = min(value, search.merged_bound(part))
             if value <= search.best + tolerance:
                 search.pruned = max(search.pruned, value)
             else:
