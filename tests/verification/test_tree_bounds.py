@@ -138,7 +138,8 @@ def test_found_and_proven_are_the_truth(seed, kind):
     rng = np.random.default_rng([seed, len(kind)])
     for _ in range(15):
         problem = random_problem(rng, **kind)
-        truth, result = brute_force(problem), bound_trees(problem, tolerance=1e-9)
+        merge_after = int(rng.choice([0, 10, 10**6]))
+        truth, result = brute_force(problem), bound_trees(problem, tolerance=1e-9, merge_after=merge_after)
         assert result.found == pytest.approx(truth, abs=1e-8)
         assert truth <= result.proven <= truth + 1e-8
 

@@ -272,6 +272,7 @@ def bound_trees(
     max_boxes: int | None = None,
     max_seconds: float | None = None,
     n_tried: int = 4,
+    merge_after: int = 2000,
 ) -> TreeBound:
     """Search for the largest difference, and prove that there is no larger one.
 
@@ -288,6 +289,8 @@ def bound_trees(
         Processor time to use at most.
     n_tried : int
         Cuts of a box that are compared.
+    merge_after : int
+        Boxes after which trees are merged (`tree_merging`).
     """
     begun = time.process_time()
     search = _Search(problem, tolerance)
@@ -297,9 +300,9 @@ def bound_trees(
         search.climb(np.array(point, dtype=np.int64))
     search.climb(np.zeros(len(search.start) - 1, dtype=np.int64))
     bound, cell_bound = search.bound(box)
-    bound = min(bound, search.merged_bound(box))
     heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-bound, 0, box, cell_bound)]
     count, proven = 1, bound
+    merged: set[int] = set()
     while heap:
         top = -heap[0][0]
         now = max(top, search.best, search.pruned)
@@ -312,7 +315,16 @@ def bound_trees(
             break
         if max_seconds is not None and time.process_time() - begun > max_seconds:
             break
-        bound, _, box, cell_bound = heapq.heappop(heap)
+        bound, number, box, cell_bound = heapq.heappop(heap)
+        if search.n_boxes >= merge_after and number not in merged:
+            # Merging takes longer than cutting a box, and pays where cutting did not.
+            merged.add(number)
+            search.n_boxes += 1
+            tighter = search.merged_bound(box)
+            if tighter < -bound:
+                heapq.heappush(heap, (-tighter, number, box, cell_bound))
+                continue
+        merged.discard(number)
         if count < 64 or count % 16 == 0 or search.is_point(box):
             search.climb(search.top(cell_bound))
         best_children: list[tuple[float, BoolArray, FloatArray]] | None = None
@@ -329,8 +341,6 @@ def bound_trees(
             search.pruned = max(search.pruned, -bound)
             continue
         for value, part, bounds in best_children:
-            if value > search.best + tolerance:
-                value = min(value, search.merged_bound(part))
             if value <= search.best + tolerance:
                 search.pruned = max(search.pruned, value)
             else:

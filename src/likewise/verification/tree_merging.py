@@ -31,7 +31,7 @@ class TreeMerger:
         Sums that are looked at for it, at most.
     """
 
-    def __init__(self, pieces: Pieces, start: IntArray, *, kept: int = 300, tried: int = 3000) -> None:
+    def __init__(self, pieces: Pieces, start: IntArray, *, kept: int = 2000, tried: int = 40_000) -> None:
         self.kept, self.tried = kept, tried
         self.start = start
         self.difference = pieces.b - pieces.a
