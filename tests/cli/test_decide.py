@@ -93,9 +93,10 @@ def test_commitments_are_those_of_the_record_and_nothing_is_decided(work):
     assert draw.opening.hex() not in done.output
 
 
-def test_batches_and_processes_give_the_same_bytes(work):
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])  # processes take seconds to start
+def test_batches_and_processes_give_the_same_bytes(work, jobs):
     contents = set()
-    for i, words in enumerate(("", "--batch 7", "--batch 40 --jobs 2")):
+    for i, words in enumerate(("", "--batch 7", f"--batch 40 --jobs {jobs}")):
         assert decide(work, f"{BAND} {words}", f"same{i}.csv").exit_code == 0
         contents.add(((work / f"same{i}.csv").read_bytes(), (work / f"same{i}.csv.round.json").read_bytes()))
     assert len(contents) == 1

@@ -25,7 +25,7 @@ def work(tmp_path_factory):
     return place
 
 
-def test_an_audit_of_a_directory_is_that_of_one_file(work):
+def test_an_audit_of_a_directory_is_that_of_one_file(work, threads):
     words = "--metric metric.toml --scores score --id id --worst 5 --json --force --out"
     one = json.loads(run(work, f"audit loans.parquet {words} one.csv").output)
     many = json.loads(run(work, f"audit loans {words} many.csv").output)
@@ -33,7 +33,7 @@ def test_an_audit_of_a_directory_is_that_of_one_file(work):
     assert many["max_excess"] == one["max_excess"]
     pd.testing.assert_frame_equal(pd.read_csv(work / "many.csv"), pd.read_csv(work / "one.csv"), check_exact=True)
     assert "id_a" in pd.read_csv(work / "many.csv")
-    local = json.loads(run(work, f"audit loans {words} local.csv --cluster local").output)
+    local = json.loads(run(work, f"audit loans {words} local.csv --cluster {threads}").output)
     assert (local["n_violations"], local["max_excess"]) == (many["n_violations"], many["max_excess"])
     gate = run(work, "audit loans --metric metric.toml --scores score --max-excess 0")
     assert gate.exit_code == 1

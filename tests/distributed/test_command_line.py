@@ -36,13 +36,12 @@ def test_workers_are_started_for_large_files_only(place, monkeypatch):
     assert frames.workers_for(place / "people" / "0.parquet") is None
 
 
-def test_an_audit_of_large_files_runs_on_workers_with_the_same_result(place, monkeypatch):
-    pytest.importorskip("distributed")
+def test_an_audit_of_large_files_runs_on_workers_with_the_same_result(place, monkeypatch, threads):
     here = run(place, AUDIT)
     assert here.exit_code == 0, here.output
     addresses, original = [], cluster.connected
     monkeypatch.setattr(frames, "_SPILL_SIZE", 0)
-    monkeypatch.setattr(cluster, "connected", lambda address: addresses.append(address) or original(address))
+    monkeypatch.setattr(cluster, "connected", lambda address: addresses.append(address) or original(threads))
     there = run(place, AUDIT)
     assert addresses == ["local"]
     assert (there.exit_code, there.stdout) == (here.exit_code, here.stdout)
