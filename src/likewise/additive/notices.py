@@ -103,7 +103,7 @@ class Reason:
     ----------
     column, value : str
     text : str
-        The approved text with name and value behind it, or "name is value".
+        The approved text with name and value behind it, or "name: value".
     effect : float
         Points that it takes away, against the average person.
     share : float
@@ -202,7 +202,9 @@ class Notice:
         found: list[tuple[str, str, list[str], str]] = [("", "", [], self._opening)]
         if self.reasons:
             heading = f"What lowers the chance of {self.outcome} most, compared with the average person:"
-            items = [reason.text + ("" if reason.can_change else " (cannot be changed)") for reason in self.reasons]
+            items = [
+                reason.text + ("" if reason.can_change else ". This cannot be changed.") for reason in self.reasons
+            ]
             found.append((heading, "ol", items, "Something that is not listed lowers it as well." * self.others_count))
         else:
             found.append(("", "", [], "Nothing that can be named lowers it, compared with the average person."))
@@ -336,7 +338,7 @@ def _reasons(
 
 
 def _reason_text(said: Policy, column: str, value: str) -> str:
-    fact = f"{said.names.get(column, column)} is {value}"
+    fact = f"{said.names.get(column, column)}: {value}"
     return f"{said.reasons[column]} ({fact})" if column in said.reasons else fact
 
 

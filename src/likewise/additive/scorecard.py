@@ -213,7 +213,7 @@ class ScorecardMixin:
         >>> print(notice.to_text().splitlines()[0])
         The chance of being approved is 35%, below the 50% that is needed.
         >>> notice.reasons[0].text, notice.changes[0].to
-        ('debt is 40', '25')
+        ('debt: 40', '25')
         """
         return notices(self, X, threshold, width, favourable, policy, n)
 
