@@ -69,7 +69,7 @@ def test_a_policy_gives_texts_marks_what_cannot_change_and_hides_what_is_protect
     texts = [notice.to_text() for notice in found]
     assert not any(re.search(r"\bage\b", text) for text in texts)
     assert any(re.search(r"\bage\b", notice.to_text()) for notice in model.notice(X, n=6))  # control
-    assert any("Something that is not listed lowers it as well." in text for text in texts)
+    assert any("Other facts, which are not listed, lower it as well." in text for text in texts)
     south = [text for text in texts if "Location <of> the property (region: south)" in text]
     assert south
     assert all("Location <of> the property (region: south). This cannot be changed." in text for text in south)
@@ -368,10 +368,11 @@ def test_where_people_stand_in_the_band_is_said(model):
         where = "below" if notice.probability <= 0.5 else "above" if notice.probability >= 0.7 else "inside"
         said[where] += 1
         if where == "below":
-            assert "A favourable decision is possible above 50%: up to 70% a draw decides" in text
+            assert "Up to 50% the decision is not favourable; scores between 50% and 70% are decided by a draw" in text
         elif where == "inside":
             share = (notice.probability - 0.6) / 0.2 + 0.5
-            assert f"favourable with a probability of {share:.0%}. From 70% on it is" in text
+            assert f"With this score the draw is favourable {share:.0%} of the time. From 70% on the" in text
+            assert "The chance of" not in text
         else:
             assert "From 70% on the decision is favourable without a draw." in text
             assert "enough" not in text

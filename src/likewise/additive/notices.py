@@ -202,18 +202,18 @@ class Notice:
         found: list[tuple[str, str, list[str], str]] = [("", "", [], self._opening)]
         if self.reasons:
             heading = f"What lowers the chance of {self.outcome} most, compared with the average person:"
-            items = [
-                reason.text + ("" if reason.can_change else ". This cannot be changed.") for reason in self.reasons
-            ]
-            found.append((heading, "ol", items, "Something that is not listed lowers it as well." * self.others_count))
+            items = [each.text + ("" if each.can_change else ". This cannot be changed.") for each in self.reasons]
+            others = "Other facts, which are not listed, lower it as well." if self.others_count else ""
+            found.append((heading, "ol", items, others))
         else:
             found.append(("", "", [], "Nothing that can be named lowers it, compared with the average person."))
         enough = "would be enough without a draw" if self.width else "would be enough"
         if self.changes:
             items = [f"{change.name}: {change.to} instead of {change.now}" for change in self.changes]
+            named = f"The {'score for' if self.width else 'chance of'} {self.outcome} would then be"
             tail = (
-                f"The chance of {self.outcome} would then be {_percent(self.changed_probability or 0.0)}. No smaller "
-                f"change {enough}, by the distance between people that this model keeps to."
+                f"{named} {_percent(self.changed_probability or 0.0)}. No smaller change {enough}, by the distance "
+                "between people that this model keeps to."
             )
             found.append((f"What {enough}, with everything else as it is:", "ul", items, tail))
         elif self.changes is not None:
@@ -228,18 +228,19 @@ class Notice:
             return f"{chance}."
         if not self.width:
             return f"{chance}, {'below' if p < threshold else 'at least'} the {_percent(threshold)} that is needed."
-        low, high = (_percent(min(1.0, max(0.0, end))) for end in _band(threshold, self.width))
+        ends = [min(1.0, max(0.0, end)) for end in _band(threshold, self.width)]
+        low, high = map(_percent, ends)
+        nearest = min(ends, key=lambda end: abs(end - p))
         draw = _favourable_share(p, threshold, self.width)
+        score = f"The score for {self.outcome} is {_percent(p, nearest)}"
         if draw >= 1:
-            return f"{chance}. From {high} on the decision is favourable without a draw."
+            return f"{score}. From {high} on the decision is favourable without a draw."
+        band = f"scores between {low} and {high} are decided by a draw, the same one for everybody in a round"
         if draw <= 0:
-            return (
-                f"{chance}. A favourable decision is possible above {low}: up to {high} a draw decides, the same for "
-                f"everybody in a round, and from {high} on it is favourable without a draw."
-            )
+            return f"{score}. Up to {low} the decision is not favourable; {band}; from {high} on it is favourable."
         return (
-            f"{chance}. Between {low} and {high} a draw decides, the same for everybody in a round; here it is "
-            f"favourable with a probability of {_percent(draw)}. From {high} on it is favourable without a draw."
+            f"{score}; {band}. With this score the draw is favourable {_percent(draw)} of the time. From {high} on the "
+            "decision is favourable without a draw."
         )
 
 
