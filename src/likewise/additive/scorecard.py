@@ -242,7 +242,8 @@ class ScorecardMixin:
         outcome : label of a class, optional
             Whose odds rise with points, the favourable one; ``classes_[-1]`` if not given.
         max_bins : int, default=8
-            Ranges of a column of numbers, at most. Fewer are used where that adds no more error than rounding does.
+            Ranges of a column of numbers, at most. Fewer are used where that adds no more error than rounding does, on
+            average over the people the model has learned from.
         whole_numbers : sequence of str, optional
             Columns of whole numbers, such as dependants, that have whole points for each of them. Their points change
             from one number to the next, in steps that the metric must allow.
