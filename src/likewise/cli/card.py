@@ -38,9 +38,21 @@ _ENDINGS = (".csv", ".xlsx", ".json", ".sql", ".onnx", ".skops")
 @click.option("--max-bins", type=int, help="Ranges per column of numbers, at most (8).")
 @click.option("--whole-numbers", multiple=True, help="Column of whole numbers that gets whole points for each of them.")
 @click.option("--favourable", help="Class whose points are shown; the last one by default.")
+@click.option("--table", type=options.FILE, help="People with known outcomes, to measure what rounding costs.")
+@click.option("--target", help="Column of --table with the outcome.")
 @command
+@options.reads_table
 def card(
-    say: Output, model: Path, out: Path, force: bool, in_points: bool, favourable: str | None, **given: Any
+    say: Output,
+    model: Path,
+    out: Path,
+    force: bool,
+    in_points: bool,
+    favourable: str | None,
+    table: Path | None,
+    target: str | None,
+    dialect: Dialect,
+    **given: Any,
 ) -> None:
     """Write a scorecard as a table, JSON, SQL, ONNX or a model, in its own units or in whole points.
 
@@ -53,27 +65,54 @@ def card(
 
     if out.suffix not in _ENDINGS:
         raise InvalidInputError(f"--out must end in {', '.join(_ENDINGS)}; got {out}.")
-    check_free(out, model, force=force)
+    check_free(out, model, table, force=force)
     fitted = _scorecard(model)
     outcome = class_named(favourable, getattr(fitted, "classes_", None))
     asked = {name: value for name, value in given.items() if value not in (None, ())}
+    if (table is None) != (target is None) or (table and not in_points):
+        raise InvalidInputError("--table and --target go together, with --in-points.")
     if asked and not in_points:
         raise InvalidInputError(f"--{next(iter(asked)).replace('_', '-')} goes with --in-points.")
     if in_points:
-        before = _columns_of(fitted)
-        fitted, outcome = fitted.in_points(**asked, outcome=outcome), None
-        table = fitted.scorecard()
-        shown = table[["column", "range", "points", "points at end"]].head(_ROWS)
-        say.table(shown, "card")
-        if len(table) > len(shown):
-            say(f"... and {len(table) - len(shown)} more rows")
-        left_out = [name for name in before if name not in _columns_of(fitted)]
-        if left_out:
-            say.note(f"Left out, as they move the score by less than half a point: {', '.join(left_out)}.")
+        whole, fitted, outcome = fitted, fitted.in_points(**asked, outcome=outcome), None
+        _say_points(say, whole, fitted)
+        if table is not None and target is not None:
+            _say_cost(say, whole, fitted, table, target, dialect)
     _write(fitted, out, outcome)
     guarantee = fitted.guarantee_.statement.splitlines()[0]
     say(f"\n{guarantee}\n\nWrote {out}", card_file=str(out), guarantee=guarantee)
     say.finish(*([then("verify-card", out)] if out.suffix == ".json" else []))
+
+
+def _say_points(say: Output, model: Any, card: Any) -> None:
+    """Print the card, and which columns it leaves out."""
+    rows = card.scorecard()[["column", "range", "points", "points at end"]]
+    say.table(rows.head(_ROWS), "card")
+    if len(rows) > _ROWS:
+        say(f"... and {len(rows) - _ROWS} more rows")
+    left_out = [name for name in _columns_of(model) if name not in _columns_of(card)]
+    if left_out:
+        say.note(f"Left out, as they move the score by less than half a point: {', '.join(left_out)}.")
+
+
+def _say_cost(say: Output, model: Any, card: Any, table: Path, target: str, dialect: Dialect) -> None:
+    """Print what rounding costs on people with known outcomes."""
+    import numpy as np
+
+    people, texts = _read_people(model, table, target, dialect)
+    labels = {str(label): label for label in model.classes_.tolist()}
+    unknown = [text for text in texts.tolist() if str(text) not in labels]
+    if unknown:
+        raise InvalidInputError(f"--target must have the classes {', '.join(labels)}; {target!r} has {unknown[0]!r}.")
+    costs = model.rounding_cost(card, people, np.array([labels[str(text)] for text in texts]))
+    cost = costs.loc["cost"]
+    say(
+        f"\nRounding costs {cost['Brier score']:+.5f} of the Brier score on {len(people):,} people, from "
+        f"{costs.loc['model', 'Brier score']:.5f}; no chance changes by more than {cost['largest change']:.2%}.",
+        brier_score_cost=float(cost["Brier score"]),
+        log_loss_cost=float(cost["log loss"]),
+        largest_change=float(cost["largest change"]),
+    )
 
 
 def _columns_of(model: Any) -> list[str]:
@@ -181,27 +220,30 @@ def notice(
 
 
 def _row_of(model: Any, table: Path, person: str, id_column: str | None, dialect: Dialect) -> pd.DataFrame:
-    """The row of one person, with the columns of the model."""
+    """The row of one person."""
+    people, names = _read_people(model, table, id_column, dialect)
+    rows = people[(names.astype(str) == person).to_numpy()]
+    if len(rows) != 1:
+        where = f"the column {id_column!r}" if id_column else f"the rows 0 to {len(people) - 1:,}"
+        raise InvalidInputError(f"--person must occur once in {where} of {table}; {person!r} occurs {len(rows)} times.")
+    return rows.set_axis([person])
+
+
+def _read_people(model: Any, table: Path, column: str | None, dialect: Dialect) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """The columns of a model, and another one as text, or else the positions of rows."""
     import pandas as pd
 
     from likewise.cli.batch_scoring import BATCH_ROWS
     from likewise.cli.batches import Batches
     from likewise.cli.column_kinds import Kinds
 
-    beside = () if id_column is None else (id_column,)
-    batches = Batches(table, BATCH_ROWS, dialect, Kinds.of_model(model), beside, id_column)
+    beside = () if column is None else (column,)
+    batches = Batches(table, BATCH_ROWS, dialect, Kinds.of_model(model), beside, column)
     for name in (*beside, *model.required_features_):
         if name not in batches.columns:
             raise InvalidInputError(f"{table} has no column {name!r}; it has {', '.join(batches.columns)}.")
-    found, start = [], 0
-    for batch in batches:
-        n = len(batch.people)
-        keys = batch.beside[id_column].astype(str) if id_column else pd.Series(range(start, start + n)).astype(str)
-        found.append(batch.people[keys.to_numpy() == person])
-        start += n
-    rows: pd.DataFrame = pd.concat(found)
-    if len(rows) != 1:
-        where = f"the column {id_column!r}" if id_column else f"the rows 0 to {start - 1:,}"
-        raise InvalidInputError(f"--person must occur once in {where} of {table}; {person!r} occurs {len(rows)} times.")
-    rows.index = pd.Index([person])
-    return rows[[name for name in model.feature_names_in_ if name in rows.columns]]
+    read = [*batches]
+    people = pd.concat([batch.people for batch in read], ignore_index=True)
+    names = pd.concat([batch.beside for batch in read], ignore_index=True)
+    kept = people[[name for name in model.feature_names_in_ if name in people.columns]]
+    return kept, pd.Series(range(len(kept))) if column is None else names[column]
