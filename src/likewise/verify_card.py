@@ -134,6 +134,9 @@ def check_claim(card: Any, columns: list[Column]) -> Fraction:
         numbers += [base, *(value for c in columns for line in [*c.values, c.other or []] for value in line)]
         need(all(number.denominator == 1 for number in numbers), "Points must be whole numbers.")
         unit = 4 * double / LN2
+    largest = unit + max(map(abs, numbers)) + sum(max(map(abs, line)) for c in columns for line in c.values)
+    fine = type(card["bits"]) is int and abs(card["bits"]) < 1000 and Fraction(2) ** -card["bits"] <= largest / 2**40
+    need(fine, f"bits: a grid of 2^-{card['bits']!r} is too coarse; between knots, scores would jump.")
     return Fraction(claim["used"]) * unit
 
 
