@@ -57,7 +57,7 @@ def check_outcomes(y: Any, *, numeric: bool) -> npt.NDArray[Any]:
     try:
         dtype = np.float64 if numeric else None
         return column_or_1d(check_array(y, ensure_2d=False, dtype=dtype, input_name="y"))  # type: ignore[no-any-return]
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         what, words = "number" if numeric else "label", " ".join(str(error).split())
         raise InvalidInputError(f"y must hold one {what} per person ({words}).") from None
 

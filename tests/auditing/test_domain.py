@@ -170,7 +170,7 @@ def test_an_attack_keeps_rules(applicants):
     found = attack(model, metric, applicants, domain=domain, n_pairs=20_000, random_state=0)
     assert domain.holds(found.pair).all()
     assert found.difference < 0.39
-    with pytest.raises(InvalidInputError, match="only must name"):
+    with pytest.raises(InvalidInputError, match="only must list columns of X"):
         attack(model, metric, applicants, only=["race"], n_pairs=1000)
     with pytest.raises(InvalidInputError, match="domain must say"):
         attack(model, metric, applicants, domain=Domain.learn(applicants[["age"]]), n_pairs=1000)

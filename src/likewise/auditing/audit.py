@@ -342,7 +342,7 @@ def check_limits(tolerance: Any, thresholds: Any, unit: float, *, shares: bool) 
             f"tolerance must be below 1, since these outputs never differ by more; got {least:g}. 0.01 is one "
             "percentage point."
         )
-    if not isinstance(thresholds, (Sequence, np.ndarray)) or isinstance(thresholds, str):
+    if not isinstance(thresholds, (Sequence, np.ndarray)) or isinstance(thresholds, str) or np.ndim(thresholds) != 1:
         raise InvalidInputError(f"thresholds must be a list of non-negative numbers; got {in_a_line(thresholds)}.")
     for threshold in thresholds:
         NOT_NEGATIVE.check("thresholds", threshold)

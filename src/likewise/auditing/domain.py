@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import TRUTH, in_a_line
+from likewise._validation import TRUTH, check_numbers, in_a_line
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.columns import canonical_category
 from likewise.metrics.encoders import as_frame, is_table
@@ -376,10 +376,7 @@ def frame_of(X: Any) -> pd.DataFrame:
     """People as a DataFrame; the columns of an array are called by their positions."""
     if is_table(X):
         return as_frame(X)
-    try:
-        array = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidTypeError(f"X must be a table, or an array of numbers; got {in_a_line(X)}.") from None
+    array = check_numbers("X", X, "Text needs a table with named columns.")
     if array.ndim != 2:
         raise InvalidInputError(
             f"X must be a table of people and features, (n_samples, n_features); got {array.shape}."

@@ -23,7 +23,7 @@ from sklearn.frozen import FrozenEstimator
 from likewise._inner_estimator import WrappedScorer, WrapsEstimator, fit_weighted, inner_classifier
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
-from likewise._validation import NOTHING, Rule, in_a_line, positive
+from likewise._validation import NOTHING, Rule, check_numbers, in_a_line, positive
 from likewise.additive.scorecard import ScorecardMixin
 from likewise.base import METRIC, ConstrainedClassifier
 from likewise.exceptions import InvalidInputError
@@ -271,8 +271,8 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         self.classes_ = inner.classes_ if self.grades is None else np.array(list(self.grades))
         where = ", ".join(f"{t:g}" for t in thresholds)
         basis = (
-            f"Everybody in a round shares one cut-off, drawn from a band of width {self.width:g} around {where}; D is "
-            f"the distance of the scores divided by that width. {guarantee.basis}"
+            f"Everybody in a round shares one cut-off, drawn from a band of width {float(self.width):g} around "
+            f"{where}; D is the distance of the scores divided by that width. {guarantee.basis}"
         )
         own = Guarantee(
             guarantee.metric.scaled(1 / self.width),
@@ -286,8 +286,8 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
 
     def _thresholds(self) -> FloatArray:
         try:
-            thresholds = np.atleast_1d(np.asarray(self.threshold, dtype=np.float64))
-        except (TypeError, ValueError, OverflowError):
+            thresholds = np.atleast_1d(check_numbers("threshold", self.threshold))
+        except InvalidInputError:
             thresholds = np.array([np.nan])
         if thresholds.ndim != 1 or not ((thresholds > 0) & (thresholds < 1)).all() or not len(thresholds):
             raise InvalidInputError(
@@ -394,7 +394,11 @@ def _check_grades(grades: Any) -> list[str] | None:
     """Names of the grades."""
     if grades is None:
         return None
-    labels = np.asarray(grades, dtype=object).tolist() if isinstance(grades, list | tuple | np.ndarray) else [None]
+    labels = (
+        np.atleast_1d(np.asarray(grades, dtype=object)).tolist()
+        if isinstance(grades, list | tuple | np.ndarray)
+        else [None]
+    )
     if not labels or not all(isinstance(label, str | Real | np.generic) for label in labels):
         raise InvalidInputError(f"grades must be a list of labels, lowest first; got {in_a_line(grades)}.")
     names = [str(label) for label in labels]

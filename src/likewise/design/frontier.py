@@ -13,13 +13,13 @@ import pandas as pd
 from scipy.special import expit, softmax
 from sklearn.utils.multiclass import type_of_target
 
-from likewise._fit_validation import check_sample_weight
+from likewise._fit_validation import check_outcomes, check_sample_weight
 from likewise._frozen import Frozen
 from likewise._links import LINKS
 from likewise._parallel import run_in_threads, single_threaded_blas
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
-from likewise._validation import check_count, check_names, checking, in_a_line, one_of
+from likewise._validation import LIMITS, NOTHING, THREADS, TRUTH, check_count, check_names, checking, in_a_line, one_of
 from likewise.additive.binning import bin_columns, knots_for
 from likewise.additive.design_matrix import Layout
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
@@ -302,7 +302,12 @@ def design_metric(
     one_of("auto", "classification", "regression").check("task", task)
     n_points, cv = check_count("n_points", n_points, least=2), check_count("cv", cv, least=2)
     max_knots = check_count("max_knots", max_knots, least=2)
+    THREADS.check("n_jobs", n_jobs)
+    TRUTH.check("references", references)
+    TRUTH.check("verbose", verbose)
     people = read_people(X, categorical)
+    if not len(people):
+        raise InvalidInputError("X must hold at least one person; got an empty table.")
     names = people.encoder.names
     hidden = check_names("protected", protected, names)
     bounds = read_bounds(names, people.encoder.is_number, hidden, fixed, lower, upper)
@@ -314,9 +319,10 @@ def design_metric(
 def _estimator(metric: Metric, y: Any, task: str, output_range: Any, max_knots: int, n_jobs: int | None) -> Any:
     """The estimator whose metric is designed."""
     if task == "auto":
-        regression = output_range is not None or type_of_target(np.asarray(y)) == "continuous"
+        regression = output_range is not None or type_of_target(check_outcomes(y, numeric=False)) == "continuous"
         task = "regression" if regression else "classification"
     if task == "regression":
+        (NOTHING | LIMITS).check("output_range", output_range)
         return AdditiveRegressor(metric, output_range=output_range, max_knots=max_knots, n_jobs=n_jobs)
     if output_range is not None:
         raise InvalidInputError("output_range must be None for classification: probabilities have the range (0, 1).")

@@ -186,6 +186,8 @@ def metric_columns(table: DaskTable, metric: Metric, aside: Any = None) -> list[
 def categories_under(table: DaskTable, metric: Metric, names: list[Any]) -> list[Any]:
     """Columns that a metric compares as categories."""
     numbers = metric.encoder(table.empty(names)).is_number
+    if len(numbers) != len(names):
+        raise InvalidInputError(f"metric has {len(numbers)} weights, and the table {len(names)} columns: {names}.")
     return [name for name, number in zip(names, numbers, strict=True) if not number]
 
 
