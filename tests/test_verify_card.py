@@ -158,6 +158,8 @@ FALSIFICATIONS = {
     "a number that is none": lambda c: column(c, "age")["points"].__setitem__(0, float("nan")),
     "points as text": lambda c: column(c, "age")["points"].__setitem__(0, "0"),
     "an entry that changes scores unseen": lambda c: c.update(adjustment=0.1),
+    "a grid so coarse that scores jump": lambda c: c.update(bits=6),
+    "a grid that is none": lambda c: c.update(bits=40.5),
     "a knot lost": lambda c: column(c, "age")["knots"].pop(),
     "numbers called categories": lambda c: weight(c, "income").update(kind="categorical"),
     "a category twice": lambda c: column(c, "region")["categories"].append(column(c, "region")["categories"][0]),

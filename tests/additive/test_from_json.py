@@ -108,7 +108,7 @@ def test_a_model_of_arrays(named):
 def test_control_another_grid_has_other_bits():
     model = fitted("logistic")
     card = json.loads(model.to_json())
-    card["bits"] -= 8
+    card["bits"] -= 4
     X = between(model, table(500, 1)[0])
 
     assert (AdditiveClassifier.from_json(json.dumps(card)).predict_proba(X) != model.predict_proba(X)).any()
@@ -120,6 +120,8 @@ def test_what_cannot_be_read_is_refused_in_one_line(tmp_path):
     card["columns"][0]["points"][0][0] += 9.0
     with pytest.raises(InvalidInputError, match="steeper than the metric allows"):
         AdditiveClassifier.from_json(json.dumps(card))
+    with pytest.raises(InvalidInputError, match="between knots, scores would jump"):
+        AdditiveClassifier.from_json(json.dumps(json.loads(model.to_json()) | {"bits": 10}))
     with pytest.raises(InvalidInputError, match=r"Use AdditiveClassifier\.from_json"):
         AdditiveRegressor.from_json(model.to_json())
     with pytest.raises(InvalidInputError, match="points for each class"):

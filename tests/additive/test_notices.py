@@ -3,13 +3,14 @@
 import itertools
 import json
 import math
+import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
+from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, ThresholdDecision
 from likewise.additive.recourse import Column, smallest_change
 
 METRIC = TableMetric(
@@ -66,13 +67,13 @@ def test_a_policy_gives_texts_marks_what_cannot_change_and_hides_what_is_protect
     X = people(80, seed=2)[0]
     found = model.notice(X, threshold=0.9, policy=POLICY, n=6)
     texts = [notice.to_text() for notice in found]
-    assert not any("age" in text.split() for text in texts)
-    assert any("age" in notice.to_text().split() for notice in model.notice(X, n=6))  # control
-    assert any("Columns that are not listed lower it as well." in text for text in texts)
-    south = [text for text in texts if "Location <of> the property (region is south)" in text]
+    assert not any(re.search(r"\bage\b", text) for text in texts)
+    assert any(re.search(r"\bage\b", notice.to_text()) for notice in model.notice(X, n=6))  # control
+    assert any("Other facts, which are not listed, lower it as well." in text for text in texts)
+    south = [text for text in texts if "Location <of> the property (region: south)" in text]
     assert south
-    assert all("lowers the chance of being approved. It cannot be changed." in text for text in south)
-    assert any("Level of debt (debt is " in text for text in texts)
+    assert all("Location <of> the property (region: south). This cannot be changed." in text for text in south)
+    assert any("Level of debt (debt: " in text for text in texts)
     for notice in found:
         for change in notice.changes or ():
             assert change.column in ("income", "debt", "children")
@@ -237,11 +238,11 @@ def test_one_person_as_json_html_and_text(model):
     assert data["person"] == notice.person
     assert [reason["column"] for reason in data["reasons"]] == [reason.column for reason in notice.reasons]
     page = Words(notice.to_html())
-    assert page.tags.count("li") == len(notice.reasons)
+    assert page.tags.count("li") == len(notice.reasons) + len(notice.changes)
     assert "of" not in page.tags  # "<of>" in a text is escaped
     assert "Location <of> the property" in page.words
     for line in notice.to_text().splitlines():
-        assert line.partition(". ")[2] in page.words
+        assert re.sub(r"^(\d+\.|-) ", "", line) in page.words
     assert notice.to_text().startswith("The chance of being approved is ")
 
 
@@ -250,7 +251,7 @@ def test_a_threshold_that_nothing_reaches_is_said(model):
     everything = {"immutable": ["income", "debt", "age", "children", "region"]}
     for notice in model.notice(X, threshold=0.999, policy=everything):
         assert notice.changes == ()
-        assert "No change of the columns that can be changed reaches what is needed." in notice.to_text()
+        assert "No change of what can be changed would be enough." in notice.to_text()
     assert all(notice.changes is None for notice in model.notice(X))
 
 
@@ -274,11 +275,16 @@ def test_policies_are_read_from_files(model, tmp_path):
         ({"threshold": 1.5}, "threshold must be a positive number below 1; got 1.5"),
         ({"favourable": "yes"}, r"outcome must be one of the classes, \[0, 1\]; got 'yes'"),
         ({"n": 0}, "n must be a whole number >= 1; got 0"),
-        ({"policy": {"text": {}}}, "policy must have the entries outcome, reasons, .*; it has 'text'"),
+        ({"policy": {"text": {}}}, "policy must have the entries outcome, names, reasons, .*; it has 'text'"),
         ({"policy": {"reasons": {"shoe": "x"}}}, "policy reasons must name columns of X, .*; it has 'shoe'"),
         ({"policy": {"immutable": "age"}}, "policy immutable must be a list of columns; got 'age'"),
         ({"policy": {"steps": {"income": 0}}}, "policy step of 'income' must be a positive finite number; got 0"),
         ({"policy": {"outcome": 1}}, "policy outcome must be text; got 1"),
+        ({"policy": {"names": {"age": 3}}}, "policy names of 'age' must be text; got 3"),
+        ({"policy": {"reasons": {"age": " "}}}, "policy reasons of 'age' must be text; got ' '"),
+        ({"width": 0.1}, "width must be 0 without a threshold; got 0.1"),
+        ({"threshold": 0.5, "width": 1.5}, "width must be a positive number below 1; got 1.5"),
+        ({"threshold": 0.5, "width": "wide"}, "width must be a positive number below 1; got 'wide'"),
         ({"policy": "none.toml"}, "Cannot read none.toml"),
     ],
 )
@@ -295,3 +301,105 @@ def test_notices_need_two_classes():
     ):
         with pytest.raises(ValueError, match="notice needs a classifier of two classes"):
             other.notice(X)
+
+
+BAND = {"threshold": 0.6, "width": 0.2}
+IN_STEPS = {"steps": {"children": 1, "income": 5}, "immutable": ["debt", "region"], "protected": ["age"]}
+
+
+def smallest_by_brute_force(decision, person, card):
+    """Smallest distance of a change of income and children, in steps, that is favourable in every round."""
+    knots = {card.encoder_.names[s.column]: s.knots for s in card.scorer_.model.shapes}
+    grids = []
+    for name, step in IN_STEPS["steps"].items():
+        low, high = math.ceil(knots[name][0] / step), math.floor(knots[name][-1] / step)
+        grids.append([person[name].iloc[0], *(np.arange(low, high + 1) * step)])
+    combined = list(itertools.product(*grids))
+    table = pd.concat([person] * len(combined)).assign(
+        children=[c for c, _ in combined], income=[i for _, i in combined]
+    )
+    sure = decision.predict_proba(table)[:, 1] == 1
+    far = 0.05 * np.abs(table["children"] - person["children"].iloc[0])
+    far = far + 0.02 * np.abs(table["income"] - person["income"].iloc[0])
+    return far[sure].min() if sure.any() else math.inf
+
+
+@pytest.mark.parametrize("points", [False, True])
+def test_the_change_crosses_the_whole_band_and_no_smaller_one_does(model, points):
+    card = model.in_points() if points else model
+    decision = ThresholdDecision.from_model(card, **BAND)
+    X = people(40, seed=8)[0]
+    found = 0
+    for notice in decision.notice(X, policy=IN_STEPS):
+        person = X.loc[[notice.person]]
+        if notice.changes is None:
+            assert decision.predict_proba(person)[0, 1] == 1
+            continue
+        best = smallest_by_brute_force(decision, person, card)
+        if not notice.changes:
+            assert best == math.inf
+            continue
+        scale = {"children": 0.05, "income": 0.02}
+        far = sum(scale[change.column] * abs(change.value - person[change.column].iloc[0]) for change in notice.changes)
+        assert far == pytest.approx(best, abs=1e-9)
+        after = person.assign(**{change.column: change.value for change in notice.changes})
+        assert decision.predict_proba(after)[0, 1] == 1
+        assert card.predict_proba(after)[0, 1] == notice.changed_probability >= 0.7
+        found += 1
+    assert found >= 8
+
+
+def test_control_a_change_to_the_threshold_alone_leaves_the_decision_to_a_draw(model):
+    decision = ThresholdDecision.from_model(model, **BAND)
+    X = people(40, seed=8)[0]
+    left = 0
+    for notice in model.notice(X, threshold=0.6, policy=IN_STEPS):
+        if notice.changes:
+            after = X.loc[[notice.person]].assign(**{change.column: change.value for change in notice.changes})
+            left += 0 < decision.predict_proba(after)[0, 1] < 1
+    assert left >= 5
+
+
+def test_where_people_stand_in_the_band_is_said(model):
+    X = people(200, seed=9)[0]
+    said = {"below": 0, "inside": 0, "above": 0}
+    for notice in ThresholdDecision.from_model(model, **BAND).notice(X, policy={"outcome": "being approved"}):
+        text = notice.to_text()
+        where = "below" if notice.probability <= 0.5 else "above" if notice.probability >= 0.7 else "inside"
+        said[where] += 1
+        if where == "below":
+            assert "Up to 50% the decision is not favourable; scores between 50% and 70% are decided by a draw" in text
+        elif where == "inside":
+            share = (notice.probability - 0.6) / 0.2 + 0.5
+            assert f"With this score the draw is favourable {share:.0%} of the time. From 70% on the" in text
+            assert "The chance of" not in text
+        else:
+            assert "From 70% on the decision is favourable without a draw." in text
+            assert "enough" not in text
+    assert min(said.values()) > 0
+
+
+def test_the_favourable_class_of_a_decision_is_that_of_its_notices(model):
+    X = people(30, seed=9)[0]
+    turned = ThresholdDecision.from_model(model, **BAND, favourable=0).notice(X)
+    for notice, h in zip(turned, model.predict_proba(X)[:, 0], strict=True):
+        assert notice.probability == h
+    grades = ThresholdDecision.from_model(model, threshold=[0.3, 0.7], width=0.1, grades=["C", "B", "A"])
+    with pytest.raises(ValueError, match="one threshold, on a scorecard"):
+        grades.notice(X)
+
+
+def test_columns_go_by_the_names_that_people_know(model):
+    X = people(80, seed=2)[0]
+    policy = POLICY | {"names": {"income": "your income", "debt": "what you owe", "children": "number of children"}}
+    texts = "\n".join(notice.to_text() for notice in model.notice(X, threshold=0.9, policy=policy))
+    assert "Level of debt (what you owe: " in texts
+    assert "- your income: $" in texts
+    assert not re.search(r"\b(income|debt): ", texts.replace("your income", ""))
+
+
+def test_a_band_that_ends_beyond_1_is_certain_for_nobody(model):
+    X = people(20, seed=2)[0]
+    for notice in model.notice(X, threshold=0.96, width=0.1):
+        assert notice.changes == ()
+        assert "No change of what can be changed would be enough without a draw." in notice.to_text()

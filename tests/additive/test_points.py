@@ -1,9 +1,11 @@
 """Cards in whole points: within the metric whatever the card, close to the card they round, and the same everywhere."""
 
+import itertools
 import json
 import math
 import sqlite3
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, load_model, save_model
 from likewise._links import LINKS
-from likewise.additive.points import PointsScorer
+from likewise.additive.points import PointsScorer, _Limits, _round_knots
 from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, constrain
 from likewise.verify_card import NotProvenError, check_scores, prove
 
@@ -317,3 +319,58 @@ def test_models_without_log_odds_of_two_classes_have_no_points(model):
             other.in_points()
     with pytest.raises(ValueError, match="outcome must be the one that points count for, 1; got 0"):
         model.in_points().scorecard(outcome=0)
+
+
+def fewest_lines_by_brute_force(shape, rate, weights, max_bins):
+    """Smallest weighted squared error for each number of lines, over all knots and whole values near the shape's."""
+    n, real = len(shape.knots), shape.values[0]
+    best = np.full(max_bins + 1, np.inf)
+    for size in range(1, max_bins + 2):
+        for places in itertools.combinations(range(n), size):
+            near = [np.floor(real[k]) + np.arange(-1, 3) for k in places]
+            for values in itertools.product(*near):
+                knots = shape.knots[list(places)]
+                if size > 1 and (np.abs(np.diff(values)) > np.floor(rate * np.diff(knots))).any():
+                    continue
+                error = weights @ (np.interp(shape.knots, knots, values) - real) ** 2
+                best[size - 1] = min(best[size - 1], error)
+    return best
+
+
+def rounded(shape, rate, max_bins):
+    return _round_knots(shape, _Limits(Fraction(rate), None), max_bins, whole=False)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lines_are_the_fewest_that_are_good_enough_for_people(seed):
+    rng = np.random.default_rng(seed)
+    knots = np.cumsum(rng.integers(1, 4, 6)).astype(float)
+    shape = Shape(0, knots, np.cumsum(rng.normal(0, 2, 6))[None], None, rng.dirichlet(np.full(6, 0.3)))
+    weights = (shape.shares + 1e-3 / 6) / (1 + 1e-3)
+    best = fewest_lines_by_brute_force(shape, 5, weights, 3)
+    found = rounded(shape, 5, 3)
+    lines = int(np.flatnonzero(best <= best.min() + 1 / 12)[0])
+
+    assert len(found.knots) == lines + 1
+    error = weights @ (np.interp(knots, found.knots, found.values[0]) - shape.values[0]) ** 2
+    assert error == pytest.approx(best[lines], abs=1e-12)
+
+
+def test_a_kink_that_few_people_see_is_merged_and_one_that_many_see_is_not():
+    """The same shape with its people at the kink, and elsewhere; without people, as if they were everywhere alike."""
+    knots, values = np.array([0.0, 5.0, 10.0, 15.0, 20.0]), np.array([[0.0, 0.0, 3.0, 0.0, 0.0]])
+    few, many = (np.array([1, 1, share, 1, 1]) / (4 + share) for share in (0.01, 1.0))
+    assert len(rounded(Shape(0, knots, values, None, few), 5, 8).knots) == 1
+    assert len(rounded(Shape(0, knots, values, None, many), 5, 8).knots) > 2
+    assert len(rounded(Shape(0, knots, values, None), 5, 8).knots) > 2
+
+
+def test_the_shares_of_people_are_those_of_the_training_data_and_stay_with_the_model(model, tmp_path):
+    X, _ = people()
+    for shape in model.scorer_.model.shapes:
+        name = model.encoder_.names[shape.column]
+        assert shape.shares.sum() == pytest.approx(X[name].notna().mean())
+        if shape.knots is None:
+            assert shape.shares.tolist() == pytest.approx(X[name].value_counts(normalize=True).sort_index().tolist())
+    save_model(model, tmp_path / "model.skops")
+    assert load_model(tmp_path / "model.skops").in_points().to_json() == model.in_points().to_json()

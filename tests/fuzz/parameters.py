@@ -144,6 +144,7 @@ def calls():
                 "decide": {"X": X},
                 "decision_bound": {"distance": [0.1, 0.2]},
                 "explain": {"X": X},
+                "notice": {"X": X, "threshold": 0.6, "width": 0.1, "policy": {"outcome": "approval"}},
                 "reasons": {"X": X},
                 "scorecard": {},
                 "to_csv": {"path": "card.csv"},

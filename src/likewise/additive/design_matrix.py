@@ -259,10 +259,11 @@ def read_shapes(layout: Layout, x: FloatArray) -> tuple[FloatArray, list[Shape]]
             # it may have to be near another, as the solution is.
             if part.column not in layout.weights.tables:
                 values = np.where(part.share > 0, values, np.clip(0.0, *_ends(values[:, part.share > 0])))
-            shapes.append(Shape(part.column, None, values, np.zeros(len(values))))
+            shapes.append(Shape(part.column, None, values, np.zeros(len(values)), part.share))
         else:
             other = values[:, -1] if part.has_missing else None
-            shapes.append(Shape(part.column, part.knots, values[:, : part.n_knots], other))
+            shares = part.share[: part.n_knots]
+            shapes.append(Shape(part.column, part.knots, values[:, : part.n_knots], other, shares))
     return intercepts, shapes
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._validation import PATH, check_count, check_positive, short_repr
-from likewise.additive.points import PointsScorer
-from likewise.additive.recourse import Column, smallest_change
+from likewise.additive.recourse import changeable_columns, needed_score, smallest_change
 from likewise.additive.scorer import AdditiveScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metrics.encoders import People
@@ -35,6 +33,8 @@ class Policy:
     ----------
     outcome : str
         The favourable outcome in words, behind "the chance of".
+    names : dict
+        Names of columns as people know them, such as "your income".
     reasons : dict
         Approved reason texts by column.
     protected : tuple
@@ -46,6 +46,7 @@ class Policy:
     """
 
     outcome: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     protected: Sequence[str] = ()
     immutable: Sequence[str] = ()
@@ -57,20 +58,24 @@ class Policy:
         if given is None:
             return cls()
         entries = dict(given) if isinstance(given, Mapping) else _read_file(given)
-        known = ("outcome", "reasons", "protected", "immutable", "steps")
+        known = ("outcome", "names", "reasons", "protected", "immutable", "steps")
         wrong = [key for key in entries if key not in known]
         if wrong:
             raise InvalidInputError(f"policy must have the entries {', '.join(known)}; it has {wrong[0]!r}.")
         if not isinstance(entries.get("outcome", ""), str):
             raise InvalidInputError(f"policy outcome must be text; got {short_repr(entries['outcome'])}.")
         for key in known[1:]:
-            part, kind = entries.get(key, ()), Mapping if key in ("reasons", "steps") else Sequence
+            part, kind = entries.get(key, ()), Mapping if key in ("names", "reasons", "steps") else Sequence
             if part and (not isinstance(part, kind) or isinstance(part, str)):
                 form = "a mapping from column to value" if kind is Mapping else "a list of columns"
                 raise InvalidInputError(f"policy {key} must be {form}; got {short_repr(part)}.")
             unknown = [name for name in part if name not in {str(each) for each in names}]
             if unknown:
                 raise InvalidInputError(f"policy {key} must name columns of X, {list(names)}; it has {unknown[0]!r}.")
+        for key in ("names", "reasons"):
+            for name, text in entries.get(key, {}).items():
+                if not isinstance(text, str) or not text.strip():
+                    raise InvalidInputError(f"policy {key} of {name!r} must be text; got {short_repr(text)}.")
         for name, step in entries.get("steps", {}).items():
             check_positive(f"policy step of {name!r}", step)
         return cls(**entries)
@@ -98,7 +103,7 @@ class Reason:
     ----------
     column, value : str
     text : str
-        The approved text, or "column is value".
+        The approved text with name and value behind it, or "name: value".
     effect : float
         Points that it takes away, against the average person.
     share : float
@@ -120,13 +125,15 @@ class Change:
 
     Attributes
     ----------
-    column, now, to : str
+    column : str
+    name, now, to : str
         In words.
     value : float or str
         What it would have to be.
     """
 
     column: str
+    name: str
     now: str
     to: str
     value: Any
@@ -145,13 +152,15 @@ class Notice:
     probability : float
         Its chance.
     threshold : float or None
-        What is needed.
+        What is needed; with a width, the middle of the band.
+    width : float
+        Of the band in which a draw decides; 0 for none.
     reasons : tuple of Reason
         The strongest first.
     others_count : bool
         Whether columns that are not listed lower the chance as well.
     changes : tuple of Change, or None
-        The smallest change that reaches the threshold; empty where none does, None where none is needed or asked for.
+        The smallest change that is enough, without a draw; empty where none is, None where none is needed or asked for.
     changed_probability : float or None
         The chance after the change.
     """
@@ -160,6 +169,7 @@ class Notice:
     outcome: str
     probability: float
     threshold: float | None
+    width: float
     reasons: tuple[Reason, ...]
     others_count: bool
     changes: tuple[Change, ...] | None
@@ -171,52 +181,93 @@ class Notice:
 
     def to_text(self) -> str:
         """Plain text."""
-        return "\n".join(
-            [self._opening, "", *self._reason_lines(), *(["", *self._change_lines()] if self._change_lines() else [])]
-        )
+        parts = []
+        for heading, tag, items, tail in self._sections():
+            marks = [f"{k}." if tag == "ol" else "-" for k in range(1, len(items) + 1)]
+            lines = [f"{mark} {item}" for mark, item in zip(marks, items, strict=True)]
+            parts.append("\n".join([*([heading] if heading else []), *lines, *([tail] if tail else [])]))
+        return "\n\n".join(parts)
 
     def to_html(self) -> str:
-        """A page of its own; every text is escaped."""
-        reasons = "".join(f"<li>{escape(self._reason(reason))}</li>" for reason in self.reasons)
-        head, *rest = self._reason_lines()
-        after = "" if not self.others_count else f"<p>{escape(rest[-1])}</p>"
-        change = "".join(f"<p>{escape(line)}</p>" for line in self._change_lines())
-        return (
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Notice</title></head>\n'
-            f"<body><p>{escape(self._opening)}</p>\n<p>{escape(head)}</p><ol>{reasons}</ol>{after}\n{change}</body></html>\n"
-        )
+        """A page of its own, for a screen or a printer; every text is escaped."""
+        body = ""
+        for heading, tag, items, tail in self._sections():
+            body += f"<h2>{escape(heading)}</h2>\n" if heading else ""
+            body += f"<{tag}>{''.join(f'<li>{escape(item)}</li>' for item in items)}</{tag}>\n" if items else ""
+            body += f"<p>{escape(tail)}</p>\n" if tail else ""
+        return _PAGE.format(body=body)
+
+    def _sections(self) -> list[tuple[str, str, list[str], str]]:
+        """Heading, kind of list, its items, and a sentence below, of each section."""
+        found: list[tuple[str, str, list[str], str]] = [("", "", [], self._opening)]
+        if self.reasons:
+            heading = f"What lowers the chance of {self.outcome} most, compared with the average person:"
+            items = [each.text + ("" if each.can_change else ". This cannot be changed.") for each in self.reasons]
+            others = "Other facts, which are not listed, lower it as well." if self.others_count else ""
+            found.append((heading, "ol", items, others))
+        else:
+            found.append(("", "", [], "Nothing that can be named lowers it, compared with the average person."))
+        enough = "would be enough without a draw" if self.width else "would be enough"
+        if self.changes:
+            items = [f"{change.name}: {change.to} instead of {change.now}" for change in self.changes]
+            named = f"The {'score for' if self.width else 'chance of'} {self.outcome} would then be"
+            tail = (
+                f"{named} {_percent(self.changed_probability or 0.0)}. No smaller change {enough}, by the distance "
+                "between people that this model keeps to."
+            )
+            found.append((f"What {enough}, with everything else as it is:", "ul", items, tail))
+        elif self.changes is not None:
+            found.append(("", "", [], f"No change of what can be changed {enough}."))
+        return found
 
     @property
     def _opening(self) -> str:
-        chance = f"The chance of {self.outcome} is {_percent(self.probability, self.threshold)}"
-        if self.threshold is None:
+        p, threshold = self.probability, self.threshold
+        chance = f"The chance of {self.outcome} is {_percent(p, threshold)}"
+        if threshold is None:
             return f"{chance}."
-        side = "at least" if self.probability >= self.threshold else "below"
-        return f"{chance}, {side} the {_percent(self.threshold)} that is needed."
+        if not self.width:
+            return f"{chance}, {'below' if p < threshold else 'at least'} the {_percent(threshold)} that is needed."
+        ends = [min(1.0, max(0.0, end)) for end in _band(threshold, self.width)]
+        low, high = map(_percent, ends)
+        nearest = min(ends, key=lambda end: abs(end - p))
+        draw = _favourable_share(p, threshold, self.width)
+        score = f"The score for {self.outcome} is {_percent(p, nearest)}"
+        if draw >= 1:
+            return f"{score}. From {high} on the decision is favourable without a draw."
+        band = f"scores between {low} and {high} are decided by a draw, the same one for everybody in a round"
+        if draw <= 0:
+            return f"{score}. Up to {low} the decision is not favourable; {band}; from {high} on it is favourable."
+        return (
+            f"{score}; {band}. With this score the draw is favourable {_percent(draw)} of the time. From {high} on the "
+            "decision is favourable without a draw."
+        )
 
-    def _reason(self, reason: Reason) -> str:
-        fixed = "" if reason.can_change else " It cannot be changed."
-        plain = f"{reason.column} is {reason.value}"
-        named = reason.text if reason.text == plain else f"{reason.text} ({plain})"
-        return f"{named}: lowers the chance of {self.outcome}.{fixed}"
 
-    def _reason_lines(self) -> list[str]:
-        if not self.reasons:
-            return ["No column lowers the chance against that of the average person."]
-        lines = [f"{k}. {self._reason(reason)}" for k, reason in enumerate(self.reasons, 1)]
-        more = ["Columns that are not listed lower it as well."] if self.others_count else []
-        return ["Main reasons, the strongest first, against the average person:", *lines, *more]
+_PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Notice</title>
+<style>
+body {{ font: 1.0625rem/1.55 system-ui, sans-serif; max-width: 40rem; margin: 2.5rem auto; padding: 0 1.25rem; }}
+body {{ color: #1a1a1a; background: #fff; overflow-wrap: anywhere; }}
+h1 {{ font-size: 1.4rem; margin: 0 0 1rem; }}
+h2 {{ font-size: 1.0625rem; margin: 1.75rem 0 .5rem; }}
+ol, ul {{ margin: .5rem 0; padding-left: 1.5rem; }}
+li {{ margin: .35rem 0; }}
+</style></head>
+<body><main><h1>Notice</h1>
+{body}</main></body>
+</html>
+"""
 
-    def _change_lines(self) -> list[str]:
-        if self.changes is None:
-            return []
-        if not self.changes:
-            return ["No change of the columns that can be changed reaches what is needed."]
-        parts = [f"{change.column} from {change.now} to {change.to}" for change in self.changes]
-        return [
-            f"The smallest change that reaches it: {'; '.join(parts)}. With everything else as it is, the chance of "
-            f"{self.outcome} is then {_percent(self.changed_probability or 0.0)}."
-        ]
+
+def _band(threshold: float, width: float) -> tuple[float, float]:
+    return threshold - width / 2, threshold + width / 2
+
+
+def _favourable_share(probability: float, threshold: float, width: float) -> float:
+    """Share of draws that are favourable, as in `ThresholdDecision`."""
+    return min(1.0, max(0.0, (probability - threshold) / width + 0.5)) if width else float(probability >= threshold)
 
 
 def _percent(probability: float, beside: float | None = None) -> str:
@@ -228,7 +279,9 @@ def _percent(probability: float, beside: float | None = None) -> str:
     return text
 
 
-def notices(model: Any, X: Any, threshold: float | None, favourable: Any, policy: Any, n: int) -> list[Notice]:
+def notices(
+    model: Any, X: Any, threshold: float | None, width: float, favourable: Any, policy: Any, n: int
+) -> list[Notice]:
     """One notice per person; `ScorecardMixin.notice` has the parameters."""
     scorer, encoder = model._scorer(), model.encoder_
     if scorer.guarantee.output_range or len(model._labels()) != 2:
@@ -236,6 +289,10 @@ def notices(model: Any, X: Any, threshold: float | None, favourable: Any, policy
     n, said = check_count("n", n), Policy.read(policy, encoder.names)
     if threshold is not None:
         threshold = check_positive("threshold", threshold, below=1)
+    if width and threshold is None:
+        raise InvalidInputError(f"width must be 0 without a threshold; got {short_repr(width)}.")
+    if not isinstance(width, (int, float, np.number)) or width not in (0, 1):
+        width = check_positive("width", width, below=1)
     label = model._outcome(favourable)
     position = model._labels().index(label)
     sign = 1.0 if position == scorer.scored_class else -1.0
@@ -248,9 +305,9 @@ def notices(model: Any, X: Any, threshold: float | None, favourable: Any, policy
     for row, person in enumerate(index):
         reasons, others = _reasons(scorer, people, row, points[row], said, n)
         changes = after = None
-        if threshold is not None and h[row] < threshold:
-            changes, after = _changes(scorer, people, row, sign, position, threshold, said)
-        found.append(Notice(person, words, float(h[row]), threshold, reasons, others, changes, after))
+        if threshold is not None and _favourable_share(h[row], threshold, width) < 1:
+            changes, after = _changes(scorer, people, row, sign, position, (threshold, width), said)
+        found.append(Notice(person, words, float(h[row]), threshold, width, reasons, others, changes, after))
     return found
 
 
@@ -272,13 +329,18 @@ def _reasons(
             Reason(
                 names[j],
                 value,
-                said.reasons.get(names[j], f"{names[j]} is {value}"),
+                _reason_text(said, names[j], value),
                 float(lowered[j]),
                 float(lowered[j]) / total,
                 names[j] not in said.immutable,
             )
         )
     return tuple(reasons), len(listed) < len(order)
+
+
+def _reason_text(said: Policy, column: str, value: str) -> str:
+    fact = f"{said.names.get(column, column)}: {value}"
+    return f"{said.reasons[column]} ({fact})" if column in said.reasons else fact
 
 
 def value_text(people: People, row: int, column: int, scorer: AdditiveScorer) -> str:
@@ -289,31 +351,22 @@ def value_text(people: People, row: int, column: int, scorer: AdditiveScorer) ->
 
 
 def _changes(
-    scorer: AdditiveScorer, people: People, row: int, sign: float, position: int, threshold: float, said: Policy
+    scorer: AdditiveScorer,
+    people: People,
+    row: int,
+    sign: float,
+    position: int,
+    band: tuple[float, float],
+    said: Policy,
 ) -> tuple[tuple[Change, ...], float | None]:
-    """The smallest change that reaches the threshold, checked with the model itself."""
-    weights, encoder = scorer.guarantee.metric.weights_of(people.encoder), people.encoder
-    columns = []
-    for shape in scorer.model.shapes:
-        name, i = str(encoder.names[shape.column]), shape.column
-        if name in said.protected or name in said.immutable:
-            continue
-        levels = level_names(encoder, i)
-        columns.append(
-            Column(
-                i,
-                float(people.rows[row, i]),
-                shape.knots,
-                sign * shape.values[0],
-                None if shape.other is None else sign * float(shape.other[0]),
-                float(weights.scales[i]),
-                float(weights.missing[i]),
-                1.0 if levels is not None else float(said.steps.get(name, 0.0)),
-                [] if levels is None else [k for k, level in enumerate(levels) if level is not None],
-            )
-        )
+    """The smallest change that crosses the threshold and its band, checked with the model itself."""
+    encoder, fixed = people.encoder, {*said.protected, *said.immutable}
+    columns = changeable_columns(scorer, people, row, sign, fixed, said.steps)
     score = sign * float(scorer.scores(people.take([row]))[0, 0])
-    need = _needed(scorer, threshold, sign)
+    end = _band(*band)[1]
+    if end > 1 or (end == 1 and scorer.link != "clip"):  # no decision is certain
+        return (), None
+    need = needed_score(scorer, end, sign)
     for slack in _SLACKS:  # of the rounding of scores: what is found must do with the model itself
         smallest = smallest_change(columns, need - score + slack * (1 + abs(need)))
         if smallest is None:
@@ -323,15 +376,17 @@ def _changes(
         for column, value in found.items():
             changed[0, column] = value
         after = float(scorer.estimate(People(changed, encoder, None)).mean[0, position])
-        if after >= threshold:
+        if _favourable_share(after, *band) >= 1:
             break
+    else:
+        return (), None
     changes = []
     for column, value in found.items():
         levels, name = level_names(encoder, column), str(encoder.names[column])
         unit = getattr(scorer.guarantee.metric, "units", {}).get(encoder.names[column], "")
         to = str(levels[int(value)]) if levels is not None else _all_digits(value, Unit.of(unit))
         now = value_text(people, row, column, scorer)
-        changes.append(Change(name, now, to, value if levels is None else to))
+        changes.append(Change(name, said.names.get(name, name), now, to, value if levels is None else to))
     return tuple(changes), after
 
 
@@ -339,19 +394,3 @@ def _all_digits(value: float, unit: Unit) -> str:
     """A number with its unit, not rounded: a rounded one may not do."""
     digits = f"{value * unit.factor:,.9f}".rstrip("0").rstrip(".")
     return f"{unit.prefix}{digits}{unit.suffix}"
-
-
-def _needed(scorer: AdditiveScorer, threshold: float, sign: float) -> float:
-    """The score of the favourable outcome at a threshold."""
-    if scorer.link == "clip":
-        score = threshold - 0.5
-    elif scorer.link == "probit":
-        from scipy.special import ndtri
-
-        score = float(ndtri(threshold))
-    else:
-        score = math.log(threshold / (1 - threshold))
-    if isinstance(scorer, PointsScorer):
-        base, odds = scorer.base_score, math.log(scorer.base_odds)
-        score = sign * base + (score - sign * odds) * scorer.points_to_double / math.log(2)
-    return score

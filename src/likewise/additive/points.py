@@ -17,6 +17,7 @@ from likewise._engine import kernel
 from likewise._links import LINK_CELLS, LINKS
 from likewise._typing import FloatArray
 from likewise._validation import check_count, check_names, check_positive, short_repr
+from likewise.additive.binning import locate
 from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, level_names
 from likewise.exceptions import InvalidInputError, UnsolvedError
 from likewise.guarantees.certificate import Estimate
@@ -25,6 +26,7 @@ from likewise.metrics.encoders import Encoder, People
 from likewise.verify_card import LN2, NotProvenError, prove
 
 _ROUNDING = 1 / 12  # mean squared error of rounding to whole numbers
+_NOBODY = 1e-3  # weight of all knots together, whoever is there: those without people follow the shape, too
 _LEAST = 0.5  # points: a column that moves the score by less is left out
 _MOST_WHOLE = 400  # whole numbers of a column that are looked at one by one
 _BITS = 50  # of a sum of points
@@ -185,7 +187,7 @@ def _limits(scorer: AdditiveScorer, encoder: Encoder, double: float) -> list[_Li
 
 def _in_real_points(shape: Shape, encoder: Encoder, factor: float, named: set[Any]) -> Shape:
     """A shape in points, with a knot at each of the whole numbers or ordered categories."""
-    knots, values = shape.knots, shape.values * factor
+    knots, values, shares = shape.knots, shape.values * factor, shape.shares
     levels, name = level_names(encoder, shape.column), encoder.names[shape.column]
     if knots is not None and (levels is not None or name in named):
         low, high = (0, len(levels) - 1) if levels is not None else (math.floor(knots[0]), math.ceil(knots[-1]))
@@ -195,10 +197,15 @@ def _in_real_points(shape: Shape, encoder: Encoder, factor: float, named: set[An
                 f"to {high:,}. Leave it out: its points then rise along lines between knots."
             )
         grid = np.arange(low, high + 1.0)
+        index, fraction = locate(knots, grid)
+        if shares is not None:  # of a knot between two grid points, to both
+            moved = np.append(np.bincount(index, shares * (1 - fraction), len(grid)), 0.0)
+            moved[1:] += np.bincount(index, shares * fraction, len(grid))
+            shares = moved[: len(grid)]
         knots, values = grid, np.interp(grid, knots, values[0])[None]
     elif knots is None and name in named:
         raise InvalidInputError(f"whole_numbers must name columns of numbers; {name!r} has categories.")
-    return Shape(shape.column, knots, values, None if shape.other is None else shape.other * factor)
+    return Shape(shape.column, knots, values, None if shape.other is None else shape.other * factor, shares)
 
 
 def _refuse_coarse(
@@ -232,7 +239,7 @@ def _round_levels(shape: Shape, limit: _Limits) -> Shape:
     real, width = shape.values[0], math.floor(limit.rate)
     starts = math.floor(real.min()) + np.arange(-1, 2)
     windows = [np.clip(np.rint(real), low, low + width) for low in starts]
-    best = int(np.argmin([((window - real) ** 2).sum() for window in windows]))
+    best = int(np.argmin([_weights(shape) @ (window - real) ** 2 for window in windows]))
     other = np.clip(np.rint(shape.other), starts[best], starts[best] + width)
     return Shape(shape.column, None, windows[best][None] + 0.0, other + 0.0)
 
@@ -241,8 +248,9 @@ def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Sh
     """Few knots with whole points, as close to the shape as lines between them can be.
 
     By dynamic programming over knots and whole points near the shape's own: the path with the smallest squared error at
-    the knots, for every number of lines. Of these, the one with the fewest lines that adds no more error than rounding
-    to whole numbers does. Where values must be whole between knots too, lines are flat or lead to the next value.
+    the knots, weighted by people, for every number of lines. Of these, the one with the fewest lines that adds no more
+    error than rounding to whole numbers does. Where values must be whole between knots too, lines are flat or lead to
+    the next value.
     """
     assert shape.knots is not None
     real, knots = shape.values[0], shape.knots
@@ -250,16 +258,17 @@ def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Sh
     choices = np.floor(real)[:, None] + np.arange(-1, 3)
     if other is not None and limit.missing is not None:
         choices = np.clip(choices, other - limit.missing, other + limit.missing)
-    costs = _line_costs(knots, real, choices, limit.rate, whole)
-    squares = (choices - real[:, None]) ** 2
-    before = np.array([((choices[i][:, None] - real[:i]) ** 2).sum(axis=1) for i in range(n)]) + squares
-    after = np.array([((choices[i][:, None] - real[i + 1 :]) ** 2).sum(axis=1) for i in range(n)])
+    weights = _weights(shape)
+    costs = _line_costs(shape, choices, limit.rate, whole)
+    flat = (choices[:, :, None] - real) ** 2 * weights  # of each choice, at each knot: outside the lines
+    before = np.array([flat[i, :, : i + 1].sum(axis=1) for i in range(n)])
+    after = np.array([flat[i, :, i + 1 :].sum(axis=1) for i in range(n)])
     paths, origins = [before.ravel()], []
     for _ in range(min(n - 1, 2 * max_bins - 1 if whole else max_bins)):
         sums = paths[-1][:, None] + costs
         origins.append(np.argmin(sums, axis=0))
         paths.append(np.min(sums, axis=0))
-    errors = np.array([(path + after.ravel()).min() for path in paths]) / n
+    errors = np.array([(path + after.ravel()).min() for path in paths])
     lines = int(np.flatnonzero(errors <= errors.min() + _ROUNDING)[0])
     state = int(np.argmin(paths[lines] + after.ravel()))
     states = [state]
@@ -271,8 +280,17 @@ def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Sh
     return Shape(shape.column, knots[chosen], values[None], None if other is None else np.array([other + 0.0]))
 
 
-def _line_costs(knots: FloatArray, real: FloatArray, choices: FloatArray, rate: Fraction, whole: bool) -> FloatArray:
+def _weights(shape: Shape) -> FloatArray:
+    """Shares of people, which add up to 1; equal ones where they are not known."""
+    n = shape.values.shape[1]
+    shares = np.ones(n) if shape.shares is None else shape.shares / max(shape.shares.sum(), 1e-300) + _NOBODY / n
+    return np.asarray(shares / shares.sum())
+
+
+def _line_costs(shape: Shape, choices: FloatArray, rate: Fraction, whole: bool) -> FloatArray:
     """Squared errors of lines from each knot and choice to each later one; infinite where too steep."""
+    assert shape.knots is not None
+    knots, real, weights = shape.knots, shape.values[0], _weights(shape)
     n, m = choices.shape
     costs = np.full((n * m, n * m), np.inf)
     for i in range(n - 1):
@@ -286,7 +304,7 @@ def _line_costs(knots: FloatArray, real: FloatArray, choices: FloatArray, rate: 
                 continue
             shares = (knots[i + 1 : j + 1] - knots[i]) / (knots[j] - knots[i])
             lines = choices[i][:, None, None] + rises[:, :, None] * shares
-            errors = ((lines - real[i + 1 : j + 1]) ** 2).sum(axis=2)
+            errors = (lines - real[i + 1 : j + 1]) ** 2 @ weights[i + 1 : j + 1]
             costs[i * m : (i + 1) * m, j * m : (j + 1) * m] = np.where(fits, errors, np.inf)
     return costs
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from likewise._typing import FloatArray
+from likewise.additive.points import PointsScorer
+from likewise.additive.scorer import AdditiveScorer, level_names
+from likewise.metrics.encoders import People
 
 _MOST_STEPS = 100_000  # of a column that changes in steps
 _NOISE = 1e-14  # of points: rounding of sums
@@ -171,3 +175,53 @@ def _traced(columns: list[Column], options: Any, fixed: list[int], history: Any,
         if options[j][0][option] > 0 or options[j][1][option] > 0:
             found[columns[j].column] = float(options[j][2][option])
     return dict(sorted(found.items()))
+
+
+def changeable_columns(
+    scorer: AdditiveScorer,
+    people: People,
+    row: int,
+    sign: float,
+    fixed: Collection[str],
+    steps: Mapping[str, float],
+) -> list[Column]:
+    """The columns of a card that a person can change, with points for the class that `sign` turns them to."""
+    weights, found = scorer.guarantee.metric.weights_of(people.encoder), []
+    for shape in scorer.model.shapes:
+        i, name, levels = (
+            shape.column,
+            str(people.encoder.names[shape.column]),
+            level_names(people.encoder, shape.column),
+        )
+        if name in fixed:
+            continue
+        found.append(
+            Column(
+                i,
+                float(people.rows[row, i]),
+                shape.knots,
+                sign * shape.values[0],
+                None if shape.other is None else sign * float(shape.other[0]),
+                float(weights.scales[i]),
+                float(weights.missing[i]),
+                1.0 if levels is not None else float(steps.get(name, 0.0)),
+                [] if levels is None else [k for k, level in enumerate(levels) if level is not None],
+            )
+        )
+    return found
+
+
+def needed_score(scorer: AdditiveScorer, threshold: float, sign: float) -> float:
+    """The score of the favourable outcome at a probability."""
+    if scorer.link == "clip":
+        score = threshold - 0.5
+    elif scorer.link == "probit":
+        from scipy.special import ndtri
+
+        score = float(ndtri(threshold))
+    else:
+        score = math.log(threshold / (1 - threshold))
+    if isinstance(scorer, PointsScorer):
+        base, odds = scorer.base_score, math.log(scorer.base_odds)
+        score = sign * base + (score - sign * odds) * scorer.points_to_double / math.log(2)
+    return score

@@ -170,6 +170,7 @@ class ScorecardMixin:
         X: Any,
         *,
         threshold: float | None = None,
+        width: float = 0.0,
         favourable: Any = None,
         policy: Any = None,
         n: int = 4,
@@ -187,12 +188,16 @@ class ScorecardMixin:
         X : array-like of shape (n_samples, n_features)
         threshold : float, optional
             Probability of the favourable outcome that is needed. Without one, no change is looked for.
+        width : float, default=0
+            Of the band around the threshold in which a draw decides (`ThresholdDecision`, which has a `notice` of its
+            own). The change then crosses the whole band: the decision is favourable in every round.
         favourable : label of a class, optional
             ``classes_[-1]`` if not given.
         policy : path or mapping, optional
-            A TOML or JSON file of one's own, or its entries: ``outcome``, the favourable outcome in words; ``reasons``,
-            approved texts by column; ``protected``, columns that are never named; ``immutable``, columns that nobody
-            can change, marked so; ``steps``, the smallest step of a column, such as 1 or 100.
+            A TOML or JSON file of one's own, or its entries: ``outcome``, the favourable outcome in words; ``names`` of
+            columns as people know them; ``reasons``, approved texts by column; ``protected``, columns that are never
+            named; ``immutable``, columns that nobody can change, marked so; ``steps``, the smallest step of a column,
+            such as 1 or 100.
         n : int, default=4
             Reasons per person, ties aside.
 
@@ -210,9 +215,9 @@ class ScorecardMixin:
         >>> print(notice.to_text().splitlines()[0])
         The chance of being approved is 35%, below the 50% that is needed.
         >>> notice.reasons[0].text, notice.changes[0].to
-        ('debt is 40', '25')
+        ('debt: 40', '25')
         """
-        return notices(self, X, threshold, favourable, policy, n)
+        return notices(self, X, threshold, width, favourable, policy, n)
 
     def in_points(
         self,
@@ -239,7 +244,8 @@ class ScorecardMixin:
         outcome : label of a class, optional
             Whose odds rise with points, the favourable one; ``classes_[-1]`` if not given.
         max_bins : int, default=8
-            Ranges of a column of numbers, at most. Fewer are used where that adds no more error than rounding does.
+            Ranges of a column of numbers, at most. Fewer are used where that adds no more error than rounding does, on
+            average over the people the model has learned from.
         whole_numbers : sequence of str, optional
             Columns of whole numbers, such as dependants, that have whole points for each of them. Their points change
             from one number to the next, in steps that the metric must allow.

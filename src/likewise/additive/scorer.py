@@ -46,12 +46,15 @@ class Shape(Frozen):
         At the knots, or for each category.
     other : ndarray of shape (n_functions,), or None
         For a missing number, or a category that was not seen; None where a number may not be missing.
+    shares : ndarray of shape (n_knots or n_levels,), or None
+        Share of the training data at each knot or category; None if it is not known.
     """
 
     column: int
     knots: FloatArray | None
     values: FloatArray
     other: FloatArray | None
+    shares: FloatArray | None = None
 
     @property
     def all_values(self) -> FloatArray:

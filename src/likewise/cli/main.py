@@ -9,6 +9,7 @@ import click
 from likewise import __version__
 from likewise.cli.attack import attack
 from likewise.cli.audit import audit
+from likewise.cli.card import card, notice
 from likewise.cli.compare import compare, tradeoff
 from likewise.cli.console import Output, command
 from likewise.cli.decide import decide
@@ -48,6 +49,8 @@ for _command in (
     enforce,
     score,
     decide,
+    card,
+    notice,
     verify_card,
     audit,
     attack,

@@ -24,6 +24,7 @@ from likewise._inner_estimator import WrappedScorer, WrapsEstimator, fit_weighte
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
 from likewise._validation import NONE, Rule, check_numbers, positive, short_repr
+from likewise.additive.scorecard import ScorecardMixin
 from likewise.base import METRIC, ConstrainedClassifier
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound, round_down
@@ -330,6 +331,24 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     def _known_classes(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         frozen = isinstance(self.estimator, FrozenEstimator)
         return np.asarray(inner_classifier(self.estimator).classes_ if frozen else np.unique(y))
+
+    def notice(self, X: Any, *, policy: Any = None, n: int = 4) -> list[Any]:
+        """Notices to people (`AdditiveClassifier.notice`): the change asked for crosses the band, without a draw.
+
+        For one threshold on a scorecard.
+
+        Parameters
+        ----------
+        X, policy, n
+            As for `AdditiveClassifier.notice`.
+        """
+        _ = self.guarantee_  # raises if not fitted
+        inner, thresholds = self.estimator_, self.scorer_.thresholds
+        if not isinstance(inner, ScorecardMixin) or len(thresholds) > 1:
+            raise InvalidInputError("notice needs a ThresholdDecision with one threshold, on a scorecard.")
+        label = inner.classes_.tolist()[self.scorer_.column]
+        band = {"threshold": float(thresholds[0]), "width": self.scorer_.width}
+        return list(inner.notice(X, **band, favourable=label, policy=policy, n=n))
 
     def band(self, X: Any) -> pd.DataFrame:
         """Where people stand relative to the band.

@@ -1,0 +1,249 @@
+"""The commands about scorecards: card (export, whole points) and notice (to one person)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from likewise.cli import console as options
+from likewise.cli.console import Output, command, next_command
+from likewise.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.cli.table_io import Dialect
+
+_ROWS = 60  # of a card that are printed
+_ENDINGS = (".csv", ".xlsx", ".json", ".sql", ".onnx", ".skops")
+
+
+@click.command()
+@click.argument("model", type=options.FILE)
+@click.option(
+    "--out",
+    type=options.FILE,
+    default=Path("card.csv"),
+    show_default=True,
+    help="By its ending: .csv or .xlsx (the table), .json (everything, for verify-card), .sql, .onnx, or .skops (the "
+    "model).",
+)
+@options.force
+@click.option("--in-points", is_flag=True, help="Round to whole points within the metric, as lenders print them.")
+@click.option("--points-to-double", type=float, help="Points that double the odds (20).")
+@click.option("--base-score", type=int, help="Points of someone with the base odds (600).")
+@click.option("--base-odds", type=float, help="Odds at the base score: 50 means 50 to 1 (50).")
+@click.option("--max-bins", type=int, help="Ranges per column of numbers, at most (8).")
+@click.option("--whole-numbers", multiple=True, help="Column of whole numbers that gets whole points for each of them.")
+@click.option("--favourable", help="Class whose points are shown; the last one by default.")
+@click.option("--table", type=options.FILE, help="People with known outcomes, to measure what rounding costs.")
+@click.option("--target", help="Column of --table with the outcome.")
+@command
+@options.reads_table
+def card(
+    echo: Output,
+    model: Path,
+    out: Path,
+    force: bool,
+    in_points: bool,
+    favourable: str | None,
+    table: Path | None,
+    target: str | None,
+    dialect: Dialect,
+    **given: Any,
+) -> None:
+    """Write a scorecard as a table, JSON, SQL, ONNX or a model, in its own units or in whole points.
+
+    With --in-points the guarantee is that of the rounded card, proven in exact fractions.
+
+    Example: likewise card model.skops --in-points --points-to-double 20 --out card.json
+    """
+    from likewise.cli.decide import class_named
+    from likewise.io import check_output_path
+
+    if out.suffix not in _ENDINGS:
+        raise InvalidInputError(f"--out must end in {', '.join(_ENDINGS)}; got {out}.")
+    check_output_path(out, model, table, force=force)
+    fitted = _scorecard(model)
+    outcome = class_named(favourable, getattr(fitted, "classes_", None))
+    asked = {name: value for name, value in given.items() if value not in (None, ())}
+    if (table is None) != (target is None) or (table and not in_points):
+        raise InvalidInputError("--table and --target go together, with --in-points.")
+    if asked and not in_points:
+        raise InvalidInputError(f"--{next(iter(asked)).replace('_', '-')} goes with --in-points.")
+    if in_points:
+        whole, fitted, outcome = fitted, fitted.in_points(**asked, outcome=outcome), None
+        _say_points(echo, whole, fitted)
+        if table is not None and target is not None:
+            _say_cost(echo, whole, fitted, table, target, dialect)
+    _write(fitted, out, outcome)
+    guarantee = fitted.guarantee_.statement.splitlines()[0]
+    echo(f"\n{guarantee}\n\nWrote {out}", card_file=str(out), guarantee=guarantee)
+    echo.finish(*([next_command("verify-card", out)] if out.suffix == ".json" else []))
+
+
+def _say_points(echo: Output, model: Any, card: Any) -> None:
+    """Print the card, and which columns it leaves out."""
+    rows = card.scorecard()[["column", "range", "points", "points at end"]]
+    echo.table(rows.head(_ROWS), "card")
+    if len(rows) > _ROWS:
+        echo(f"... and {len(rows) - _ROWS} more rows")
+    left_out = [name for name in _columns_of(model) if name not in _columns_of(card)]
+    if left_out:
+        echo.note(f"Left out, as they move the score by less than half a point: {', '.join(left_out)}.")
+
+
+def _say_cost(echo: Output, model: Any, card: Any, table: Path, target: str, dialect: Dialect) -> None:
+    """Print what rounding costs on people with known outcomes."""
+    import numpy as np
+
+    people, texts = _read_people(model, table, target, dialect)
+    labels = {str(label): label for label in model.classes_.tolist()}
+    unknown = [text for text in texts.tolist() if str(text) not in labels]
+    if unknown:
+        raise InvalidInputError(f"--target must have the classes {', '.join(labels)}; {target!r} has {unknown[0]!r}.")
+    costs = model.rounding_cost(card, people, np.array([labels[str(text)] for text in texts]))
+    cost = costs.loc["cost"]
+    echo(
+        f"\nRounding costs {cost['Brier score']:+.5f} of the Brier score on {len(people):,} people, from "
+        f"{costs.loc['model', 'Brier score']:.5f}; no chance changes by more than {cost['largest change']:.2%}.",
+        brier_score_cost=float(cost["Brier score"]),
+        log_loss_cost=float(cost["log loss"]),
+        largest_change=float(cost["largest change"]),
+    )
+
+
+def _columns_of(model: Any) -> list[str]:
+    """Columns on the card."""
+    return [str(model.encoder_.names[shape.column]) for shape in model.scorer_.model.shapes]
+
+
+def _scorecard(path: Path) -> Any:
+    from likewise.additive.scorecard import ScorecardMixin
+    from likewise.decisions.threshold import ThresholdDecision
+    from likewise.io import load_model
+
+    model = load_model(path)
+    inner = model.estimator_ if isinstance(model, ThresholdDecision) else model
+    if not isinstance(inner, ScorecardMixin):
+        raise InvalidInputError(
+            f"{path} must hold a scorecard; it holds a {type(inner).__name__}. Make one with likewise enforce --method "
+            "additive."
+        )
+    return inner
+
+
+def _write(fitted: Any, out: Path, outcome: Any) -> None:
+    from likewise._writing import atomic_write
+    from likewise.io import save_model
+
+    if out.suffix == ".skops":
+        save_model(fitted, out)
+    elif out.suffix == ".onnx":
+        fitted.to_onnx(out)
+    elif out.suffix == ".json":
+        fitted.to_json(out, outcome)
+    elif out.suffix == ".sql":
+        text = fitted.to_sql(outcome)
+        with atomic_write(out) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+    else:
+        (fitted.to_csv if out.suffix == ".csv" else fitted.to_excel)(out, outcome)
+
+
+@click.command()
+@click.argument("model", type=options.FILE)
+@click.argument("table", type=options.FILE)
+@click.option("--person", required=True, help="Who: the value in the column --id, or else the row, from 0.")
+@click.option("--id", "id_column", help="Column that names people.")
+@click.option("--policy", type=options.FILE, help="TOML or JSON file with names, approved reasons and what is fixed.")
+@click.option("--threshold", type=float, help="Probability that is needed; a model made with --decide has its own.")
+@click.option("--width", type=float, help="Of the band around the threshold in which a draw decides.")
+@click.option("--favourable", help="Class whose probability is explained; the last one by default.")
+@click.option("--reasons", type=click.IntRange(1), default=4, show_default=True, help="At most, ties aside.")
+@click.option("--out", type=options.FILE, help="Also write it: .html, .txt or .json.")
+@options.force
+@command
+@options.reads_table
+def notice(
+    echo: Output,
+    model: Path,
+    table: Path,
+    person: str,
+    id_column: str | None,
+    policy: Path | None,
+    threshold: float | None,
+    width: float | None,
+    favourable: str | None,
+    reasons: int,
+    out: Path | None,
+    force: bool,
+    dialect: Dialect,
+) -> None:
+    """Tell one person what lowers the chance of the favourable outcome, and the smallest change that would be enough.
+
+    The policy file has the favourable outcome in words (outcome), tables of names and approved reasons by column, lists
+    of columns that are protected (never named) or immutable (marked so), and the steps in which columns change.
+
+    Example: likewise notice model.skops new.csv --id id --person 17 --threshold 0.8 --policy policy.toml
+    """
+    import json
+
+    from likewise._writing import atomic_write
+    from likewise.cli.decide import class_named
+    from likewise.decisions.threshold import ThresholdDecision
+    from likewise.io import check_output_path, load_model
+
+    if out is not None:
+        if out.suffix not in (".html", ".txt", ".json"):
+            raise InvalidInputError(f"--out must end in .html, .txt or .json; got {out}.")
+        check_output_path(out, model, table, policy, force=force)
+    inner, fitted = _scorecard(model), load_model(model)
+    X = _row_of(inner, table, person, id_column, dialect)
+    if isinstance(fitted, ThresholdDecision):
+        if threshold is not None or width is not None or favourable is not None:
+            raise InvalidInputError("--threshold, --width and --favourable are in this model already. Leave them out.")
+        (found,) = fitted.notice(X, policy=policy, n=reasons)
+    else:
+        label = class_named(favourable, getattr(inner, "classes_", None))
+        band = {"threshold": threshold, "width": width or 0.0}
+        (found,) = inner.notice(X, **band, favourable=label, policy=policy, n=reasons)
+    echo(found.to_text(), **json.loads(found.to_json()))
+    if out is not None:
+        text = {".html": found.to_html, ".txt": found.to_text, ".json": found.to_json}[out.suffix]()
+        with atomic_write(out) as temporary:
+            temporary.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+        echo(f"\nWrote {out}", notice_file=str(out))
+    echo.finish()
+
+
+def _row_of(model: Any, table: Path, person: str, id_column: str | None, dialect: Dialect) -> pd.DataFrame:
+    """The row of one person."""
+    people, names = _read_people(model, table, id_column, dialect)
+    rows = people[(names.astype(str) == person).to_numpy()]
+    if len(rows) != 1:
+        where = f"the column {id_column!r}" if id_column else f"the rows 0 to {len(people) - 1:,}"
+        raise InvalidInputError(f"--person must occur once in {where} of {table}; {person!r} occurs {len(rows)} times.")
+    return rows.set_axis([person])
+
+
+def _read_people(model: Any, table: Path, column: str | None, dialect: Dialect) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """The columns of a model, and another one as text, or else the positions of rows."""
+    import pandas as pd
+
+    from likewise.cli.batch_scoring import BATCH_ROWS
+    from likewise.cli.batches import Batches
+    from likewise.cli.column_kinds import Kinds
+
+    beside = () if column is None else (column,)
+    batches = Batches(table, BATCH_ROWS, dialect, Kinds.of_model(model), beside, column)
+    for name in (*beside, *model.required_features_):
+        if name not in batches.columns:
+            raise InvalidInputError(f"{table} has no column {name!r}; it has {', '.join(batches.columns)}.")
+    read = [*batches]
+    people = pd.concat([batch.people for batch in read], ignore_index=True)
+    names = pd.concat([batch.beside for batch in read], ignore_index=True)
+    kept = people[[name for name in model.feature_names_in_ if name in people.columns]]
+    return kept, pd.Series(range(len(kept))) if column is None else names[column]
