@@ -140,7 +140,21 @@ def check_categories(card: Any, entry: Any, weights: Any, limit: Fraction) -> li
         values = [exact(value, f"Points of {name!r}") for value in listed]
         far, most = max(values) - min(values), limit * Fraction(weights["weight"])
         need(far <= most, f"{name!r}: {float(far):g} between two categories; the metric allows {float(most):g}.")
+        for i, j, share in shares_between(weights.get("distances"), len(values), name):
+            far = abs(values[i] - values[j])
+            need(
+                far <= most * share,
+                f"{name!r}: {float(far):g} between two categories; the metric allows {float(most * share):g}.",
+            )
     return [Fraction(0)] * n
+
+
+def shares_between(table: Any, n: int, name: str) -> list[tuple[int, int, Fraction]]:
+    """Shares of the weight between any two categories, unseen ones last; none if all are at the weight."""
+    if table is None:
+        return []
+    need(len(table) == n and all(len(row) == n for row in table), f"{name!r} must have distances between all.")
+    return [(i, j, exact(table[i][j], f"A distance of {name!r}")) for i in range(n) for j in range(n) if i != j]
 
 
 def norm_at_most(limit: Fraction, slopes: list[tuple[Fraction, Fraction]], p: Any) -> bool:

@@ -310,6 +310,7 @@ def _changes(
                 float(weights.missing[i]),
                 1.0 if levels is not None else float(said.steps.get(name, 0.0)),
                 [] if levels is None else [k for k, level in enumerate(levels) if level is not None],
+                weights.tables[i][int(people.rows[row, i])] if i in weights.tables else None,
             )
         )
     score = sign * float(scorer.scores(people.take([row]))[0, 0])

@@ -483,7 +483,10 @@ def plain(level: Any) -> dict[str, Any]:
 
 
 def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
-    """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused."""
+    """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused.
+
+    ``"distances"`` are shares of the weight between the categories of a card, in their order, unseen ones last.
+    """
     weights = metric.weights_of(encoder)
     columns = [
         {
@@ -492,6 +495,7 @@ def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
             "weight": float(weights.weights[i]),
             "missing": None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
         }
+        | ({"distances": weights.tables[i].tolist()} if i in weights.tables else {})
         for i, name in enumerate(encoder.names)
     ]
     return {"p": "inf" if np.isinf(weights.p) else weights.p, "columns": columns}

@@ -127,7 +127,7 @@ def set_to_zero(metric: TableMetric, columns: Sequence[str]) -> TableMetric:
         {name: 0.0 if name in columns else weight for name, weight in part.items()}
         for part in (metric.numeric, metric.categorical)
     )
-    return TableMetric(numeric, categorical, metric.p, missing=dict(metric.missing) or "refuse", units=metric.units)
+    return metric.with_params(numeric=numeric, categorical=categorical)
 
 
 def inner_model(data: Dataset, name: str) -> Any:
