@@ -167,6 +167,8 @@ class Points:
 
         Without weights, in the order of the columns.
         """
+        if self.people.encoder.mixes_features:
+            return self._differing_features(a, b)
         gaps = self.gaps(np.array([a]), np.array([b]))[0]
         column_of = self.column_of
         if weights is None:
@@ -176,6 +178,13 @@ class Points:
         order = np.lexsort((-parts, ~protected[column_of]))
         columns = dict.fromkeys(int(column_of[i]) for i in order if gaps[i] > 0)
         return [Difference(self.name(i), self._value(a, i), self._value(b, i), bool(protected[i])) for i in columns]
+
+    def _differing_features(self, a: int, b: int) -> list[Difference]:
+        """Features in which two people differ, where the columns are functions of several features."""
+        table: Any = self.people.table
+        names = self.people.encoder.raw_labels or [f"feature {i}" for i in range(table.shape[1])]
+        differ = np.flatnonzero(np.asarray(table)[a] != np.asarray(table)[b]).tolist()
+        return [Difference(str(names[i]), self._value(a, i), self._value(b, i), is_protected=False) for i in differ]
 
     def _value(self, person: int, column: int) -> str:
         """A value as text."""
