@@ -142,11 +142,10 @@ class Points:
 
     def scales(self, weights: ColumnWeights) -> FloatArray:
         """Scale of each column under a metric; with tables, it must be the one the points were made for."""
-        if not len(self.split):
-            return np.append(weights.scales, weights.missing[self.nullable])
         scales = weights.scales.copy()
         scales[self.split] = 0.0  # the blocks count in place of the codes
-        return np.concatenate([scales, weights.missing[self.nullable], [scale for *_, scale in weights.splits or ()]])
+        blocks = [scale for *_, scale in weights.splits or ()] if len(self.split) else []
+        return np.concatenate([scales, weights.missing[self.nullable], blocks])
 
     def gaps(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences per column between the people a and b; 1 for different codes."""
