@@ -332,9 +332,9 @@ class _Sections:
                     self.refuse(section, column, str(error))
         for section in CATEGORY_SECTIONS:
             for column, value in given.get(section, {}).items():
-                known = {part: given.get(part, {}) for part in ("numeric", "categorical")}
+                known: dict[str, Any] = {part: given.get(part, {}) for part in ("numeric", "categorical")}
                 try:
-                    TableMetric(**known, **{section: {column: value}})
+                    TableMetric(**known | {section: {column: value}})
                 except (TypeError, ValueError) as error:
                     self.refuse(section, column, str(error))
 

@@ -264,7 +264,7 @@ class MahalanobisMetric(Metric):
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.components.shape[1]
+        return int(self.components.shape[1])
 
     @property
     def columns(self) -> list[Any]:
