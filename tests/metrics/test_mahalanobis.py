@@ -240,6 +240,8 @@ def test_params_scaling_and_rounding():
         (lambda: MahalanobisMetric.from_directions(np.eye(2)), "leave something that matters"),
         (lambda: MahalanobisMetric.from_directions([[np.inf, 1.0]]), "directions must be finite"),
         (lambda: MahalanobisMetric.from_directions([[1.0, 1.0]], scales=[0, 1]), "scales must be between"),
+        (lambda: MahalanobisMetric.from_directions([[1.0, 1.0]], scales=[1, 1, 1]), "scales must be one number"),
+        (lambda: MahalanobisMetric.from_protected(3, [0, 1]), "X must be rows of numbers"),
         (lambda: MahalanobisMetric.from_protected(np.ones((4, 2)), [0, 1, 0, 1]), "constant feature"),
         (lambda: MahalanobisMetric.from_protected(np.eye(3), [1, 1, 1]), "at least two groups"),
         (lambda: MahalanobisMetric.from_protected(np.eye(3), [1, 0]), "one row per row of X"),

@@ -208,7 +208,12 @@ class MahalanobisMetric(Metric):
         V = np.atleast_2d(check_numbers("directions", directions, "Give one row per direction."))
         if V.ndim != 2 or not V.size or not np.isfinite(V).all():
             raise InvalidInputError(f"directions must be finite, one row per direction; got shape {V.shape}.")
-        S = np.broadcast_to(check_numbers("scales", scales, "Give one per feature."), (V.shape[1],))
+        S = check_numbers("scales", scales, "Give one per feature.")
+        if S.shape not in ((), (V.shape[1],)):
+            raise InvalidInputError(
+                f"scales must be one number, or one per feature ({V.shape[1]}); got shape {S.shape}."
+            )
+        S = np.broadcast_to(S, V.shape[1])
         if not ((S >= SMALLEST) & (S <= LARGEST)).all():
             raise InvalidInputError(f"scales must be between {SMALLEST:g} and {LARGEST:g}; got {S.min():g}.")
         _, values, rows = np.linalg.svd(V * S)
@@ -221,9 +226,7 @@ class MahalanobisMetric(Metric):
         return cls(rows[rank:] * S, feature_names=feature_names)
 
     @classmethod
-    def from_protected(
-        cls, X: Any, protected: npt.ArrayLike, *, scale: float = 1.0, random_state: Any = 0
-    ) -> MahalanobisMetric:
+    def from_protected(cls, X: Any, protected: npt.ArrayLike, *, scale: float = 1.0) -> MahalanobisMetric:
         """A distance without the directions in which a logistic regression tells protected groups apart.
 
         Features are counted in standard deviations, `scale` for each. The sensitive subspace is spanned by the
@@ -237,15 +240,18 @@ class MahalanobisMetric(Metric):
         protected : array-like of shape (n_samples,) or (n_samples, n_protected)
             Labels of groups.
         scale : float, default=1
-        random_state : int, default=0
         """
         from sklearn.linear_model import LogisticRegression
 
-        rows = ArrayEncoder(np.shape(X)[1], labels_of(X)).encode(X) if np.ndim(X) == 2 else check_numbers("X", X)
+        with checking():
+            shape = np.shape(X)
+        if len(shape) != 2:
+            raise InvalidInputError(f"X must be rows of numbers, (n_samples, n_features); got shape {shape}.")
+        rows = ArrayEncoder(shape[1], labels_of(X)).encode(X)
         with checking():
             groups = np.asarray(protected)
         groups = groups[:, None] if groups.ndim == 1 else groups
-        if rows.ndim != 2 or groups.ndim != 2 or len(groups) != len(rows):
+        if groups.ndim != 2 or len(groups) != len(rows):
             raise InvalidInputError(
                 f"protected must have one row per row of X ({len(rows)}); got an array of shape {groups.shape}."
             )
@@ -256,7 +262,7 @@ class MahalanobisMetric(Metric):
         for k, labels in enumerate(groups.T):
             if len(set(labels.tolist())) < 2:
                 raise InvalidInputError(f"protected must hold at least two groups; column {k} has one.")
-            fitted = LogisticRegression(max_iter=1000, random_state=random_state).fit(scaled, labels.astype(str))
+            fitted = LogisticRegression(max_iter=1000).fit(scaled, labels.astype(str))
             found.append(fitted.coef_)
         scales = check_positive("scale", scale) / spread
         return cls.from_directions(np.vstack(found) / scales, scales=scales, feature_names=labels_of(X))
