@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from shell import run
 
 from likewise import load_model, read_metric
+from shell import run
 
 
 @pytest.fixture
