@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from likewise.metric_file import write_metric as write_metric
     from likewise.metrics.base import Metric as Metric
     from likewise.metrics.function import FunctionMetric as FunctionMetric
+    from likewise.metrics.mahalanobis import MahalanobisMetric as MahalanobisMetric
     from likewise.metrics.table import TableMetric as TableMetric
     from likewise.metrics.weighted_lp import WeightedLp as WeightedLp
     from likewise.projection.estimators import ProjectedClassifier as ProjectedClassifier
@@ -128,6 +129,7 @@ _MODULES = {
     "likewise.metric_file": ("read_metric", "write_metric"),
     "likewise.metrics.base": ("Metric",),
     "likewise.metrics.function": ("FunctionMetric",),
+    "likewise.metrics.mahalanobis": ("MahalanobisMetric",),
     "likewise.metrics.weighted_lp": ("WeightedLp",),
     "likewise.metrics.table": ("TableMetric",),
     "likewise.design.judgements": ("JudgedMetric", "learn_metric"),

@@ -100,7 +100,7 @@ def _split_comment(comment: str, unit: str) -> tuple[str, str]:
         map(re.escape, (*filter(None, ORIGIN_NOTES.values()), f"{NOT_FORCED}, but for blanks", NOT_FORCED))
     )
     one = re.escape(Unit.of(unit).one or "one step")
-    worth = rf"1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|(?:mismatch|{one}) = \S+ points?"
+    worth = rf"1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|(?:mismatch|{one}) = \S+(?: to \S+)? points?"
     own = rf"{worth}|must not matter|{NOT_USED}|{fixed}"
     found = re.match(rf"({own})(?:[;,]\s*|\s*$)", comment)
     return (found[1], comment[found.end() :]) if found else ("", comment)

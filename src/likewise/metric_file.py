@@ -26,6 +26,9 @@ SECTION_NOTES = {
     "numeric": "Weight per unit of the column, and the difference that is worth one percentage point.",
     "categorical": "Weight of any two different values, between 0 and 1.",
     "missing": "Weight between a person who has the number and one who has not, between 0 and 1.",
+    "order": "Ordered categories of a column under [numeric], from the first to the last; its weight is per step.",
+    "groups": "Groups of near categories: within is the share of the weight between two of one group.",
+    "distances": "Distances between categories, in any unit: the two furthest apart are at the column's weight.",
     "units": "What one unit of a column is; shown in reports.",
     "domain": "What each column can hold: low, high and step (1: whole numbers), or values; blank if it may be absent.",
     "rules": "Linear rules between columns of numbers that everybody keeps, such as debt <= income.",
@@ -41,6 +44,7 @@ ORIGIN_NOTES = {
     "written": "changes with the weights, and shows whether people have edited them",
 }
 WEIGHT_SECTIONS = ("numeric", "categorical", "missing")
+CATEGORY_SECTIONS = ("order", "groups", "distances")
 NOT_USED = "not used by this model"
 _CLAIM = "no smaller distance"
 
@@ -180,6 +184,9 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "numeric": numeric,
         "categorical": {name: (_number(weight), worth[name]) for name, weight in metric.categorical.items()},
         "missing": {name: (_number(weight), "") for name, weight in metric.missing.items()},
+        "order": {name: (list(listed), "") for name, listed in metric.order.items()},
+        "groups": {name: (given | {"within": _number(given["within"])}, "") for name, given in metric.groups.items()},
+        "distances": {name: (_distances(given), "") for name, given in metric.distances.items()},
         "units": {name: (unit, "") for name, unit in metric.units.items()},
         "domain": {} if file.domain is None else {name: (each, "") for name, each in file.domain.entries().items()},
         "rules": {"linear": (list(map(str, file.domain.rules)), "")} if file.domain and file.domain.rules else {},
@@ -203,11 +210,22 @@ def _lines(section: str | None, key: str, value: Any, comment: str, words: Metri
     yield from (f"# {line}" for line in words.above.get((section, key), ()))
     comment = "; ".join(part for part in (comment, words.beside.get((section, key), "")) if part)
     beside = f" # {' '.join(comment.split())}" if comment else ""
-    item: Any = tomlkit.item(value)
-    if isinstance(value, dict):
-        item = tomlkit.inline_table()
-        item.update(value)
+    item: Any = _inline(value) if isinstance(value, dict) else tomlkit.item(value)
     yield f"{tomlkit.key(key).as_string()} = {item.as_string()}{beside}"
+
+
+def _inline(value: dict[str, Any]) -> Any:
+    """A table in one line."""
+    import tomlkit
+
+    table = tomlkit.inline_table()
+    table.update({key: _inline(each) if isinstance(each, dict) else each for key, each in value.items()})
+    return table
+
+
+def _distances(given: Mapping[Any, Mapping[Any, float]]) -> dict[str, dict[str, int | float]]:
+    """Distances between categories, with keys as TOML has them."""
+    return {str(a): {str(b): _number(distance) for b, distance in row.items()} for a, row in given.items()}
 
 
 def _number(value: float) -> int | float:
@@ -215,8 +233,10 @@ def _number(value: float) -> int | float:
 
 
 def _checksum(metric: TableMetric, output_range: tuple[float, float] | None) -> str:
-    """Checksum of the weights, exponent and output range."""
-    weights = [sorted(getattr(metric, part).items()) for part in WEIGHT_SECTIONS]
+    """Checksum of the weights, exponent and output range, and of the order, groups and distances of categories."""
+    weights: list[Any] = [sorted(getattr(metric, part).items()) for part in WEIGHT_SECTIONS]
+    shapes = [sorted(getattr(metric, part).items()) for part in CATEGORY_SECTIONS]
+    weights += shapes if any(shapes) else []
     return sha256(repr((metric.p, weights, output_range)).encode()).hexdigest()[:16]
 
 
@@ -247,7 +267,9 @@ def read_metric_file(path: str | Path) -> MetricFile:
             reader.refuse(None, key, f"unknown entry {key!r}; use {', '.join(known)}.")
         if key != "p" and not isinstance(value, dict):
             reader.refuse(None, key, f"[{key}] must be a section with columns.")
-    metric = reader.metric({key: given[key] for key in ("p", "units", *WEIGHT_SECTIONS) if key in given})
+    metric = reader.metric(
+        {key: given[key] for key in ("p", "units", *WEIGHT_SECTIONS, *CATEGORY_SECTIONS) if key in given}
+    )
     output_range = reader.output_range(given.get("output", {}))
     origin = reader.origin(given.get("origin", {}), metric)
     domain = reader.domain(given.get("domain", {}), given.get("rules", {}))
@@ -306,6 +328,13 @@ class _Sections:
                 alone = {} if section == "categorical" else {"numeric": {column: 1.0}}
                 try:
                     TableMetric(**alone | {section: {column: value}})
+                except (TypeError, ValueError) as error:
+                    self.refuse(section, column, str(error))
+        for section in CATEGORY_SECTIONS:
+            for column, value in given.get(section, {}).items():
+                known: dict[str, Any] = {part: given.get(part, {}) for part in ("numeric", "categorical")}
+                try:
+                    TableMetric(**known | {section: {column: value}})
                 except (TypeError, ValueError) as error:
                     self.refuse(section, column, str(error))
 

@@ -15,7 +15,7 @@ import sys
 from bisect import bisect_right
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,6 +104,11 @@ def prove(card: Any) -> None:
             most = limit * exact(missing if knots else weight, name)
             text = "from a missing number" if knots else "between two categories"
             need(far <= most, f"{name!r}: {float(far):g} points {text}; the metric allows {float(most):g}.")
+            points, shares = [*line, extra], weights[name].get("distances") or []
+            need(not shares or [len(row) for row in shares] == [len(points)] * len(points), f"{name!r}: distances.")
+            for i, j in combinations(range(len(shares)), 2):
+                near = abs(points[i] - points[j]) <= most * min(exact(shares[i][j], name), exact(shares[j][i], name))
+                need(near, f"{name!r}: two categories are further apart than the metric allows.")
         lines = [zip(knots, knots[1:], line, line[1:], strict=False) for line in values]
         steepest = [max((abs(d - c) / (b - a) for a, b, c, d in line), default=Fraction(0)) for line in lines]
         slopes.append([(slope, Fraction(weight)) for slope in steepest])
@@ -138,6 +143,14 @@ def check_claim(card: Any, columns: list[Column]) -> Fraction:
     fine = type(card["bits"]) is int and abs(card["bits"]) < 1000 and Fraction(2) ** -card["bits"] <= largest / 2**40
     need(fine, f"bits: a grid of 2^-{card['bits']!r} is too coarse; between knots, scores would jump.")
     return Fraction(claim["used"]) * unit
+
+
+def shares_between(table: Any, n: int, name: str) -> list[tuple[int, int, Fraction]]:
+    """Shares of the weight between any two categories, unseen ones last; none if all are at the weight."""
+    if table is None:
+        return []
+    need(len(table) == n and all(len(row) == n for row in table), f"{name!r} must have distances between all.")
+    return [(i, j, exact(table[i][j], f"A distance of {name!r}")) for i in range(n) for j in range(n) if i != j]
 
 
 def norm_at_most(limit: Fraction, slopes: list[tuple[Fraction, Fraction]], p: Any) -> bool:

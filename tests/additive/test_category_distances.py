@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import product
 
@@ -21,10 +22,12 @@ from likewise import (
     load_model,
     save_model,
 )
+from likewise.additive.recourse import Column, smallest_change
 from likewise.additive.scorer import Shape, SumOfShapes, constrain
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights
 from likewise.metrics.categories import closure
+from likewise.verify_card import NotProvenError, prove
 
 JOBS = ["clerk", "teacher", "farmer", "smith"]
 GROUPS = {"job": {"within": 0.25, "groups": [JOBS[:2], JOBS[2:], ["pilot"]]}}
@@ -183,3 +186,39 @@ def test_methods_with_one_weight_per_column_refuse_distances(kind):
     with pytest.raises(InvalidInputError, match=f"one weight for all pairs of categories for {kind}; 'job'") as error:
         model.fit(X, y)
     assert "\n" not in str(error.value)
+
+
+# -- cards -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [{"groups": GROUPS}, {"distances": LINE}])
+def test_cards_prove_the_distances_and_see_a_level_beyond_them(shape):
+    X, y = strong_effects()
+    metric = TableMetric({"age": 0.01}, {"job": 0.3}, **shape)
+    model = AdditiveClassifier(metric).fit(X, y)
+    for card in (model, model.in_points(points_to_double=200)):
+        document = json.loads(card.to_json())
+        prove(document)
+        (entry,) = [column for column in document["columns"] if "categories" in column]
+        (level,) = [level for level in entry["categories"] if level["value"] == "teacher"]
+        level["points"] += 0.4 if document["scale"] is None else 120
+        with pytest.raises(NotProvenError, match="between two categories"):
+            prove(document)
+    points = model.in_points(points_to_double=200)
+    world = pd.DataFrame({"age": 40.0, "job": [*JOBS, "pilot", "stranger", None]})
+    h, D = points.predict_proba(world)[:, 1], metric.pairwise(world)
+    assert (np.abs(np.subtract.outer(h, h)) <= np.tanh(D) + 1e-12).all()
+
+
+def test_a_scorecard_says_which_levels_are_held_back():
+    X, y = strong_effects()
+    card = AdditiveClassifier(TableMetric({"age": 0.01}, {"job": 0.3}, groups=GROUPS)).fit(X, y).scorecard()
+    held = card[card["column"] == "job"].set_index("range")["binds"]
+    assert held[JOBS].all()  # each from the other of its group
+    assert not held["any other"]
+
+
+def test_the_nearest_of_two_equal_gains_is_the_smallest_change():
+    column = Column(0, 0.0, None, np.array([0.0, 1.0, 1.0]), 0.0, 0.4, np.nan, 0.0, [0, 1, 2], np.array([0, 1.0, 0.5]))
+    assert smallest_change([column], 1.0) == {0: 2.0}
+    assert smallest_change([replace(column, shares=np.array([0, 0.5, 1.0]))], 1.0) == {0: 1.0}

@@ -407,3 +407,15 @@ def test_an_unreachable_cluster_is_one_clear_error():
             connected(wrong),
         ):
             pass
+
+
+def test_groups_of_categories_are_audited_as_in_memory():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(20, 60, 200), "job": rng.choice(list("abcd"), 200)})
+    scores = rng.random(200)
+    groups = {"job": {"within": 0.25, "groups": [["a", "b"], ["c", "d", "nobody"]]}}
+    metric = TableMetric({"age": 0.01}, {"job": 0.5}, groups=groups)
+    whole = audit(None, table, metric, predictions=scores)
+    parts = audit(None, dd.from_pandas(table.assign(s=scores), npartitions=3), metric, predictions="s")
+    assert parts.n_violations == whole.n_violations > 0
+    assert parts.max_excess == whole.max_excess

@@ -106,6 +106,16 @@ def calls():
         "WeightedLp": Call(WeightedLp, {"weights": [0.1, 0.2]}, distances),
         "TableMetric": Call(TableMetric, {"numeric": {"age": 0.1}, "categorical": {"job": 1}}, distances),
         "FunctionMetric": Call(likewise.FunctionMetric, {"function": _apart}, distances),
+        "MahalanobisMetric": Call(likewise.MahalanobisMetric, {"components": [[0.1, 0.2]]}, distances),
+        "MahalanobisMetric.from_covariance": Call(
+            likewise.MahalanobisMetric.from_covariance, {"covariance": [[1.0, 0.5], [0.5, 1.0]]}, distances
+        ),
+        "MahalanobisMetric.from_directions": Call(
+            likewise.MahalanobisMetric.from_directions, {"directions": [[1.0, 1.0]]}, distances
+        ),
+        "MahalanobisMetric.from_protected": Call(
+            likewise.MahalanobisMetric.from_protected, {"X": rows, "protected": y}, distances
+        ),
         "WeightedLp.scaled": Call(NUMBERS.scaled, {"factor": 2}, distances),
         "TableMetric.scaled": Call(METRIC.scaled, {"factor": 2}, distances),
         "TableMetric.pairwise": Call(METRIC.pairwise, {"A": X, "B": X}),

@@ -72,6 +72,12 @@ def test_a_group_within_0_is_one_category():
     np.testing.assert_allclose(metric.pairwise(people(job=["clerk", "teacher", "farmer"]))[0], [0, 0, 0.1])
 
 
+def test_one_group_within_0_is_told_from_others_only():
+    metric = TableMetric({}, {"job": 0.1}, groups={"job": {"within": 0, "groups": [["clerk", "teacher"]]}})
+    np.testing.assert_allclose(metric.pairwise(people(job=["clerk", "teacher", "farmer"]))[0], [0, 0, 0.1])
+    assert metric.describe()["one point"].tolist() == ["mismatch = 10 points"]
+
+
 def test_the_largest_distance_of_a_matrix_is_the_weight():
     metric = TableMetric({}, {"region": 0.2}, distances={"region": HOURS})
     D = metric.pairwise(people(region=["north", "east", "south", "west", None]))

@@ -11,7 +11,7 @@ from likewise._optional import need
 from likewise._typing import BoolArray, FloatArray
 from likewise.additive.scorecard import ScorecardMixin
 from likewise.additive.scorer import Shape, level_names
-from likewise.additive.tables import allowed_range, allowed_rises
+from likewise.additive.tables import allowed_range, allowed_rises, binding_levels
 from likewise.exceptions import InvalidTypeError
 
 _MOST_LEVELS = 12
@@ -121,9 +121,9 @@ def _numbers(model: Any, shape: Shape, signs: FloatArray) -> Panel:
 
 def _categories(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     scorer, points = model._scorer(), signs @ shape.values
-    allowed = scorer.unit * float(scorer.guarantee.metric.weights_of(model.encoder_).scales[shape.column])
-    near = (1 - _NEARLY) * allowed
-    ends = (points >= points.max() - near) | (points <= points.min() + near)
+    weights = scorer.guarantee.metric.weights_of(model.encoder_)
+    allowed = scorer.unit * float(weights.scales[shape.column])
+    binds = binding_levels(points, allowed, weights.tables.get(shape.column))
     order = np.argsort(points, kind="stable")
     if len(order) > _MOST_LEVELS:  # the ends say most
         half = _MOST_LEVELS // 2
@@ -136,7 +136,7 @@ def _categories(model: Any, shape: Shape, signs: FloatArray) -> Panel:
         points[order],
         middle - allowed / 2,
         middle + allowed / 2,
-        ends[order] & (np.ptp(points) >= _NEARLY * allowed),
+        binds[order],
         tuple("missing" if names[i] is None else str(names[i]) for i in order),
         None,
     )

@@ -87,7 +87,10 @@ def json_value(level: Any) -> dict[str, Any]:
 
 
 def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
-    """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused."""
+    """The weights that a proof needs; ``"inf"`` for an infinite p, null where missing numbers are refused.
+
+    ``"distances"`` are shares of the weight between the categories of a card, in their order, unseen ones last.
+    """
     weights, units, columns = metric.weights_of(encoder), getattr(metric, "units", {}), []
     for i, (name, column) in enumerate(zip(encoder.names, encoder.columns, strict=True)):
         entry: dict[str, Any] = {
@@ -96,6 +99,8 @@ def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
             "weight": float(weights.weights[i]),
             "missing": None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
         }
+        if i in weights.tables:
+            entry["distances"] = weights.tables[i].tolist()
         if name in units:
             entry["unit"] = units[name]
         if weights.is_number[i] and column.categories is not None:
@@ -175,6 +180,10 @@ def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
         by_kind[entry["kind"]][entry["column"]] = entry["weight"]
     blanks = {e["column"]: e["missing"] for e in entries if e["kind"] == "numeric" and e["missing"] is not None}
     units = {entry["column"]: entry["unit"] for entry in entries if "unit" in entry}
+    if any("distances" in column for column in document["columns"]):
+        raise FileError(
+            "A card whose categories have groups or distances cannot be read back; keep such a model with save_model."
+        )
     table = TableMetric(by_kind["numeric"], by_kind["categorical"], p, missing=blanks or "refuse", units=units)
     return TableEncoder(tuple(columns), tuple(table.hidden)), table
 

@@ -100,6 +100,11 @@ class Plan:
     @classmethod
     def of(cls, metric: Metric, encoder: Encoder, monotone: Any, link: str) -> Plan:
         """Check that there is something to fit."""
+        if encoder.mixes_features:
+            raise InvalidInputError(
+                f"metric must weigh single columns for an additive model, which adds up functions of these; {metric!r} "
+                "weighs directions. Use a projected model, a network or smoothing."
+            )
         columns = metric.weights_of(encoder)
         if not columns.matters.any():
             raise InvalidInputError(

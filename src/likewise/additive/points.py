@@ -18,7 +18,7 @@ from likewise._links import LINK_CELLS, LINKS
 from likewise._typing import FloatArray
 from likewise._validation import check_count, check_names, check_positive, short_repr
 from likewise.additive.binning import locate
-from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, level_names
+from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, level_names, lowered
 from likewise.exceptions import InvalidInputError, UnsolvedError
 from likewise.guarantees.certificate import Estimate
 from likewise.metrics.base import dual, lp_norm
@@ -106,10 +106,13 @@ class _Limits:
         Per unit of a number, or between two categories.
     missing : int or None
         Whole points between a number and a missing one.
+    between : ndarray of shape (n_levels + 1, n_levels + 1), or None
+        Whole points between any two categories, the last one unseen, where these have distances of their own.
     """
 
     rate: Fraction
     missing: int | None
+    between: FloatArray | None = None
 
 
 def in_points(
@@ -181,7 +184,13 @@ def _limits(scorer: AdditiveScorer, encoder: Encoder, double: float) -> list[_Li
             rate *= Fraction(float(budgets[i]))
         if shape.knots is not None and shape.other is not None:
             absent = math.floor(unit * Fraction(float(weights.missing[i])))
-        found.append(_Limits(rate, absent))
+        between = None
+        if i in weights.tables:
+            shares = weights.tables[i]
+            between = np.array(
+                [[math.floor(rate * Fraction(share)) for share in row] for row in shares.tolist()], float
+            )
+        found.append(_Limits(rate, absent, between))
     return found
 
 
@@ -241,7 +250,8 @@ def _round_levels(shape: Shape, limit: _Limits) -> Shape:
     windows = [np.clip(np.rint(real), low, low + width) for low in starts]
     best = int(np.argmin([_weights(shape) @ (window - real) ** 2 for window in windows]))
     other = np.clip(np.rint(shape.other), starts[best], starts[best] + width)
-    return Shape(shape.column, None, windows[best][None] + 0.0, other + 0.0)
+    found = Shape(shape.column, None, windows[best][None] + 0.0, other + 0.0)
+    return found if limit.between is None else lowered(found, limit.between)
 
 
 def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Shape:

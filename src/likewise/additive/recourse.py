@@ -41,6 +41,8 @@ class Column:
         Numbers change to multiples of it; 0 for any number.
     levels : list of int
         Categories to choose from.
+    shares : ndarray or None
+        Share of the scale from what it is now to each category; 1 if None.
     """
 
     column: int
@@ -52,6 +54,7 @@ class Column:
     missing: float
     step: float
     levels: list[int]
+    shares: FloatArray | None = None
 
     def at(self, x: Any) -> Any:
         """Points of numbers."""
@@ -75,7 +78,8 @@ class Column:
         """Values to consider with their distances and gains: for a free number, knots; with no change first."""
         if self.knots is None:
             values = np.array([k for k in self.levels if k != self.now], dtype=float)
-            distances, points = np.full(len(values), self.scale), self.values[values.astype(int)]
+            shares = 1.0 if self.shares is None else self.shares[values.astype(int)]
+            distances, points = self.scale * shares * np.ones(len(values)), self.values[values.astype(int)]
         else:
             values = self.knots
             if self.step:
@@ -206,6 +210,7 @@ def changeable_columns(
                 float(weights.missing[i]),
                 1.0 if levels is not None else float(steps.get(name, 0.0)),
                 [] if levels is None else [k for k, level in enumerate(levels) if level is not None],
+                weights.tables[i][int(people.rows[row, i])] if i in weights.tables else None,
             )
         )
     return found

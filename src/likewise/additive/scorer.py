@@ -115,7 +115,7 @@ class SumOfShapes(Frozen):
         Every limit is rounded down to whole steps, ``floor((1 - 2^-40) limit / step)``, and every change is towards it:
 
         1. Rises, distances from a missing number, and ranges of categories are cut to their limits, column by column;
-           levels with a table of distances are cut to their envelope (`_lowered`).
+           levels with a table of distances are cut to their envelope (`lowered`).
         2. Where the slopes of several columns are too steep together, the numbers of that function are multiplied by
            ``(1 - 2^-40) / norm``, with rises rounded towards 0.
         3. Rises that are rounded may add up to more than before (+1, +1, -3 steps become 0, 0, -2), so values are cut
@@ -341,7 +341,7 @@ def _clipped(shape: Shape, weights: ColumnWeights, unit: float, step: float | No
     if shape.knots is None:
         assert other is not None
         if shape.column in weights.tables:
-            return _lowered(shape, _floor_limit(scale * weights.tables[shape.column], step))
+            return lowered(shape, _floor_limit(scale * weights.tables[shape.column], step))
         most = _floor_limit(min(scale, 2 * _LARGEST * unit), step)
         low, high = shape.all_values.min(axis=1), shape.all_values.max(axis=1)
         low = low + _ceil(np.maximum(0.0, high - low - most) / 2, step)
@@ -356,7 +356,7 @@ def _clipped(shape: Shape, weights: ColumnWeights, unit: float, step: float | No
     return _clipped_around_missing(shape, weights, unit, step)
 
 
-def _lowered(shape: Shape, limits: FloatArray) -> Shape:
+def lowered(shape: Shape, limits: FloatArray) -> Shape:
     """Lower the levels until no two differ by more than their limit: ``v_a = min_b (v_b + c_ab)``.
 
     c are the shortest paths of the limits, which are at most the limits themselves, so ``v_a <= v_b + c_ab``. With

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from likewise._html import grid, panel, words
-from likewise._typing import FloatArray
+from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_count
 from likewise.additive.points import PointsScorer
 from likewise.additive.scorer import AdditiveScorer, Shape, level_names
@@ -85,11 +85,9 @@ def _rows(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, signs: FloatAr
         assert levels is not None
         assert shape.other is not None
         allowed = scorer.unit * float(weights.scales[shape.column])
-        full = np.ptp(points) >= _NEARLY * allowed
-        near = (1 - _NEARLY) * allowed
-        at_end = (points >= points.max() - near) | (points <= points.min() + near)
-        for level, value, end in zip(levels, points.tolist(), at_end, strict=True):
-            yield name, _MISSING if level is None else str(level), value, value, allowed, bool(full and end)
+        binds = binding_levels(points, allowed, weights.tables.get(shape.column))
+        for level, value, held in zip(levels, points.tolist(), binds.tolist(), strict=True):
+            yield name, _MISSING if level is None else str(level), value, value, allowed, held
         other = float(signs @ shape.other)
         yield name, _OTHER, other, other, allowed, False
         return
@@ -110,6 +108,13 @@ def _rows(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, signs: FloatAr
     if shape.other is not None:
         value = float(signs @ shape.other)
         yield name, _MISSING, value, value, most / 2, bool(np.abs(points - value).max() >= _NEARLY * most / 2)
+
+
+def binding_levels(points: FloatArray, allowed: float, shares: FloatArray | None) -> BoolArray:
+    """Whether each level is as far from another as the metric allows; `shares` of it for each two, or 1."""
+    limits = np.ones((len(points), len(points))) if shares is None else shares[: len(points), : len(points)]
+    gaps = np.abs(points[:, None] - points)
+    return np.asarray(((gaps >= _NEARLY * allowed * limits) & ~np.eye(len(points), dtype=bool)).any(axis=1))
 
 
 def _runs(kinds: FloatArray) -> Iterator[tuple[int, int]]:

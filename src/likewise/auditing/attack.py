@@ -284,7 +284,7 @@ def _prepare(
 
 def _as_given(space: SearchSpace, rows: FloatArray, X: Any) -> Any:
     """People in the columns in which they were given; an array stays one."""
-    table, names = space.table(rows), space.encoder.labels or labels_of(X)
+    table, names = space.table(rows), space.encoder.raw_labels or labels_of(X)
     return table if names is None or isinstance(table, pd.DataFrame) else pd.DataFrame(table, columns=list(names))
 
 

@@ -236,7 +236,7 @@ class _AuditJob:
         ids = None if self.id_column is None else whole[self.id_column]
         chosen = select_columns(whole, self.metric, table, echo.note, ignore=others)
         faults = Faults(ids)
-        X = as_kinds(chosen, replace(kinds, orders=of_model.orders), dialect, faults, echo.note)
+        X = as_kinds(chosen, replace(kinds, orders={**of_model.orders, **kinds.orders}), dialect, faults, echo.note)
         faults.stop(named(table))
         faults = Faults(ids)
         if self.scores is not None:

@@ -18,6 +18,7 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray
 from likewise.cli.table_io import Dialect, Note, no_note
 from likewise.exceptions import FileError
+from likewise.metrics.categories import check_order
 from likewise.metrics.columns import CategoricalColumn, NumericColumn, canonical_texts
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
@@ -40,7 +41,7 @@ class Kinds:
     numeric : collection of str
     categorical : collection of str
     orders : mapping from str to NumericColumn
-        Ordered categories that a model reads as numbers.
+        Ordered categories that a model or a metric reads as numbers.
     complete : collection of str
         Numeric columns without missing values.
     """
@@ -55,7 +56,8 @@ class Kinds:
         """From a metric."""
         numeric = [name for name in metric.numeric if name not in metric.hidden]
         complete = [name for name in numeric if name not in metric.missing]
-        return cls(tuple(metric.numeric), tuple(metric.categorical), complete=tuple(complete))
+        orders = {name: NumericColumn(name, listed) for name, listed in metric.order.items()}
+        return cls(tuple(metric.numeric), tuple(metric.categorical), orders, tuple(complete))
 
     @classmethod
     def of_model(cls, model: Any) -> Kinds:
@@ -280,6 +282,12 @@ def as_kinds(
         if name in table.columns:
             changed[name] = as_naturally_typed(table[name]) if natural else canonical_texts(table[name])
     return table.assign(**changed) if changed else table
+
+
+def as_ordered(column: pd.Series[Any], listed: Collection[str]) -> Any:
+    """A column as ordered categories; raises for values that are not listed."""
+    order = NumericColumn(str(column.name), check_order(str(column.name), [*listed]))
+    return order.decode(order.encode(column))
 
 
 def _is_ordered(column: pd.Series[Any]) -> bool:

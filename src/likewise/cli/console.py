@@ -47,7 +47,23 @@ drop = click.option("--drop", multiple=True, help="Column to leave out; may be g
 categorical = click.option(
     "--categorical", multiple=True, help="Numeric column that holds codes; may be given several times."
 )
+orders = click.option(
+    "--order",
+    "orders",
+    multiple=True,
+    metavar="COLUMN=FIRST,...,LAST",
+    callback=lambda _context, _option, given: dict(_order(each) for each in given),
+    help="Ordered categories of a column, such as grade=low,middle,high; may be given several times.",
+)
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
+
+
+def _order(given: str) -> tuple[str, list[str]]:
+    """Column and categories of an option --order."""
+    name, sign, listed = given.partition("=")
+    if not sign or not name.strip():
+        raise click.BadParameter(f"must be like grade=low,middle,high; got {given!r}.")
+    return name.strip(), [each.strip() for each in listed.split(",")]
 
 
 def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
+from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_ordered, infer_kinds
 from likewise.cli.table_io import Dialect, Note, named, no_note, read_table
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import MetricFile, read_metric_file
@@ -82,6 +83,7 @@ def read_dataset(
     metric: TableMetric | None = None,
     classes: Sequence[Any] | None = None,
     categorical: Sequence[str] = (),
+    orders: Mapping[str, Sequence[str]] = MappingProxyType({}),
     id_column: str | None = None,
     name_rows: bool = False,
     natural: bool = False,
@@ -89,16 +91,17 @@ def read_dataset(
 ) -> Dataset:
     """Read a table and split off its target; with a metric, only the columns that it names.
 
-    Whether a column is categorical, the metric says; without one, `categorical` and the values. `id_column` is left
-    out; with `name_rows` it becomes the index, as "id 17". Outcomes become members of `classes`, if given. With
-    `natural`, categories that are all integers or booleans stay so, for a model trained on these.
+    Whether a column is categorical, the metric says; without one, `categorical` and the values. `orders` are ordered
+    categories by column. `id_column` is left out; with `name_rows` it becomes the index, as "id 17". Outcomes become
+    members of `classes`, if given. With `natural`, categories that are all integers or booleans stay so, for a model
+    trained on these.
     """
     dialect, where = dialect or Dialect(), named(path)
     ids = [] if id_column is None else [id_column]
     kinds = None if metric is None else Kinds.of_metric(metric)
-    as_text = [*(categorical if kinds is None else kinds.as_text), *ids]
+    as_text = [*((*categorical, *orders) if kinds is None else kinds.as_text), *ids]
     table = read_table(path, dialect, note, as_text=as_text, padded=kinds is None)
-    for name in (target, *drop, *categorical, *ids):
+    for name in (target, *drop, *categorical, *orders, *ids):
         if name not in table.columns:
             raise FileError(f"{where} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
     table = table.drop(columns=[name for name in drop if name != target])
@@ -113,7 +116,8 @@ def read_dataset(
     dates: list[str] = []
     people = table.drop(columns=[target, *([] if name_rows else ids)])
     if kinds is None:
-        X, dates = infer_kinds(people, dialect, note, categorical=categorical)
+        X, dates = infer_kinds(people, dialect, note, categorical=[*categorical, *orders])
+        X = X.assign(**{name: as_ordered(X[name], listed) for name, listed in orders.items()})
     else:
         assert metric is not None
         faults = Faults(None if id_column is None else table[id_column])
@@ -212,11 +216,12 @@ def drop_empty_columns(X: pd.DataFrame, note: Note) -> pd.DataFrame:
 
 def _restrict(metric: TableMetric, columns: Collection[str]) -> TableMetric:
     """The metric of some of its columns. It is nowhere larger, so its guarantee also holds for the whole metric."""
-    numeric, categorical, missing, units = (
-        cast(Any, {name: value for name, value in part.items() if name in columns})
-        for part in (metric.numeric, metric.categorical, metric.missing, metric.units)
-    )
-    return metric.with_params(numeric=numeric, categorical=categorical, missing=missing, units=units)
+    kept = {
+        key: {name: value for name, value in part.items() if name in columns}
+        for key, part in metric.get_params().items()
+        if isinstance(part, dict)
+    }
+    return metric.with_params(**kept | {"missing": kept.get("missing") or "refuse"})
 
 
 # -- the range of which the weights of a regression are shares --------------------------------------------------------

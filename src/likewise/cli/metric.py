@@ -69,6 +69,7 @@ for _command in (show, scale, round_, diff, check):
 @click.option("--normalize", is_flag=True, help="Scale the weights so that half of the pairs are closer than 0.5.")
 @options.drop
 @options.categorical
+@options.orders
 @click.option("--domain", is_flag=True, help="Also write what each column can hold, for likewise effect.")
 @options.id_column
 @click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
@@ -92,6 +93,7 @@ def reveal(
     normalize: bool,
     drop: tuple[str, ...],
     categorical: tuple[str, ...],
+    orders: dict[str, list[str]],
     domain: bool,
     id_column: str | None,
     out: Path,
@@ -162,6 +164,7 @@ def reveal(
         dialect=dialect,
         task=task if scores is None else "regression",
         categorical=categorical,
+        orders=orders,
         id_column=id_column,
         note=echo.note,
     )
@@ -193,7 +196,7 @@ def reveal(
     units = {**_counted(X[list(edited.numeric)]), **data.units, **echo_kept(echo, out, edited, kept, words)}
     file = replace(
         found,
-        metric=edited.with_params(units=units),
+        metric=edited.with_params(units=units, order=_orders(X, edited)),
         how=without_claim(revealed.how) if protected else revealed.how,
         protected=protected,
         not_used=tuple(name for name in found.not_used if name not in protected),
@@ -258,6 +261,11 @@ def _counted(X: pd.DataFrame) -> dict[str, str]:
         if values.nunique() > 1 and (values % 1 == 0).all() and values.max() - values.min() <= _MOST_STEPS:
             found[str(name)] = "step"
     return found
+
+
+def _orders(X: pd.DataFrame, metric: TableMetric) -> dict[Any, list[Any]]:
+    """Ordered categories of the numeric columns that hold some."""
+    return {name: X[name].cat.categories.tolist() for name in metric.numeric if hasattr(X[name], "cat")}
 
 
 def _revealed_file(revealed: Revealed, limits: tuple[float, float] | None, constant: list[str]) -> MetricFile:

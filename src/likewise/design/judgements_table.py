@@ -113,12 +113,13 @@ class WeightSpace:
         numbers = [name for name, number in zip(encoder.names, encoder.is_number, strict=True) if number]
         others = [name for name in encoder.names if name not in numbers]
         missing = {name: w for (kind, name), w in given.items() if kind == "missing"}
-        units = getattr(self.start_metric, "units", {})
+        units, order = (getattr(self.start_metric, part, {}) for part in ("units", "order"))
         return TableMetric(
             {name: given.get(("numeric", name), 0.0) for name in numbers},
             {name: given.get(("categorical", name), 0.0) for name in others},
             missing=missing or "refuse",
             units={name: unit for name, unit in units.items() if name in encoder.names},
+            order={name: listed for name, listed in order.items() if name in encoder.names},
         )
 
 
@@ -153,6 +154,7 @@ def _read_within(start: Metric, X: Any) -> tuple[People, Any]:
     given = start.known_weights(people.encoder)
     if given is None:
         raise InvalidInputError(f"start must have a weight per column; got {short_repr(start)}.")
+    given.refuse_tables(people.encoder.names, "judgements")
     return people, given
 
 

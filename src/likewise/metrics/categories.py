@@ -116,8 +116,8 @@ class CategoryDistances(Frozen):
 
     @property
     def smallest(self) -> float:
-        """Smallest positive share between two categories."""
-        return float(self.matrix[self.matrix > 0].min())
+        """Smallest positive share between two categories; 1 if there is none."""
+        return float(self.matrix[self.matrix > 0].min(initial=1.0))
 
     def table(self, levels: Sequence[Any], n_codes: int) -> FloatArray:
         """Distances between the codes of an encoder, whose first `levels` are categories; the last is `UNSEEN`.

@@ -84,10 +84,18 @@ class Encoder(ABC):
     columns: tuple[NumericColumn | CategoricalColumn, ...]
     """In the order of the encoded rows."""
 
+    mixes_features: bool = False
+    """Whether encoded columns are functions of several columns that a model takes."""
+
     @property
     @abstractmethod
     def labels(self) -> tuple[Any, ...] | None:
         """Column names; None for an array without names."""
+
+    @property
+    def raw_labels(self) -> tuple[Any, ...] | None:
+        """Names of the columns that a model takes; None for an array without names."""
+        return self.labels
 
     @property
     def names(self) -> list[Any]:

@@ -179,23 +179,27 @@ def check_exponent(p: float) -> float:
     return float(p)
 
 
+def check_feature_names(names: Sequence[Any] | None, n: int, each: str) -> None:
+    """Validate feature names: one per `each`, all different."""
+    if names is None:
+        return
+    if isinstance(names, str) or not np.iterable(names) or len(names) != n:
+        raise InvalidInputError(f"feature_names must have one name per {each} ({n}); got {short_repr(names)}.")
+    try:
+        distinct = set(names)
+    except TypeError:
+        raise InvalidInputError(f"feature_names must be names, such as text; got {short_repr(names)}.") from None
+    if len(distinct) != len(names):
+        raise InvalidInputError(f"feature_names must be distinct; got {list(names)}.")
+
+
 def _check_weights(weights: Any, names: Sequence[Any] | None, p: float) -> FloatArray:
     array = check_numbers("weights", weights, "Give one per feature.").copy()
     if array.ndim != 1 or array.size == 0:
         raise InvalidInputError(
             f"weights must be a list with one number per feature; got an array of shape {array.shape}."
         )
-    if names is not None:
-        if isinstance(names, str) or not np.iterable(names) or len(names) != len(array):
-            raise InvalidInputError(
-                f"feature_names must have one name per weight ({len(array)}); got {short_repr(names)}."
-            )
-        try:
-            distinct = set(names)
-        except TypeError:
-            raise InvalidInputError(f"feature_names must be names, such as text; got {short_repr(names)}.") from None
-        if len(distinct) != len(names):
-            raise InvalidInputError(f"feature_names must be distinct; got {list(names)}.")
+    check_feature_names(names, len(array), "weight")
     with np.errstate(invalid="ignore"):
         scales = root(array, p)
     wrong = np.flatnonzero(~((array == 0) | ((scales >= SMALLEST) & (scales <= LARGEST))))

@@ -146,11 +146,10 @@ class Points:
 
     def scales(self, weights: ColumnWeights) -> FloatArray:
         """Scale of each column under a metric; with tables, it must be the one the points were made for."""
-        if not len(self.split):
-            return np.append(weights.scales, weights.missing[self.nullable])
         scales = weights.scales.copy()
         scales[self.split] = 0.0  # the blocks count in place of the codes
-        return np.concatenate([scales, weights.missing[self.nullable], [scale for *_, scale in weights.splits or ()]])
+        blocks = [scale for *_, scale in weights.splits or ()] if len(self.split) else []
+        return np.concatenate([scales, weights.missing[self.nullable], blocks])
 
     def gaps(self, a: IntArray, b: IntArray) -> FloatArray:
         """Differences per column between the people a and b; 1 for different codes."""
@@ -171,6 +170,8 @@ class Points:
 
         Without weights, in the order of the columns.
         """
+        if self.people.encoder.mixes_features:
+            return self._differing_features(a, b)
         gaps = self.gaps(np.array([a]), np.array([b]))[0]
         column_of = self.column_of
         if weights is None:
@@ -180,6 +181,13 @@ class Points:
         order = np.lexsort((-parts, ~protected[column_of]))
         columns = dict.fromkeys(int(column_of[i]) for i in order if gaps[i] > 0)
         return [Difference(self.name(i), self._value(a, i), self._value(b, i), bool(protected[i])) for i in columns]
+
+    def _differing_features(self, a: int, b: int) -> list[Difference]:
+        """Features in which two people differ, where the columns are functions of several features."""
+        table: Any = self.people.table
+        names = self.people.encoder.raw_labels or [f"feature {i}" for i in range(table.shape[1])]
+        differ = np.flatnonzero(np.asarray(table)[a] != np.asarray(table)[b]).tolist()
+        return [Difference(str(names[i]), self._value(a, i), self._value(b, i), is_protected=False) for i in differ]
 
     def _value(self, person: int, column: int) -> str:
         """A value as text."""

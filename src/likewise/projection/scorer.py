@@ -28,8 +28,8 @@ _MAX_PARAMETERS = 900
 
 
 def default_base(metric: Metric, encoder: Encoder, *, classify: bool) -> Any:
-    """An unfitted additive model; None for a metric without weights."""
-    if metric.known_weights(encoder) is None:
+    """An unfitted additive model; None for a metric without weights of single columns."""
+    if metric.known_weights(encoder) is None or encoder.mixes_features:
         return None
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 

@@ -109,7 +109,8 @@ class ColumnView:
     """A column for the table of exchange rates, the sliders and the comparer.
 
     Columns are compared by what a `typical` difference counts, on one linear scale up to `longest`; a slider counts
-    `top` at its right end. `scale` and `revealed_scale` are distances per unit, or between two different `options`.
+    `top` at its right end. `scale` and `revealed_scale` are distances per unit, or between two different `options`;
+    `shares` are shares of it between any two, None for 1.
     """
 
     name: str
@@ -118,6 +119,7 @@ class ColumnView:
     weight: float
     missing: float | None
     options: tuple[str, ...]
+    shares: list[list[float]] | None
     typical: float
     scale: float
     revealed_scale: float | None
@@ -184,7 +186,7 @@ class ColumnView:
     def for_browser(self) -> dict[str, Any]:
         """Return what the page's script needs."""
         unit = Unit.of(self.unit)
-        fields = ("name", "is_number", "unit", "weight", "missing", "options", "typical", "longest", "top")
+        fields = ("name", "is_number", "unit", "weight", "missing", "options", "shares", "typical", "longest", "top")
         return {name: getattr(self, name) for name in fields} | {
             "factor": unit.factor,
             "prefix": unit.prefix,
@@ -210,6 +212,7 @@ def _columns(data: ReportData) -> list[ColumnView]:
             weight=float(rates["weight"].iloc[i]),
             missing=None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
             options=() if is_number else tuple(str(level) for level in column.levels),
+            shares=weights.tables[i][:-1, :-1].tolist() if i in weights.tables else None,
             typical=float(typical[i]),
             scale=float(weights.scales[i]),
             revealed_scale=None if revealed is None else float(revealed[i]),

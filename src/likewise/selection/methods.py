@@ -69,7 +69,7 @@ class LearningProblem:
     def zero_weight_columns(self) -> list[Any]:
         """Columns that must not matter; empty for a metric without weights."""
         weights = self.metric.known_weights(self.people.encoder)
-        if weights is None:
+        if weights is None or self.people.encoder.mixes_features:
             return []
         return [name for name, used in zip(self.table.columns, weights.matters, strict=True) if not used]
 

@@ -8,6 +8,11 @@ function perUnit(column, weight) {
   return !column.is_number || P === Infinity ? weight : Math.pow(weight, 1 / P);
 }
 
+// Share of the weight between two categories; a missing one is as far from all.
+function shareBetween(column, a, b) {
+  return column.shares === null || a === null || b === null ? 1 : column.shares[a][b];
+}
+
 // What each column adds to the distance between two rows, and the distance. Rows hold numbers and positions among
 // the options, null where missing. Undefined (NaN) where a number is missing on one side and the metric refuses that.
 function compare(weights, a, b) {
@@ -17,7 +22,7 @@ function compare(weights, a, b) {
   for (let i = 0; i < weights.length; i++) {
     const column = report.columns[i];
     if (!column.is_number) {
-      parts[i] = a[i] === b[i] ? 0 : weights[i];
+      parts[i] = a[i] === b[i] ? 0 : weights[i] * shareBetween(column, a[i], b[i]);
       mismatch += parts[i];
     } else if ((a[i] === null) !== (b[i] === null)) {
       parts[i] = weights[i] === 0 ? 0 : column.missing !== null ? column.missing : NaN;
@@ -76,7 +81,7 @@ function score(outputs) {
 function worth(column, weight) {
   const scale = perUnit(column, weight);
   if (scale === 0) return "must not matter";
-  if (!column.is_number) return "any difference = " + points(scale);
+  if (!column.is_number) return (column.shares === null ? "any difference = " : "at most ") + points(scale);
   if (column.one) return column.one + " = " + points(scale);
   const amount = figure(0.01 / scale * column.factor);
   return "1 point = " + column.prefix + amount + (amount === "1" ? column.suffix_of_one : column.suffix);

@@ -1,0 +1,258 @@
+"""Distances after a linear map: closed forms, enforcement on all pairs, and controls."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from likewise import (
+    AdditiveClassifier,
+    LipschitzClassifier,
+    MahalanobisMetric,
+    ProjectedClassifier,
+    ProjectedRegressor,
+    SmoothedClassifier,
+    WeightedLp,
+    attack,
+    audit,
+    load_model,
+    save_model,
+)
+from likewise.exceptions import InvalidInputError
+from likewise.lipschitz.network import Layers, WeightedSamples, enforce_slope, read_columns
+
+
+def some_people(n=120, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
+    return X, X[:, 0] + 0.3 * rng.normal(size=n) > 0
+
+
+# -- closed forms ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, np.inf])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_distance_is_the_norm_after_the_map(p, k):
+    rng = np.random.default_rng(k)
+    A, X = rng.normal(size=(k, 3)), rng.normal(size=(20, 3))
+    D = MahalanobisMetric(A, p).pairwise(X)
+    expected = np.linalg.norm((X[:, None] - X[None]) @ A.T, ord=p, axis=2)
+    np.testing.assert_allclose(D, expected, atol=1e-12)
+
+
+def test_a_covariance_gives_the_mahalanobis_distance():
+    X, _ = some_people()
+    C = np.cov(X.T)
+    D = MahalanobisMetric.from_covariance(C, scale=0.2).pairwise(X)
+    np.testing.assert_allclose(D, 0.2 * cdist(X, X, "mahalanobis", VI=np.linalg.inv(C)), atol=1e-12)
+
+
+def test_scales_of_single_features_are_a_weighted_lp():
+    X, _ = some_people()
+    for p, weights in ((1, [0.1, 0.2, 0.3]), (2, [0.01, 0.04, 0.09]), (np.inf, [0.1, 0.2, 0.3])):
+        same = MahalanobisMetric(np.diag([0.1, 0.2, 0.3]), p)
+        np.testing.assert_allclose(same.pairwise(X), WeightedLp(weights, p).pairwise(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_people_who_differ_along_a_free_direction_are_at_distance_0(seed):
+    rng = np.random.default_rng(seed)
+    V, scales, X = rng.normal(size=(2, 4)), rng.uniform(0.5, 2, 4), rng.normal(size=(10, 4))
+    metric = MahalanobisMetric.from_directions(V, scales=scales)
+    moved = X + rng.normal(size=(10, 2)) @ V
+    np.testing.assert_allclose(metric(X, moved), 0, atol=1e-12)
+    # What is left is the Euclidean distance to the subspace.
+    Q = np.linalg.qr((V * scales).T)[0]
+    z = (X[0] - X[1]) * scales
+    assert metric(X[:1], X[1:2])[0] == pytest.approx(np.linalg.norm(z - Q @ (Q.T @ z)))
+
+
+def test_what_a_logistic_regression_sees_of_the_group_must_not_matter():
+    rng = np.random.default_rng(0)
+    group = rng.random(2000) < 0.5
+    X = rng.normal(size=(2000, 3)) * [1, 10, 0.1]
+    X[:, 1] += 30 * group  # the group is seen in one feature alone
+    metric = MahalanobisMetric.from_protected(X, group, scale=0.1)
+    unit = np.eye(3)
+    scales = metric(unit * X.std(axis=0), np.zeros((1, 3)))
+    assert scales[1] < 0.02
+    np.testing.assert_allclose(scales[[0, 2]], 0.1, rtol=0.02)
+    coefficients = LogisticRegression(max_iter=1000).fit((X - X.mean(axis=0)) / X.std(axis=0), group).coef_
+    direction = coefficients * X.std(axis=0)
+    assert metric(np.zeros((1, 3)), direction)[0] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_map_and_back_is_the_same_people_in_any_batch():
+    X, _ = some_people(d=4)
+    encoder = MahalanobisMetric.from_directions([[1.0, 2, 3, 4]], scales=0.1).encoder(X)
+    rows = encoder.encode(X)
+    np.testing.assert_allclose(encoder.decode(rows), X, atol=1e-10)
+    for i in (0, 17):
+        np.testing.assert_array_equal(encoder.encode(X[[i]])[0], rows[i])
+        np.testing.assert_array_equal(encoder.encode(X[::-1])[::-1][i], rows[i])
+
+
+# -- enforced ----------------------------------------------------------------------------------------------------------
+
+METRIC = MahalanobisMetric.from_directions([[1.0, -1.0, 0.0]], scales=0.2)
+
+
+def world(n=4):
+    return np.array(list(product(np.linspace(-3, 3, n), repeat=3)))
+
+
+def within(model, metric, people):
+    h = model.predict_proba(people)[:, 1]
+    return np.abs(np.subtract.outer(h, h)) - model.guarantee_.bound(metric.pairwise(people))
+
+
+def test_projection_is_within_the_distance_and_blind_to_the_direction(tmp_path):
+    X, y = some_people()
+    model = ProjectedClassifier(DecisionTreeClassifier(), metric=METRIC).fit(X, y)
+    assert within(model, METRIC, world()).max() <= 1e-9
+    moved = X + np.linspace(-5, 5, len(X))[:, None] * [1.0, -1.0, 0.0]
+    np.testing.assert_allclose(model.predict_proba(moved), model.predict_proba(X), atol=1e-9)
+    assert audit(model, X, METRIC).n_violations == 0
+    assert attack(model, METRIC, X, n_pairs=10_000, random_state=0).n_violations == 0
+    np.testing.assert_array_equal(model.predict_proba(X[[5]])[0], model.predict_proba(X)[5])
+    save_model(model, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert again.guarantee_.metric == METRIC
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_an_unconstrained_model_is_caught():
+    X, y = some_people()
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    found = audit(tree, X, METRIC)
+    assert found.n_violations > 0
+    h, D = tree.predict_proba(X)[:, 1], METRIC.pairwise(X)
+    i, j = np.triu_indices(len(X), 1)
+    assert found.n_violations == (np.abs(h[i] - h[j]) > D[i, j] + 1e-9).sum()
+    # Along the free direction too, where people are at distance 0.
+    linear = LogisticRegression().fit(X, y)
+    worst = attack(linear, METRIC, X, n_pairs=10_000, random_state=0)
+    assert worst.n_violations > 0
+    assert worst.difference > 0.5
+    assert found.violations["differs"][0].startswith("feature 0: ")
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_smoothing_is_within_its_bound(p):
+    X, y = some_people(60)
+    metric = MahalanobisMetric(np.array([[0.2, 0.2, 0.0], [0.0, 0.0, 0.3]]), p)
+    model = SmoothedClassifier(
+        DecisionTreeClassifier(max_depth=3, random_state=0), metric=metric, n_draws=400, epsilon=0.1, random_state=0
+    ).fit(X, y)
+    some = world(3)
+    excess = within(model, metric, some)
+    assert excess.max() <= 2 * model.guarantee_.epsilon + 1e-9
+    moved = some + np.linspace(-5, 5, len(some))[:, None] * [1.0, -1.0, 0.0]
+    np.testing.assert_allclose(model.predict_proba(moved), model.predict_proba(some), atol=2 * 0.1)
+
+
+def test_a_network_is_within_the_distance():
+    pytest.importorskip("torch")
+    X, y = some_people()
+    model = LipschitzClassifier(METRIC, n_steps=200, random_state=0).fit(X, y)
+    assert within(model, METRIC, world()).max() <= 1e-9
+
+
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+def test_a_network_of_any_weights_is_within_the_distance(p):
+    X, _ = some_people()
+    metric = MahalanobisMetric(0.3 * np.random.default_rng(1).normal(size=(2, 3)), p)
+    people = metric.people(X)
+    columns = metric.weights_of(people.encoder)
+    used = np.flatnonzero(columns.matters)
+    inputs = read_columns(WeightedSamples.from_data(people.rows[:, used], np.zeros(len(X)), None), used, columns)
+    rng = np.random.default_rng(0)
+    first, weights = 5 * rng.normal(size=(int(inputs.starts[-1]), 6)), (5 * rng.normal(size=(6, 1)),)
+    layers = enforce_slope(Layers(inputs, first, weights, (np.zeros(6), np.zeros(1))))
+    some = world()
+    score = layers.scores(metric.people(some, people.encoder).rows)[:, 0]
+    excess = np.abs(np.subtract.outer(score, score)) - metric.pairwise(some)
+    assert excess.max() <= 1e-9
+    assert np.ptp(score) > 0.01
+
+
+def test_regression():
+    X, _ = some_people()
+    model = ProjectedRegressor(DecisionTreeRegressor(), metric=METRIC, output_range=(0, 10)).fit(X, np.abs(X[:, 0]))
+    h = model.predict(world())
+    assert (np.abs(np.subtract.outer(h, h)) <= 10 * METRIC.pairwise(world()) + 1e-8).all()
+
+
+def test_additive_models_refuse_it_in_one_line():
+    X, y = some_people()
+    with pytest.raises(InvalidInputError, match="weigh single columns for an additive model") as error:
+        AdditiveClassifier(METRIC).fit(X, y)
+    assert "\n" not in str(error.value)
+
+
+def test_tables_with_names():
+    X, y = some_people()
+    names = ["a", "b", "c"]
+    metric = METRIC.with_params(feature_names=names)
+    table = pd.DataFrame(X, columns=names)
+    np.testing.assert_array_equal(metric.pairwise(table), METRIC.pairwise(X))
+    model = ProjectedClassifier(DecisionTreeClassifier(), metric=metric).fit(table, y)
+    np.testing.assert_array_equal(model.feature_names_in_, names)
+    assert audit(model, table[["c", "a", "b"]], metric).n_violations == 0
+    with pytest.raises(InvalidInputError, match="in this order"):
+        ProjectedClassifier(DecisionTreeClassifier(), metric=metric).fit(table[["c", "a", "b"]], y)
+
+
+# -- the metric as an object -------------------------------------------------------------------------------------------
+
+
+def test_params_scaling_and_rounding():
+    X, _ = some_people()
+    assert clone(METRIC) == METRIC
+    assert MahalanobisMetric(**METRIC.get_params()) == METRIC
+    assert METRIC.with_params(p=np.inf) != METRIC
+    np.testing.assert_allclose(METRIC.scaled(3).pairwise(X), 3 * METRIC.pairwise(X))
+    rounded = METRIC.rounded().pairwise(X)
+    assert (rounded <= METRIC.pairwise(X) + 1e-15).all()
+    assert (rounded >= 0.9 * METRIC.pairwise(X)).all()
+    assert METRIC.describe()["column"].tolist() == ["feature 0", "feature 1", "feature 2"]
+    assert "1 of 3 directions must not matter" in METRIC.notes()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: MahalanobisMetric([1.0, 2.0]), "matrix of components"),
+        (lambda: MahalanobisMetric([[0.0, 0.0]]), "components must be finite"),
+        (lambda: MahalanobisMetric([[np.nan, 0.0]]), "components must be finite"),
+        (lambda: MahalanobisMetric([[1.0, 0.0], [2.0, 0.0]], 1), "linearly independent"),
+        (lambda: MahalanobisMetric([[1.0, 0.0]], feature_names=["a"]), "one name per column of components"),
+        (lambda: MahalanobisMetric.from_covariance([[1.0, 1.0], [1.0, 1.0]]), "positive definite"),
+        (lambda: MahalanobisMetric.from_covariance([[1.0, 2.0]]), "symmetric"),
+        (lambda: MahalanobisMetric.from_directions(np.eye(2)), "leave something that matters"),
+        (lambda: MahalanobisMetric.from_directions([[np.inf, 1.0]]), "directions must be finite"),
+        (lambda: MahalanobisMetric.from_directions([[1.0, 1.0]], scales=[0, 1]), "scales must be between"),
+        (lambda: MahalanobisMetric.from_directions([[1.0, 1.0]], scales=[1, 1, 1]), "scales must be one number"),
+        (lambda: MahalanobisMetric.from_protected(3, [0, 1]), "X must be rows of numbers"),
+        (lambda: MahalanobisMetric.from_protected(np.ones((4, 2)), [0, 1, 0, 1]), "constant feature"),
+        (lambda: MahalanobisMetric.from_protected(np.eye(3), [1, 1, 1]), "at least two groups"),
+        (lambda: MahalanobisMetric.from_protected(np.eye(3), [1, 0]), "one row per row of X"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(make, words):
+    with pytest.raises(InvalidInputError, match=words) as error:
+        make()
+    assert "\n" not in str(error.value)
+
+
+def test_blanks_are_refused():
+    with pytest.raises(InvalidInputError, match="finite"):
+        METRIC.pairwise([[np.nan, 0.0, 0.0]])
