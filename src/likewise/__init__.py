@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from likewise.projection.estimators import ProjectedRegressor as ProjectedRegressor
     from likewise.reveal.empirical import MetricEstimate as MetricEstimate
     from likewise.reveal.empirical import estimate_minimal_metric as estimate_minimal_metric
+    from likewise.reveal.linear import find_jumps as find_jumps
     from likewise.reveal.linear import minimal_metric as minimal_metric
     from likewise.reveal.regression import linear_metric as linear_metric
     from likewise.selection.compare import Comparison as Comparison
@@ -138,7 +139,7 @@ _MODULES = {
     "likewise.display.selection": ("ComparisonDisplay", "TradeoffDisplay"),
     "likewise.display.metric": ("MetricDisplay",),
     "likewise.reveal.empirical": ("MetricEstimate", "estimate_minimal_metric"),
-    "likewise.reveal.linear": ("minimal_metric",),
+    "likewise.reveal.linear": ("find_jumps", "minimal_metric"),
     "likewise.reveal.regression": ("linear_metric",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -167,6 +167,8 @@ def calls():
             {"model": None, "X": stored, "predictions": "y", "columns": ["age", "income"]},
         ),
         "minimal_metric": Call(likewise.minimal_metric, {"model": logistic}),
+        "minimal_metric of a card": Call(likewise.minimal_metric, {"model": fitted, "X": X}),
+        "find_jumps": Call(likewise.find_jumps, {"model": logistic}),
         "linear_metric": Call(likewise.linear_metric, {"X": rows, "y": y}),
         "draws_needed": Call(likewise.draws_needed, {"epsilon": 0.1, "delta": 0.1}),
         "error_margin": Call(likewise.error_margin, {"n_draws": 100, "delta": 0.1}),
