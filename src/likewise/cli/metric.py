@@ -13,12 +13,11 @@ from likewise.cli import console as options
 from likewise.cli.console import Output, command, say_coverage, then
 from likewise.cli.metric_file import (
     DefaultGroup,
-    back_up,
     check,
     check_factor,
     diff,
+    replacing,
     round_,
-    say_changes,
     say_weights,
     scale,
     show,
@@ -54,6 +53,7 @@ for _command in (show, scale, round_, diff, check):
 @click.option("--scores", help="Or a column with the scores of any other system, whose metric is to be revealed.")
 @click.option("--judgements", type=options.FILE, help="Or answers of likewise judge, to learn the distance from.")
 @click.option("--strict", is_flag=True, help="With --judgements: the lower end of every range, to enforce.")
+@click.option("--start", type=options.FILE, help="With --judgements: a metric file to stay close to.")
 @options.task
 @click.option(
     "--by",
@@ -83,6 +83,7 @@ def reveal(
     scores: str | None,
     judgements: Path | None,
     strict: bool,
+    start: Path | None,
     task: Task | None,
     by: str,
     kind: str,
@@ -105,13 +106,14 @@ def reveal(
     regression, weights are shares of the output range in the file: --range, or that of the table, rounded outwards.
 
     With --judgements, no model is trained: the distance is learned from people's answers, with the range that these
-    leave to each weight, and conflicts by name.
+    leave to each weight, and conflicts by name. With --start, it stays as close to another file as the answers allow,
+    and keeps that file's comments, units and columns of weight 0.
 
     With --scores, the smallest distance that fits the given scores (probabilities, or within --range). Then a weight
     may not be known: the range of each is shown.
 
-    With --force, the protected columns, units and comments of the replaced file are kept. A file whose weights were
-    edited is never replaced.
+    With --force, the protected columns, units and comments of the replaced file are kept; the old file is kept as a
+    .bak, and the lines that changed are printed.
 
     Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
@@ -122,7 +124,7 @@ def reveal(
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
     from likewise.io import check_free, free_name
-    from likewise.metric_edits import check_unedited, read_comments
+    from likewise.metric_edits import metric_at, read_comments
     from likewise.metric_file import without_claim, write_metric
 
     if judgements is not None:
@@ -130,9 +132,23 @@ def reveal(
 
         columns = {"zero": zero, "drop": drop if target is None else (*drop, target), "categorical": categorical}
         metric_from_judgements(
-            say, table, judgements, strict=strict, **columns, id_column=id_column, out=out, force=force, dialect=dialect
+            say,
+            table,
+            judgements,
+            start=start,
+            strict=strict,
+            **columns,
+            id_column=id_column,
+            out=out,
+            force=force,
+            dialect=dialect,
         )
         return
+    for flag, given in (("--strict", strict), ("--start", start)):
+        if given:
+            raise InvalidInputError(
+                f"{flag} is for --judgements, answers of likewise judge. Give these, or leave it out."
+            )
     if (target is None) == (scores is None):
         raise InvalidInputError(
             "Give one of --target (a column to predict), --scores (a column of scores) and --judgements (answers)."
@@ -145,7 +161,7 @@ def reveal(
         design_file(say, source, protected=zero, out=out, force=force)
         return
     check_free(out, table, force=force)
-    before = check_unedited(out)
+    before = metric_at(out)
     check_factor("--scale", scale)
     data = read_dataset(
         table,
@@ -193,10 +209,8 @@ def reveal(
     ).scaled(scale)
     if domain:
         file = replace(file, domain=Domain.learn(X))
-    copy = back_up(say, out)
-    write_metric(file, out, words=words)
-    if copy is not None and before is not None:
-        say_changes(say, copy, out)
+    with replacing(say, out):
+        write_metric(file, out, words=words)
     how = [file.how]
     how += [f"Set to 0: {', '.join(protected)}."] if protected else []
     how += [f"Scaled by {scale:.4g}."] if scale != 1 else []
@@ -254,7 +268,7 @@ def _counted(X: pd.DataFrame) -> dict[str, str]:
 
 def _revealed_file(revealed: Revealed, limits: tuple[float, float] | None, constant: list[str]) -> MetricFile:
     """The revealed metric before any edit, with the reason for each weight of 0."""
-    from likewise.metric_file import MetricFile
+    from likewise.metric_file import MetricFile, today
 
     not_used: list[str] = []
     not_forced = (*revealed.not_forced, *constant)
@@ -268,6 +282,8 @@ def _revealed_file(revealed: Revealed, limits: tuple[float, float] | None, const
         not_used=tuple(not_used),
         not_forced=tuple(dict.fromkeys(not_forced)),
         as_written=True,
+        source="revealed",
+        date=today(),
     )
 
 
