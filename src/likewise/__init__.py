@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from likewise.display.effect import EffectDisplay as EffectDisplay
     from likewise.display.frontier import FrontierDisplay as FrontierDisplay
     from likewise.display.metric import MetricDisplay as MetricDisplay
+    from likewise.display.metric import RangesDisplay as RangesDisplay
     from likewise.display.selection import ComparisonDisplay as ComparisonDisplay
     from likewise.display.selection import TradeoffDisplay as TradeoffDisplay
     from likewise.exceptions import DownloadError as DownloadError
@@ -137,7 +138,7 @@ _MODULES = {
     "likewise.display.decisions": ("DecisionDisplay",),
     "likewise.display.effect": ("EffectDisplay",),
     "likewise.display.selection": ("ComparisonDisplay", "TradeoffDisplay"),
-    "likewise.display.metric": ("MetricDisplay",),
+    "likewise.display.metric": ("MetricDisplay", "RangesDisplay"),
     "likewise.reveal.empirical": ("MetricEstimate", "estimate_minimal_metric"),
     "likewise.reveal.linear": ("find_jumps", "minimal_metric"),
     "likewise.reveal.regression": ("linear_metric",),

@@ -25,7 +25,7 @@ from likewise.metric_file import (
 from likewise.metrics.units import Unit
 from likewise.reveal.empirical import NOT_FORCED
 
-_OLD_NOTES = ("Revealed ", "Set to 0", "Scaled by ")  # generated before files had an [origin]
+_OLD_NOTES = ("Revealed ", "Set to 0", "Scaled by ", "Edit the weights, then use this file with ")  # generated before
 
 
 def metric_at(path: str | Path) -> MetricFile | None:

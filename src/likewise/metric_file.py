@@ -21,7 +21,7 @@ from likewise.reveal.empirical import NOT_FORCED
 
 HEADING = (
     "A distance between people. Two people at distance 0.05 may be treated differently by 5 percentage points.",
-    "Edit the weights, then use this file with likewise compare, enforce or audit. 0 means: must not matter.",
+    "Edit the weights, then use this file with likewise compare, enforce or audit. 0: see the comment beside it.",
 )
 SECTION_NOTES = {
     "numeric": "Weight per unit of the column, and the difference that is worth one percentage point.",

@@ -35,7 +35,7 @@ NOT_FUZZED = {
     "DecisionCosts, Effect, Excess, FileReview, FrontierPoint, GroupAudit, GroupGaps": "results, too",
     "JudgedMetric, MetricFrontier, Question": "and these",
     "AuditDisplay, ComparisonDisplay, MetricDisplay, TradeoffDisplay, ScorecardDisplay": "pictures of results",
-    "DecisionDisplay, EffectDisplay, FrontierDisplay": "pictures, too",
+    "DecisionDisplay, EffectDisplay, FrontierDisplay, RangesDisplay": "pictures, too",
     "LipschitzClassifier, LipschitzRegressor": "training needs an extra, and takes seconds",
     "Metric": "abstract",
     "load_model, read_metric, save_model, write_metric": "files, which have targets of their own",

@@ -94,7 +94,11 @@ def show(say: Output, metric_file: Path) -> None:
     if file.output_range is not None:
         low, high = file.output_range
         say(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.", output_range=file.output_range)
-    for key, title in (("protected", "Protected"), ("not_used", "Not used"), ("not_forced", "Not forced")):
+    for key, title in (
+        ("protected", "Protected, set to 0 by people"),
+        ("not_used", "Not used by the model"),
+        ("not_forced", "Not forced by the people it was revealed from, so not known"),
+    ):
         names = list(getattr(file, key))
         say.facts[key] = names
         if names:
