@@ -204,11 +204,10 @@ class RangesDisplay:
         for row in table.itertuples(index=False):
             number = row.kind != "missing" and pd.api.types.is_numeric_dtype(frame[row.column])
             unit = float(np.nanstd(frame[row.column].to_numpy(dtype=np.float64, na_value=np.nan))) if number else 1.0
-            names.append(f"{row.column}, blank or not" if row.kind == "missing" else str(row.column))
+            names.append(f"{row.column}, missing" if row.kind == "missing" else str(row.column))
             points.append([100 * unit * value for value in (row.low, getattr(row, middle), row.high)])
-            notes.append(
-                f"{unit:.3g}" if number else "present, or not" if row.kind == "missing" else "another category"
-            )
+            other = "with and without" if row.kind == "missing" else "another category"
+            notes.append(f"{unit:.3g} apart" if number else other)
         return cls(names, points, notes).plot(ax=ax, most=most)
 
     def plot(self, *, ax: Any = None, most: int = 20) -> Self:
@@ -217,7 +216,7 @@ class RangesDisplay:
         order = np.argsort(-np.where(np.isfinite(high), high, middle), kind="stable")[:most][::-1]
         ax = axes(ax, (7.2, 1.5 + 0.42 * len(order)))
         finite = self.points[order][np.isfinite(self.points[order])]
-        end = 1.08 * max(float(finite.max(initial=0.0)), 1e-9)
+        end = 1.05 * max(float(finite.max(initial=0.0)), 1e-9)
         known = low > 0
         for place, i in enumerate(order):
             colour = BLUE if known[i] else ORANGE
@@ -232,7 +231,7 @@ class RangesDisplay:
         ax.set_ylim(-0.6, len(order) - 0.4)
         ax.set_xlim(0, end)
         ax.set_xlabel("Percentage points that a typical difference is worth")
-        handles = [patch(BLUE, "known to be above 0"), patch(ORANGE, "may be 0: not known from this")]
+        handles = [patch(BLUE, "known to be above 0"), patch(ORANGE, "could be 0: not known")]
         ax.legend(
             handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9, borderpad=0
         )
@@ -242,7 +241,7 @@ class RangesDisplay:
         ax.grid(axis="x", color=GREY, alpha=0.25, lw=0.6)
         ax.set_axisbelow(True)
         tidy(ax)
-        ax.tick_params(axis="y", length=0)
+        ax.tick_params(axis="y", length=0, pad=9)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
