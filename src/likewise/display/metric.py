@@ -201,7 +201,8 @@ class RangesDisplay:
                 f"result must have p = 1 for a plot of ranges in points; it has {result.metric.p:g}."
             )
         frame, names, points, notes = as_frame(X), [], [], []
-        for row in table.itertuples(index=False):
+        rows: Any = table.itertuples(index=False)
+        for row in rows:
             number = row.kind != "missing" and pd.api.types.is_numeric_dtype(frame[row.column])
             unit = float(np.nanstd(frame[row.column].to_numpy(dtype=np.float64, na_value=np.nan))) if number else 1.0
             names.append(f"{row.column}, missing" if row.kind == "missing" else str(row.column))
