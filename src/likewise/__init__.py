@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from likewise.display.effect import EffectDisplay as EffectDisplay
     from likewise.display.frontier import FrontierDisplay as FrontierDisplay
     from likewise.display.metric import MetricDisplay as MetricDisplay
+    from likewise.display.metric import RangesDisplay as RangesDisplay
     from likewise.display.selection import ComparisonDisplay as ComparisonDisplay
     from likewise.display.selection import TradeoffDisplay as TradeoffDisplay
     from likewise.exceptions import DownloadError as DownloadError
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from likewise.projection.estimators import ProjectedRegressor as ProjectedRegressor
     from likewise.reveal.empirical import MetricEstimate as MetricEstimate
     from likewise.reveal.empirical import estimate_minimal_metric as estimate_minimal_metric
+    from likewise.reveal.linear import find_jumps as find_jumps
     from likewise.reveal.linear import minimal_metric as minimal_metric
     from likewise.reveal.regression import linear_metric as linear_metric
     from likewise.selection.compare import Comparison as Comparison
@@ -138,9 +140,9 @@ _MODULES = {
     "likewise.display.decisions": ("DecisionDisplay",),
     "likewise.display.effect": ("EffectDisplay",),
     "likewise.display.selection": ("ComparisonDisplay", "TradeoffDisplay"),
-    "likewise.display.metric": ("MetricDisplay",),
+    "likewise.display.metric": ("MetricDisplay", "RangesDisplay"),
     "likewise.reveal.empirical": ("MetricEstimate", "estimate_minimal_metric"),
-    "likewise.reveal.linear": ("minimal_metric",),
+    "likewise.reveal.linear": ("find_jumps", "minimal_metric"),
     "likewise.reveal.regression": ("linear_metric",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -1,4 +1,4 @@
-"""Metric files that people have edited: their comments are kept, and their weights are not overwritten."""
+"""Metric files that people have edited: their comments are kept."""
 
 from __future__ import annotations
 
@@ -25,27 +25,15 @@ from likewise.metric_file import (
 from likewise.metrics.units import Unit
 from likewise.reveal.empirical import NOT_FORCED
 
-_OLD_NOTES = ("Revealed ", "Set to 0", "Scaled by ")  # generated before files had an [origin]
+_OLD_NOTES = ("Revealed ", "Set to 0", "Scaled by ", "Edit the weights, then use this file with ")  # generated before
 
 
-def check_unedited(path: str | Path) -> MetricFile | None:
-    """Raise if the file is a metric with weights edited by people; return its content, or None for other files."""
+def metric_at(path: str | Path) -> MetricFile | None:
+    """The content of a metric file; None if there is none, or it cannot be read."""
     try:
-        text = read_text(path)
+        return read_metric_file(path)
     except FileError:
         return None
-    if not re.search(r"^\s*\[(numeric|categorical)\]", text, re.MULTILINE):
-        return None
-    keep = "Give another --out, or delete the file first. To change its scale: likewise metric scale."
-    try:
-        file = read_metric_file(path)
-    except FileError as error:
-        raise FileError(
-            f"{path} is a metric file that cannot be read, so it is not replaced ({error}). {keep}"
-        ) from None
-    if not file.as_written:
-        raise FileError(f"{path} has weights that were edited, so it is not replaced. {keep}")
-    return file
 
 
 def read_comments(path: str | Path) -> MetricComments:

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,7 +21,7 @@ from likewise.verification.domain import Domain
 
 HEADING = (
     "A distance between people. Two people at distance 0.05 may be treated differently by 5 percentage points.",
-    "Edit the weights, then use this file with likewise compare, enforce or audit. 0 means: must not matter.",
+    "Edit the weights, then use this file with likewise compare, enforce or audit. 0: see the comment beside it.",
 )
 SECTION_NOTES = {
     "numeric": "Weight per unit of the column, and the difference that is worth one percentage point.",
@@ -35,7 +36,10 @@ SECTION_NOTES = {
     "output": "Lowest and highest prediction. A percentage point is a hundredth of what lies between.",
     "origin": "Where the weights came from, and why some are 0.",
 }
+SOURCES = ("revealed", "designed", "judged", "by hand")
 ORIGIN_NOTES = {
+    "source": "",
+    "date": "",
     "how": "",
     "scaled_by": "all distances, since then",
     "protected": "set to 0 by people: must not matter",
@@ -60,8 +64,12 @@ class MetricFile:
     metric : TableMetric
     output_range : tuple of float, or None
         Limits of the predictions of a regression; None for classification.
+    source : str
+        Where the weights came from: one of `SOURCES`, or empty if it is not known.
+    date : date, or None
+        When they were made.
     how : str
-        Origin of the weights.
+        The same in words.
     scaled_by : float
         Factor on all distances since then.
     protected : tuple of str
@@ -85,6 +93,8 @@ class MetricFile:
     not_forced: tuple[str, ...] = ()
     as_written: bool = False
     domain: Domain | None = None
+    source: str = ""
+    date: date | None = None
 
     def domain_for(self, X: Any) -> Domain | None:
         """The domain in the file; columns that it does not have are learned from `X`. None if it has no domain."""
@@ -106,6 +116,12 @@ class MetricFile:
                 worth[name] = NOT_FORCED if name in hidden else f"{NOT_FORCED}, but for blanks"
         return worth
 
+    def origin(self) -> str:
+        """Where the weights came from, in a line: "revealed, 2026-03-01, edited by hand since"."""
+        edited = "edited by hand since" if self.source not in ("", "by hand") and not self.as_written else ""
+        when = "" if self.date is None else self.date.isoformat()
+        return ", ".join(part for part in (self.source or "by hand", when, edited) if part)
+
     def rounded(self) -> MetricFile:
         """The same in round numbers."""
         metric = self.metric.rounded()
@@ -115,6 +131,11 @@ class MetricFile:
         """The same with distances `factor` times as large."""
         how = without_claim(self.how) if factor != 1 else self.how
         return replace(self, metric=self.metric.scaled(factor), how=how, scaled_by=self.scaled_by * factor)
+
+
+def today() -> date:
+    """The day of a file that is written now."""
+    return datetime.now(UTC).date()
 
 
 def as_rate(worth: str) -> str:
@@ -192,7 +213,9 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "rules": {"linear": (list(map(str, file.domain.rules)), "")} if file.domain and file.domain.rules else {},
         "output": {} if file.output_range is None else {"range": ([_number(end) for end in file.output_range], "")},
     }
-    origin = {
+    origin: dict[str, Any] = {
+        "source": file.source,
+        "date": file.date,
         "how": file.how,
         "scaled_by": 0 if file.scaled_by == 1 else _number(float(f"{file.scaled_by:.6g}")),
         "protected": list(file.protected),
@@ -372,6 +395,12 @@ class _Sections:
                 if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
                     self.refuse("origin", key, f"scaled_by must be a positive number; got {value!r}.")
                 found[key] = float(value)
+            elif key == "source":
+                if value not in SOURCES:
+                    self.refuse("origin", key, f"source must be one of {', '.join(SOURCES)}; got {value!r}.")
+                found[key] = value
+            elif key == "date":
+                found[key] = self._date(value)
             elif key in ("how", "written"):
                 if not isinstance(value, str):
                     self.refuse("origin", key, f"{key} must be text; got {value!r}.")
@@ -390,6 +419,13 @@ class _Sections:
                     "column off this list.",
                 )
         return found
+
+    def _date(self, value: Any) -> date:
+        """A TOML date, or the same as text."""
+        try:
+            return date.fromisoformat(value) if isinstance(value, str) else date(value.year, value.month, value.day)
+        except (AttributeError, ValueError):
+            self.refuse("origin", "date", f"date must be a day such as 2026-03-01; got {value!r}.")
 
 
 def _line(text: str, section: str | None, key: str) -> int:

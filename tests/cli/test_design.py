@@ -31,7 +31,8 @@ def test_the_file_says_that_it_was_designed_when_and_with_which_protected_column
     assert file.protected == ("race", "region")
     assert file.metric.categorical == {"race": 0, "region": 0}
     assert file.not_used == ("constant",)
-    assert file.how.startswith(f"Designed together with a scorecard on {datetime.now(UTC).date()}, from 150 people")
+    assert (file.source, file.date) == ("designed", datetime.now(UTC).date())
+    assert file.how.startswith("Designed together with a scorecard, from 150 people")
     assert file.how.endswith("Named as protected: race, region.")
 
 
@@ -90,7 +91,7 @@ def test_without_a_terminal_nobody_is_asked_and_the_file_says_so(place):
     assert file.how.endswith("Nobody was asked which columns are protected by law; none is.")
 
 
-def test_nothing_that_people_wrote_is_replaced(place):
+def test_what_people_wrote_is_replaced_with_a_copy_and_a_diff_only(place):
     assert design(place, "--protected race").exit_code == 0
     path = place / "metric.toml"
     assert "exists already" in design(place, "--protected race").output
@@ -101,10 +102,10 @@ def test_nothing_that_people_wrote_is_replaced(place):
     assert read_metric_file(path).protected == ("region", "race")
     path.write_text(path.read_text().replace("race = 0 ", "race = 0.1 ").replace('"region", "race"', '"region"'))
     edited = path.read_text()
-    refused = design(place, "--protected race --force")
-    assert refused.exit_code == 2
-    assert "weights that were edited" in refused.output
-    assert path.read_text() == edited
+    done = design(place, "--protected race --force")
+    assert done.exit_code == 0, done.output
+    assert edited in [copy.read_text() for copy in place.glob("metric.toml*bak")]
+    assert "-race = 0.1" in done.output
 
 
 def test_metric_by_design_is_the_same(place):

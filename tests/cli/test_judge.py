@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from likewise import TableMetric, read_metric, write_metric
 from likewise.cli.judge import append_judgements, parse_answer, read_judgements
 from likewise.cli.main import main
+from likewise.metric_file import read_metric_file
 
 
 @pytest.fixture
@@ -130,6 +131,65 @@ def test_a_metric_is_made_from_the_answers(table):
         assert weight <= {**metric.numeric, **metric.categorical}[name] + 1e-9
 
 
+START = """# For discussion.
+p = 1
+
+[numeric]
+age = 0.5 # 1 point = 0.02 years; too much, says Bob
+
+[categorical]
+job = 0.25
+race = 0 # by law
+
+[missing]
+age = 0.4
+
+[units]
+age = "years"
+
+[output]
+range = [0, 1000]
+
+[origin]
+protected = ["race"]
+"""
+
+
+def test_a_start_is_kept_where_answers_leave_a_choice(table):
+    out, start, made = (table.with_name(name) for name in ("answers.csv", "start.toml", "m.toml"))
+    start.write_text(START)
+    append_judgements(out, [{"judge": "Ann", "kind": "at_most", "a": "k1", "b": "k2", "points": 10}])
+    same = ("metric", table, "--id", "id", "--judgements", out, "--start", start, "--out", made)
+    done = run(*same)
+    assert done.exit_code == 0, done.output
+    file, text = read_metric_file(made), made.read_text()
+    assert file.metric.categorical == {"job": 0.25, "race": 0}  # no answer is about it
+    assert file.metric.numeric["age"] == pytest.approx(0.02)  # the two are 5 years apart
+    assert file.metric.missing == {"age": 0.4}
+    assert (file.metric.units, file.output_range, file.protected) == ({"age": "years"}, (0, 1000), ("race",))
+    assert (file.source, file.as_written) == ("judged", True)
+    for comment in ("# For discussion.", "too much, says Bob", "by law"):
+        assert comment in text
+    assert "as close to" in file.how
+    assert start.read_text() == START
+    assert "is an input of this command" in run(*same[:-1], start, "--force").output
+    (start, other) = (start.with_name("p2.toml"), same[:-3])
+    start.write_text(START.replace("p = 1", "p = 2"))
+    done = run(*other, start, "--out", made, "--force")
+    assert "start must have p = 1" in done.output
+    assert done.exit_code == 2
+
+
+def test_a_start_may_be_told_that_another_column_must_not_matter(table):
+    out, start, made = (table.with_name(name) for name in ("answers.csv", "start.toml", "m.toml"))
+    start.write_text(START)
+    append_judgements(out, [{"judge": "Ann", "kind": "at_most", "a": "k1", "b": "k2", "points": 10}])
+    done = run("metric", table, "--id", "id", "--judgements", out, "--start", start, "--zero", "job", "--out", made)
+    assert done.exit_code == 0, done.output
+    assert read_metric_file(made).protected == ("job", "race")
+    assert read_metric_file(made).metric.categorical == {"job": 0, "race": 0}
+
+
 def test_conflicts_are_printed_with_rows_and_judges(table):
     out = table.with_name("answers.csv")
     append_judgements(out, [{"judge": "Ann", "kind": "at_most", "a": "k1", "b": "k2", "points": 3}])
@@ -146,6 +206,7 @@ def test_bad_files_and_options_end_in_one_line(table):
     for row, message in (
         ({"kind": "at_most", "a": "k1", "b": "k99", "points": 3}, "b of row 2 is the person 'k99', who is not in X"),
         ({"kind": "near", "a": "k1", "b": "k2", "points": 3}, "kind of row 2 must be at_most"),
+        ({"kind": "at_most", "a": "k1", "b": "k2", "points": -3}, "points of row 2 must be a number from 0 to 100"),
     ):
         out.unlink(missing_ok=True)
         append_judgements(out, [{"judge": "Ann", **row}])
@@ -153,6 +214,16 @@ def test_bad_files_and_options_end_in_one_line(table):
         assert done.exit_code == 2
         assert message in done.output
         assert done.output.count("\n") == 1
+    out.unlink()
+    append_judgements(out, [{"judge": "Ann", "kind": "at_most", "a": "k1", "b": "k2", "points": 3}])
+    append_judgements(out, [{"judge": "Ann", "kind": "at_least", "a": "k2", "b": "k1", "points": 9}])
+    done = run(*same, "--judgements", out)
+    assert "judge 'Ann' contradicts themselves in rows 2 and 3" in done.output
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
+    for flag in (("--strict",), ("--start", table)):
+        done = run(*same, "--target", "age", *flag)
+        assert f"{flag[0]} is for --judgements" in done.output
+        assert (done.exit_code, done.output.count("\n")) == (2, 1)
     assert "There is no file" in run(*same, "--judgements", table.with_name("none.csv")).output
     assert "Give one of --target" in run(*same).output
     assert "--judge must be a name" in run("judge", table, "--out", out, "--judge", " ").output

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from likewise.metric_edits import read_comments
-from likewise.metric_file import format_metric, read_metric, read_metric_file
+from likewise.metric_file import format_metric, read_metric, read_metric_file, today
 from shell import LOANS, run
 
 COMMITTEE = """# Agreed on 3 May, after  two  meetings.
@@ -120,6 +120,135 @@ def test_what_is_replaced_is_kept_and_the_changes_are_printed(tmp_path):
     assert sorted(path.read_bytes() for path in tmp_path.glob("m.toml*bak")) != []
     assert second in [path.read_bytes() for path in tmp_path.iterdir()]
     assert "-race = 0" in done.stdout
+
+
+LENDERS = """# Agreed on 3 May, after  two  meetings.
+p = 1
+
+[numeric]
+# Of the last tax return.
+income = 2.05e-5   # 1 point = $488, says the bank
+years = 0.02
+
+[categorical]
+race = 0 # must not matter; by law
+region = 0.314
+
+[units]
+income = "$"
+
+[origin]
+source = "by hand"
+date = 2026-05-03
+protected = ["race"] # the law
+
+# Signed: the chair
+"""
+COMMENTS = ("Agreed on 3 May", "Of the last tax return.", "says the bank", "by law", "Signed: the chair")
+ANSWERS = "judge,kind,a,b,points\nAnn,at_least,1,2,3\nAnn,at_most,1,2,90\nBob,at_most,3,4,80\n"
+
+
+def test_a_committees_file_goes_through_every_command(tmp_path):
+    LOANS.drop(columns=["constant"]).to_csv(tmp_path / "loans.csv", index=False)
+    (tmp_path / "answers.csv").write_text(ANSWERS)
+    given = LENDERS.encode()
+    (tmp_path / "agreed.toml").write_bytes(given)
+    (tmp_path / "draft.toml").write_text("p = 1\n[numeric]\nincome = 1e-5\n")
+    use = "loans.csv --target approved --metric agreed.toml"
+    reading = [
+        "metric show agreed.toml",
+        "metric check agreed.toml loans.csv",
+        "metric diff agreed.toml draft.toml",
+        "metric scale agreed.toml --by 0.5 --out scaled.toml",
+        "metric round agreed.toml --out round.toml",
+        f"enforce {use} --method additive --out model.skops",
+        "audit loans.csv --metric agreed.toml --model model.skops",
+        f"compare {use} --method additive --folds 2",
+        "judge loans.csv --metric agreed.toml --judge Ann --id id --out new.csv",
+        "metric loans.csv --judgements answers.csv --start agreed.toml --drop id --out judged.toml",
+    ]
+    for command in reading:
+        done = run(tmp_path, command, given="q\n")
+        assert done.exit_code in (0, 1), (command, done.output)
+        assert (tmp_path / "agreed.toml").read_bytes() == given, command
+    for written in ("scaled", "round", "judged"):
+        text = (tmp_path / f"{written}.toml").read_text()
+        assert all(comment in text for comment in COMMENTS), written
+        assert read_metric_file(tmp_path / f"{written}.toml").protected == ("race",)
+    replacing = [
+        "metric loans.csv --target approved --drop id --out agreed.toml",
+        "metric loans.csv --judgements answers.csv --drop id --drop approved --out agreed.toml",
+        "design loans.csv --target approved --drop id --points 2 --folds 2 --out agreed.toml",
+        "metric scale draft.toml --by 0.5 --out agreed.toml",
+        "metric round draft.toml --out agreed.toml",
+    ]
+    for command in replacing:
+        (tmp_path / "agreed.toml").write_bytes(given)
+        assert run(tmp_path, command).exit_code == 2, command  # only with --force
+        assert (tmp_path / "agreed.toml").read_bytes() == given
+        done = run(tmp_path, f"{command} --force")
+        assert done.exit_code == 0, (command, done.output)
+        (copy,) = tmp_path.glob("agreed.toml*bak")
+        assert copy.read_bytes() == given, command
+        assert f"The old agreed.toml is kept as {copy.name}. What changed:" in done.stdout
+        assert "-income = 2.05e-5   # 1 point = $488, says the bank" in done.stdout
+        copy.unlink()
+        if "draft.toml" not in command:  # another file's comments are its own
+            text = (tmp_path / "agreed.toml").read_text()
+            assert all(comment in text for comment in COMMENTS), (command, text)
+            assert read_metric_file(tmp_path / "agreed.toml").metric.units["income"] == "$"
+
+
+def test_control_a_comment_that_is_lost_is_found():
+    assert not all(comment in LENDERS.replace("by law", "") for comment in COMMENTS)
+
+
+@pytest.mark.parametrize(
+    ("command", "source"),
+    [
+        ("metric loans.csv --target approved --drop id --out m.toml", "revealed"),
+        ("metric loans.csv --judgements answers.csv --drop id --drop approved --out m.toml", "judged"),
+        ("design loans.csv --target approved --drop id --points 2 --folds 2 --out m.toml", "designed"),
+    ],
+)
+def test_a_file_says_where_its_weights_came_from_and_when(tmp_path, command, source):
+    LOANS.drop(columns=["constant"]).to_csv(tmp_path / "loans.csv", index=False)
+    (tmp_path / "answers.csv").write_text(ANSWERS)
+    assert run(tmp_path, command).exit_code == 0
+    file = read_metric_file(tmp_path / "m.toml")
+    assert (file.source, file.date) == (source, today())
+    path = tmp_path / "m.toml"
+    assert format_metric(file, words=read_comments(path)).encode() == path.read_bytes()
+    assert f"Source: {source}, {today()}." in run(tmp_path, "metric show m.toml").stdout
+    text = path.read_text().replace("years = 0", "years = 1")
+    assert text != path.read_text()
+    path.write_text(text)
+    assert f"Source: {source}, {today()}, edited by hand since." in run(tmp_path, "metric show m.toml").stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('source = "by hand"', 'source = "guessed"', "source must be one of revealed, designed, judged, by hand"),
+        ("date = 2026-05-03", 'date = "May"', "date must be a day such as 2026-03-01; got 'May'"),
+        ("date = 2026-05-03", "date = 5", "date must be a day such as 2026-03-01; got 5"),
+        ("income = 2.05e-5 ", 'income = "-5% of odds per $1,000" ', "odds must not be below 0"),
+    ],
+)
+def test_a_wrong_origin_is_refused_with_its_line(tmp_path, old, new, words):
+    text = LENDERS.replace(old, new)
+    assert text != LENDERS
+    (tmp_path / "m.toml").write_text(text)
+    done = run(tmp_path, "metric show m.toml")
+    assert done.exit_code == 2
+    line = next(i for i, each in enumerate(text.splitlines(), start=1) if new in each)
+    assert f"m.toml, line {line}:" in done.stderr
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_file_without_an_origin_was_written_by_hand(place):
+    assert "Source: by hand." in run(place, "metric show committee.toml").stdout
 
 
 def test_diff_says_which_weights_changed(place):

@@ -111,20 +111,24 @@ def test_metric_again_keeps_zeros_units_and_comments_and_says_so(loans):
     ],
     ids=["weight", "protected", "zero", "p", "damaged"],
 )
-def test_weights_that_people_have_written_are_never_replaced(loans, change):
+def test_weights_that_people_have_written_are_replaced_with_a_copy_and_a_diff_only(loans, change):
     assert run(loans, f"{COMMAND} --zero race").exit_code == 0
     path = loans / "m.toml"
     text = change(path.read_text())
     assert text != path.read_text()
-    path.write_text(text)
     write_metric(METRIC, loans / "mine.toml")
     for command in (COMMAND, "metric scale mine.toml --by 0.5 --out m.toml"):
-        done = run(loans, f"{command} --force")
-        assert done.exit_code == 2
-        assert "so it is not replaced" in done.stderr
-        assert "likewise metric scale" in done.stderr
+        path.write_text(text)
+        assert run(loans, command).exit_code == 2  # not without --force
         assert path.read_text() == text
-    assert run(loans, f"{COMMAND.replace('m.toml', 'mine.toml')} --force").exit_code == 2  # written in Python
+        done = run(loans, f"{command} --force")
+        assert done.exit_code == 0, done.output
+        copies = list(loans.glob("m.toml*bak"))
+        assert text in [copy.read_text() for copy in copies]
+        assert "The old m.toml is kept as m.toml" in done.stdout
+        assert "--- m.toml" in done.stdout
+        for copy in copies:
+            copy.unlink()
 
 
 COMMITTEE = """# Agreed on 3 May.
@@ -182,10 +186,6 @@ def test_scaling_a_file_changes_weights_and_what_they_are_worth_and_nothing_else
     for command, words in (
         ("metric scale committee.toml --by 0.5 --out stricter.toml", "exists already"),
         ("metric scale committee.toml --by 0.5 --out committee.toml --force", "is an input of this command"),
-        (
-            "metric scale committee.toml --by 0.5 --out stricter.toml --force",
-            "so it is not replaced",
-        ),  # by people, still
         ("metric scale committee.toml --by -1 --out other.toml", "--by must be a positive number"),
         ("metric scale nothing.toml --by 0.5 --out other.toml", "no file nothing.toml"),
     ):

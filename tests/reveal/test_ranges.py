@@ -9,10 +9,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from likewise import estimate_minimal_metric
 from likewise.pairs.cutting_planes import mean_powers
 from likewise.pairs.points import Points
+from likewise.reveal import exchange
 from likewise.reveal.empirical import read_people
 
 
-def brute_force(people, scores, tolerance=0.01, low=0.0):
+def brute_force(people, scores, tolerance=0.01, low=0.0, *, widened=True):
     """Smallest and largest weight per column over all solutions as good within 1%, by SciPy, over all pairs."""
     points = Points.of(read_people(people, None))
     a, b = np.triu_indices(len(points), 1)
@@ -23,7 +24,7 @@ def brute_force(people, scores, tolerance=0.01, low=0.0):
     limits = [(low, 1.0 if kind == 2 else None) for kind in points.kinds]
     solve = {"A_ub": -gaps, "b_ub": -needed, "bounds": limits, "method": "highs"}
     best = linprog(cost, **solve)
-    reached = np.maximum(needed - tolerance * np.ptp(scores), 0)
+    reached = np.maximum(needed - tolerance * np.ptp(scores), 0) if widened else needed
     solve |= {"A_ub": np.vstack([-gaps, cost]), "b_ub": np.append(-reached, (1 + tolerance) * best.fun)}
     ends = [[linprog(sign * unit, **solve).x[i] for sign in (1, -1)] for i, unit in enumerate(np.eye(len(cost)))]
     return np.array(ends), best.fun, cost
@@ -60,6 +61,34 @@ def test_ranges_from_scores_are_those_of_brute_force(seed, holes):
         a, b = people.iloc[row["row_a"]], people.iloc[row["row_b"]]
         assert a[row["column"]] != b[row["column"]]
         assert not row["exchanged"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ranges_contain_those_of_solutions_that_explain_every_pair(seed):
+    """min and max of each weight over {feasible, cost <= 1.01 optimum}, where no pair may be short of anything."""
+    people, scores = table(seed=seed, n=60 if seed else 400)  # of many people, not all pairs are in the program
+    people["income"] += np.arange(len(people)) / 1e4  # no two are equal
+    found = estimate_minimal_metric(None, people, predictions=scores).weights
+    exactly, _, _ = brute_force(people, scores, widened=False)
+    assert (found["low"] <= exactly[:, 0] * (1 + 1e-6) + 1e-9).all()
+    assert (found["high"] >= exactly[:, 1] * (1 - 1e-6) - 1e-9).all()
+    forced = found["status"] == "forced"
+    assert (exactly[forced, 0] > 0).all()  # what is said to be forced is positive in every solution as good
+    # Not much wider either: the cost of a weight is limited by 1.01 times the optimum.
+    widened, _, _ = brute_force(people, scores)
+    assert (found["high"] <= widened[:, 1] * 1.05 + 1e-9).all()
+
+
+def test_when_not_all_people_are_asked_about_a_note_says_so(monkeypatch):
+    people, _ = table(n=60)
+
+    def model(X):
+        return 0.004 * X["age"]
+
+    assert estimate_minimal_metric(model, people).notes == ()
+    monkeypatch.setattr(exchange, "_MAX_PEOPLE", 50)
+    assert "for 50 of 60 distinct people" in estimate_minimal_metric(model, people).notes[0]
+    assert estimate_minimal_metric(model, people, exchange=False).notes == ()
 
 
 def test_of_two_nearly_identical_columns_neither_is_said_not_to_matter():

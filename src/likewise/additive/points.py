@@ -79,6 +79,12 @@ class PointsScorer(AdditiveScorer):
         """Class that points count for."""
         return self.position
 
+    @property
+    def from_points(self) -> tuple[float, float]:
+        """To the log-odds of the last class."""
+        factor = math.log(2) / self.points_to_double * (1 if self.position else -1)
+        return factor, math.copysign(1.0, factor) * math.log(self.base_odds) - factor * self.base_score
+
     def log_odds(self, people: People) -> FloatArray:
         """Log-odds of the last class, shape (n_samples, 1)."""
         points = self.scores(people) - self.base_score

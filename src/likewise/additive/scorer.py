@@ -15,15 +15,17 @@ from likewise._links import LINK_CELLS, LINKS, ScoreLink
 from likewise._parallel import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.base import PlainScorer
-from likewise.exceptions import UnsolvedError
+from likewise.exceptions import UnprovableError, UnsolvedError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
+from likewise.inspection.additive_form import LOGIT, PROBIT, AdditiveForm, ColumnEffect, clip
 from likewise.metrics.base import ColumnWeights, Metric, dual, lp_norm
 from likewise.metrics.categories import closure
 from likewise.metrics.columns import CategoricalColumn
 from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
+_CURVES = {"logistic": LOGIT, "probit": PROBIT, "clip": clip(-0.5, 0.5)}  # of two classes
 _LARGEST = 16.0  # distances: a part that moves the score further adds nothing but rounding errors
 _ROOM = 2.0**-40  # of what is allowed, left for the rounding of checks
 _UP = 1 + 2.0**-45  # more than the rounding errors of a handful of operations
@@ -241,6 +243,34 @@ class AdditiveScorer(PlainScorer):
         # two people (`docs/theory.md` §11).
         error = 4 * len(self.model.shapes) * 2.0**-self.model.bits
         return LINKS[self.link].distance_to_tie(self.scores(people), error)
+
+    @property
+    def from_points(self) -> tuple[float, float]:
+        """Factor and shift from sums of points to the score that the link takes."""
+        return 1.0, 0.0
+
+    def additive_form(self, encoder: Encoder) -> AdditiveForm:
+        """The functions and their link, for `minimal_metric`; two classes or regression."""
+        if len(self.model.intercepts) > 1:
+            raise UnprovableError(f"cards are read for two classes and regression, not for {self.n_outputs} classes")
+        limits = self.guarantee.output_range
+        curve = clip(*limits) if limits else _CURVES[self.link]
+        factor, shift = self.from_points
+        effects = {}
+        for shape in self.model.shapes:
+            values, levels = factor * shape.values[0], level_names(encoder, shape.column)
+            other = None if shape.other is None else factor * float(shape.other[0])
+            if shape.knots is None:
+                effect = ColumnEffect(values=factor * shape.all_values[0], levels=tuple(levels or ()))
+            elif levels is not None:  # ordered categories
+                grid = np.arange(float(len(levels)))
+                effect = ColumnEffect(grid=grid, values=np.interp(grid, shape.knots, values), blank=other)
+            else:
+                effect = ColumnEffect.of_knots(shape.knots, values, other)
+            effects[encoder.names[shape.column]] = effect
+        intercept = factor * float(self.model.intercepts[0]) + shift
+        named = encoder.labels is not None
+        return AdditiveForm(intercept, effects, curve, tuple(encoder.names), named, limits, limits is not None)
 
     @cached_property
     def _packed(self) -> Packed:

@@ -75,16 +75,16 @@ def card(
         raise InvalidInputError(f"--{next(iter(asked)).replace('_', '-')} goes with --in-points.")
     if in_points:
         whole, fitted, outcome = fitted, fitted.in_points(**asked, outcome=outcome), None
-        _say_points(echo, whole, fitted)
+        _echo_points(echo, whole, fitted)
         if table is not None and target is not None:
-            _say_cost(echo, whole, fitted, table, target, dialect)
+            _echo_cost(echo, whole, fitted, table, target, dialect)
     _write(fitted, out, outcome)
     guarantee = fitted.guarantee_.statement.splitlines()[0]
     echo(f"\n{guarantee}\n\nWrote {out}", card_file=str(out), guarantee=guarantee)
     echo.finish(*([next_command("verify-card", out)] if out.suffix == ".json" else []))
 
 
-def _say_points(echo: Output, model: Any, card: Any) -> None:
+def _echo_points(echo: Output, model: Any, card: Any) -> None:
     """Print the card, and which columns it leaves out."""
     rows = card.scorecard()[["column", "range", "points", "points at end"]]
     echo.table(rows.head(_ROWS), "card")
@@ -95,7 +95,7 @@ def _say_points(echo: Output, model: Any, card: Any) -> None:
         echo.note(f"Left out, as they move the score by less than half a point: {', '.join(left_out)}.")
 
 
-def _say_cost(echo: Output, model: Any, card: Any, table: Path, target: str, dialect: Dialect) -> None:
+def _echo_cost(echo: Output, model: Any, card: Any, table: Path, target: str, dialect: Dialect) -> None:
     """Print what rounding costs on people with known outcomes."""
     import numpy as np
 

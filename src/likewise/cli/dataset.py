@@ -57,6 +57,11 @@ class DatasetSource:
     def load(self, note: Note, *, natural: bool = False) -> tuple[Dataset, TableMetric]:
         """Read the columns that the metric names, and the metric restricted to those that are not empty."""
         file = read_metric_file(self.metric_file)
+        if file.not_forced:
+            note(
+                f"{', '.join(file.not_forced)}: weight 0 in {self.metric_file}, since the people it was revealed from "
+                "do not force one. Nobody has decided that: give a weight, or the model will not use the column."
+            )
         data = read_dataset(
             self.table,
             self.target,

@@ -16,7 +16,7 @@ from likewise.cli.report import write_report
 from likewise.cli.training import reveal_model, set_to_zero
 from likewise.datasets import load_mortgages
 from likewise.io import save_model
-from likewise.metric_file import MetricFile, without_claim, write_metric
+from likewise.metric_file import MetricFile, today, without_claim, write_metric
 from likewise.report.build import baseline_of
 from likewise.selection.methods import CONSTANT
 
@@ -39,7 +39,8 @@ def run(echo: Any, out: Path) -> None:
     echo(f"2. {revealed.how}", how=revealed.how)
     metric = set_to_zero(revealed.metric, _BLIND)
     how = without_claim(revealed.how)
-    write_metric(MetricFile(metric, how=how, protected=_BLIND, as_written=True), out / "metric.toml")
+    file = MetricFile(metric, how=how, protected=_BLIND, as_written=True, source="revealed", date=today())
+    write_metric(file, out / "metric.toml")
     echo(f"3. Edited: {' and '.join(_BLIND)} must not matter. One percentage point is now worth:")
     echo.table(metric.describe()[["column", "one point"]], "metric")
 

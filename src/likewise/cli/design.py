@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,8 +76,8 @@ def design(
 
     Without --protected, a person at a terminal is asked which columns are protected by law.
 
-    With --force, the protected columns, units and comments of the replaced file are kept. A file whose weights were
-    edited is never replaced.
+    With --force, the protected columns, units and comments of the replaced file are kept; the old file is kept as a
+    .bak, and the lines that changed are printed.
 
     Example: likewise design loans.csv --target approved --protected race,sex --out metric.toml
     """
@@ -134,19 +133,19 @@ def design_file(
     from likewise._optional import need
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.metric import echo_blanks, echo_kept
-    from likewise.cli.metric_file import echo_weights
+    from likewise.cli.metric_file import echo_weights, replacing
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import check_output_path, unused_path
-    from likewise.metric_edits import check_unedited, read_comments
-    from likewise.metric_file import MetricFile, write_metric
+    from likewise.metric_edits import metric_at, read_comments
+    from likewise.metric_file import MetricFile, today, write_metric
 
     page = out.with_suffix(".html") if with_report else None
     check_output_path(out, source.table, force=force)
     if page is not None:
         need("jinja2", "A report")  # before the design, which takes longest
         check_output_path(page, source.table, out, force=force)
-    before = check_unedited(out)
+    before = metric_at(out)
     data = source.load(echo)
     X = data.X
     note_doubtful(X, echo.note)
@@ -174,8 +173,11 @@ def design_file(
         protected=tuple(hidden),
         not_used=tuple(name for name in metric.hidden if name not in hidden),
         as_written=True,
+        source="designed",
+        date=today(),
     )
-    write_metric(file, out, words=words)
+    with replacing(echo, out):
+        write_metric(file, out, words=words)
     echo(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
     echo_frontier(echo, frontier, point)
     echo("")
@@ -286,10 +288,9 @@ def protected_candidates(columns: Sequence[str]) -> list[str]:
 
 def _how(frontier: MetricFrontier, point: FrontierPoint, *, chosen: bool) -> str:
     """Where a designed metric comes from, for its file."""
-    day = datetime.now(UTC).date().isoformat()
     why = "the strictest within one standard error of the smallest loss" if chosen else "the mean distance was given"
     return (
-        f"Designed together with a scorecard on {day}, from {frontier.n_people:,} people: mean distance "
+        f"Designed together with a scorecard, from {frontier.n_people:,} people: mean distance "
         f"{point.mean_distance:.3g}, {frontier.loss_name} {point.loss:.4g} ± {point.standard_error:.2g} on held-out "
         f"people ({why})."
     )

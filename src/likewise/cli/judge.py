@@ -219,6 +219,7 @@ def metric_from_judgements(
     table: Path,
     answers: Path,
     *,
+    start: Path | None,
     strict: bool,
     zero: Sequence[str],
     drop: Sequence[str],
@@ -229,57 +230,92 @@ def metric_from_judgements(
     dialect: Dialect,
 ) -> None:
     """Learn a metric from a file of judgements, and write it."""
+    from likewise.cli.metric import echo_kept
+    from likewise.cli.metric_file import replacing
+    from likewise.cli.training import set_to_zero
     from likewise.design.judgements import learn_metric
-    from likewise.design.judgements_table import describe_answer, describe_judge
     from likewise.io import check_output_path
-    from likewise.metric_edits import check_unedited
-    from likewise.metric_file import MetricFile, write_metric
+    from likewise.metric_edits import metric_at, read_comments
+    from likewise.metric_file import MetricFile, read_metric_file, today, write_metric
 
-    check_output_path(out, table, answers, force=force)
-    check_unedited(out)
+    check_output_path(out, table, answers, start, force=force)
     if not answers.exists():
         raise FileError(f"There is no file {answers}.")
-    X = read_people_table(echo, table, drop, categorical, id_column, dialect)
+    begun = None if start is None else read_metric_file(start)
+    metric = None if begun is None else begun.metric
+    X = read_people_table(echo, table, drop, categorical, id_column, dialect, metric)
     absent = [name for name in zero if name not in X.columns]
     if absent:
         raise InvalidInputError(f"--zero names the column {absent[0]!r}, which is not in {table}.")
     judgements = read_judgements(answers)
-    result = learn_metric(judgements, X.drop(columns=list(zero)))
-    full = _for_file(result, X, strict=strict)
+    if metric is None:
+        result = learn_metric(judgements, X.drop(columns=list(zero)))
+    else:
+        result = learn_metric(judgements, X, set_to_zero(metric, tuple(zero)))
+    full = _for_file(result, X, metric, strict=strict)
+    kept_of = start or (out if metric_at(out) is not None else None)
+    words = None if kept_of is None else read_comments(kept_of)
+    units = {} if kept_of is None else echo_kept(echo, kept_of, full, [], words)
     judges = sorted({*judgements["judge"].dropna()})
-    which = "the lower end of every range that" if strict else "close to the middle of the ranges that"
-    whose = f"{len(judges)} judges" if len(judges) != 1 else f"judge {judges[0]}"
-    how = f"Learned from {result.n_answers} answers of {whose}: {which} the answers leave."
-    write_metric(MetricFile(full, how=how, protected=tuple(zero), as_written=True), out)
-    echo(how, how=how, judges=judges, n_answers=result.n_answers, protected=list(zero))
+    file = MetricFile(
+        full.with_params(units=units),
+        output_range=None if begun is None else begun.output_range,
+        how=_how(result, judges, start, strict=strict),
+        protected=tuple(dict.fromkeys((*zero, *(() if begun is None else begun.protected)))),
+        as_written=True,
+        domain=None if begun is None else begun.domain,
+        source="judged",
+        date=today(),
+    )
+    with replacing(echo, out):
+        write_metric(file, out, words=words)
+    echo(file.how, how=file.how, judges=judges, n_answers=result.n_answers, protected=list(file.protected))
     echo.table(result.ranges.round(6), "ranges")
-    for number, part in result.conflicts.groupby("conflict"):
-        alone = "this answer cannot hold, as the two do not differ in a column with a weight."
-        echo(f"\nConflict {number}: {alone if len(part) == 1 else 'these answers cannot all hold.'}")
-        for _, answer in part.iterrows():
-            echo(f"  row {answer['answer']}, {describe_judge(answer['judge'])}: {describe_answer(answer)}")
-    echo.facts["n_conflicts"] = int(result.conflicts["conflict"].nunique())
-    zeros = [name for name in full.hidden if name not in zero]
+    _echo_conflicts(echo, result)
+    zeros = [name for name in full.hidden if name not in file.protected]
     if zeros:
         echo.note(f"Weight 0, as no answer says that a difference is fine: {', '.join(map(str, zeros))}.")
     echo(f"\nWrote {out}", metric_file=str(out))
     echo.finish(f"edit {out}, then use it as --metric {out} in compare, enforce and audit")
 
 
-def _for_file(result: JudgedMetric, X: pd.DataFrame, *, strict: bool) -> TableMetric:
-    """The learned metric with all columns of a table; those that it does not know have weight 0."""
+def _how(result: JudgedMetric, judges: Sequence[str], start: Path | None, *, strict: bool) -> str:
+    """Where the weights came from, in words."""
+    middle = "close to the middle of the ranges that" if start is None else f"as close to {start} as"
+    which = "the lower end of every range that" if strict else middle
+    whose = f"{len(judges)} judges" if len(judges) != 1 else f"judge {judges[0]}"
+    verb = "leave" if strict or start is None else "allow"
+    return f"Learned from {result.n_answers} answers of {whose}: {which} the answers {verb}."
+
+
+def _echo_conflicts(echo: Output, result: JudgedMetric) -> None:
+    from likewise.design.judgements_table import describe_answer, describe_judge
+
+    for number, part in result.conflicts.groupby("conflict"):
+        alone = "this answer cannot hold, as the two do not differ in a column with a weight."
+        echo(f"\nConflict {number}: {alone if len(part) == 1 else 'these answers cannot all hold.'}")
+        for _, answer in part.iterrows():
+            echo(f"  row {answer['answer']}, {describe_judge(answer['judge'])}: {describe_answer(answer)}")
+    echo.facts["n_conflicts"] = int(result.conflicts["conflict"].nunique())
+
+
+def _for_file(result: JudgedMetric, X: pd.DataFrame, start: TableMetric | None, *, strict: bool) -> TableMetric:
+    """The learned metric with all columns of a table, or of `start`; those that it does not know have weight 0."""
     from likewise.metrics.table import TableMetric
     from likewise.reveal.empirical import read_people
 
     metric = result.strict() if strict else result.metric
     weights = metric.describe().set_index("column")["weight"]
-    encoder = read_people(X, None).encoder
-    numbers, texts = (
-        {
-            name: float(weights.get(name, 0.0))
-            for name, number in zip(encoder.names, encoder.is_number, strict=True)
-            if number == kind
-        }
-        for kind in (True, False)
+    missing = dict(getattr(metric, "missing", {}))
+    if start is None:
+        encoder = read_people(X, None).encoder
+        named = dict(zip(encoder.names, encoder.is_number, strict=True))
+        numbers, texts = ([name for name in named if named[name] == kind] for kind in (True, False))
+    else:
+        numbers, texts = list(start.numeric), list(start.categorical)
+        missing = {**start.missing, **missing}
+    return TableMetric(
+        {name: float(weights.get(name, 0.0)) for name in numbers},
+        {name: float(weights.get(name, 0.0)) for name in texts},
+        missing=missing or "refuse",
     )
-    return TableMetric(numbers, texts, missing=getattr(metric, "missing", {}) or "refuse")

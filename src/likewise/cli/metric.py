@@ -13,12 +13,11 @@ from likewise.cli import console as options
 from likewise.cli.console import Output, command, echo_coverage, next_command
 from likewise.cli.metric_file import (
     DefaultGroup,
-    back_up,
     check,
     check_factor,
     diff,
-    echo_changes,
     echo_weights,
+    replacing,
     round_,
     scale,
     show,
@@ -54,6 +53,7 @@ for _command in (show, scale, round_, diff, check):
 @click.option("--scores", help="Or a column with the scores of any other system, whose metric is to be revealed.")
 @click.option("--judgements", type=options.FILE, help="Or answers of likewise judge, to learn the distance from.")
 @click.option("--strict", is_flag=True, help="With --judgements: the lower end of every range, to enforce.")
+@click.option("--start", type=options.FILE, help="With --judgements: a metric file to stay close to.")
 @options.task
 @click.option(
     "--by",
@@ -84,6 +84,7 @@ def reveal(
     scores: str | None,
     judgements: Path | None,
     strict: bool,
+    start: Path | None,
     task: Task | None,
     by: str,
     kind: str,
@@ -107,13 +108,14 @@ def reveal(
     regression, weights are shares of the output range in the file: --range, or that of the table, rounded outwards.
 
     With --judgements, no model is trained: the distance is learned from people's answers, with the range that these
-    leave to each weight, and conflicts by name.
+    leave to each weight, and conflicts by name. With --start, it stays as close to another file as the answers allow,
+    and keeps that file's comments, units and columns of weight 0.
 
     With --scores, the smallest distance that fits the given scores (probabilities, or within --range). Then a weight
     may not be known: the range of each is shown.
 
-    With --force, the protected columns, units and comments of the replaced file are kept. A file whose weights were
-    edited is never replaced.
+    With --force, the protected columns, units and comments of the replaced file are kept; the old file is kept as a
+    .bak, and the lines that changed are printed.
 
     Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
@@ -123,7 +125,7 @@ def reveal(
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
     from likewise.io import check_output_path, unused_path
-    from likewise.metric_edits import check_unedited, read_comments
+    from likewise.metric_edits import metric_at, read_comments
     from likewise.metric_file import without_claim, write_metric
     from likewise.verification.domain import Domain
 
@@ -135,6 +137,7 @@ def reveal(
             echo,
             table,
             judgements,
+            start=start,
             strict=strict,
             **columns,
             id_column=id_column,
@@ -143,6 +146,11 @@ def reveal(
             dialect=dialect,
         )
         return
+    for flag, given in (("--strict", strict), ("--start", start)):
+        if given:
+            raise InvalidInputError(
+                f"{flag} is for --judgements, answers of likewise judge. Give these, or leave it out."
+            )
     if (target is None) == (scores is None):
         raise InvalidInputError(
             "Give one of --target (a column to predict), --scores (a column of scores) and --judgements (answers)."
@@ -155,7 +163,7 @@ def reveal(
         design_file(echo, source, protected=zero, out=out, force=force)
         return
     check_output_path(out, table, force=force)
-    before = check_unedited(out)
+    before = metric_at(out)
     check_factor("--scale", scale)
     data = read_dataset(
         table,
@@ -204,10 +212,8 @@ def reveal(
     ).scaled(scale)
     if domain:
         file = replace(file, domain=Domain.learn(X))
-    copy = back_up(echo, out)
-    write_metric(file, out, words=words)
-    if copy is not None and before is not None:
-        echo_changes(echo, copy, out)
+    with replacing(echo, out):
+        write_metric(file, out, words=words)
     how = [file.how]
     how += [f"Set to 0: {', '.join(protected)}."] if protected else []
     how += [f"Scaled by {scale:.4g}."] if scale != 1 else []
@@ -270,7 +276,7 @@ def _orders(X: pd.DataFrame, metric: TableMetric) -> dict[Any, list[Any]]:
 
 def _revealed_file(revealed: Revealed, limits: tuple[float, float] | None, constant: list[str]) -> MetricFile:
     """The revealed metric before any edit, with the reason for each weight of 0."""
-    from likewise.metric_file import MetricFile
+    from likewise.metric_file import MetricFile, today
 
     not_used: list[str] = []
     not_forced = (*revealed.not_forced, *constant)
@@ -284,6 +290,8 @@ def _revealed_file(revealed: Revealed, limits: tuple[float, float] | None, const
         not_used=tuple(not_used),
         not_forced=tuple(dict.fromkeys(not_forced)),
         as_written=True,
+        source="revealed",
+        date=today(),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,27 +50,28 @@ def echo_weights(echo: Output, file: MetricFile) -> None:
     echo.table(table, "metric")
 
 
-def back_up(echo: Output, path: Path) -> Path | None:
-    """Copy a file that is about to be replaced, and return the copy."""
+@contextmanager
+def replacing(echo: Output, path: Path) -> Iterator[None]:
+    """Keep a copy of a metric file that is about to be replaced, and print the lines that changed."""
     from likewise._writing import atomic_write
     from likewise.io import unused_path
 
     if not path.exists():
-        return None
+        yield
+        return
     copy = unused_path(path.with_name(f"{path.name}.bak"))
     with atomic_write(copy) as temporary:
         temporary.write_bytes(path.read_bytes())
-    echo(f"The old {path} is kept as {copy}.", backup=str(copy))
-    return copy
+    yield
+    echo(f"The old {path} is kept as {copy}. What changed:", backup=str(copy))
+    echo_changes(echo, copy, path)
 
 
 def echo_changes(echo: Output, before: Path, after: Path) -> None:
-    """Print the lines in which two metric files differ."""
+    """Print the lines in which two files differ."""
     from difflib import unified_diff
 
-    from likewise.metric_file import read_text
-
-    old, new = (read_text(path).splitlines() for path in (before, after))
+    old, new = (path.read_bytes().decode("utf-8", errors="replace").splitlines() for path in (before, after))
     lines = list(unified_diff(old, new, str(before), str(after), lineterm="", n=0))
     echo("\n".join(lines) if lines else "No line differs.", changed_lines=lines)
 
@@ -91,13 +94,17 @@ def show(echo: Output, metric_file: Path) -> None:
     if file.output_range is not None:
         low, high = file.output_range
         echo(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.", output_range=file.output_range)
-    for key, title in (("protected", "Protected"), ("not_used", "Not used"), ("not_forced", "Not forced")):
+    for key, title in (
+        ("protected", "Protected, set to 0 by people"),
+        ("not_used", "Not used by the model"),
+        ("not_forced", "Not forced by the people it was revealed from, so not known"),
+    ):
         names = list(getattr(file, key))
         echo.facts[key] = names
         if names:
             echo(f"{title}: {', '.join(names)}.")
-    edited = "" if file.as_written else " The weights were written or edited by people."
-    echo(f"\n{file.how or 'The file does not say where its weights came from.'}{edited}", how=file.how)
+    echo(f"\nSource: {file.origin()}.", source=file.source or "by hand", date=file.date and file.date.isoformat())
+    echo(file.how or "The file does not say more about where its weights came from.", how=file.how)
     echo(f"p = {file.metric.p:g}. Scaled by {file.scaled_by:g} since.", p=file.metric.p, scaled_by=file.scaled_by)
     echo.facts["as_written"] = file.as_written
     echo.finish()
@@ -116,10 +123,11 @@ def scale(echo: Output, metric_file: Path, factor: float, out: Path, force: bool
 
     Example: likewise metric scale metric.toml --by 0.5 --out stricter.toml
     """
+    from likewise.io import check_output_path
     from likewise.metric_edits import scale_text
 
     check_factor("--by", factor)
-    _check_out(out, metric_file, force=force)
+    check_output_path(out, metric_file, force=force)
     text, file = scale_text(metric_file, factor)
     echo(f"All distances of {metric_file} times {factor:.4g}.", factor=factor, scaled_by=file.scaled_by)
     capped = [name for part in (file.metric.categorical, file.metric.missing) for name, w in part.items() if w == 1]
@@ -142,9 +150,10 @@ def round_(echo: Output, metric_file: Path, out: Path, force: bool) -> None:
 
     Example: likewise metric round metric.toml --out round.toml
     """
+    from likewise.io import check_output_path
     from likewise.metric_edits import round_text
 
-    _check_out(out, metric_file, force=force)
+    check_output_path(out, metric_file, force=force)
     text, file = round_text(metric_file)
     echo(f"The weights of {metric_file} in round numbers.")
     _write(echo, text, file, out)
@@ -176,10 +185,14 @@ def diff(echo: Output, before: Path, after: Path) -> None:
         echo.table(table, "weights")
     else:
         echo("The weights are the same.", weights=[])
-    for key, title in (("p", "p"), ("output_range", "Output range"), ("protected", "Protected")):
+    for key, title in (
+        *(("p", "p"), ("output_range", "Output range"), ("protected", "Protected"), ("not_used", "Not used")),
+        *(("source", "Source"), ("date", "Date")),
+    ):
         old, new = (getattr(file.metric if key == "p" else file, key) for file in (one, other))
         if old != new:
-            echo(f"{title}: {_plain(old)} before, {_plain(new)} after.", **{key: [old, new]})
+            facts = [_plain(each) if key in ("source", "date") else each for each in (old, new)]
+            echo(f"{title}: {_plain(old)} before, {_plain(new)} after.", **{key: facts})
     echo("")
     echo_changes(echo, before, after)
     echo.finish()
@@ -225,26 +238,15 @@ def _check_people(echo: Output, file: MetricFile, table: Path, dialect: Any) -> 
     options.echo_coverage(echo, measure_coverage(file.metric, X))
 
 
-def _check_out(out: Path, metric_file: Path, *, force: bool) -> None:
-    from likewise.io import check_output_path
-    from likewise.metric_edits import check_unedited
-
-    check_output_path(out, metric_file, force=force)
-    check_unedited(out)
-
-
 def _write(echo: Output, text: str, file: MetricFile, out: Path) -> None:
     from likewise._writing import atomic_write
 
-    copy = back_up(echo, out)
-    with atomic_write(out) as temporary:
+    with replacing(echo, out), atomic_write(out) as temporary:
         temporary.write_bytes(text.encode())
-    if copy is not None:
-        echo_changes(echo, copy, out)
     echo_weights(echo, file)
     echo(f"\nWrote {out}", metric_file=str(out))
     echo.finish(f"pass it to compare, tradeoff, enforce or audit as --metric {out}")
 
 
 def _plain(value: Any) -> str:
-    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value or "not given")

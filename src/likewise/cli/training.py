@@ -85,6 +85,7 @@ def reveal_model(
 
 def reveal_scores(X: pd.DataFrame, scores: npt.NDArray[Any], output_range: Range | None) -> Revealed:
     """The minimal metric of given scores, on the people in `X`."""
+    _check_equal_people(X, scores)
     some, of = _distinct_people(X, _MOST_SCORED)
     given = pd.Series(scores, index=X.index).loc[some.index].to_numpy(dtype=np.float64)
     categorical = categorical_columns(X)
@@ -94,6 +95,21 @@ def reveal_scores(X: pd.DataFrame, scores: npt.NDArray[Any], output_range: Range
         "estimate, and weights that these people do not force are not known."
     )
     return _estimated(found, X, how, None, None)
+
+
+def _check_equal_people(X: pd.DataFrame, scores: npt.NDArray[Any]) -> None:
+    """Raise if two people who are equal in all columns have different scores."""
+    group = X.groupby(list(X.columns), dropna=False, observed=True, sort=False).ngroup().to_numpy()
+    order = np.lexsort((scores, group))
+    apart = np.diff(scores[order]) * (np.diff(group[order]) == 0)
+    worst = int(apart.argmax()) if len(apart) else 0
+    if len(apart) and apart[worst] > 1e-9 * max(1.0, float(np.ptp(scores))):
+        a, b = sorted(order[worst : worst + 2].tolist())
+        raise InvalidInputError(
+            f"Equal people must have equal scores, or no metric exists; rows {a + 1} and {b + 1} of the table are "
+            f"equal, and their scores differ by {apart[worst]:.3g}. Add the column that tells them apart, or clean the "
+            "scores."
+        )
 
 
 def _distinct_people(X: pd.DataFrame, max_people: int) -> tuple[pd.DataFrame, str]:

@@ -1,4 +1,4 @@
-"""A plot of a metric: its weights."""
+"""Plots of a metric: its weights, and what is known of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from likewise.design.judgements import JudgedMetric
 from likewise.display.base import BLUE, GREY, INK, ORANGE, axes, patch, tidy
-from likewise.exceptions import InvalidTypeError
+from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.encoders import as_frame, labels_of
 from likewise.reveal.empirical import NOT_FORCED, MetricEstimate
@@ -133,6 +134,115 @@ class MetricDisplay:
             ax.set_title(f"{len(order)} largest weights ({hidden} more not shown)", loc="left", fontsize=10)
         tidy(ax)
         ax.tick_params(axis="y", length=0)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class RangesDisplay:
+    """Weights with the range that people, or answers, leave to each: a dot on a line, the largest on top.
+
+    A line that reaches 0 is a weight that is not known: other columns can stand in for it. It is drawn open.
+
+    Parameters
+    ----------
+    names : sequence of str
+    points : ndarray of shape (n, 3)
+        Lower end, estimate and upper end in percentage points, for a typical difference; the upper end may be infinite.
+    notes : sequence of str
+        What a line stands for: one per name.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure, after `plot`
+
+    Examples
+    --------
+    >>> from likewise import estimate_minimal_metric
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> people = pd.DataFrame({"age": [30, 40, 60], "hours": [20, 40, 30]})
+    >>> found = estimate_minimal_metric(None, people, predictions=[0.1, 0.3, 0.6])
+    >>> RangesDisplay.from_result(found, people).ax_.get_xlabel()
+    'Percentage points that a typical difference is worth'
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, names: Any, points: Any, notes: Any) -> None:
+        self.names, self.notes = tuple(names), tuple(notes)
+        self.points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
+
+    @classmethod
+    def from_result(
+        cls, result: MetricEstimate | JudgedMetric, X: pd.DataFrame, *, ax: Any = None, most: int = 20
+    ) -> Self:
+        """Plot the ranges of an estimate, or of a metric learned from judgements; p must be 1.
+
+        Parameters
+        ----------
+        result : MetricEstimate or JudgedMetric
+        X : DataFrame
+            The people. A typical difference is one standard deviation of a number, and any two different categories.
+        ax : matplotlib Axes, optional
+        most : int, default=20
+            Weights shown, at most.
+        """
+        if isinstance(result, MetricEstimate):
+            table, middle = result.weights, "estimate"
+        elif isinstance(result, JudgedMetric):
+            table, middle = result.ranges, "weight"
+        else:
+            raise InvalidTypeError(
+                f"result must be that of estimate_minimal_metric or learn_metric; got {type(result).__name__}."
+            )
+        if result.metric.p != 1:
+            raise InvalidInputError(
+                f"result must have p = 1 for a plot of ranges in points; it has {result.metric.p:g}."
+            )
+        frame, names, points, notes = as_frame(X), [], [], []
+        rows: Any = table.itertuples(index=False)
+        for row in rows:
+            number = row.kind != "missing" and pd.api.types.is_numeric_dtype(frame[row.column])
+            unit = float(np.nanstd(frame[row.column].to_numpy(dtype=np.float64, na_value=np.nan))) if number else 1.0
+            names.append(f"{row.column}, missing" if row.kind == "missing" else str(row.column))
+            points.append([100 * unit * value for value in (row.low, getattr(row, middle), row.high)])
+            other = "with and without" if row.kind == "missing" else "another category"
+            notes.append(f"{unit:.3g} apart" if number else other)
+        return cls(names, points, notes).plot(ax=ax, most=most)
+
+    def plot(self, *, ax: Any = None, most: int = 20) -> Self:
+        """Draw the ranges on `ax`, or on a new figure."""
+        low, middle, high = self.points.T
+        order = np.argsort(-np.where(np.isfinite(high), high, middle), kind="stable")[:most][::-1]
+        ax = axes(ax, (7.2, 1.5 + 0.42 * len(order)))
+        finite = self.points[order][np.isfinite(self.points[order])]
+        end = 1.05 * max(float(finite.max(initial=0.0)), 1e-9)
+        known = low > 0
+        for place, i in enumerate(order):
+            colour = BLUE if known[i] else ORANGE
+            ax.plot([low[i], min(high[i], end)], [place, place], color=colour, lw=5, alpha=0.35, solid_capstyle="butt")
+            if np.isinf(high[i]):
+                ax.annotate(
+                    "no limit", (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
+                )
+            face = colour if known[i] else "white"
+            ax.plot(middle[i], place, "o", ms=8, mec=colour, mfc=face, mew=1.8, zorder=3, clip_on=False)
+        ax.set_yticks(range(len(order)), [f"{self.names[i]}\n{self.notes[i]}" for i in order])
+        ax.set_ylim(-0.6, len(order) - 0.4)
+        ax.set_xlim(0, end)
+        ax.set_xlabel("Percentage points that a typical difference is worth")
+        handles = [patch(BLUE, "known to be above 0"), patch(ORANGE, "could be 0: not known")]
+        ax.legend(
+            handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9, borderpad=0
+        )
+        hidden = len(self.names) - len(order)
+        if hidden:
+            ax.set_title(f"{hidden} more not shown", loc="right", fontsize=9, color=GREY)
+        ax.grid(axis="x", color=GREY, alpha=0.25, lw=0.6)
+        ax.set_axisbelow(True)
+        tidy(ax)
+        ax.tick_params(axis="y", length=0, pad=9)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -102,6 +102,7 @@ class LinearModel:
     """
 
     coef: FloatArray
+    intercept: FloatArray
     link: Link
     sources: tuple[RawColumn | None, ...]
     names: tuple[str, ...]
@@ -168,8 +169,11 @@ def _largest_change(effect: FloatArray) -> float:
     return float(np.ptp(relative, axis=0).max())
 
 
-def read_linear_model(model: Any) -> LinearModel:
-    """Read a fitted linear model, or raise `UnprovableError` with the reason."""
+def read_linear_model(model: Any, *, in_pieces: bool = False) -> LinearModel:
+    """Read a fitted linear model, or raise `UnprovableError` with the reason.
+
+    With `in_pieces`, it may come after splines and bins: its scores are then not linear in raw numbers.
+    """
     steps, last = unwrap(model)
     try:
         check_is_fitted(last)
@@ -184,9 +188,11 @@ def read_linear_model(model: Any) -> LinearModel:
     sources: list[RawColumn | None] = [RawColumn(i) for i in range(n_raw)]
     for step in steps:
         sources = sources_after(step, sources)
+    if not in_pieces and any(source is not None and source.pieces is not None for source in sources):
+        raise UnprovableError("splines and bins in front of it are not linear")
     if len(sources) != coef.shape[1]:
         raise UnprovableError(f"the preprocessing returns {len(sources)} columns, and the model takes {coef.shape[1]}")
-    return LinearModel(coef, link, tuple(sources), names, named=known is not None)
+    return LinearModel(coef, intercept, link, tuple(sources), names, named=known is not None)
 
 
 def _scores(model: Any) -> tuple[FloatArray, FloatArray, Link]:

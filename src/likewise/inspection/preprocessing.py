@@ -1,4 +1,4 @@
-"""Preprocessing column by column: imputers, scalers, one-hot encoders and column transformers."""
+"""Preprocessing column by column: imputers, scalers, splines, bins, one-hot encoders and column transformers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.interpolate import PPoly
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
 )
 
@@ -114,7 +117,7 @@ def factor_and_shift(step: Any) -> tuple[Any, Any]:
 class RawColumn:
     """A preprocessed column as a function of one raw column.
 
-    A number x becomes ``scale * x + shift``, and a category one of `levels`.
+    A number x becomes ``scale * x + shift`` or ``pieces(x)``, and a category one of `levels`.
 
     Attributes
     ----------
@@ -126,6 +129,8 @@ class RawColumn:
         column, not necessarily a number.
     levels : ndarray of shape (n_levels,), or None
         The value of each category, or one value if all are equal; None for numbers.
+    pieces : PPoly or None
+        Splines and bins; below the first breakpoint and above the last, the outer pieces go on.
     raw : bool
         Whether values other than missing ones are unchanged.
     encoder : object
@@ -137,6 +142,7 @@ class RawColumn:
     shift: float = 0.0
     absent: Any = None
     levels: FloatArray | None = None
+    pieces: PPoly | None = None
     raw: bool = True
     encoder: Any = None
 
@@ -148,6 +154,7 @@ class RawColumn:
             shift=self.shift * factor + shift,
             absent=None if self.absent is None else self.absent * factor + shift,
             levels=None if self.levels is None else self.levels * factor + shift,
+            pieces=None if self.pieces is None else _affine(self.pieces, factor, shift),
             raw=self.raw and factor == 1 and shift == 0,
         )
 
@@ -175,10 +182,13 @@ def sources_after(step: Any, sources: Sources) -> Sources:
         return _imputed(step, sources)
     if kind is OneHotEncoder:
         return _one_hot(step, sources)
+    if kind in (SplineTransformer, KBinsDiscretizer):
+        return _in_pieces(step, sources)
     if kind is ColumnTransformer:
         return _column_transformer(step, sources)
     raise UnprovableError(
-        f"the step {kind.__name__} is not a scaler, SimpleImputer, OneHotEncoder or ColumnTransformer"
+        f"the step {kind.__name__} is not a scaler, SimpleImputer, SplineTransformer, KBinsDiscretizer, OneHotEncoder "
+        "or ColumnTransformer"
     )
 
 
@@ -238,6 +248,105 @@ def _imputed_categories(step: SimpleImputer, sources: Sources) -> Sources:
     kept = [s and (replace(s, absent=fill) if s.absent is None else s) for s, fill in zip(sources, fills, strict=True)]
     flags = [s and replace(s, scale=0.0, absent=1.0, raw=False) for s in sources]
     return [*kept, *(flags[i] for i in flagged)]
+
+
+# -- splines and bins ------------------------------------------------------------------------------------------------
+
+
+def _affine(pieces: PPoly, factor: float, shift: float) -> PPoly:
+    """Pieces times `factor` plus `shift`."""
+    made = PPoly(pieces.c * factor, pieces.x)
+    made.c[-1] += shift
+    return made
+
+
+def _in_pieces(step: Any, sources: Sources) -> Sources:
+    """Outputs of splines and bins as piecewise polynomials, compared with the step's own."""
+    name, result = type(step).__name__, Sources()
+    for j, source in enumerate(sources):
+        if source is None or source.levels is not None or source.pieces is not None or source.scale <= 0:
+            raise UnprovableError(f"{name} comes after a step that does not keep numbers in their order")
+        made = _spline_pieces(step, j) if isinstance(step, SplineTransformer) else _bin_pieces(step, j)
+        _confirm_pieces(step, j, made, len(result))
+        absent = _outputs_at(step, j, [np.nan if source.absent is None else source.absent])
+        for k, pieces in enumerate(made, start=len(result)):
+            own = PPoly(
+                pieces.c * source.scale ** np.arange(len(pieces.c) - 1, -1, -1)[:, None],
+                (pieces.x - source.shift) / source.scale,
+            )
+            missing = None if absent is None else float(absent[0, k])
+            result.append(RawColumn(source.column, absent=missing, pieces=own, raw=False))
+    return result
+
+
+def _spline_pieces(step: SplineTransformer, j: int) -> list[PPoly]:
+    """The functions of column j. Periodic ones are read for one period, with constants beyond."""
+    spline, made = step.bsplines_[j], []
+    low, high = spline.t[spline.k], spline.t[-spline.k - 1]
+    breaks = np.unique(spline.t[(spline.t >= low) & (spline.t <= high)])
+    for c in spline.c.T[: spline.c.shape[1] - (not step.include_bias)]:
+        whole = PPoly.from_spline((spline.t, c, spline.k))
+        inside = PPoly(_expanded([whole], breaks), breaks)
+        if step.extrapolation != "continue":
+            # Of degree 1, the slope at the upper end is that of the next piece, as in scikit-learn.
+            slopes = whole.derivative()([low, high]) if step.extrapolation == "linear" else np.zeros(2)
+            starts = inside([low, high]) - [slopes[0] * (high - low), 0]  # one more piece on each side
+            ends = np.zeros((max(2, len(inside.c)), 2))
+            ends[-2:] = slopes, starts
+            padded = np.vstack([np.zeros((len(ends) - len(inside.c), len(breaks) - 1)), inside.c])
+            inside = PPoly(
+                np.column_stack([ends[:, 0], padded, ends[:, 1]]), [low - (high - low), *breaks, high + (high - low)]
+            )
+        made.append(inside)
+    return made
+
+
+def _bin_pieces(step: KBinsDiscretizer, j: int) -> list[PPoly]:
+    """A column of bin numbers, or one of 0 and 1 per bin. A bin includes its lower edge."""
+    edges = np.asarray(step.bin_edges_[j], dtype=np.float64)
+    n = len(edges) - 1
+    rows = np.arange(n)[None] if step.encode == "ordinal" else np.eye(n)
+    return [PPoly(row[None].astype(np.float64), edges) for row in rows]
+
+
+def _expanded(parts: list[PPoly], breaks: FloatArray) -> FloatArray:
+    """Coefficients of a sum of piecewise polynomials on finer pieces, which begin at `breaks[:-1]`."""
+    degree = max(len(part.c) for part in parts) - 1
+    derivatives = [sum(part.derivative(m)(breaks[:-1]) for part in parts) for m in range(degree + 1)]
+    return np.array([derivatives[m] / math.factorial(m) for m in range(degree, -1, -1)])
+
+
+def sum_of_pieces(parts: list[PPoly]) -> PPoly:
+    """The sum of piecewise polynomials, whose outer pieces go on."""
+    inner = np.unique(np.concatenate([part.x[1:-1] for part in parts]))
+    outer = [min(part.x[0] for part in parts), max(part.x[-1] for part in parts)]
+    breaks = np.unique(np.concatenate([inner, outer]))
+    return PPoly(_expanded(parts, breaks), breaks)
+
+
+def _outputs_at(step: Any, j: int, values: list[float]) -> FloatArray | None:
+    """Outputs of a step for values of column j, the others at a value inside; None if it refuses them."""
+    edges = step.bsplines_ if isinstance(step, SplineTransformer) else step.bin_edges_
+    inside = [float(np.mean(each.t if hasattr(each, "t") else each)) for each in edges]
+    rows = pd.DataFrame({i: values if i == j else [x] * len(values) for i, x in enumerate(inside)}, dtype=np.float64)
+    try:
+        return _transformed(step, rows)
+    except ValueError:
+        return None
+
+
+def _confirm_pieces(step: Any, j: int, made: list[PPoly], first: int) -> None:
+    """Raise if the step's own outputs differ from the pieces, away from their breakpoints."""
+    x = made[0].x
+    probes = (x[1:] + 2 * x[:-1]) / 3
+    if getattr(step, "extrapolation", "") in ("error", "periodic"):  # what lies outside is refused, or repeats
+        probes = probes[1:-1]
+    else:
+        probes = np.concatenate([probes, [x[0] - np.ptp(x), x[-1] + np.ptp(x)]])
+    outputs = _outputs_at(step, j, probes.tolist())
+    expected = np.column_stack([pieces(probes) for pieces in made])
+    if outputs is None or not np.allclose(outputs[:, first : first + len(made)], expected, rtol=1e-6, atol=1e-9):
+        raise UnprovableError(f"the outputs of {type(step).__name__} are not the expected function of its columns")
 
 
 # -- one-hot encoders ------------------------------------------------------------------------------------------------

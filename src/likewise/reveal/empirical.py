@@ -68,6 +68,10 @@ _CURE = (
 )
 
 
+_NOT_EXCHANGED = (
+    "No column is exchanged on a Dask DataFrame: a weight may be 0 although the model uses the column. Ask about some "
+    "of the people in memory."
+)
 NOT_FORCED, FORCED, FIXED = "not forced by these people", "forced", "fixed"
 TOLERANCE_OF_RANGES = 0.01
 """By how much the objective of solutions that count as equally good may exceed the optimum."""
@@ -84,7 +88,7 @@ class MetricEstimate:
         Columns of weight 0: other columns account for the differences of outputs. The model may still use them:
         swapping their values may change outputs.
     notes : tuple of str
-        Missing values that got more weight than the people force.
+        Missing values that got more weight than the people force, and whose columns were not exchanged.
     weights : DataFrame
         Per weight: the ``column``, its ``kind`` ("weight", or "missing" for the distance between a number and a missing
         one), the ``estimate``, the range ``low`` to ``high`` over all solutions that are as good within 1%, and its
@@ -148,9 +152,10 @@ def estimate_minimal_metric(
     most 1.
 
     A weight need not be determined: columns that go together can stand in for each other. ``weights`` has the range of
-    each over all solutions that are as good within 1%. Where the model can be asked, people with one column exchanged
-    for another person's value are compared with themselves as well: a column that changes outputs has a positive weight
-    then, at least its largest effect seen.
+    each over all solutions that are as good within 1%: their cost ``c.w`` is at most 1% above the smallest, and no pair
+    is short by more than 1% of the largest difference of outputs. Where the model can be asked, people with one column
+    exchanged for another person's value are compared with themselves as well: a column whose exchange changed an output
+    has a positive weight then, at least its largest effect seen.
 
     Parameters
     ----------
@@ -187,10 +192,10 @@ def estimate_minimal_metric(
         For a Dask DataFrame or a path: the columns that distances are about. None takes those that the model has
         learned from, or all but the predictions.
     exchange : bool, default=True
-        Ask the model about people with one column exchanged, except in `fixed` columns. Categories, and numbers with
-        up to 16 distinct values, are exchanged for all of them, other numbers for quantiles at least half a standard
-        deviation away, and numbers for missing ones if there are any; for up to 2,000 people in memory. False compares
-        the given people only, as with `predictions` and a Dask DataFrame.
+        Ask the model about people with one column exchanged, except in `fixed` columns. Up to 16 distinct values are
+        all tried; of more, the 16 most frequent categories, or quantiles at least half a standard deviation away; and
+        a missing value if there are any. This is done for up to 2,000 of the people, in memory; `notes` says if there
+        are more. False compares the given people only, as with `predictions` and a Dask DataFrame.
 
     Returns
     -------
@@ -230,7 +235,8 @@ def estimate_minimal_metric(
         on_workers = dask_people(model, X, columns, categorical, predictions, output_range)
         _check_power(p, on_workers.template)
         _check_distinct(on_workers, on_workers.unit * on_workers.largest_gap, on_workers.equal_rows, on_workers.n_rows)
-        return _estimate(on_workers, on_workers.template, p, upper, fixed, None)
+        notes = [_NOT_EXCHANGED] if exchange and predictions is None else []
+        return _estimate(on_workers, on_workers.template, p, upper, fixed, None, notes)
     if columns is not None:
         raise InvalidInputError("columns is for a Dask DataFrame or a path; select them with X[columns] in memory.")
     everyone = Points.of(read_people(X, categorical))
@@ -244,7 +250,8 @@ def estimate_minimal_metric(
     exchanged = None
     if exchange and predictions is None:
         exchanged = exchange_columns(model, X, model_outputs, distinct.first, p, output_range)
-    return _estimate(people, everyone, p, upper, fixed, exchanged)
+    notes = [] if exchanged is None else exchanged.note()
+    return _estimate(people, everyone, p, upper, fixed, exchanged, notes)
 
 
 def _check_power(p: float, points: Points) -> None:
@@ -257,7 +264,13 @@ def _check_power(p: float, points: Points) -> None:
 
 
 def _estimate(
-    people: DistinctPeople, template: Points, p: float, upper: Any, fixed: Any, exchanged: Exchanges | None
+    people: DistinctPeople,
+    template: Points,
+    p: float,
+    upper: Any,
+    fixed: Any,
+    exchanged: Exchanges | None,
+    said: list[str],
 ) -> MetricEstimate:
     """Solve for the weights; `template` has the columns and their ranges."""
     # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
@@ -284,7 +297,7 @@ def _estimate(
         n_constraints=program.n_constraints,
         weights=_weights_table(template, estimates * people.unit**p, ranges, is_fixed, forcing),
         not_forced=tuple(names[i] for i in idle if i not in excluded),
-        notes=tuple(notes.values()),
+        notes=(*notes.values(), *said),
     )
 
 

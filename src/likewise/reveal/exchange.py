@@ -30,10 +30,23 @@ class Exchanges:
         In units of the outputs, as in the linear program; 0 where exchanging the column changes nothing.
     rows : ndarray of shape (n_columns + n_nullable, 2)
         A person, and the person whose value is taken; -1 where there are none.
+    n_asked, n_people : int
+        People whose values were exchanged, and distinct people.
     """
 
     weights: FloatArray
     rows: IntArray
+    n_asked: int
+    n_people: int
+
+    def note(self) -> list[str]:
+        """That effects may not have been seen, where not all people were asked about."""
+        if self.n_asked == self.n_people:
+            return []
+        return [
+            f"Columns were exchanged for {self.n_asked:,} of {self.n_people:,} distinct people: the effect that a "
+            "column has on others only is not seen."
+        ]
 
 
 def exchange_columns(
@@ -65,7 +78,7 @@ def exchange_columns(
             worst = int(slopes.argmax())
             if slopes[worst] > 0:
                 weights[place], rows[place] = slopes[worst] ** p, (people[worst], given[worst])
-    return Exchanges(weights, rows)
+    return Exchanges(weights, rows, len(chosen), len(first))
 
 
 def _constraints(points: Points, i: int, gaps: FloatArray) -> list[tuple[int, Any]]:

@@ -1,18 +1,22 @@
-"""Reading the minimal metric off a linear model, exactly."""
+"""Reading the minimal metric off a linear or additive model, exactly."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from likewise._validation import check_output_range
+from likewise._validation import check_output_range, short_repr
 from likewise.exceptions import InvalidInputError, UnprovableError
-from likewise.inspection.linear import IDENTITY, BlankEffect, Link, read_linear_model
+from likewise.inspection.additive_form import AdditiveForm, boosted_steps_form, is_boosted_steps, linear_form
+from likewise.inspection.linear import IDENTITY, BlankEffect, LinearModel, Link, read_linear_model
+from likewise.inspection.preprocessing import unwrap
 from likewise.metrics.columns import NumericColumn
 from likewise.metrics.encoders import as_frame
 from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
+from likewise.reveal.additive import ExactWeights, exact_weights, jumps_table
 
 _NEGLIGIBLE = 1e-9
 
@@ -36,9 +40,9 @@ def negligible_weight(ends: tuple[float, float] | None) -> float:
 
 
 def minimal_metric(
-    model: Any, X: Any = None, *, output_range: tuple[float, float] | None = None
+    model: Any, X: Any = None, *, output_range: tuple[float, float] | None = None, domain: Any = None
 ) -> WeightedLp | TableMetric:
-    """Smallest weighted L1 metric under which a linear model treats all people alike, exactly.
+    """Smallest weighted L1 metric under which a linear or additive model treats all people alike, exactly.
 
     ``w_i = L |beta_i|`` per unit of the raw feature, where L is the largest slope of the model's link: 1 for linear
     regression and 1/4 for logistic regression. With several classes, ``|beta_i|`` is the largest difference between the
@@ -48,18 +52,28 @@ def minimal_metric(
     largest change of output between it and a number of the column, or half of what the column itself can make if that
     is more, since less would cut the column.
 
+    If the score is a sum of other functions of single columns, the weight of a column is the largest change of output
+    that this column alone can make, per unit: the largest slope of a spline or of a scorecard, the largest change from
+    one number of a grid to the next.
+
     Parameters
     ----------
     model : fitted estimator
         Linear regressors of scikit-learn; `LogisticRegression`, `LinearDiscriminantAnalysis` and `SGDClassifier` with
         probabilities; also at the end of a `Pipeline` of scalers, `SimpleImputer`, one-hot coding and
-        `ColumnTransformer`, and inside a `FrozenEstimator`.
+        `ColumnTransformer`, and inside a `FrozenEstimator`. For two classes and regression also: these behind
+        `SplineTransformer` and `KBinsDiscretizer`; `AdditiveClassifier`, whole points included, and
+        `AdditiveRegressor`; and explainable boosting machines (package `interpret`) without interactions.
     X : DataFrame, optional
         People (any kind of table), whose numbers say how far from a blank a number can be, where the model imputes
         missing ones. None takes 1, the largest difference of outputs, for every blank.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
-        `audit` take them; otherwise they are in the unit of the output.
+        `audit` take them; otherwise they are in the unit of the output (`AdditiveRegressor`: its own range).
+    domain : Domain, optional
+        What each column can hold, such as ``Domain.learn(X)``; its rules are not used. The metric is then for these
+        people. A step function has a weight only on a grid, a column with a ``step``: between two numbers that are as
+        close as one likes, no weight per unit covers a jump. `find_jumps` lists them.
 
     Returns
     -------
@@ -80,8 +94,9 @@ def minimal_metric(
     All people in R^d (and all categories), not only those seen: no pair exceeds the metric, and with any smaller
     weight of a number or category some pair does. Two people of whom one has a number and the other a blank are covered
     if the number is within the range of the column in `X`, and without `X` always. With two classes, or in regression,
-    no weighted Lp metric is smaller, for any p; with more classes this holds within p = 1 (`docs/theory.md` §8 has the
-    proofs). It holds for predicted values and probabilities, not for predicted classes.
+    no weighted Lp metric is smaller, for any p; with more classes, and for other functions than lines, this holds
+    within p = 1 (`docs/theory.md` §8 has the proofs). It holds for predicted values and probabilities, not for
+    predicted classes.
 
     Examples
     --------
@@ -91,25 +106,19 @@ def minimal_metric(
     WeightedLp([2, 1], p=1)
     """
     try:
-        linear = read_linear_model(model)
-        width = 1.0 if output_range is None else _width(linear.link is IDENTITY, output_range)
-        found = linear.weights()
+        form = _additive_form(model, domain)
+        if form is None:
+            found, named, width = _linear_weights(read_linear_model(model), X, output_range)
+        else:
+            found, named, width = _additive_weights(form, X, output_range)
     except UnprovableError as reason:
         raise UnprovableError(
             f"minimal_metric cannot give an exact metric: {reason}. Use estimate_minimal_metric(model, X), which works "
             "for any model, on the people in X."
         ) from None
-    numeric, categorical = ({name: w / width for name, w in part.items()} for part in found[:2])
-    if not linear.named and not categorical:
+    numeric, categorical, missing = ({name: w / width for name, w in part.items()} for part in found)
+    if not named and not categorical:
         return WeightedLp(list(numeric.values()), p=1)
-    missing = {}
-    for name, blank in found.blanks.items():
-        ends = _ends(X, name)
-        missing[name] = _absence(blank, linear.link, ends, width, bounded=output_range is not None)
-        if ends is not None:
-            missing[name] = max(missing[name], least_missing_weight(numeric[name], *ends))
-        if numeric[name] == 0 and np.ptp(blank.offset) > 0:  # only its absence counts
-            numeric[name] = negligible_weight(ends)
     for kind, weights in (("Mismatch weights", categorical), ("Weights of missing numbers", missing)):
         largest = max(weights, key=weights.__getitem__, default=None)
         if largest is not None and weights[largest] > 1 + 1e-9:
@@ -121,12 +130,105 @@ def minimal_metric(
     return TableMetric(numeric, categorical, missing=missing or "refuse")
 
 
+def find_jumps(model: Any, *, domain: Any = None) -> pd.DataFrame:
+    """Where the outputs of an additive model jump: a step function has no weight per unit.
+
+    Two people on both sides of a jump may be as close as one likes. On a grid of numbers, declared in the `domain` of
+    `minimal_metric`, the weight that a jump needs is its ``change`` divided by the step of the grid.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        As for `minimal_metric`, such as linear models behind `KBinsDiscretizer`, and explainable boosting machines
+        without interactions.
+    domain : Domain, optional
+        Only jumps between its numbers; columns with a grid have none.
+
+    Returns
+    -------
+    DataFrame
+        Per jump the ``column``, the number it is ``at`` (people with this number are above it), the ``jump`` of the
+        score (log-odds, for probabilities), and the largest ``change`` of the output.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import KBinsDiscretizer
+    >>> bins = KBinsDiscretizer(2, strategy="uniform", encode="ordinal")
+    >>> find_jumps(make_pipeline(bins, LinearRegression()).fit([[0], [1], [3], [4]], [0, 0, 5, 5])).round(3)
+      column   at  jump  change
+    0     x0  2.0   5.0     5.0
+    """
+    try:
+        form = _additive_form(model, domain) or linear_form(model, read_linear_model(model), None)
+        return jumps_table(form)
+    except UnprovableError as reason:
+        raise UnprovableError(f"find_jumps cannot read the model: {reason}.") from None
+
+
+def _additive_form(model: Any, domain: Any) -> AdditiveForm | None:
+    """The functions of an additive model; None for one that is linear in raw numbers, without a domain."""
+    if domain is not None and not hasattr(domain, "columns"):
+        raise InvalidInputError(f"domain must be a Domain, such as Domain.learn(X); got {short_repr(domain)}.")
+    steps, last = unwrap(model)
+    if not steps and hasattr(getattr(last, "scorer_", None), "additive_form"):
+        form: AdditiveForm = last.scorer_.additive_form(last.encoder_)
+    elif not steps and is_boosted_steps(last):
+        form = boosted_steps_form(last)
+    else:
+        linear = read_linear_model(model, in_pieces=True)
+        if domain is None and all(source is None or source.pieces is None for source in linear.sources):
+            return None
+        return linear_form(model, linear, domain)
+    return form if domain is None else form.within(domain)
+
+
+def _linear_weights(linear: LinearModel, X: Any, output_range: Any) -> tuple[ExactWeights, bool, float]:
+    """Weights for all people, and what to divide them by."""
+    width = 1.0 if output_range is None else _width(linear.link is IDENTITY, output_range)
+    found = linear.weights()
+    missing = {}
+    for name, blank in found.blanks.items() if linear.named or found.categorical else ():  # arrays have no blanks
+        ends = _ends(X, name)
+        missing[name] = _absence(blank, linear.link, ends, width, bounded=output_range is not None)
+        if ends is not None:
+            missing[name] = max(missing[name], width * least_missing_weight(found.numeric[name] / width, *ends))
+        if found.numeric[name] == 0 and np.ptp(blank.offset) > 0:  # only its absence counts
+            found.numeric[name] = width * negligible_weight(ends)
+    return ExactWeights(found.numeric, found.categorical, missing), linear.named, width
+
+
+def _additive_weights(form: AdditiveForm, X: Any, output_range: Any) -> tuple[ExactWeights, bool, float]:
+    """The same for people within the domain, if there is one."""
+    limits = form.output_range if output_range is None else output_range
+    width = 1.0 if limits is None else _width(form.regression, limits)
+    unknown = [name for name, effect in form.effects.items() if effect.blank is not None and effect.ends is None]
+    seen = {name: _ends(X, name) for name in unknown if form.named}
+    found = exact_weights(form, seen)
+    for name in found.missing:
+        ends = form.effects[name].ends or seen.get(name)
+        if limits is not None:
+            found.missing[name] = min(width, found.missing[name])
+        if ends is not None:
+            found.missing[name] = max(
+                found.missing[name], width * least_missing_weight(found.numeric[name] / width, *ends)
+            )
+        if found.numeric[name] == 0 and found.missing[name] > 0:
+            found.numeric[name] = width * negligible_weight(ends)
+    unused = [name for name in form.names if name not in form.effects]
+    if form.named and found.categorical:  # an unused column may be text: it is left out, which means weight 0
+        unused = []
+    numeric = {name: found.numeric.get(name, 0.0) for name in form.names if name in found.numeric or name in unused}
+    return found._replace(numeric=numeric), form.named, width
+
+
 def _absence(blank: BlankEffect, link: Link, ends: tuple[float, float] | None, width: float, *, bounded: bool) -> float:
-    """Largest change of output between a blank and a number; `bounded` outputs differ by 1 at most."""
+    """Largest change of output between a blank and a number; `bounded` outputs differ by `width` at most."""
     if ends is None:
-        return 1.0 if bounded or link is not IDENTITY else np.inf
-    change = float(link.change(np.asarray(blank.largest(*ends)))) / width
-    return min(1.0, change) if bounded else change
+        return width if bounded or link is not IDENTITY else np.inf
+    change = float(link.change(np.asarray(blank.largest(*ends))))
+    return min(width, change) if bounded else change
 
 
 def _ends(X: Any, name: str) -> tuple[float, float] | None:

@@ -1,0 +1,232 @@
+"""Exact weights of additive models: one function per column behind a link (`docs/theory.md` §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from likewise._typing import FloatArray
+from likewise.exceptions import UnprovableError
+from likewise.inspection.additive_form import AdditiveForm, ColumnEffect, Curve
+
+_MAX_PIECES = 4096  # of a set of scores; beyond, the smallest gaps are closed
+_MAX_CLOSED = 0.01  # of a score: what closed gaps may add up to
+_REACHED = 1e-9
+_FAR = 1e300  # stands for infinity in differences
+_SHOWN = 3  # jumps named in an error
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSet:
+    """Scores that some columns can add up to: a union of intervals, disjoint and increasing.
+
+    Attributes
+    ----------
+    low, high : ndarray
+    closed : float
+        Width of the gaps that were closed to keep the intervals few. The set is then too large, which is sound.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    closed: float = 0.0
+
+    @classmethod
+    def of(cls, effect: ColumnEffect) -> ScoreSet:
+        """What one column can add."""
+        low = high = np.empty(0)
+        if effect.pieces is not None:
+            ends = np.array([_range(*segment) for segment in effect.segments()])
+            low, high = ends[:, 0], ends[:, 1]
+        if effect.values is not None:
+            low = high = np.asarray(effect.values, dtype=np.float64)
+        if effect.blank is not None:
+            low, high = np.append(low, effect.blank), np.append(high, effect.blank)
+        return _merged(low, high, 0.0)
+
+    def plus(self, other: ScoreSet) -> ScoreSet:
+        """Sums of a score of each."""
+        if not np.isfinite([self.low[0], self.high[-1], other.low[0], other.high[-1]]).all():
+            return _merged(np.array([self.low[0] + other.low[0]]), np.array([self.high[-1] + other.high[-1]]), 0.0)
+        low = (self.low[:, None] + other.low).ravel()
+        high = (self.high[:, None] + other.high).ravel()
+        return _merged(low, high, self.closed + other.closed)
+
+    def nearest(self, low: Any, high: Any) -> tuple[FloatArray, FloatArray]:
+        """A score and a number from `low` to `high` that are as close as can be."""
+        low, high = np.clip(low, -_FAR, _FAR), np.clip(high, -_FAR, _FAR)
+        starts, ends = np.clip(self.low, -_FAR, _FAR), np.clip(self.high, -_FAR, _FAR)
+        after = np.minimum(np.searchsorted(ends, low), len(ends) - 1)  # the first that ends at low or later
+        score = np.minimum(np.maximum(starts[after], low), ends[after])
+        other = ends[np.maximum(after - 1, 0)]
+        away, other_away = (np.abs(s - np.clip(s, low, high)) for s in (score, other))
+        score = np.where(other_away < away, other, score)
+        return score, np.clip(score, low, high)
+
+
+def _merged(low: FloatArray, high: FloatArray, closed: float) -> ScoreSet:
+    order = np.argsort(low, kind="stable")
+    low, reached = low[order], np.maximum.accumulate(high[order])
+    gaps = low[1:] - reached[:-1]
+    split = gaps > 0
+    if split.sum() >= _MAX_PIECES:
+        widest = np.partition(gaps, -_MAX_PIECES)[-_MAX_PIECES]
+        split = gaps > widest
+        closed += float(widest)
+        if closed > _MAX_CLOSED:
+            raise UnprovableError("the scores of its columns take too many values that are far apart")
+    return ScoreSet(low[np.append(True, split)], reached[np.append(split, True)], closed)
+
+
+def _range(start: float, end: float, c: FloatArray) -> tuple[float, float]:
+    """Smallest and largest value of a piece; infinite where it has no end and is not constant there."""
+    candidates = [0.0, *([] if not np.isfinite(end - start) else [end - start])]
+    if np.isfinite(end - start):
+        candidates += _roots(np.polyder(c), 0.0, end - start)
+        values = np.polyval(c, candidates)
+        return float(values.min()), float(values.max())
+    slope = _outer_slope(c)
+    value = float(c[-1])
+    falls = -np.inf if slope else value
+    rises = np.inf if slope else value
+    if np.isfinite(start):
+        return (value, rises) if slope > 0 else (falls, value)
+    if np.isfinite(end):
+        return (falls, value) if slope > 0 else (value, rises)
+    return falls, rises
+
+
+def _outer_slope(c: FloatArray) -> float:
+    """Slope of a piece that has no end."""
+    if np.any(c[:-2]):
+        raise UnprovableError("a spline goes on as a polynomial, whose slope has no bound; declare the range in domain")
+    return float(c[-2]) if len(c) > 1 else 0.0
+
+
+def _roots(c: Any, low: float, high: float) -> list[float]:
+    found = np.roots(c) if np.any(c) else np.empty(0)
+    real = found[np.abs(found.imag) <= 1e-9 * np.maximum(1.0, np.abs(found))].real
+    return [float(root) for root in real if low < root < high]
+
+
+class ExactWeights(NamedTuple):
+    """Weights of numbers, of categories, and of missing numbers."""
+
+    numeric: dict[Any, float]
+    categorical: dict[Any, float]
+    missing: dict[Any, float]
+
+
+def exact_weights(form: AdditiveForm, seen: Mapping[Any, tuple[float, float] | None]) -> ExactWeights:
+    """The smallest weights under which nobody exceeds the distance, for all people whose columns the form has.
+
+    A weight is the largest change of output that its column alone can make, per unit of the column: over all scores
+    that the other columns can add up to. That of a missing number is for numbers within the range `seen`, if it is
+    given.
+    """
+    rests = _without_each([ScoreSet.of(effect) for effect in form.effects.values()], form.intercept)
+    found = ExactWeights({}, {}, {})
+    for (name, effect), rest in zip(form.effects.items(), rests, strict=True):
+        if not effect.is_number:
+            own = ScoreSet.of(effect)
+            found.categorical[name] = float(_changes(form.curve, rest, own.low[:1], own.high[-1:])[0])
+            continue
+        found.numeric[name] = (
+            _steepest(name, effect, rest, form.curve) if effect.grid is None else _steps(effect, rest, form.curve)
+        )
+        if effect.blank is not None:
+            own = ScoreSet.of(replace(effect, blank=None, ends=seen.get(name) or effect.ends))
+            ends = np.array([own.low[0], own.high[-1]])
+            found.missing[name] = float(_changes(form.curve, rest, np.full(2, effect.blank), ends).max())
+    return found
+
+
+def _without_each(sets: Sequence[ScoreSet], intercept: float) -> list[ScoreSet]:
+    """The sum of all sets but one, for each, and the intercept."""
+    if not sets:
+        return []
+    start = np.array([intercept])
+    before, after = [ScoreSet(start, start)], [ScoreSet(np.zeros(1), np.zeros(1))]
+    for ahead, behind in zip(sets[:-1], sets[:0:-1], strict=True):
+        before.append(before[-1].plus(ahead))
+        after.append(after[-1].plus(behind))
+    return [one.plus(other) for one, other in zip(before, after[::-1], strict=True)]
+
+
+def _changes(curve: Curve, rest: ScoreSet, one: FloatArray, other: FloatArray) -> FloatArray:
+    """Largest changes of the output if a column's part of the score changes from `one` to `other`."""
+    if not np.isfinite([one, other]).all():
+        apart = np.where(one == other, 0.0, np.inf)
+        return np.asarray(np.abs(curve.value(apart) - curve.value(-apart)))
+    middle = curve.centre - (one + other) / 2
+    score, _ = rest.nearest(middle, middle)
+    return np.asarray(np.abs(curve.value(score + one) - curve.value(score + other)))
+
+
+def _steps(effect: ColumnEffect, rest: ScoreSet, curve: Curve) -> float:
+    """Largest change per unit on a grid. Neighbours suffice: what lies between others is the sum of their changes."""
+    assert effect.grid is not None
+    assert effect.values is not None
+    changes = _changes(curve, rest, effect.values[:-1], effect.values[1:])
+    return float((changes / np.diff(effect.grid)).max(initial=0.0))
+
+
+def _steepest(name: Any, effect: ColumnEffect, rest: ScoreSet, curve: Curve) -> float:
+    """Largest slope of the output."""
+    if effect.jumps():
+        raise UnprovableError(_said_jumps(name, effect, rest, curve))
+    largest, reached = 0.0, 0.0
+    for start, end, c in effect.segments():
+        low, high = _range(start, end, c)
+        if len(c) < 3 or not np.any(c[:-2]):  # a line: the slope of the link decides
+            slope = abs(float(c[-2])) if len(c) > 1 else 0.0
+            score, target = rest.nearest(curve.centre - high, curve.centre - low)
+            reached = max(reached, slope * float(curve.slope(score - target + curve.centre)))
+            continue
+        slopes = np.polyder(c)
+        places = np.array([0.0, end - start, *_roots(np.polyder(slopes), 0.0, end - start)])
+        steep = np.abs(np.polyval(slopes, places))
+        largest = max(largest, float(curve.slope(np.asarray(curve.centre))) * float(steep.max()))
+        middle = curve.centre - np.polyval(c, places)
+        score, _ = rest.nearest(middle, middle)
+        reached = max(reached, float((curve.slope(score - middle + curve.centre) * steep).max()))
+    if largest > reached * (1 + _REACHED):
+        raise UnprovableError(
+            f"no score reaches the steepest point of the link where {name!r} is steepest, so that its largest slope "
+            "has no closed form; declare its grid in domain"
+        )
+    return reached
+
+
+def _said_jumps(name: Any, effect: ColumnEffect, rest: ScoreSet, curve: Curve) -> str:
+    """What a step function does, and what would make its weight finite."""
+    jumps = _sized_jumps(effect, rest, curve)
+    largest = sorted(jumps, key=lambda jump: -jump[2])[:_SHOWN]
+    shown = ", ".join(f"by up to {change:.3g} at {at:g}" for at, _, change in largest)
+    more = f" and {len(jumps) - len(largest)} smaller jumps" if len(jumps) > len(largest) else ""
+    return (
+        f"outputs jump with {name!r}, {shown}{more}, and no weight per unit covers two people on both sides of a jump. "
+        f"On a grid it is finite, {largest[0][2]:.3g} divided by the step: declare one, such as domain=Domain.learn(X)"
+    )
+
+
+def _sized_jumps(effect: ColumnEffect, rest: ScoreSet, curve: Curve) -> list[tuple[float, float, float]]:
+    """Where an effect jumps, by how much, and the largest change of output."""
+    found = np.array(effect.jumps()).reshape(-1, 3)
+    changes = _changes(curve, rest, found[:, 1], found[:, 2])
+    return list(zip(found[:, 0].tolist(), (found[:, 2] - found[:, 1]).tolist(), changes.tolist(), strict=True))
+
+
+def jumps_table(form: AdditiveForm) -> pd.DataFrame:
+    """Jumps of all columns."""
+    rests = _without_each([ScoreSet.of(effect) for effect in form.effects.values()], form.intercept)
+    rows = [
+        (name, *jump)
+        for (name, effect), rest in zip(form.effects.items(), rests, strict=True)
+        for jump in _sized_jumps(effect, rest, form.curve)
+    ]
+    return pd.DataFrame(rows, columns=["column", "at", "jump", "change"])

@@ -1,0 +1,70 @@
+"""Of two columns that are nearly copies of one another, nothing says that either does not matter."""
+
+import re
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+
+from likewise import MetricDisplay, RangesDisplay, estimate_minimal_metric
+from shell import run
+
+mpl.use("Agg")
+CLAIM = re.compile(r"must not matter|not matter|not used|ignore[sd]?\b", re.IGNORECASE)
+# What is said of other columns, or of nobody: how the file's list of decisions is called.
+GENERAL = ("does not show that the model ignores", "Nobody has decided")
+
+
+def claims(text, names=("debt", "loans")):
+    """Lines that name one of the columns and say that it does not matter."""
+    return [
+        line
+        for line in text.splitlines()
+        if CLAIM.search(line) and any(name in line for name in names) and not any(part in line for part in GENERAL)
+    ]
+
+
+def test_nothing_says_of_either_column_that_it_does_not_matter(tmp_path):
+    rng = np.random.default_rng(0)
+    debt = rng.normal(20, 5, 200)
+    people = pd.DataFrame({"debt": debt.round(4), "loans": (debt + rng.normal(0, 1e-3, 200)).round(4)})
+    people["age"] = rng.normal(40, 9, 200).round(1)
+    scores = (0.3 + 0.01 * people["debt"] + 0.002 * people["age"]).round(6)
+    table = people.assign(score=scores, paid=np.where(rng.random(200) < scores, "yes", "no"))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    commands = [
+        "metric t.csv --scores score --drop paid --out m.toml",
+        "metric show m.toml",
+        "metric check m.toml t.csv",
+        "metric scale m.toml --by 0.5 --out s.toml",
+        "metric round m.toml --out r.toml",
+        "metric diff m.toml s.toml",
+        "audit t.csv --scores score --metric m.toml",
+        "enforce t.csv --target paid --metric m.toml --method additive --out model.skops",
+    ]
+    outputs = {}
+    for command in commands:
+        done = run(tmp_path, command)
+        assert done.exit_code == 0, (command, done.output)
+        outputs[command] = done.output
+    for name in "msr":
+        outputs[name] = (tmp_path / f"{name}.toml").read_text()
+    found = estimate_minimal_metric(None, people, predictions=scores)
+    outputs |= {"describe": found.describe().to_string(), "repr": repr(found), "notes": "\n".join(found.notes)}
+    for display in (MetricDisplay.from_metric(found, people), RangesDisplay.from_result(found, people)):
+        texts = [
+            f"{label.get_text()}: {text.get_text()}"
+            for label in display.ax_.get_yticklabels()
+            for text in display.ax_.texts
+        ]
+        outputs[type(display).__name__] = "\n".join(text for text in texts if "matter" in text)
+    assert {source: claims(text) for source, text in outputs.items() if claims(text)} == {}
+    # Ranges show it, the commands say that it is not known, and a model that would do without a column is announced.
+    first = outputs[commands[0]]
+    assert "Not forced by these people, so not known: debt, loans." in first
+    assert "Nobody has decided that" in outputs[commands[-1]]
+    assert "must not matter" not in outputs["m"]
+
+
+def test_control_a_column_that_people_set_to_0_is_claimed():
+    assert claims("loans = 0 # must not matter") == ["loans = 0 # must not matter"]
