@@ -133,7 +133,7 @@ def design_file(
     from likewise import design_metric
     from likewise._optional import need
     from likewise.auditing.coverage import measure_coverage
-    from likewise.cli.metric import say_blanks, say_kept
+    from likewise.cli.metric import count_units, say_blanks, say_kept
     from likewise.cli.metric_file import say_weights
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.inspection.baselines import categorical_columns
@@ -166,7 +166,8 @@ def design_file(
     point = frontier.best() if mean_distance is None else frontier.at(mean_distance=mean_distance)
     metric: Any = point.metric
     words = None if before is None else read_comments(out)
-    units = {**data.units, **say_kept(say, out, metric, [name for name in kept if name in hidden], words)}
+    kept_units = say_kept(say, out, metric, [name for name in kept if name in hidden], words)
+    units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
     file = MetricFile(
         metric.with_params(units=units),
         data.output_range,

@@ -34,11 +34,11 @@ from likewise.guarantees.guarantee import VacuousGuaranteeWarning, warn_vacuous
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import People
-from likewise.metrics.table import TableMetric
+from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes
 from likewise.reveal.empirical import read_people
-from likewise.reveal.linear import least_missing_weight, negligible_weight
+from likewise.reveal.linear import least_missing_weight
 
 _FIRST, _LAST = 0.6, 3e-5  # of the price from which on nothing is worth its distance
 _MOST_VARIABLES = 1000  # of one quadratic program
@@ -477,7 +477,7 @@ class _Problem:
                 columns[i] = 0.0
             columns[i] = np.clip(columns[i], bounds.lower[i], bounds.upper[i])
             if columns[i] == 0 and missing[i] >= _UNSEEN:
-                columns[i] = negligible_weight(ends)  # only whether the number is there counts
+                columns[i] = BLANKS_ONLY
             elif columns[i] == 0 and not np.isnan(missing[i]):
                 missing[i] = 0.0
             elif number and gaps and np.isnan(missing[i]):

@@ -11,6 +11,7 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.decisions.costs import DecisionCosts
+from likewise.metrics.table import NEGLIGIBLE
 from likewise.metrics.units import Unit, number
 from likewise.report import charts
 from likewise.report import text as words
@@ -47,7 +48,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "examples": [
             (column.name, column.one_point)
             for column in sorted(columns, key=lambda column: -column.counts)
-            if column.is_number and column.weight and not Unit.of(column.unit).one
+            if column.is_number and column.scale >= NEGLIGIBLE and not Unit.of(column.unit).one
         ][:3],
         "pairs": _pair_charts(data),
         "worst": [] if data.audit_before is None else _cards(data, columns, data.audit_before.violations, "before"),

@@ -11,10 +11,8 @@ from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.inspection.linear import IDENTITY, BlankEffect, Link, read_linear_model
 from likewise.metrics.columns import NumericColumn
 from likewise.metrics.encoders import as_frame
-from likewise.metrics.table import TableMetric
+from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
-
-_NEGLIGIBLE = 1e-9
 
 
 def least_missing_weight(scale: float, low: float, high: float) -> float:
@@ -24,15 +22,6 @@ def least_missing_weight(scale: float, low: float, high: float) -> float:
     ``2 m`` at most (`docs/theory.md` §13): m must be at least half of ``scale * (high - low)``; 1 is always enough.
     """
     return min(1.0, scale * (high - low) / 2)
-
-
-def negligible_weight(ends: tuple[float, float] | None) -> float:
-    """A weight for a column that matters only where it is missing: all its numbers together span 1e-9.
-
-    A metric cannot weigh the absence of a number whose own weight is 0.
-    """
-    low, high = ends or (0.0, 1.0)
-    return _NEGLIGIBLE / ((high - low) or 1.0)
 
 
 def minimal_metric(
@@ -109,7 +98,7 @@ def minimal_metric(
         if ends is not None:
             missing[name] = max(missing[name], least_missing_weight(numeric[name], *ends))
         if numeric[name] == 0 and np.ptp(blank.offset) > 0:  # only its absence counts
-            numeric[name] = negligible_weight(ends)
+            numeric[name] = BLANKS_ONLY
     for kind, weights in (("Mismatch weights", categorical), ("Weights of missing numbers", missing)):
         largest = max(weights, key=weights.__getitem__, default=None)
         if largest is not None and weights[largest] > 1 + 1e-9:
