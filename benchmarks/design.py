@@ -28,7 +28,7 @@ def mean_distance(metric, X):
     people = metric.people(X)
     weights = metric.weights_of(people.encoder)
     costs = Costs.of(people.rows, np.full(len(X), 1 / len(X)), weights.is_number)
-    return float(weights.scales @ costs.weights + np.nan_to_num(weights.missing) @ costs.missing)
+    return costs.mean_distance(weights)
 
 
 def split_scores(X_a, y_a, X_b):

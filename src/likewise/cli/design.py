@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from likewise.cli.dataset import Dataset, Task
     from likewise.cli.table_io import Dialect
     from likewise.design.frontier import FrontierPoint, MetricFrontier, Reference
+    from likewise.metric_file import MetricFile
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
@@ -139,7 +140,7 @@ def design_file(
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import check_free, free_name
     from likewise.metric_edits import check_unedited, read_comments
-    from likewise.metric_file import MetricFile, write_metric
+    from likewise.metric_file import write_metric
 
     page = out.with_suffix(".html") if with_report else None
     check_free(out, source.table, force=force)
@@ -168,14 +169,7 @@ def design_file(
     words = None if before is None else read_comments(out)
     kept_units = say_kept(say, out, metric, [name for name in kept if name in hidden], words)
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
-    file = MetricFile(
-        metric.with_params(units=units),
-        data.output_range,
-        f"{_how(frontier, point, chosen=mean_distance is None)} {asked}",
-        protected=tuple(hidden),
-        not_used=tuple(name for name in metric.hidden if name not in hidden),
-        as_written=True,
-    )
+    file = designed_file(frontier, point, units, asked, data.output_range, chosen=mean_distance is None)
     write_metric(file, out, words=words)
     say(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
     say_frontier(say, frontier, point)
@@ -192,7 +186,7 @@ def design_file(
     )
     say(f"\nWrote {out}", metric_file=str(out))
     if page is not None:
-        _write_page(say, point.card, data, source, page)
+        _write_page(say, frontier, point, data, source, page)
     same = [hinted(source.table), "--target", source.target, "--metric", out]
     say.finish(
         f"edit {out}, then",
@@ -201,15 +195,18 @@ def design_file(
     )
 
 
-def _write_page(say: Output, card: Any, data: Dataset, source: DesignSource, page: Path) -> None:
+def _write_page(
+    say: Output, frontier: MetricFrontier, point: FrontierPoint, data: Dataset, source: DesignSource, page: Path
+) -> None:
     from likewise.cli.report import write_report
     from likewise.cli.table_io import named
 
     write_report(
-        card,
+        point.card,
         data.X,
         data.y,
         page,
+        frontier=frontier,
         outcome=None if data.is_classification else source.target,
         verbose=not say.as_json,
         model_name="the designed scorecard",
@@ -293,6 +290,29 @@ def _how(frontier: MetricFrontier, point: FrontierPoint, *, chosen: bool) -> str
         f"Designed together with a scorecard on {day}, from {frontier.n_people:,} people: mean distance "
         f"{point.mean_distance:.3g}, {frontier.loss_name} {point.loss:.4g} ± {point.standard_error:.2g} on held-out "
         f"people ({why})."
+    )
+
+
+def designed_file(
+    frontier: MetricFrontier,
+    point: FrontierPoint,
+    units: dict[str, str],
+    asked: str,
+    output_range: tuple[float, float] | None = None,
+    *,
+    chosen: bool = True,
+) -> MetricFile:
+    """The metric of a point with where it comes from, and with columns of weight 0 as protected or not used."""
+    from likewise.metric_file import MetricFile
+
+    metric: Any = point.metric
+    return MetricFile(
+        metric.with_params(units=units),
+        output_range,
+        f"{_how(frontier, point, chosen=chosen)} {asked}",
+        protected=frontier.protected,
+        not_used=tuple(name for name in metric.hidden if name not in frontier.protected),
+        as_written=True,
     )
 
 

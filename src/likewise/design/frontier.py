@@ -32,7 +32,7 @@ from likewise.design.joint import Costs, JointProblem, Solution, WeightBounds, W
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import VacuousGuaranteeWarning, warn_vacuous
 from likewise.inspection.baselines import Task
-from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
@@ -486,9 +486,7 @@ class _Problem:
 
     def mean_distance(self, metric: Metric) -> float:
         """Of two people drawn at random."""
-        columns: ColumnWeights = metric.weights_of(self.people.encoder)
-        costs = self.joint.costs
-        return float(columns.scales @ costs.weights + np.nan_to_num(columns.missing) @ costs.missing)
+        return self.joint.costs.mean_distance(metric.weights_of(self.people.encoder))
 
     def fit(self, metric: Metric, penalties: Mapping[Any, float]) -> Any:
         """The card within a metric."""

@@ -22,6 +22,7 @@ from likewise.additive.binning import Part
 from likewise.additive.design_matrix import Layout
 from likewise.additive.qp import Limits, minimise_quadratic
 from likewise.additive.solver import Objective
+from likewise.metrics.base import ColumnWeights
 
 _MOST_STEPS = 100
 _RARE = 0.02  # mean distance that the blanks of a column make at a weight of 1
@@ -68,6 +69,10 @@ class Costs:
             found[i] = 2 * float((below[:-1] * (present - below[:-1]) * np.diff(sorted_values)).sum())
             missing[i] = 2 * present * (1 - present) if present < 1 - 1e-12 else 0.0
         return cls(found, missing)
+
+    def mean_distance(self, columns: ColumnWeights) -> float:
+        """Of two people drawn at random, under weights with p = 1."""
+        return float(columns.scales @ self.weights + np.nan_to_num(columns.missing) @ self.missing)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from likewise.auditing.coverage import measure_coverage
 from likewise.base import ConstrainedEstimator
 from likewise.decisions.costs import DecisionCosts, costs_of_scores
 from likewise.decisions.threshold import ThresholdDecision
+from likewise.design.frontier import MetricFrontier
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import Guarantee, said_once
 from likewise.inspection.prediction import hard_votes, soft_votes
@@ -224,6 +225,7 @@ def build_report(
     *,
     outcome: Any = None,
     revealed: Any = None,
+    frontier: MetricFrontier | None = None,
     comparison: Comparison | None = None,
     tradeoff: Tradeoff | None = None,
     cv: int = 3,
@@ -250,6 +252,8 @@ def build_report(
         Class whose probability is shown; by default the last. For a regression, a name for what is predicted.
     revealed : Metric, optional
         The metric before it was edited.
+    frontier : MetricFrontier, optional
+        What `design_metric` returned, if the metric was designed.
     comparison, tradeoff : Comparison and Tradeoff, optional
         Of the same people; by default computed here.
     cv : int, default=3
@@ -296,6 +300,7 @@ def build_report(
         people=people,
         guarantee=guarantee,
         revealed=revealed,
+        frontier=frontier,
         before=before,
         after=after,
         shown=shown,
