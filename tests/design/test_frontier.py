@@ -250,6 +250,14 @@ def test_prices_say_what_a_column_is_worth():
     assert set(table.index) == {"income", "tenure", "missing tenure", "noise", "region"}
     assert table.loc["income", "cost if it must not matter"] > 3 * table.loc["income", "standard error"]
     assert abs(table.loc["noise", "cost if it must not matter"]) < 4 * table.loc["noise", "standard error"] + 1e-3
+    rows = card.scorecard(prices=card.prices(X, y, cv=None))
+    for column, place, key in (("income", None, "income"), ("tenure", "missing", "missing tenure")):
+        shown = rows[(rows["column"] == column) & (True if place is None else rows["range"] == place)]
+        assert (shown["gain if 10% looser"] == table.loc[key, "gain if 10% looser"]).all()
+        assert len(shown)
+    assert rows.drop(columns="gain if 10% looser").equals(card.scorecard())
+    with pytest.raises(TypeError, match="prices must be the table that prices returned"):
+        card.scorecard(prices=3)
     wider = card.metric.with_params(numeric={**card.metric.numeric, "income": 0.011})
     penalised = AdditiveClassifier(wider, penalty=card.penalty_).fit(X, y)
 
