@@ -103,8 +103,9 @@ def quality() -> str:
         f"metric and the loosest designed one: {'; '.join(distances)}. Where a metric forbids what a model without a "
         "guarantee does, no card within it is as good: EBM lets log-odds jump by 10 at a capital gain of $10,586. A "
         f"card within {LOOSE} times the logistic metric, but with the weights of capital gain and loss free, is better "
-        f"than EBM. On COMPAS the logistic metric wastes little: no card at {SHARE:g} of its mean distance has the "
-        "training loss of the card within it, nor without a penalty, nor with another link.",
+        "than EBM. On COMPAS the logistic metric wastes little: the designed card is as good as the one within it from "
+        f"a little above 0.9 of its mean distance. At {SHARE:g} its training loss is higher as well, without a penalty "
+        "too, so shapes are not the limit.",
     )
 
 
@@ -130,6 +131,7 @@ def cpu_seconds(work):
 
 def speed() -> str:
     import numpy as np
+    from sklearn.model_selection import train_test_split
 
     from likewise import TableMetric, design_metric
     from likewise.datasets import fetch_adult, load_mortgages
@@ -143,18 +145,19 @@ def speed() -> str:
     wide, bought = wide_table()
     card = additive(TableMetric(dict.fromkeys(wide, 0.1), missing="refuse"), n_jobs=1)
     one_fit = cpu_seconds(lambda: card.fit(wide, bought))
-    kept, out = slice(0, 4200), slice(4200, None)
-    ours, theirs = (
-        np.mean((model.fit(wide[kept], bought[kept]).predict_proba(wide[out])[:, 1] - bought[out]) ** 2)
-        for model in (card, boosted_scorecard(wide))
-    )
+    briers = []
+    for seed in range(SPLITS):
+        X_a, X_b, y_a, y_b = train_test_split(wide, bought, test_size=0.3, random_state=seed, stratify=bought)
+        models = (card, boosted_scorecard(wide))
+        briers.append([np.mean((model.fit(X_a, y_a).predict_proba(X_b)[:, 1] - y_b) ** 2) for model in models])
+    ours, theirs = np.mean(briers, axis=0)
     rows = [
         ["frontier of 10 points, 5 folds, Adult, 32,561 x 14", f"**{frontier:.0f} s**", "60 s"],
         ["the same, mortgages, 1,989 x 23, with references", f"{small:.1f} s", ""],
         ["one fit, Adult, penalty given", f"**{given:.2f} s**", "0.3 s"],
         ["one fit, 6,000 x 85 small counts, `penalty='auto'`", f"**{one_fit:.1f} s**", "5 s"],
         [
-            "its Brier score on 1,800 people held out",
+            f"its Brier score on 1,800 people held out, mean over {SPLITS} splits",
             f"**{ours:.4f}** (EBM without interactions {theirs:.4f}, {ours / theirs - 1:+.1%})",
             "+1%",
         ],
