@@ -15,7 +15,7 @@ from likewise._validation import PATH, check_output_range, short_repr
 from likewise._writing import atomic_write
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
 from likewise.metrics.odds import scale_of_phrase
-from likewise.metrics.table import TableMetric
+from likewise.metrics.table import ONLY_BLANKS, TableMetric
 from likewise.reveal.empirical import NOT_FORCED
 from likewise.verification.domain import Domain
 
@@ -140,7 +140,7 @@ def today() -> date:
 
 def as_rate(worth: str) -> str:
     """What a weight is worth as an equation: "1 point = $5", "one step = 8 points"."""
-    return worth if " = " in worth else f"1 point = {worth}"
+    return worth if " = " in worth or worth == ONLY_BLANKS else f"1 point = {worth}"
 
 
 def without_claim(how: str) -> str:

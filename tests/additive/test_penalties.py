@@ -154,7 +154,7 @@ def test_knots_by_column():
     assert [len(shape.knots) for shape in model.scorer_.model.shapes] == [5, 9]
     with pytest.raises(ValueError, match=r"max_knots must name columns of X, .* got "):
         AdditiveClassifier(metric, max_knots={"c": 5}).fit(X, y)
-    with pytest.raises(ValueError, match="max_knots must be a mapping from column to a whole number >= 2 or a whole"):
+    with pytest.raises(ValueError, match="max_knots must be a whole number >= 2 or a mapping from column to such"):
         AdditiveClassifier(metric, max_knots={"a": 1}).fit(X, y)
 
 

@@ -149,3 +149,14 @@ def test_a_report_on_the_scorecard_stands_beside_the_metric(place):
     done = design(place, "--protected race --report")
     assert done.exit_code == 0, done.output
     assert "the designed scorecard" in (place / "metric.html").read_text()
+
+
+def test_counts_speak_in_steps(place):
+    rng = np.random.default_rng(0)
+    cards = rng.integers(0, 8, 150)
+    LOANS.assign(cards=cards, approved=(rng.random(150) < 0.1 + 0.1 * cards).astype(int)).to_csv(
+        place / "loans.csv", index=False
+    )
+    done = design(place, "--protected race --out m.toml")
+    assert "one step = " in next(line for line in done.output.splitlines() if line.split()[:1] == ["cards"])
+    assert read_metric_file(place / "m.toml").metric.units["cards"] == "step"

@@ -20,7 +20,7 @@ from likewise import (
 from likewise.additive.prices import weight_gains
 from likewise.design.bounds import read_bounds
 from likewise.design.frontier import _Problem, _widest
-from likewise.design.joint import Costs
+from likewise.design.joint import Costs, Weights
 from likewise.reveal.empirical import read_people
 
 
@@ -250,6 +250,14 @@ def test_prices_say_what_a_column_is_worth():
     assert set(table.index) == {"income", "tenure", "missing tenure", "noise", "region"}
     assert table.loc["income", "cost if it must not matter"] > 3 * table.loc["income", "standard error"]
     assert abs(table.loc["noise", "cost if it must not matter"]) < 4 * table.loc["noise", "standard error"] + 1e-3
+    rows = card.scorecard(prices=card.prices(X, y, cv=None))
+    for column, place, key in (("income", None, "income"), ("tenure", "missing", "missing tenure")):
+        shown = rows[(rows["column"] == column) & (True if place is None else rows["range"] == place)]
+        assert (shown["gain if 10% looser"] == table.loc[key, "gain if 10% looser"]).all()
+        assert len(shown)
+    assert rows.drop(columns="gain if 10% looser").equals(card.scorecard())
+    with pytest.raises(TypeError, match="prices must be the table that prices returned"):
+        card.scorecard(prices=3)
     wider = card.metric.with_params(numeric={**card.metric.numeric, "income": 0.011})
     penalised = AdditiveClassifier(wider, penalty=card.penalty_).fit(X, y)
 
@@ -301,3 +309,27 @@ def test_columns_that_say_nothing_get_the_weight_0():
     X = X.assign(constant=3.0, empty=np.nan, only=pd.Categorical(["a"] * 200))
     metric = design_metric(X, y, protected=["race"], n_points=2, cv=2, references=False).points[-1].metric
     assert metric.numeric["constant"] == metric.numeric["empty"] == metric.categorical["only"] == 0
+
+
+def test_a_column_of_which_only_blanks_matter():
+    X, y, _ = people(300)
+    encoded = read_people(X, None)
+    bounds = read_bounds(encoded.encoder.names, encoded.encoder.is_number, ["race"], None, None, None)
+    problem = _Problem.read(AdditiveClassifier(_widest(encoded, bounds)), encoded, y, None, bounds, 2)
+    nan = np.nan
+    metric = problem.metric(Weights(np.array([0.01, 0, 0, 0.1, 0]), np.array([nan, 0.3, nan, nan, nan])))
+    assert metric.describe().set_index("column")["one point"]["tenure"] == "only blanks matter"
+    card = problem.fit(metric, {"income": 1e-3})
+    scores = [card.predict_proba(X.assign(tenure=value))[:, 1] for value in (0.0, 12.0, nan)]
+    assert (scores[0] == scores[1]).all()
+    assert (scores[0] != scores[2]).all()
+    assert attack(card, metric, X, n_pairs=1000, random_state=0).excess <= 1e-12
+
+
+def test_an_effect_of_blanks_alone_is_on_the_frontier():
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"told": np.where(rng.random(600) < 0.4, np.nan, 1.0), "noise": rng.normal(size=600)})
+    y = (rng.random(600) < np.where(X["told"].isna(), 0.8, 0.3)).astype(int)
+    table = design_metric(X, y, n_points=4, cv=2, references=False).table
+    assert table["mean_distance"].iloc[0] < 0.2  # its price is the highest, and the path begins there
+    assert table["loss"].iloc[-1] < 0.2 < y.var()

@@ -12,6 +12,7 @@ from likewise import InvalidInputError, SmoothedClassifier, TableMetric, audit
 from likewise.inspection.baselines import table_model
 from likewise.metrics.columns import UNSEEN
 from likewise.metrics.encoders import TableEncoder
+from likewise.metrics.table import BLANKS_ONLY
 
 PEOPLE = pd.DataFrame(
     {
@@ -306,3 +307,12 @@ def test_complex_numbers_among_others_are_refused():
         len(metric.encode_rows(pd.DataFrame({"a": pd.Series([1, None, 2.5], dtype=object).astype(float).fillna(0)})))
         == 3
     )
+
+
+def test_a_column_of_which_only_blanks_matter_is_described_so():
+    metric = TableMetric({"a": BLANKS_ONLY, "b": 0.1}, missing={"a": 0.3, "b": 0.5})
+    people = pd.DataFrame({"a": [1.0, 1e6, np.nan], "b": 0.0})
+    assert metric.describe()["one point"].tolist() == ["only blanks matter", "0.1"]
+    assert metric.scaled(1e-3).describe()["one point"][0] == "only blanks matter"
+    assert metric(people.iloc[[0, 0]], people.iloc[[1, 2]]).tolist() == pytest.approx([0, 0.3], abs=1e-30)
+    assert TableMetric({"a": 0.1}, missing={"a": 0.3}).describe()["one point"][0] == "0.1"  # control

@@ -1,6 +1,6 @@
 """From a fitted model to the data of a report: what was measured, on whom, with the model's own promise."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from likewise import (
     WeightedLp,
     audit,
     compare,
+    design_metric,
 )
 from likewise.base import ConstrainedClassifier, PlainScorer
 from likewise.guarantees.bounds import Bound
@@ -287,6 +288,21 @@ def test_a_model_inside_that_was_trained_on_an_absent_column_is_not_trained_anew
     np.testing.assert_array_equal(data.after, model.predict_proba(X))
     assert data.audit_after.n_violations == 0
     assert "The model inside was trained on sex as well, and this table does not have it" in render(data)
+
+
+def test_a_designed_metric_is_shown_on_its_frontier():
+    X, y = applicants(200)
+    frontier = design_metric(X, y, protected=["sex"], n_points=3, cv=2)
+    point = frontier.points[1]
+    data = build_report(point.card, X, y, frontier=frontier)
+    chart = prepare(data)["frontier"]
+    assert chart["distance"] == pytest.approx(point.mean_distance, rel=0.2)  # of the people who were searched
+    assert chart["chosen"] == pytest.approx(chart["dots"][1][0], abs=20)
+    heights = [y for _, y, _, _ in chart["dots"]]
+    assert np.argsort(heights).tolist() == np.argsort([-each.loss for each in frontier.points]).tolist()
+    assert [row[0][:8] for row in chart["rows"][3:]] == [title[:8] for title in frontier.references]
+    assert "How this distance was designed" in render(data)
+    assert "How this distance was designed" not in render(replace(data, frontier=None))
 
 
 def test_numbers_that_must_not_matter_are_groups_in_bands():

@@ -74,13 +74,14 @@ _PENALTIES = Rule(
 )
 
 _KNOTS = Rule(
-    "a mapping from column to a whole number >= 2",
+    "a mapping from column to such a number",
     lambda value: isinstance(value, Mapping) and all(integer(2).holds(most) for most in value.values()),
+    "2 makes straight lines.",
 )
 
 SHARED_RULES: dict[str, Rule] = {
     "metric": METRIC,
-    "max_knots": _KNOTS | integer(2, "2 makes straight lines."),
+    "max_knots": integer(2) | _KNOTS,
     "penalty": one_of("auto") | _PENALTIES | positive("'auto' chooses one per column."),
     "n_jobs": THREADS,
     "verbose": BOOL,

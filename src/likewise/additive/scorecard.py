@@ -23,7 +23,7 @@ from likewise.additive.notices import Notice, notices
 from likewise.additive.points import PointsScorer, in_points, rounding_cost
 from likewise.additive.scorer import AdditiveScorer
 from likewise.additive.tables import points_table, reasons_of, scorecard_table
-from likewise.exceptions import InvalidInputError
+from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.encoders import People
 
 
@@ -39,13 +39,16 @@ class ScorecardMixin:
     encoder_: Any
     guarantee_: Any
 
-    def scorecard(self, outcome: Any = None) -> pd.DataFrame:
+    def scorecard(self, outcome: Any = None, *, prices: pd.DataFrame | None = None) -> pd.DataFrame:
         """The model as a table.
 
         Parameters
         ----------
         outcome : label of a class, optional
             Whose points; ``classes_[-1]`` if not given.
+        prices : DataFrame, optional
+            What `prices` returned. The table then has a last column ``gain if 10% looser``, of the weight that limits
+            the row.
 
         Returns
         -------
@@ -59,8 +62,10 @@ class ScorecardMixin:
         """
         scorer, signs = self._scorer(), self._signs(outcome)
         if isinstance(scorer, PointsScorer):
-            return points_table(scorer, self.encoder_)
-        return scorecard_table(scorer, self.encoder_, signs)
+            table = points_table(scorer, self.encoder_)
+        else:
+            table = scorecard_table(scorer, self.encoder_, signs)
+        return table if prices is None else _with_gains(table, prices)
 
     def explain(self, X: Any, outcome: Any = None) -> pd.DataFrame:
         """Points per person and column; a row adds up to the person's score, exactly and in any order.
@@ -413,6 +418,20 @@ class ScorecardMixin:
         if n_functions == 1:
             return np.array([2.0 * position - 1])
         return np.asarray(np.eye(n_functions)[position])
+
+
+def _with_gains(card: pd.DataFrame, prices: pd.DataFrame) -> pd.DataFrame:
+    """A card with what loosening the weight behind each row would bring."""
+    gain = "gain if 10% looser"
+    if not isinstance(prices, pd.DataFrame) or not {"column", gain} <= {*prices.columns}:
+        raise InvalidTypeError(f"prices must be the table that prices returned; got {type(prices).__name__}.")
+    gains = dict(zip(prices["column"], prices[gain], strict=True))
+
+    def of(column: Any, place: Any) -> float:
+        blank = f"missing {column}"
+        return float(gains.get(blank if place == "missing" and blank in gains else column, np.nan))
+
+    return card.assign(**{gain: [of(*row) for row in zip(card["column"], card["range"], strict=True)]})
 
 
 def _is_one_of(outcome: Any, outcomes: list[Any]) -> bool:

@@ -9,40 +9,43 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from likewise import audit, compare, tradeoff
+from likewise import audit, compare, design_metric, tradeoff
 from likewise._optional import need
 from likewise.cli.batch_scoring import ScoringJob, score_file
+from likewise.cli.design import designed_file, echo_frontier
 from likewise.cli.report import write_report
-from likewise.cli.training import reveal_model, set_to_zero
 from likewise.datasets import load_mortgages
 from likewise.io import save_model
-from likewise.metric_file import MetricFile, today, without_claim, write_metric
+from likewise.metric_file import write_metric
 from likewise.report.build import baseline_of
 from likewise.selection.methods import CONSTANT
 
 _BLIND = ("race", "sex")
 _METHODS = ["additive", "smoothing", "linear"]
 _SCALES = (0.25, 0.5, 1, 2)
+_DESIGN: dict[str, Any] = {"n_points": 6, "cv": 3}
 _FOLDS: dict[str, Any] = {"cv": 3, "n_people": 300, "n_draws": 50}
 
 
 def run(echo: Any, out: Path) -> None:
-    """Reveal, edit, compare, enforce, audit, measure the trade-off, explain and report."""
+    """Design, round, compare, enforce, audit, measure the trade-off, explain and report."""
     need("jinja2", "The report at the end of the demo")
     bunch = load_mortgages()
     out.mkdir(parents=True, exist_ok=True)
     X, y = bunch.data, bunch.target.map({0: "denied", 1: "approved"}).to_numpy()
     echo(f"1. {len(X):,} mortgage applications, of which {np.mean(y == 'approved'):.0%} were approved.")
 
-    numbers = {name: unit for name, unit in bunch.units.items() if unit != "category"}
-    revealed = reveal_model(X, y, "logistic", seed=0, units=numbers)
-    echo(f"2. {revealed.how}", how=revealed.how)
-    metric = set_to_zero(revealed.metric, _BLIND)
-    how = without_claim(revealed.how)
-    file = MetricFile(metric, how=how, protected=_BLIND, as_written=True, source="revealed", date=today())
+    echo(f"2. A metric is designed together with a scorecard; {' and '.join(_BLIND)} must not matter.")
+    frontier = design_metric(X, y, protected=_BLIND, references=False, verbose=not echo.as_json, **_DESIGN)
+    point = frontier.best()
+    echo_frontier(echo, frontier, point)
+    units = {name: unit for name, unit in bunch.units.items() if unit != "category"}
+    file = designed_file(frontier, point, units, f"Protected: {' and '.join(_BLIND)}.").rounded()
+    metric: Any = file.metric
     write_metric(file, out / "metric.toml")
-    echo(f"3. Edited: {' and '.join(_BLIND)} must not matter. One percentage point is now worth:")
-    echo.table(metric.describe()[["column", "one point"]], "metric")
+    echo(f"\n{file.how}", how=file.how)
+    echo("\n3. In round numbers, one percentage point is worth:")
+    echo.table(pd.DataFrame(file.meanings().items(), columns=["column", "one point"]), "metric")
 
     echo("\n4. The methods that enforce it, each measured on held-out people:")
     result = compare(X, y, metric, methods=_METHODS, verbose=not echo.as_json, **_FOLDS)
@@ -79,7 +82,7 @@ def run(echo: Any, out: Path) -> None:
         y,
         out / "report.html",
         outcome="approved",
-        revealed=revealed.metric,
+        frontier=frontier,
         comparison=result,
         tradeoff=curve,
         title="Mortgage decisions in Boston",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from likewise.cli.dataset import Dataset, Task
     from likewise.cli.table_io import Dialect
     from likewise.design.frontier import FrontierPoint, MetricFrontier, Reference
+    from likewise.metric_file import MetricFile
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
@@ -132,13 +133,13 @@ def design_file(
     from likewise import design_metric
     from likewise._optional import need
     from likewise.auditing.coverage import measure_coverage
-    from likewise.cli.metric import echo_blanks, echo_kept
+    from likewise.cli.metric import count_units, echo_blanks, echo_kept
     from likewise.cli.metric_file import echo_weights, replacing
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import check_output_path, unused_path
     from likewise.metric_edits import metric_at, read_comments
-    from likewise.metric_file import MetricFile, today, write_metric
+    from likewise.metric_file import write_metric
 
     page = out.with_suffix(".html") if with_report else None
     check_output_path(out, source.table, force=force)
@@ -165,17 +166,9 @@ def design_file(
     point = frontier.best() if mean_distance is None else frontier.at(mean_distance=mean_distance)
     metric: Any = point.metric
     words = None if before is None else read_comments(out)
-    units = {**data.units, **echo_kept(echo, out, metric, [name for name in kept if name in hidden], words)}
-    file = MetricFile(
-        metric.with_params(units=units),
-        data.output_range,
-        f"{_how(frontier, point, chosen=mean_distance is None)} {asked}",
-        protected=tuple(hidden),
-        not_used=tuple(name for name in metric.hidden if name not in hidden),
-        as_written=True,
-        source="designed",
-        date=today(),
-    )
+    kept_units = echo_kept(echo, out, metric, [name for name in kept if name in hidden], words)
+    units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
+    file = designed_file(frontier, point, units, asked, data.output_range, chosen=mean_distance is None)
     with replacing(echo, out):
         write_metric(file, out, words=words)
     echo(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
@@ -193,7 +186,7 @@ def design_file(
     )
     echo(f"\nWrote {out}", metric_file=str(out))
     if page is not None:
-        _write_page(echo, point.card, data, source, page)
+        _write_page(echo, frontier, point, data, source, page)
     same = [hinted(source.table), "--target", source.target, "--metric", out]
     echo.finish(
         f"edit {out}, then",
@@ -202,15 +195,18 @@ def design_file(
     )
 
 
-def _write_page(echo: Output, card: Any, data: Dataset, source: DesignSource, page: Path) -> None:
+def _write_page(
+    echo: Output, frontier: MetricFrontier, point: FrontierPoint, data: Dataset, source: DesignSource, page: Path
+) -> None:
     from likewise.cli.report import write_report
     from likewise.cli.table_io import named
 
     write_report(
-        card,
+        point.card,
         data.X,
         data.y,
         page,
+        frontier=frontier,
         outcome=None if data.is_classification else source.target,
         verbose=not echo.as_json,
         model_name="the designed scorecard",
@@ -293,6 +289,31 @@ def _how(frontier: MetricFrontier, point: FrontierPoint, *, chosen: bool) -> str
         f"Designed together with a scorecard, from {frontier.n_people:,} people: mean distance "
         f"{point.mean_distance:.3g}, {frontier.loss_name} {point.loss:.4g} ± {point.standard_error:.2g} on held-out "
         f"people ({why})."
+    )
+
+
+def designed_file(
+    frontier: MetricFrontier,
+    point: FrontierPoint,
+    units: dict[str, str],
+    asked: str,
+    output_range: tuple[float, float] | None = None,
+    *,
+    chosen: bool = True,
+) -> MetricFile:
+    """The metric of a point with where it comes from, and with columns of weight 0 as protected or not used."""
+    from likewise.metric_file import MetricFile, today
+
+    metric: Any = point.metric
+    return MetricFile(
+        metric.with_params(units=units),
+        output_range,
+        f"{_how(frontier, point, chosen=chosen)} {asked}",
+        protected=frontier.protected,
+        not_used=tuple(name for name in metric.hidden if name not in frontier.protected),
+        as_written=True,
+        source="designed",
+        date=today(),
     )
 
 

@@ -201,7 +201,7 @@ def reveal(
             )
         scale *= 0.5 / median
     words = None if before is None else read_comments(out)
-    units = {**_counted(X[list(edited.numeric)]), **data.units, **echo_kept(echo, out, edited, kept, words)}
+    units = {**count_units(X[list(edited.numeric)]), **data.units, **echo_kept(echo, out, edited, kept, words)}
     file = replace(
         found,
         metric=edited.with_params(units=units, order=_orders(X, edited)),
@@ -259,7 +259,7 @@ def _constant_columns(echo: Output, X: Any) -> list[str]:
     return found
 
 
-def _counted(X: pd.DataFrame) -> dict[str, str]:
+def count_units(X: pd.DataFrame) -> dict[str, str]:
     """The unit "step" for columns of few whole numbers, such as a count of cards, and of ordered categories."""
     found = {}
     for name, column in X.items():
@@ -297,11 +297,14 @@ def _revealed_file(revealed: Revealed, limits: tuple[float, float] | None, const
 
 def _weight_in_model(found: MetricFile, name: str, meanings: dict[Any, str]) -> str:
     """The weight of a column before it was set to 0."""
+    from likewise.metrics.table import ONLY_BLANKS
+
     if name in found.not_used:
         return "not used"
     if name in found.not_forced:
         return f"no weight needed for these people ({meanings[name]})"
-    return meanings[name] if " = " in meanings[name] else f"1 point per {meanings[name]}"
+    told = " = " in meanings[name] or meanings[name] == ONLY_BLANKS
+    return meanings[name] if told else f"1 point per {meanings[name]}"
 
 
 def _range_of_scores(scores: Any, output_range: tuple[float, float] | None) -> tuple[float, float] | None:

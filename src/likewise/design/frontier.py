@@ -32,13 +32,13 @@ from likewise.design.joint import Costs, JointProblem, Solution, WeightBounds, W
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import VacuousGuaranteeWarning, warn_vacuous
 from likewise.inspection.baselines import Task
-from likewise.metrics.base import ColumnWeights, Metric
+from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
-from likewise.metrics.table import TableMetric
+from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes
 from likewise.reveal.empirical import read_people
-from likewise.reveal.linear import least_missing_weight, negligible_weight
+from likewise.reveal.linear import least_missing_weight
 
 _FIRST, _LAST = 0.6, 3e-5  # of the price from which on nothing is worth its distance
 _MOST_VARIABLES = 1000  # of one quadratic program
@@ -483,7 +483,7 @@ class _Problem:
                 columns[i] = 0.0
             columns[i] = np.clip(columns[i], bounds.lower[i], bounds.upper[i])
             if columns[i] == 0 and missing[i] >= _UNSEEN:
-                columns[i] = negligible_weight(ends)  # only whether the number is there counts
+                columns[i] = BLANKS_ONLY
             elif columns[i] == 0 and not np.isnan(missing[i]):
                 missing[i] = 0.0
             elif number and gaps and np.isnan(missing[i]):
@@ -492,9 +492,7 @@ class _Problem:
 
     def mean_distance(self, metric: Metric) -> float:
         """Of two people drawn at random."""
-        columns: ColumnWeights = metric.weights_of(self.people.encoder)
-        costs = self.joint.costs
-        return float(columns.scales @ costs.weights + np.nan_to_num(columns.missing) @ costs.missing)
+        return self.joint.costs.mean_distance(metric.weights_of(self.people.encoder))
 
     def fit(self, metric: Metric, penalties: Mapping[Any, float]) -> Any:
         """The card within a metric."""

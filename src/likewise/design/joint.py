@@ -22,8 +22,10 @@ from likewise.additive.binning import Part
 from likewise.additive.design_matrix import Layout
 from likewise.additive.qp import Limits, minimise_quadratic
 from likewise.additive.solver import Objective
+from likewise.metrics.base import ColumnWeights
 
 _MOST_STEPS = 100
+_RARE = 0.02  # mean distance that the blanks of a column make at a weight of 1
 _ROUGH = 1e-3  # error of a step beside what the step before it brought
 
 
@@ -67,6 +69,10 @@ class Costs:
             found[i] = 2 * float((below[:-1] * (present - below[:-1]) * np.diff(sorted_values)).sum())
             missing[i] = 2 * present * (1 - present) if present < 1 - 1e-12 else 0.0
         return cls(found, missing)
+
+    def mean_distance(self, columns: ColumnWeights) -> float:
+        """Of two people drawn at random, under weights with p = 1."""
+        return float(columns.scales @ self.weights + np.nan_to_num(columns.missing) @ self.missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,16 +152,22 @@ class JointProblem:
         return Weights(*out)
 
     def largest_price(self) -> float:
-        """Price from which on no weight that may be 0 is worth anything: its first unit brings less than it costs."""
+        """Price from which on no weight that may be 0 is worth anything: its first unit brings less than it costs.
+
+        Weights of blanks that so few people have that they make no mean distance of 0.02 are left out: what little they
+        bring would have a high price.
+        """
         n_functions, layout = self.objective.loss.n_functions, self.layout
         x = np.zeros((n_functions, layout.n_variables))
         x[:, 0] = self.objective.best_constants()
         slopes = np.abs(self.objective.gradient(x, self.objective.scores(x))).sum(axis=0)
         gains = [0.0]
         for (j, blank), cost in zip(self.weighted, self.cost, strict=True):
+            here = slice(int(layout.starts[j]), int(layout.starts[j + 1]))
             if not blank:
-                here = slice(int(layout.starts[j]), int(layout.starts[j + 1]))
                 gains.append(float(slopes[here] @ self._reach(layout.parts[j])) / cost)
+            elif cost > _RARE:
+                gains.append(float(slopes[here][-1]) * layout.unit / cost)
         return max(gains)
 
     def solve(self, price: float, start: Solution | None = None, tolerance: float = 1e-10) -> Solution:

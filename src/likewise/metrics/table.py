@@ -22,6 +22,14 @@ from likewise.metrics.rounding import round_scale, round_share, round_step, roun
 from likewise.metrics.units import Unit, in_points
 from likewise.metrics.weighted_lp import WeightedLp, check_exponent, shortened
 
+BLANKS_ONLY = 1e-40
+"""Weight of a column of which only blanks matter: a metric cannot weigh the absence of a number whose weight is 0."""
+
+ONLY_BLANKS = "only blanks matter"
+
+NEGLIGIBLE = 1e-30
+"""Scale below which no number makes a difference; `BLANKS_ONLY` is below it, also after the metric was scaled."""
+
 
 class TableMetric(Metric):
     """A distance between rows of a table, in units that people can discuss.
@@ -328,7 +336,9 @@ class TableMetric(Metric):
         for (name, weight), scale in zip(self.numeric.items(), self._numbers.scales.tolist(), strict=False):
             unit = self._unit(name)
             worth = "must not matter"
-            if weight:
+            if 0 < scale < NEGLIGIBLE and self.missing.get(name, 0) > 0:
+                worth = ONLY_BLANKS
+            elif weight:
                 one = Unit.of(unit)
                 worth = one.worth_of_one(scale) if one.one else _amount(0.01 / scale, unit)
             rows.append((name, "numeric", unit, weight, worth))

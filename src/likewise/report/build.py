@@ -25,6 +25,7 @@ from likewise.auditing.coverage import measure_coverage
 from likewise.base import ConstrainedEstimator
 from likewise.decisions.costs import DecisionCosts, costs_of_scores
 from likewise.decisions.threshold import ThresholdDecision
+from likewise.design.frontier import MetricFrontier
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
 from likewise.inspection.prediction import hard_votes, soft_votes
@@ -226,6 +227,7 @@ def build_report(
     *,
     outcome: Any = None,
     revealed: Any = None,
+    frontier: MetricFrontier | None = None,
     comparison: Comparison | None = None,
     tradeoff: Tradeoff | None = None,
     cv: int = 3,
@@ -252,6 +254,8 @@ def build_report(
         Class whose probability is shown; by default the last. For a regression, a name for what is predicted.
     revealed : Metric, optional
         The metric before it was edited.
+    frontier : MetricFrontier, optional
+        What `design_metric` returned, if the metric was designed.
     comparison, tradeoff : Comparison and Tradeoff, optional
         Of the same people; by default computed here.
     cv : int, default=3
@@ -298,6 +302,7 @@ def build_report(
         people=people,
         guarantee=guarantee,
         revealed=revealed,
+        frontier=frontier,
         before=before,
         after=after,
         shown=shown,

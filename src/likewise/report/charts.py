@@ -11,9 +11,11 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.additive.display import Panel, height
+from likewise.design.frontier import MetricFrontier, Reference
 from likewise.metrics.units import Unit
 from likewise.report.data import Cost
 from likewise.report.text import figure, measured
+from likewise.report.text import points as points_text
 from likewise.selection.cross_validation import SCORES, Score
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -110,6 +112,51 @@ def _tradeoff_chart(cost: Cost, measure: Score, ceilings: Any) -> dict[str, Any]
         "ceiling": [(x(s), y(v)) for s, v in ceilings.items()],
         "rows": [(s, measured(measure, v), measured(measure, ceilings[s]) if s in ceilings else "") for s, v, _ in own],
     }
+
+
+def frontier_chart(frontier: MetricFrontier, distance: float) -> dict[str, Any]:
+    """Held-out loss against mean distance: the designed metrics, and what they are compared with.
+
+    `distance` is that of the report's metric.
+    """
+    points = [(point.mean_distance, point.loss, point.standard_error) for point in frontier.points]
+    beside = {title: one for title, one in frontier.references.items() if one.mean_distance}
+    lines = {title: one for title, one in frontier.references.items() if not one.mean_distance}
+    distances = [d for d, _, _ in points] + [one.mean_distance for one in beside.values() if one.mean_distance]
+    ends = [loss + sign * error for _, loss, error in points for sign in (-1, 1)]
+    bottom, top, ticks = round_ticks([*ends, *(one.loss for one in frontier.references.values())])
+    low, high = math.log(min(distances)), math.log(max(distances))
+
+    def x(distance: float) -> float:
+        share = (math.log(distance) - low) / (high - low) if high > low else 0.5
+        return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(value: float) -> float:
+        return round(TOP + (top - value) / (top - bottom) * (HEIGHT - TOP - BOTTOM), 1)
+
+    return {
+        "title": frontier.loss_name,
+        "x_ticks": _spaced([(x(d), f"{100 * d:.3g}") for d, _, _ in points]),
+        "y_ticks": [(y(tick), figure(tick)) for tick in ticks],
+        "chosen": x(distance) if min(distances) <= distance <= max(distances) else None,
+        "distance": distance,
+        "dots": [(x(d), y(v), y(v + e), y(v - e)) for d, v, e in points],
+        "beside": [(title, x(float(one.mean_distance or 0)), y(one.loss)) for title, one in beside.items()],
+        "lines": [(title, y(one.loss), one.mean_distance is None) for title, one in lines.items()],
+        "rows": [
+            *((points_text(d), f"{v:.4f}", f"{e:.4f}") for d, v, e in points),
+            *(
+                (title if not one.mean_distance else f"{title}, {points_text(one.mean_distance)}", *_loss(one))
+                for title, one in frontier.references.items()
+            ),
+        ],
+        "n_people": frontier.n_people,
+        "n_folds": frontier.n_folds,
+    }
+
+
+def _loss(reference: Reference) -> tuple[str, str]:
+    return f"{reference.loss:.4f}", f"{reference.standard_error:.4f}"
 
 
 def round_ticks(values: Sequence[float]) -> tuple[float, float, list[float]]:

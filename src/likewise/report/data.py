@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from likewise.auditing.audit import Audit
     from likewise.auditing.coverage import Coverage
     from likewise.decisions.costs import DecisionCosts
+    from likewise.design.frontier import MetricFrontier
     from likewise.selection.compare import Comparison
     from likewise.selection.tradeoff import Tradeoff
 
@@ -133,6 +134,8 @@ class ReportData:
         Searches among `people`.
     closest : DataFrame, optional
         Pairs of `people` that use most of what they may: ``row_a``, ``row_b``, ``difference``, ``distance``.
+    frontier : MetricFrontier, optional
+        What the metric was designed on.
     cost : Cost, optional
     missed : tuple of str
         Absent columns, without which nothing could be measured.
@@ -175,6 +178,7 @@ class ReportData:
     audit_before: Audit | None = None
     audit_after: Audit | None = None
     closest: pd.DataFrame | None = None
+    frontier: MetricFrontier | None = None
     cost: Cost | None = None
     missed: tuple[str, ...] = ()
     groups: tuple[GroupScores, ...] = ()

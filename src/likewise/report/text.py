@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from likewise.auditing.coverage import Coverage
+from likewise.metrics.table import NEGLIGIBLE, ONLY_BLANKS
 from likewise.metrics.units import Unit
 from likewise.selection.cross_validation import Score
 
@@ -79,6 +80,8 @@ def worth(scale: float, unit: str | None) -> str:
         return MUST_NOT_MATTER
     if unit is None:
         return f"any difference = {points(scale)}"
+    if scale < NEGLIGIBLE:
+        return ONLY_BLANKS
     one = Unit.of(unit).one
     return f"{one} = {points(scale)}" if one else f"1 point = {amount(0.01 / scale, unit)}"
 

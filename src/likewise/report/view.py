@@ -11,6 +11,8 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.decisions.costs import DecisionCosts
+from likewise.design.joint import Costs
+from likewise.metrics.table import NEGLIGIBLE
 from likewise.metrics.units import Unit, number
 from likewise.report import charts
 from likewise.report import text as words
@@ -29,6 +31,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
     sections = [
         ("promise", "The promise" if promised else "Summary", True),
         ("point", "One point", True),
+        ("frontier", "The design", data.frontier is not None),
         ("shapes", "The model", bool(data.panels)),
         ("compare", "Two people", True),
         ("search", "Pairs", bool(data.audits)),
@@ -48,8 +51,9 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "examples": [
             (column.name, column.one_point)
             for column in sorted(columns, key=lambda column: -column.counts)
-            if column.is_number and column.weight and not Unit.of(column.unit).one
+            if column.is_number and column.scale >= NEGLIGIBLE and not Unit.of(column.unit).one
         ][:3],
+        "frontier": None if data.frontier is None else charts.frontier_chart(data.frontier, _mean_distance(data)),
         "pairs": _pair_charts(data),
         "worst": [] if data.audit_before is None else _cards(data, columns, data.audit_before.violations, "before"),
         "over": [] if data.audit_after is None else _cards(data, columns, data.audit_after.violations, "after"),
@@ -69,6 +73,13 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "several": next((n for n in (x.shape[1] for x in data.shares.values()) if n > 2), None),
         "statement": _statement(data),
     }
+
+
+def _mean_distance(data: ReportData) -> float:
+    """Of two of the people drawn at random, by the report's metric."""
+    rows, encoder = data.people.rows, data.people.encoder
+    shares = np.full(len(rows), 1 / max(1, len(rows)))
+    return Costs.of(rows, shares, encoder.is_number).mean_distance(data.metric.weights_of(encoder))
 
 
 def _decisions(costs: DecisionCosts) -> dict[str, Any]:

@@ -16,13 +16,13 @@ from likewise._validation import BOOL, NON_NEGATIVE, check_names, checking, shor
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import ArrayEncoder, People, TableEncoder, as_frame, is_table
-from likewise.metrics.table import TableMetric
+from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp, check_exponent
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import CODE, NULLABLE, Points
 from likewise.reveal.active_set import DistinctPeople, PeopleInMemory
 from likewise.reveal.exchange import Exchanges, exchange_columns
-from likewise.reveal.linear import least_missing_weight, negligible_weight
+from likewise.reveal.linear import least_missing_weight
 from likewise.reveal.linear_program import MinimalWeights
 
 
@@ -369,7 +369,7 @@ def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict
         held = points.X[~np.isnan(points.X[:, i]), i]  # empty for a column that is blank everywhere
         name, ends = encoder.names[i], (float(held.min()), float(held.max())) if len(held) else (0.0, 0.0)
         if own[i] == 0 and forced > 0:
-            own[i] = negligible_weight(ends)
+            own[i] = BLANKS_ONLY
         # A weight of 0 may be raised later, and missing values may then need up to 1.
         least = least_missing_weight(own[i], *ends) if own[i] else 1.0
         missing[name] = max(forced, least)

@@ -14,11 +14,9 @@ from likewise.inspection.linear import IDENTITY, BlankEffect, LinearModel, Link,
 from likewise.inspection.preprocessing import unwrap
 from likewise.metrics.columns import NumericColumn
 from likewise.metrics.encoders import as_frame
-from likewise.metrics.table import TableMetric
+from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.additive import ExactWeights, exact_weights, jumps_table
-
-_NEGLIGIBLE = 1e-9
 
 
 def least_missing_weight(scale: float, low: float, high: float) -> float:
@@ -28,15 +26,6 @@ def least_missing_weight(scale: float, low: float, high: float) -> float:
     ``2 m`` at most (`docs/theory.md` §13): m must be at least half of ``scale * (high - low)``; 1 is always enough.
     """
     return min(1.0, scale * (high - low) / 2)
-
-
-def negligible_weight(ends: tuple[float, float] | None) -> float:
-    """A weight for a column that matters only where it is missing: all its numbers together span 1e-9.
-
-    A metric cannot weigh the absence of a number whose own weight is 0.
-    """
-    low, high = ends or (0.0, 1.0)
-    return _NEGLIGIBLE / ((high - low) or 1.0)
 
 
 def minimal_metric(
@@ -195,7 +184,7 @@ def _linear_weights(linear: LinearModel, X: Any, output_range: Any) -> tuple[Exa
         if ends is not None:
             missing[name] = max(missing[name], width * least_missing_weight(found.numeric[name] / width, *ends))
         if found.numeric[name] == 0 and np.ptp(blank.offset) > 0:  # only its absence counts
-            found.numeric[name] = width * negligible_weight(ends)
+            found.numeric[name] = width * BLANKS_ONLY
     return ExactWeights(found.numeric, found.categorical, missing), linear.named, width
 
 
@@ -215,7 +204,7 @@ def _additive_weights(form: AdditiveForm, X: Any, output_range: Any) -> tuple[Ex
                 found.missing[name], width * least_missing_weight(found.numeric[name] / width, *ends)
             )
         if found.numeric[name] == 0 and found.missing[name] > 0:
-            found.numeric[name] = width * negligible_weight(ends)
+            found.numeric[name] = width * BLANKS_ONLY
     unused = [name for name in form.names if name not in form.effects]
     if form.named and found.categorical:  # an unused column may be text: it is left out, which means weight 0
         unused = []

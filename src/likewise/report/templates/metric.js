@@ -82,6 +82,7 @@ function worth(column, weight) {
   const scale = perUnit(column, weight);
   if (scale === 0) return "must not matter";
   if (!column.is_number) return (column.shares === null ? "any difference = " : "at most ") + points(scale);
+  if (scale < 1e-30) return "only blanks matter";
   if (column.one) return column.one + " = " + points(scale);
   const amount = figure(0.01 / scale * column.factor);
   return "1 point = " + column.prefix + amount + (amount === "1" ? column.suffix_of_one : column.suffix);
