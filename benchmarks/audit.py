@@ -58,7 +58,7 @@ def measure(what: str, n: int) -> None:
     import numpy as np
 
     from likewise import audit
-    from likewise.pairs.kernels import worst_partners
+    from likewise.pairs.scans import worst_partners
 
     X, scores, metric = people(n)
     audit(None, X[:500], metric, predictions=scores[:500])  # compiled, or read from the cache

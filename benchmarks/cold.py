@@ -120,7 +120,7 @@ def make_files(folder: Path) -> None:
         X, y = make_classification(n_people, 15, n_informative=8, n_classes=n_classes, random_state=0)
         table = pd.DataFrame(X.round(3), columns=[f"x{i}" for i in range(15)])
         kinds = {f"c{i}": rng.choice(list("uvwxyz")[: i + 2], n_people) for i in range(5)}
-        metric = TableMetric({column: 0.05 for column in table}, {column: 0.05 for column in kinds})
+        metric = TableMetric(dict.fromkeys(table, 0.05), dict.fromkeys(kinds, 0.05))
         table = table.assign(**kinds)
         save_model(AdditiveClassifier(metric=metric).fit(table, y), folder / f"{name}.skops")
         table.assign(y=y).to_csv(folder / f"{name}.csv", index=False)

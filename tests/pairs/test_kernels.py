@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import WeightedLp
-from likewise.pairs.kernels import worst_partners
 from likewise.pairs.points import groups_of
+from likewise.pairs.scans import worst_partners
 from likewise.pairs.search import search
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from likewise import SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp, audit, ceiling
-from likewise.pairs.kernels import worst_partners
 from likewise.pairs.points import Points
+from likewise.pairs.scans import worst_partners
 from likewise.pairs.search import search
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
