@@ -20,6 +20,7 @@ from likewise.cli.report import report
 from likewise.cli.review import review
 from likewise.cli.score import score
 from likewise.cli.verify_card import verify_card
+from likewise.cli.warm import warm
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
@@ -51,6 +52,7 @@ for _command in (
     effect,
     review,
     report,
+    warm,
 ):
     main.add_command(_command)
 
