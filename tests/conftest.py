@@ -10,6 +10,15 @@ from typing import NamedTuple
 
 import pytest
 
+from likewise import _engine
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled_loops():
+    """Tests of small work run the loops that large work runs; `engines.with_both` compares them with NumPy."""
+    with _engine.always_compiled():
+        yield
+
 
 class Processes(NamedTuple):
     """A Dask cluster, each part of which can be killed."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -20,7 +20,7 @@ PLAIN_CELLS = 400_000_000
 PLAIN_CELLS_IF_KEPT = 20_000_000
 """The same where compiled code is kept on disk: reading it, and importing numba, takes half a second."""
 
-_plain_cells: Counter[str] = Counter()
+_plain_cells: dict[str, float] = defaultdict(float)
 _always_compiled = False
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numba
-from numba import prange
+from numba.core import event
 
-__all__ = ["njit", "prange"]
+__all__ = ["njit"]
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -41,3 +42,26 @@ def _say_once() -> None:
         RuntimeWarning,
         stacklevel=4,
     )
+
+
+class _SayCompiling(event.Listener):
+    """Says once per process that loops are compiled; loops that the cache holds are not."""
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        """Called before numba compiles a function."""
+        if self.said or not event.data["dispatcher"].py_func.__module__.startswith("likewise."):
+            return
+        self.said = True
+        # Without a handler of its own, Python prints warnings to stderr.
+        logging.getLogger("likewise").warning(
+            "Compiling loops, once for this installation, which may take half a minute in all. `likewise warm` does it "
+            "ahead, say in the build of an image."
+        )
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say."""
+
+
+event.register("numba:compile", _SayCompiling())  # type: ignore[no-untyped-call]

@@ -1,7 +1,8 @@
-"""A progress bar, shown only at a terminal."""
+"""A progress bar, shown only at a terminal, and lines that are shown as results come."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -26,3 +27,9 @@ def progress_bar(description: str, total: int | None, *, show: bool) -> Iterator
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(description, total=total)
         yield lambda steps: bar.advance(task, steps)
+
+
+def show_line(text: str, *, show: bool) -> None:
+    """Print a line to standard error; above a bar, if there is one."""
+    if show:
+        print(text, file=sys.stderr, flush=True)

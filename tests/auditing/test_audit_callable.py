@@ -43,7 +43,6 @@ def test_a_function_is_audited_as_the_weights_that_it_stands_for(metric, n_class
     for column in ("difference", "distance", "excess", "ratio"):
         np.testing.assert_allclose(own.violations[column], expected.violations[column], rtol=1e-9)
     np.testing.assert_allclose(own.sample, expected.sample, rtol=1e-12, atol=1e-15)
-    assert "100.00% of the pairs of distinct people were compared one by one" in own.coverage
 
 
 @pytest.mark.parametrize("limits", [None, (-3.0, 5.0)])

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from likewise import TableMetric, load_model, write_metric
 from likewise.cli.dataset import Dataset
 from likewise.cli.training import inner_model
 from likewise.metric_file import read_metric
@@ -238,3 +239,37 @@ def test_a_metric_file_that_forbids_a_column_is_noted_once(work):
         assert done.exit_code == 0, done.output
         assert done.stderr.count("Note: The metric gives 'income' the weight 0.0001, but a missing") == said
         assert done.stderr.count("no model within the metric can use the column") == said
+
+
+def names_table(work, n=300):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(18, 70, n), "name": [f"person {i}" for i in range(n)]})
+    table.assign(town=rng.choice([f"t{i}" for i in range(51)], n), repaid=table["age"] > 40).to_csv(
+        work / "names.csv", index=False
+    )
+    metric = TableMetric({"age": 0.01}, {"name": 0.3, "town": 0.1})
+    write_metric(metric, work / "names.toml")
+
+
+def test_a_column_that_names_people_is_left_out_and_said(work):
+    names_table(work)
+    enforce = "enforce names.csv --target repaid --metric names.toml --method additive --force --out names.skops"
+    done = run(work, enforce)
+    assert done.exit_code == 0, done.output
+    assert "Column 'name' is left out: it has 300 categories for 300 people." in done.stderr
+    assert "'town'" not in done.stderr  # 51 categories of 6 people
+    model = load_model(work / "names.skops")
+    assert set(model.feature_names_in_) == {"age", "town"}
+    # The metric without the column is nowhere larger, so the guarantee holds under the whole metric.
+    assert run(work, "audit names.csv --model names.skops --metric names.toml --max-excess 0").exit_code == 0
+    kept = run(work, f"{enforce} --keep name")
+    assert kept.exit_code == 0, kept.output
+    assert "left out" not in kept.stderr
+    assert "name" in set(load_model(work / "names.skops").feature_names_in_)
+
+
+def test_keep_must_name_a_categorical_column(work):
+    names_table(work)
+    done = run(work, "compare names.csv --target repaid --metric names.toml --keep age")
+    assert done.exit_code == 2
+    assert "--keep must name categorical columns of the metric, ['name', 'town']; got 'age'." in done.stderr

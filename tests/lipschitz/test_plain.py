@@ -1,6 +1,6 @@
 """The forward pass in NumPy gives what the compiled one gives, to the last bit."""
 
-import itertools
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
@@ -13,7 +13,7 @@ from likewise.lipschitz.network import CATEGORY, NULLABLE, NUMBER
 def network(rng, sizes):
     kinds = np.array([NUMBER, NULLABLE, CATEGORY, NUMBER], dtype=np.int64)
     starts = np.array([0, 1, 3, 8, 9], dtype=np.int64)  # a category has four levels and a row for others
-    weights = [rng.normal(size=shape) for shape in itertools.pairwise(sizes)]
+    weights = [rng.normal(size=shape) for shape in pairwise(sizes)]
     return (
         kinds,
         starts,

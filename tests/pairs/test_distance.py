@@ -6,8 +6,9 @@ import pytest
 
 from likewise import TableMetric, WeightedLp
 from likewise.pairs.box_bounds import norm
-from likewise.pairs.kernels import fill_distances, within_groups
+from likewise.pairs.kernels import fill_distances
 from likewise.pairs.points import CODE, Points
+from likewise.pairs.scans import within_groups
 
 POWERS = [1, 1.5, 2, 3, 7, 40, np.inf]
 ROUNDING = 1e-12  # relative

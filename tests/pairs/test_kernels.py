@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from likewise import WeightedLp
 from likewise.pairs.box_search import search
-from likewise.pairs.kernels import worst_partners
 from likewise.pairs.points import groups_of
+from likewise.pairs.scans import worst_partners
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
 TOLERANCE = 1e-9

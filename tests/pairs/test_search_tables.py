@@ -15,8 +15,8 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from likewise import SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp, audit, ceiling
 from likewise.pairs.box_search import search
-from likewise.pairs.kernels import worst_partners
 from likewise.pairs.points import Points
+from likewise.pairs.scans import worst_partners
 
 POWERS = [1.0, 1.5, 2.0, 3.0, np.inf]
 TOLERANCE = 1e-9

@@ -474,4 +474,9 @@ def test_without_pytorch_the_network_is_left_out_with_the_cure(monkeypatch):
 
 def test_where_nobody_watches_there_is_no_progress_bar(capfd):
     compare(X, Y, METRIC, ["constant"], cv=2, verbose=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert [line.split(":")[0] for line in err.splitlines()] == ["constant (base rate)", "boosting with column 1"]
+    assert err.endswith("violations (0 left)\n")
+    compare(X, Y, METRIC, ["constant"], cv=2)
     assert capfd.readouterr() == ("", "")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from likewise._engine import is_compiling_worth
 from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
@@ -20,11 +21,12 @@ from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
 from likewise.metrics.function import FunctionMetric
 from likewise.pairs.model_outputs import ModelOutputs
+from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import Difference, Groups, Points, listed
+from likewise.pairs.scans import SearchResult, cells_of, person_by_person, search_every_pair
 
 if TYPE_CHECKING:
     from likewise.guarantees.guarantee import Guarantee
-    from likewise.pairs.box_search import SearchResult
 
 _SAMPLE = 2000
 _MAX_COMPARED = 10_000  # distinct people under a FunctionMetric: 50 million pairs, all compared
@@ -62,7 +64,8 @@ class Audit:
     coverage : str
         What was searched, what was found, and what was not searched.
     n_samples, n_distinct, n_compared : int
-        Rows, distinct people (row and output), and pairs of distinct people that were compared one by one.
+        Rows, distinct people (row and output), and pairs of distinct people that were compared one by one: all where
+        people are few, and otherwise those that bounds did not decide.
     tolerance : float
     metric : Metric
     """
@@ -117,7 +120,6 @@ class Audit:
     @property
     def coverage(self) -> str:
         """What was searched, what was found, and what was not searched."""
-        distinct_pairs = max(1, self.n_distinct * (self.n_distinct - 1) // 2)
         if self.n_violations:
             larger = {each: n for each, n in self.n_above.items() if each > self.tolerance}
             more = "".join(f"; {n:,} by more than {each:.3g}" for each, n in larger.items())
@@ -129,8 +131,7 @@ class Audit:
             found = "No pair was found to exceed it."
         return (
             f"Searched: all {self.n_pairs:,} pairs of the {self.n_samples:,} rows of X "
-            f"({self.n_distinct:,} distinct), exactly; {self.n_compared / distinct_pairs:.2%} of the pairs of distinct "
-            "people were compared one by one, and bounds decided the others. "
+            f"({self.n_distinct:,} distinct), exactly. "
             f"Limit: outputs may differ by D + {self.tolerance:.3g}, where D is {self.metric.definition}. "
             f"Found: {found} "
             "Not searched: people who are not in X, features that the metric leaves out, other outputs that the "
@@ -262,12 +263,18 @@ def _search_boxes(
     weights: ColumnWeights, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
 ) -> tuple[SearchResult, list[int]]:
     """Pairs that exceed by more than the first limit, and counts above the others; in units of the outputs."""
-    from likewise.pairs.box_search import count_above, search_tree, search_within
-    from likewise.pairs.box_tree import box_tree_of
-
     points = model_outputs.points
     X, outputs = points.X[groups.first], model_outputs.outputs[groups.first]
     scales = points.scales(weights) / model_outputs.unit
+    cells = cells_of(len(X) ** 2 / 2, X.shape[1], weights.p)
+    if not is_compiling_worth("likewise.pairs.box_search._run", cells):
+        blocks = blocks_after(
+            np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), points.kinds, scales, weights.p
+        )
+        return search_every_pair(blocks, groups.count, limits[0], n_worst, limits[1:])
+    from likewise.pairs.box_search import count_above, search_tree, search_within
+    from likewise.pairs.box_tree import box_tree_of
+
     tree = box_tree_of(X, outputs, scales, weights.p, points.kinds, groups.count)
     result = search_tree(tree, limits[0], n_worst)
     return result, count_above(limits[1:], result, partial(search_within, tree))
@@ -277,8 +284,6 @@ def _search_every_pair(
     metric: Any, model_outputs: ModelOutputs, groups: Groups, limits: Sequence[float], n_worst: int
 ) -> tuple[SearchResult, list[int]]:
     """The same for a distance that is a function, or has a matrix of categories: every pair is compared."""
-    from likewise.pairs.box_search import search_every_pair
-
     people, n = model_outputs.points.people, len(groups.first)
     if n > _MAX_COMPARED:
         raise InvalidInputError(
@@ -293,8 +298,8 @@ def _search_every_pair(
         distances: FloatArray = metric.from_person(distinct.take([i]), distinct.take(slice(i + 1, None)))
         return distances / model_outputs.unit
 
-    outputs = model_outputs.outputs[groups.first]
-    return search_every_pair(distances_after, outputs, groups.count, limits[0], n_worst, limits[1:])
+    blocks = person_by_person(distances_after, model_outputs.outputs[groups.first])
+    return search_every_pair(blocks, groups.count, limits[0], n_worst, limits[1:])
 
 
 def tabulate(

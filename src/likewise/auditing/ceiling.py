@@ -14,6 +14,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, check_metric
 from likewise.pairs.cutting_planes import IncrementalProgram, PairProgram
 from likewise.pairs.points import Points
+from likewise.pairs.scans import worst_partners
 
 _TOLERANCE = 1e-7
 _MAX_ROUNDS = 500
@@ -127,8 +128,6 @@ class Confidence(PairProgram):
 
     def violated(self) -> IntArray:
         """For each person, the partners with the largest excess and with the smallest ratio."""
-        from likewise.pairs.kernels import worst_partners
-
         outputs = np.ascontiguousarray((self.h[:, 1:] if self.m == 2 else self.h / 2).T)
         partner, excess, _ = worst_partners(
             self._columns, outputs, self._scales, self.weights.p, 0.0, self.points.kinds

@@ -15,6 +15,7 @@ from likewise.auditing.search_space import SearchSpace
 from likewise.metrics.base import Metric, dual
 from likewise.metrics.encoders import People
 from likewise.pairs.points import Points
+from likewise.pairs.scans import within_groups
 
 _PAIRS_PER_BATCH = 2**15
 _ROUNDING = 1e-9  # in units of the outputs: shares of a smaller bound reflect rounding
@@ -131,8 +132,6 @@ class PairEvaluator:
 
     def _by_weights(self, people: People, outputs: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
         """Differences and distances of all pairs in each group of `m`; shape (n_groups, n_pairs) each."""
-        from likewise.pairs.kernels import within_groups
-
         weights = self.metric.weights_of(people.encoder)
         if weights.tables:
             return _each_pair(outputs, m, lambda a, b: weights.distances(people.rows[a], people.rows[b]))

@@ -120,6 +120,12 @@ def reads_dataset(table_type: click.Path) -> Callable[..., Any]:
         @click.option("--metric", "metric_file", type=FILE, required=True, help="Metric file (TOML).")
         @output_range
         @id_column
+        @click.option(
+            "--keep",
+            multiple=True,
+            help="Column to learn from though it has more than 50 categories with fewer than 5 people each on average, "
+            "such as names, which are left out otherwise; may be given several times.",
+        )
         @reads_table
         @functools.wraps(function)
         def wrapped(
@@ -130,12 +136,13 @@ def reads_dataset(table_type: click.Path) -> Callable[..., Any]:
             metric_file: Path,
             output_range: tuple[float, float] | None,
             id_column: str | None,
+            keep: tuple[str, ...],
             dialect: Dialect,
             **options: Any,
         ) -> Any:
             from likewise.cli.dataset import DatasetSource
 
-            source = DatasetSource(table, target, metric_file, task, output_range, id_column, dialect)
+            source = DatasetSource(table, target, metric_file, task, output_range, id_column, dialect, keep)
             return function(*args, source=source, **options)
 
         return wrapped
@@ -194,7 +201,7 @@ class Output:
             click.echo("\nNext: " + "\n      ".join(try_next), err=self.to_stderr)
 
 
-_CARRIED = ("--task", "--delimiter", "--encoding", "--decimal", "--categorical", "--id", "--range")
+_CARRIED = ("--task", "--delimiter", "--encoding", "--decimal", "--categorical", "--id", "--range", "--keep")
 """Options on how to read a table, which the suggested next command needs too."""
 
 

@@ -20,6 +20,7 @@ from likewise.metrics.columns import UNSEEN, CategoricalColumn, is_numeric
 from likewise.metrics.table import TableMetric
 
 _FEW_CLASSES, _MOST_CLASSES = 10, 50
+_MANY_CATEGORIES, _FEW_PEOPLE = 50, 5  # more categories than that, with fewer people each on average, are names
 _RARE = 0.05  # share of people; classes beyond two that are rarer may be mistakes
 
 Task = Literal["classification", "regression"]
@@ -53,9 +54,13 @@ class DatasetSource:
     output_range: Range | None = None
     id_column: str | None = None
     dialect: Dialect | None = None
+    keep: tuple[str, ...] = ()
 
     def load(self, note: Note, *, natural: bool = False) -> tuple[Dataset, TableMetric]:
-        """Read the columns that the metric names, and the metric restricted to those that are not empty."""
+        """Read the columns that the metric names, and the metric restricted to those that are learned from.
+
+        Left out are empty columns and, unless a given model needs them (`natural`), columns of names.
+        """
         file = read_metric_file(self.metric_file)
         if file.not_forced:
             note(
@@ -73,6 +78,8 @@ class DatasetSource:
             note=note,
         )
         X = drop_empty_columns(data.X, note)
+        if not natural:
+            X = drop_names(X, file.metric, self.keep, note)
         limits = resolve_range(file, self.output_range, self.metric_file)
         limits = _range_for_dataset(data, limits, self.metric_file, note)
         return replace(data, X=X, output_range=limits), _restrict(file.metric, list(X.columns))
@@ -217,6 +224,30 @@ def drop_empty_columns(X: pd.DataFrame, note: Note) -> pd.DataFrame:
     if len(empty) == X.shape[1]:
         raise FileError("Every column but the target is entirely empty, so there is nothing to predict it from.")
     return X.drop(columns=empty)
+
+
+def drop_names(X: pd.DataFrame, metric: TableMetric, keep: Sequence[str], note: Note) -> pd.DataFrame:
+    """Drop categorical columns that all but name people: more than 50 categories, with fewer than 5 people each.
+
+    A point per person would be learned from them by heart. Columns in `keep` stay.
+    """
+    for name in keep:
+        if name not in metric.categorical:
+            raise InvalidInputError(
+                f"--keep must name categorical columns of the metric, {list(metric.categorical)}; got {name!r}."
+            )
+    names = []
+    for name in [name for name in metric.categorical if name in X.columns and name not in keep]:
+        n_categories, n_people = X[name].nunique(), int(X[name].notna().sum())
+        if n_categories > _MANY_CATEGORIES and n_people < _FEW_PEOPLE * n_categories:
+            names.append(name)
+            note(
+                f"Column {name!r} is left out: it has {n_categories:,} categories for {n_people:,} people. --keep "
+                f"{name} learns from it all the same; or group its categories first."
+            )
+    if len(names) == X.shape[1]:
+        raise FileError(f"Every column all but names people, so there is nothing to learn from: say --keep {names[0]}.")
+    return X.drop(columns=names)
 
 
 def _restrict(metric: TableMetric, columns: Collection[str]) -> TableMetric:

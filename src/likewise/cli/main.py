@@ -22,6 +22,7 @@ from likewise.cli.report import report
 from likewise.cli.review import review_command
 from likewise.cli.score import score
 from likewise.cli.verify_card import verify_card
+from likewise.cli.warm import warm
 from likewise.cli.workbench import workbench
 
 _DIRECTORY = click.Path(path_type=Path, file_okay=False)
@@ -58,6 +59,7 @@ for _command in (
     review_command,
     report,
     workbench,
+    warm,
 ):
     main.add_command(_command)
 

@@ -25,18 +25,11 @@ from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People
 from likewise.pairs.box_bounds import excess_bound
-from likewise.pairs.box_search import (
-    SearchGoal,
-    SearchResult,
-    goal_from,
-    merge,
-    sampled_excesses,
-    search_between,
-    search_within,
-)
+from likewise.pairs.box_search import SearchGoal, goal_from, sampled_excesses, search_between, search_within
 from likewise.pairs.box_tree import BoxTree, SearchParameters
 from likewise.pairs.model_outputs import given_outputs, power_of_two_unit, predicted_outputs
 from likewise.pairs.points import CODE, Kinds, Points, groups_of
+from likewise.pairs.scans import SearchResult, merge
 
 BUCKET_SIZE = 2**17
 """Approximate number of people in a bucket: two of them in box trees take some 50 MB."""

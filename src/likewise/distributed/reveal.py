@@ -34,8 +34,9 @@ from likewise.distributed.frames import DaskTable, Partitions
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.encoders import ArrayEncoder
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
-from likewise.pairs.gather import N_WORST, gather_between, gather_within
+from likewise.pairs.gather import gather_between, gather_within
 from likewise.pairs.points import CODE, Kinds, Points, RowHashes, groups_of, row_hashes
+from likewise.pairs.scans import N_WORST
 from likewise.reveal.active_set import (
     TOLERANCE,
     Cuts,

@@ -28,28 +28,9 @@ from likewise.pairs.box_tree import (
 )
 from likewise.pairs.kernels import fill_differences, fill_distances
 from likewise.pairs.points import Kinds
+from likewise.pairs.scans import SearchResult, merge
 
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """Result of `search`; pairs are positions among the people given, worst first.
-
-    Worst means the largest excess; among equals, the smallest positions. `times` says how many pairs of equal people
-    each pair stands for. `max_ratio` is nan if there is no violation.
-    """
-
-    n_violations: int
-    max_ratio: float
-    n_compared: int
-    pairs: IntArray
-    times: IntArray
-    differences: FloatArray
-    distances: FloatArray
-
-    @property
-    def max_excess(self) -> float:
-        """Largest excess; 0 without violations."""
-        return float(self.differences[0] - self.distances[0]) if self.n_violations else 0.0
+_BELOW_ONE = 1 - 1e-12  # a product may round up to a ratio that is no larger
 
 
 @dataclass(frozen=True)
@@ -111,43 +92,6 @@ def search_tree(tree: BoxTree, tolerance: float, n_worst: int, *, prune: bool = 
     return search_within(tree, goal, prune=prune)
 
 
-def search_every_pair(
-    distances_after: Callable[[int], FloatArray],
-    outputs: FloatArray,
-    count: IntArray,
-    tolerance: float,
-    n_worst: int,
-    thresholds: Sequence[float] = (),
-) -> tuple[SearchResult, list[int]]:
-    """As `search` for any distance, by comparing every pair; and how many pairs exceed each threshold.
-
-    Parameters
-    ----------
-    distances_after : callable
-        ``distances_after(i)`` gives the distances from person i to ``i + 1, i + 2, ...``.
-    outputs, count, tolerance, n_worst
-        As for `search`.
-    thresholds : sequence of float
-        At least `tolerance` each.
-    """
-    n, counts = len(outputs), [0] * len(thresholds)
-    result = SearchResult(0, np.nan, 0, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
-    for i in range(n - 1):
-        differences, distances = np.abs(outputs[i + 1 :] - outputs[i]).sum(axis=1), distances_after(i)
-        here = np.flatnonzero(differences - distances > tolerance)
-        differences, distances, times = differences[here], distances[here], count[i] * count[i + 1 + here]
-        counts = [
-            n_above + int(times[differences - distances > threshold].sum())
-            for n_above, threshold in zip(counts, thresholds, strict=True)
-        ]
-        with np.errstate(divide="ignore", over="ignore"):
-            ratio = float((differences / distances).max(initial=0.0))
-        pairs = np.column_stack([np.full(len(here), i), i + 1 + here]).astype(np.int64)
-        part = SearchResult(int(times.sum()), ratio, n - 1 - i, pairs, times, differences, distances)
-        result = merge([result, part], n_worst)
-    return result, counts
-
-
 def sampled_excesses(tree: BoxTree, tolerance: float, n_worst: int) -> tuple[FloatArray, float]:
     """The largest excesses, and the largest ratio, of a sample of pairs."""
     n = tree.columns.shape[1]
@@ -186,24 +130,6 @@ def search_between(one: BoxTree, other: BoxTree, goal: SearchGoal, *, n_jobs: in
     """Search the pairs of a person of one tree and a person of another, with the same parameters."""
     both = concatenate_trees(one, other)
     return _search(both, tasks_between(both.child, len(one.child)), goal, n_jobs, True)
-
-
-def merge(parts: list[SearchResult], n_worst: int) -> SearchResult:
-    """Results of the parts of a search as one."""
-    pairs, times, differences, distances = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("pairs", "times", "differences", "distances")
-    )
-    worst = np.lexsort((pairs[:, 1], pairs[:, 0], -(differences - distances)))[:n_worst]
-    return SearchResult(
-        n_violations=sum(part.n_violations for part in parts),
-        max_ratio=max((part.max_ratio for part in parts if part.n_violations), default=np.nan),
-        n_compared=sum(part.n_compared for part in parts),
-        pairs=pairs[worst],
-        times=times[worst],
-        differences=differences[worst],
-        distances=distances[worst],
-    )
 
 
 def _search(tree: BoxTree, tasks: IntArray, goal: SearchGoal, n_jobs: int | None, prune: bool) -> SearchResult:
@@ -335,8 +261,8 @@ def _run(tree, node_count, tolerance, tasks, n_worst, floor, ratio, prune):
                     if excess > tolerance:
                         times = counts[i] * counts[first + j]
                         n_violations += times
-                        if differences[j] > largest * distances[j]:
-                            largest = differences[j] / distances[j] if distances[j] > 0 else np.inf
+                        if differences[j] >= _BELOW_ONE * largest * distances[j]:
+                            largest = max(largest, differences[j] / distances[j] if distances[j] > 0 else np.inf)
                         if excess >= least:
                             m, o = order[i], order[first + j]
                             kept = _keep(

@@ -16,8 +16,8 @@ from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise.metrics.base import dual, lp_norm
 from likewise.pairs.box_bounds import MARGIN
-from likewise.pairs.kernels import all_numbers
 from likewise.pairs.points import CODE, NULLABLE, NUMBER, Kinds
+from likewise.pairs.scans import all_numbers
 
 LEAF_SIZE = 32
 SLOPE_SAMPLE = 5000  # people by whom slopes are chosen

@@ -5,8 +5,6 @@ Importing this module imports numba; callers do so inside functions.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from likewise._numba import njit
@@ -25,19 +23,7 @@ from likewise.pairs.box_tree import (
 )
 from likewise.pairs.kernels import fill_differences, fill_distances
 from likewise.pairs.points import Kinds
-
-N_WORST = 2**14
-"""How many pairs are returned if there are more than `max_pairs`."""
-
-
-class Gathered(NamedTuple):
-    """Pairs as positions among the people given, shape (n, 2), in no special order.
-
-    If they are not `complete`, there were more than `max_pairs`, and these are the worst.
-    """
-
-    pairs: IntArray
-    complete: bool
+from likewise.pairs.scans import N_WORST, Gathered
 
 
 def gather(

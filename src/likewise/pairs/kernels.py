@@ -6,13 +6,10 @@ others in vector instructions. Importing this module imports numba; callers do s
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from likewise._numba import njit, prange
-from likewise._typing import FloatArray, IntArray
-from likewise.pairs.points import CODE, NULLABLE, Kinds
+from likewise._numba import njit
+from likewise.pairs.points import CODE, NULLABLE
 
 BLOCK = 512
 
@@ -90,16 +87,12 @@ def _raised(X, kinds, scales, p, i, j, largest):
     return largest * total ** (1.0 / p)
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def _worst_partners(X, outputs, kinds, scales, p, tolerance):
+@njit(cache=True, error_model="numpy", nogil=True)
+def worst_partners(X, outputs, kinds, scales, p, tolerance, first, step, partner, excess, ratio):
+    """Fill the results of `likewise.pairs.scans.worst_partners` for the persons ``first, first + step, ...``."""
     n = X.shape[1]
-    partner = np.full((2, n), -1, dtype=np.int64)
-    excess = np.zeros(n)
-    ratio = np.ones(n)
-    for turn in prange(n):
-        # Early people have long rows and late ones short rows: alternate, so that threads share evenly.
-        i = turn // 2 if turn % 2 == 0 else n - 1 - turn // 2
-        differences, distances = np.empty(BLOCK), np.empty(BLOCK)
+    differences, distances = np.empty(BLOCK), np.empty(BLOCK)
+    for i in range(first, n, step):
         for start in range(i + 1, n, BLOCK):
             stop = min(n, start + BLOCK)
             fill_differences(outputs, i, start, stop, differences)
@@ -110,37 +103,14 @@ def _worst_partners(X, outputs, kinds, scales, p, tolerance):
                     if needed - distances[j] > excess[i]:
                         excess[i] = needed - distances[j]
                         partner[0, i] = start + j
-                    if distances[j] < ratio[i] * needed:
+                    if distances[j] / needed < ratio[i]:
                         ratio[i] = distances[j] / needed
                         partner[1, i] = start + j
-    return partner, excess, ratio
 
 
-def worst_partners(
-    X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, tolerance: float, kinds: Kinds | None = None
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """For each person, the later person with whom they exceed the distance most: ``difference - tolerance > D``.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_features, n_people)
-    outputs : ndarray of shape (n_outputs, n_people)
-    kinds : ndarray of shape (n_features,), optional
-        As in `likewise.pairs.points.Points`; numbers if not given.
-
-    Returns
-    -------
-    partner : ndarray of shape (2, n_people)
-        With the largest excess, and with the smallest ``D / (difference - tolerance)``; -1 if no pair exceeds.
-    excess, ratio : ndarray of shape (n_people,)
-        These two extremes; 0 and 1 if no pair exceeds.
-    """
-    result: Any = _worst_partners(X, outputs, all_numbers(X) if kinds is None else kinds, scales, p, tolerance)
-    return result  # type: ignore[no-any-return]
-
-
-@njit(cache=True, error_model="numpy")
-def _within_groups(X, outputs, kinds, scales, p, m, differences, distances):
+@njit(cache=True, error_model="numpy", nogil=True)
+def within_groups(X, outputs, kinds, scales, p, m, differences, distances):
+    """Fill the results of `likewise.pairs.scans.within_groups`."""
     every = np.full(m, np.inf)  # full distances, never a bound
     for g in range(len(differences)):
         k = 0
@@ -150,32 +120,3 @@ def _within_groups(X, outputs, kinds, scales, p, m, differences, distances):
             fill_differences(outputs, i, i + 1, stop, differences[g, here])
             fill_distances(X, kinds, scales, p, i, i + 1, stop, every, distances[g, here])
             k += stop - i - 1
-
-
-def within_groups(
-    X: FloatArray, outputs: FloatArray, kinds: Kinds, scales: FloatArray, p: float, m: int
-) -> tuple[FloatArray, FloatArray]:
-    """Differences and distances of all pairs within consecutive groups of `m` people.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_features, n_groups * m)
-    outputs : ndarray of shape (n_outputs, n_groups * m)
-    kinds : ndarray of shape (n_features,)
-    m : int
-        People per group.
-
-    Returns
-    -------
-    differences, distances : ndarray of shape (n_groups, m * (m - 1) // 2)
-        In the order of ``np.triu_indices(m, 1)``.
-    """
-    shape = (X.shape[1] // m, m * (m - 1) // 2)
-    differences, distances = np.empty(shape), np.empty(shape)
-    _within_groups(X, outputs, kinds, scales, p, m, differences, distances)
-    return differences, distances
-
-
-def all_numbers(columns: FloatArray) -> Kinds:
-    """Kinds of columns (rows here) that hold numbers only."""
-    return np.zeros(len(columns), dtype=np.int8)

@@ -10,14 +10,19 @@ this module imports numba; callers do so inside functions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from likewise._numba import njit, prange
-from likewise._typing import FloatArray, IntArray
+from likewise._engine import is_compiling_worth
+from likewise._numba import njit
+from likewise._parallel import run_in_threads
+from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
+from likewise.pairs import plain
 from likewise.pairs.kernels import fill_distances
 from likewise.pairs.points import Kinds
+from likewise.pairs.scans import cells_of
 
 
 def min_cost_transport(
@@ -169,6 +174,7 @@ def _shortest_paths(pairs, costs, start, back, back_start, amount, n_sources, h)
 
 
 _SMALLEST, _GROWTH, _NEAR, _TOLERANCE = 200, 6, 24, 1e-9
+_AT_ONCE = 64  # people per thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,64 +243,108 @@ def potentials(X: FloatArray, mass: FloatArray, scales: FloatArray, p: float, ki
     return Potentials(result, n_rounds, n_constraints)
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def _suggest(columns, known, mass, h, kinds, scales, p):
+def _suggest(
+    columns: FloatArray, known: FloatArray, mass: FloatArray, h: FloatArray, kinds: Kinds, scales: FloatArray, p: float
+) -> FloatArray:
     """A function within D for everyone, from the best h of those known.
 
     ``min_j (h_j + D)`` over targets j, and at most 1, is such a function, and as good as h on those known: it is not
     below h at sources, and not above it at targets. So is ``max_i (h_i - D)`` over sources i, and at least 0. In
     between lies the better guess.
     """
-    n, m = columns.shape[1], known.shape[1]
-    both = np.concatenate((known, columns), axis=1)
-    out = np.empty(n)
-    for i in prange(n):
-        most, least = 1.0, 0.0
-        if m:
-            distance = np.empty(m)
-            fill_distances(both, kinds, scales, p, m + i, 0, m, np.full(m, np.inf), distance)
-            for k in range(m):
-                if mass[k] < 0:
-                    most = min(most, h[k] + distance[k])
-                else:
-                    least = max(least, h[k] - distance[k])
-        out[i] = (most + least) / 2
+    both, out = np.concatenate([known, columns], axis=1), np.full(columns.shape[1], 0.5)
+    if len(h):
+        _scan("fill_guess", len(out), len(h), (both, mass, h, kinds, scales, p), (out,))
     return out
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def _near(columns, n_sources, h, kinds, scales, p, n_near):
+def _near(
+    columns: FloatArray, n_sources: int, h: FloatArray, kinds: Kinds, scales: FloatArray, p: float, n_near: int
+) -> tuple[IntArray, FloatArray]:
     """For each source and each target, the others with the least ``D - h_i + h_j``: pairs and their distances."""
     n = columns.shape[1]
-    pairs, costs = np.empty((n * n_near, 2), np.int64), np.empty(n * n_near)
-    size = np.zeros(n, np.int64)
-    for i in prange(n):
-        first, last = (n_sources, n) if i < n_sources else (0, n_sources)
-        distance = np.empty(last - first)
-        fill_distances(columns, kinds, scales, p, i, first, last, np.full(last - first, np.inf), distance)
-        left = distance + h[first:last] if i < n_sources else distance - h[first:last]
-        few = min(n_near, last - first)
-        limit = np.partition(left, few - 1)[few - 1]
-        for k in range(last - first):
-            if left[k] <= limit and size[i] < few:
-                place = i * n_near + size[i]
-                pairs[place, 0], pairs[place, 1] = min(i, first + k), max(i, first + k)
-                costs[place] = distance[k]
-                size[i] += 1
-    kept = np.zeros(n * n_near, np.bool_)
-    for i in range(n):
-        kept[i * n_near : i * n_near + size[i]] = True
+    pairs, costs, kept = found = _no_pairs(n * n_near)
+    _scan("fill_near", n, n / 2, (columns, h, kinds, scales, p, n_sources, n_near), found)
     return pairs[kept], costs[kept]
 
 
-@njit(parallel=True, cache=True, error_model="numpy")
-def _violated(columns, n_sources, h, kinds, scales, p, most, tolerance):
+def _violated(
+    columns: FloatArray,
+    n_sources: int,
+    h: FloatArray,
+    kinds: Kinds,
+    scales: FloatArray,
+    p: float,
+    most: int,
+    tolerance: float,
+) -> tuple[IntArray, FloatArray]:
     """For each source, up to `most` targets with ``h_i - h_j > D`` by more than the tolerance, and their distances."""
+    pairs, costs, kept = found = _no_pairs(n_sources * most)
+    arguments = columns, h, kinds, scales, p, n_sources, most, tolerance
+    _scan("fill_violated", n_sources, columns.shape[1] - n_sources, arguments, found)
+    return pairs[kept], costs[kept]
+
+
+def _scan(name: str, n: int, n_others: float, arguments: tuple[Any, ...], out: tuple[Any, ...]) -> None:
+    """Call a function of this module, or its twin in `likewise.pairs.plain`, on runs of people, in threads."""
+    cells = cells_of(n * n_others, len(arguments[0]), arguments[-1] if name == "fill_guess" else arguments[4])
+    fill = globals()[name] if is_compiling_worth(f"{__name__}.{name}", cells) else getattr(plain, name)
+    run_in_threads(lambda first: fill(*arguments, first, min(n, first + _AT_ONCE), *out), range(0, n, _AT_ONCE), None)
+
+
+def _no_pairs(room: int) -> tuple[IntArray, FloatArray, BoolArray]:
+    """Room for pairs, their costs, and which of them there are."""
+    return np.empty((room, 2), np.int64), np.empty(room), np.zeros(room, np.bool_)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def fill_guess(both, mass, h, kinds, scales, p, first, last, out):
+    """Fill the results of `_suggest` for some people."""
+    m = len(h)
+    distance, every = np.empty(m), np.full(m, np.inf)
+    for i in range(first, last):
+        fill_distances(both, kinds, scales, p, m + i, 0, m, every, distance)
+        most, least = 1.0, 0.0
+        for k in range(m):
+            if mass[k] < 0:
+                most = min(most, h[k] + distance[k])
+            else:
+                least = max(least, h[k] - distance[k])
+        out[i] = (most + least) / 2
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def fill_near(columns, h, kinds, scales, p, n_sources, n_near, first, last, pairs, costs, kept):
+    """Fill the results of `_near` for some people."""
+    n, least = columns.shape[1], np.empty(n_near)
+    for i in range(first, last):
+        low, high = (n_sources, n) if i < n_sources else (0, n_sources)
+        distance = np.empty(high - low)
+        fill_distances(columns, kinds, scales, p, i, low, high, np.full(high - low, np.inf), distance)
+        left = distance + h[low:high] if i < n_sources else distance - h[low:high]
+        few, size = min(n_near, high - low), 0
+        least[:few] = np.inf  # in increasing order; `np.partition` takes seconds to compile
+        for value in left:
+            if value < least[few - 1]:
+                k = few - 1
+                while k > 0 and least[k - 1] > value:
+                    least[k] = least[k - 1]
+                    k -= 1
+                least[k] = value
+        for k in range(high - low):
+            if left[k] <= least[few - 1] and size < few:
+                place = i * n_near + size
+                pairs[place, 0], pairs[place, 1] = min(i, low + k), max(i, low + k)
+                costs[place], kept[place] = distance[k], True
+                size += 1
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def fill_violated(columns, h, kinds, scales, p, n_sources, most, tolerance, first, last, pairs, costs, kept):
+    """Fill the results of `_violated` for some sources."""
     n = columns.shape[1]
-    pairs, costs = np.empty((n_sources * most, 2), np.int64), np.empty(n_sources * most)
-    kept = np.zeros(n_sources * most, np.bool_)
-    for i in prange(n_sources):
-        distance = np.empty(n - n_sources)
+    distance = np.empty(n - n_sources)
+    for i in range(first, last):
         needed = h[i] - h[n_sources:]
         fill_distances(columns, kinds, scales, p, i, n_sources, n, needed, distance)
         size = 0
@@ -303,4 +353,3 @@ def _violated(columns, n_sources, h, kinds, scales, p, most, tolerance):
                 place = i * most + size
                 pairs[place, 0], pairs[place, 1], costs[place], kept[place] = i, n_sources + k, distance[k], True
                 size += 1
-    return pairs[kept], costs[kept]

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from likewise._engine import is_compiling_worth
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import Kinds, Points, RowHashes, gaps_between, row_hashes
+from likewise.pairs.scans import cells_of, gather_every_pair, worst_partners
 
 SHORTFALL = 2e-10
 """Relative shortfall of a distance that is accepted, a little above what the solver leaves."""
@@ -111,11 +113,12 @@ def subsample(people: Subset, hashes: RowHashes, share: float) -> Subset:
 
 def cuts_in_memory(people: Subset, scales: FloatArray, p: float, kinds: Kinds, max_pairs: int) -> Cuts:
     """Pairs that violate a metric, among people in memory."""
-    from likewise.pairs.gather import gather
-
     if len(people.X) < 2:
         return as_cuts(people, np.empty((0, 2), dtype=np.int64), kinds, complete=True)
-    outputs = shrunk(people.outputs)
+    outputs, gather = shrunk(people.outputs), gather_every_pair
+    n, n_columns = people.X.shape
+    if is_compiling_worth("likewise.pairs.gather._gather", cells_of(n * n / 2, n_columns, p)):
+        from likewise.pairs.gather import gather
     pairs, complete = gather(people.X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=max_pairs, kinds=kinds)
     return as_cuts(people, pairs, kinds, complete=complete)
 
@@ -126,8 +129,10 @@ def shrunk(outputs: FloatArray) -> FloatArray:
 
 
 def as_cuts(people: Subset, pairs: IntArray, kinds: Kinds, *, complete: bool) -> Cuts:
-    """Cuts from pairs of positions among some people."""
+    """Cuts from pairs of positions among some people, sorted: the linear program must not depend on the search."""
     a, b = np.sort(pairs, axis=1).T
+    order = np.argsort(a * len(people.rows) + b)
+    a, b = a[order], b[order]
     differences = np.abs(people.outputs[a] - people.outputs[b]).sum(axis=1)
     rows = np.stack([people.rows[a], people.rows[b]], axis=1)
     return Cuts(rows, gaps_between(people.X[a], people.X[b], kinds), differences, complete)
@@ -202,8 +207,6 @@ class ExhaustiveSearch:
 
     def covers(self, scales: FloatArray) -> bool:
         """Whether no pair violates these scales."""
-        from likewise.pairs.kernels import worst_partners
-
         partner, _, ratio = worst_partners(self._columns, self._outputs, scales, self.p, ROUNDING, self.kinds)
         people = np.arange(len(ratio))
         self._pairs = np.concatenate([np.stack([people, each], axis=1)[each >= 0] for each in partner])

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from likewise._frozen import Frozen
 from likewise._html import grid, panel, words
-from likewise._progress import progress_bar
+from likewise._progress import progress_bar, show_line
 from likewise._validation import BOOL
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
@@ -293,7 +293,7 @@ def compare(
     random_state : int, default=0
         Seeds folds and models.
     verbose : bool, default=False
-        Show a progress bar.
+        Show a progress bar, and each method's score as it is measured, the quick ones first.
 
     Returns
     -------
@@ -321,12 +321,29 @@ def compare(
     problem = check_problem(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
     chosen = build_methods(problem, methods)
     folds = make_folds(problem, cv, n_people)
-    results = {}
+    results: dict[str, CVResult] = {}
     with progress_bar("Comparing", len(chosen) * len(folds), show=verbose) as advance:
-        for method in chosen:
-            results[method.name] = cross_validate_method(method, problem, folds, advance)
+        for method in sorted(chosen, key=lambda each: _SLOWEST_LAST.get(each.name, 0)):
+            result = results[method.name] = cross_validate_method(method, problem, folds, advance)
+            line = _line(result, problem.task, len(chosen) - len(results))
+            show_line(line, show=verbose)
+    results = {method.name: results[method.name] for method in chosen}
     estimators = {method.name: method.estimator for method in chosen if method.estimator is not None}
     return Comparison(results, estimators, folds, problem.task, problem.metric)
+
+
+_SLOWEST_LAST = {"projection": 1, "network": 2, "smoothing": 3, "augmented": 4}
+
+
+def _line(result: CVResult, task: Task, n_left: int) -> str:
+    """A method's score as it comes, and how many methods are left."""
+    score, row = SCORES[task][0], result.row
+    if score.name in row:
+        cell = _score_cell(score, row[score.name], row[f"{score.name}_se"])
+        text = f"{score.title} {cell}, {row['violations']:,} violations"
+    else:
+        text = str(row["note"])
+    return f"{row['title']}: {text} ({n_left} left)"
 
 
 def measured_on(folds: tuple[Fold, ...]) -> str:

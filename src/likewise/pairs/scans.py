@@ -1,0 +1,214 @@
+"""Scans over all pairs of people, compiled or in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from likewise._engine import is_compiling_worth
+from likewise._parallel import run_in_threads
+from likewise._typing import FloatArray, IntArray
+from likewise.pairs import plain
+from likewise.pairs.points import Kinds
+
+_N_SHARES = 64  # of the people, for threads: early people have long rows and late ones short rows
+_POWER_CELLS = 10  # values that a power counts for: it is taken by itself
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """Result of `search`; pairs are positions among the people given, worst first.
+
+    Worst means the largest excess; among equals, the smallest positions. `times` says how many pairs of equal people
+    each pair stands for. `max_ratio` is nan if there is no violation.
+    """
+
+    n_violations: int
+    max_ratio: float
+    n_compared: int
+    pairs: IntArray
+    times: IntArray
+    differences: FloatArray
+    distances: FloatArray
+
+    @property
+    def max_excess(self) -> float:
+        """Largest excess; 0 without violations."""
+        return float(self.differences[0] - self.distances[0]) if self.n_violations else 0.0
+
+
+def cells_of(n_pairs: float, n_columns: int, p: float) -> float:
+    """Values that a plain scan of pairs goes through."""
+    return n_pairs * 2 * (1 + n_columns) * (1 if p in (1.0, 2.0, np.inf) else _POWER_CELLS)
+
+
+Blocks = Iterable[tuple[int, FloatArray, FloatArray]]
+"""First person, differences and distances of blocks of pairs, as `likewise.pairs.plain.blocks_after` gives them."""
+
+
+def person_by_person(
+    distances_after: Callable[[int], FloatArray], outputs: FloatArray
+) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    """All pairs for any distance; ``distances_after(i)`` gives the distances from person i to ``i + 1, i + 2, ...``."""
+    answers = outputs.T
+    for i in range(len(outputs) - 1):
+        yield i, plain.differences(answers[:, i, None], answers[:, i + 1 :])[None], distances_after(i)[None]
+
+
+def search_every_pair(
+    blocks: Blocks, count: IntArray, tolerance: float, n_worst: int, thresholds: Sequence[float] = ()
+) -> tuple[SearchResult, list[int]]:
+    """As `likewise.pairs.box_search.search`, by comparing every pair; and how many pairs exceed each threshold.
+
+    Parameters
+    ----------
+    count, tolerance, n_worst
+        As for `search`.
+    thresholds : sequence of float
+        At least `tolerance` each.
+    """
+    n, counts = len(count), [0] * len(thresholds)
+    result = SearchResult(0, np.nan, 0, np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
+    for first, differences, distances in blocks:
+        excesses = differences - distances
+        rows, others = np.nonzero(excesses > tolerance)
+        excess, difference, distance = (each[rows, others] for each in (excesses, differences, distances))
+        pairs = np.column_stack([first + rows, first + 1 + others]).astype(np.int64)
+        times = count[pairs[:, 0]] * count[pairs[:, 1]]
+        counts = [
+            n_above + int(times[excess > threshold].sum())
+            for n_above, threshold in zip(counts, thresholds, strict=True)
+        ]
+        with np.errstate(divide="ignore", over="ignore"):
+            ratio = float((difference / distance).max(initial=0.0))
+        n_compared = len(differences) * (n - 1 - first) - len(differences) * (len(differences) - 1) // 2
+        kept = np.arange(len(excess))
+        if len(excess) > n_worst:  # with all that are as bad as the last one
+            kept = np.flatnonzero(excess >= np.partition(excess, len(excess) - n_worst)[len(excess) - n_worst])
+        part = SearchResult(
+            int(times.sum()), ratio, n_compared, pairs[kept], times[kept], difference[kept], distance[kept]
+        )
+        result = merge([result, part], n_worst)
+    return result, counts
+
+
+def merge(parts: list[SearchResult], n_worst: int) -> SearchResult:
+    """Results of the parts of a search as one."""
+    pairs, times, differences, distances = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("pairs", "times", "differences", "distances")
+    )
+    worst = np.lexsort((pairs[:, 1], pairs[:, 0], -(differences - distances)))[:n_worst]
+    return SearchResult(
+        n_violations=sum(part.n_violations for part in parts),
+        max_ratio=max((part.max_ratio for part in parts if part.n_violations), default=np.nan),
+        n_compared=sum(part.n_compared for part in parts),
+        pairs=pairs[worst],
+        times=times[worst],
+        differences=differences[worst],
+        distances=distances[worst],
+    )
+
+
+N_WORST = 2**14
+"""How many pairs are returned if there are more than `max_pairs`."""
+
+
+class Gathered(NamedTuple):
+    """Pairs as positions among the people given, shape (n, 2), in no special order.
+
+    If they are not `complete`, there were more than `max_pairs`, and these are the worst.
+    """
+
+    pairs: IntArray
+    complete: bool
+
+
+def gather_every_pair(
+    X: FloatArray,
+    outputs: FloatArray,
+    scales: FloatArray,
+    p: float,
+    *,
+    tolerance: float,
+    max_pairs: int,
+    kinds: Kinds,
+) -> Gathered:
+    """As `likewise.pairs.gather.gather`, by comparing every pair."""
+    arguments = np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), kinds, scales, p
+    parts, size = [np.empty((0, 2), np.int64)], 0
+    for first, differences, distances in plain.blocks_after(*arguments):
+        rows, others = np.nonzero(differences - distances > tolerance)
+        size += len(rows)
+        if size > max_pairs:
+            count, n_worst = np.ones(len(X), dtype=np.int64), min(max_pairs, N_WORST)
+            result, _ = search_every_pair(plain.blocks_after(*arguments), count, tolerance, n_worst)
+            return Gathered(result.pairs, False)
+        parts.append(np.column_stack([first + rows, first + 1 + others]).astype(np.int64))
+    return Gathered(np.concatenate(parts), True)
+
+
+def worst_partners(
+    X: FloatArray, outputs: FloatArray, scales: FloatArray, p: float, tolerance: float, kinds: Kinds | None = None
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """For each person, the later person with whom they exceed the distance most: ``difference - tolerance > D``.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_features, n_people)
+    outputs : ndarray of shape (n_outputs, n_people)
+    kinds : ndarray of shape (n_features,), optional
+        As in `likewise.pairs.points.Points`; numbers if not given.
+
+    Returns
+    -------
+    partner : ndarray of shape (2, n_people)
+        With the largest excess, and with the smallest ``D / (difference - tolerance)``; -1 if no pair exceeds.
+    excess, ratio : ndarray of shape (n_people,)
+        These two extremes; 0 and 1 if no pair exceeds.
+    """
+    n, kinds = X.shape[1], all_numbers(X) if kinds is None else kinds
+    arguments = X, outputs, kinds, scales, p, tolerance
+    if not is_compiling_worth("likewise.pairs.kernels.worst_partners", cells_of(n * n / 2, len(X), p)):
+        return plain.worst_partners(*arguments)
+    from likewise.pairs.kernels import worst_partners as compiled
+
+    found = np.full((2, n), -1, dtype=np.int64), np.zeros(n), np.ones(n)
+    run_in_threads(lambda share: compiled(*arguments, share, _N_SHARES, *found), range(_N_SHARES), None)
+    return found
+
+
+def within_groups(
+    X: FloatArray, outputs: FloatArray, kinds: Kinds, scales: FloatArray, p: float, m: int
+) -> tuple[FloatArray, FloatArray]:
+    """Differences and distances of all pairs within consecutive groups of `m` people.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_features, n_groups * m)
+    outputs : ndarray of shape (n_outputs, n_groups * m)
+    kinds : ndarray of shape (n_features,)
+    m : int
+        People per group.
+
+    Returns
+    -------
+    differences, distances : ndarray of shape (n_groups, m * (m - 1) // 2)
+        In the order of ``np.triu_indices(m, 1)``.
+    """
+    shape = (X.shape[1] // m, m * (m - 1) // 2)
+    if not is_compiling_worth("likewise.pairs.kernels.within_groups", cells_of(shape[0] * shape[1], len(X), p)):
+        return plain.within_groups(X, outputs, kinds, scales, p, m)
+    from likewise.pairs.kernels import within_groups as compiled
+
+    differences, distances = np.empty(shape), np.empty(shape)
+    compiled(X, outputs, kinds, scales, p, m, differences, distances)
+    return differences, distances
+
+
+def all_numbers(columns: FloatArray) -> Kinds:
+    """Kinds of columns (rows here) that hold numbers only."""
+    return np.zeros(len(columns), dtype=np.int8)
