@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ class Engine:
             return None
         return self.classes[-1] if self.problem.outcome is None else self.problem.outcome
 
-    @property
+    @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
         """Smallest and largest number of each numeric column."""
         found = {}
