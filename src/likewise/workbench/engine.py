@@ -314,8 +314,8 @@ class Engine:
             if count == 0:
                 some = np.flatnonzero(~out)
                 some = some[spread(len(some), _MOST_PRICED)]
-                figures = self._figures(sheet, predictions)
-                emit({**pairs, **self._of_model(card, sheet, some), "figures": figures, "done": False})
+                now = {"figures": self._figures(sheet, predictions), "done": False}
+                emit({**pairs, **self._of_model(card, sheet, some), **now})
             if not is_wanted():
                 return
         result = self._of_model(self.fit(metric), sheet, np.arange(len(self.X)))
