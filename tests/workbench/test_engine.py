@@ -95,7 +95,7 @@ def test_references_know_nothing_of_the_people_held_out():
     noise = np.random.default_rng(99).normal(size=250)  # another seed than that of the people
     engine = Engine(problem_of(X, 2 * X["income"].to_numpy() + noise, "regression", output_range=(0.0, 200.0)))
     losses = (engine.references([])[LINEAR].predictions - engine.problem.y) ** 2
-    # No model can do better than the noise, whose squares have a mean of 1 and a variance of 2: at 1e-6, by 4.75 errors.
+    # No model can do better than the noise, whose squares have mean 1 and variance 2: at 1e-6, 4.75 errors.
     assert losses.mean() > 1 - 4.75 * np.sqrt(2 / 250)
     # Control: noise that is known from the people, as a leak would make it, is seen.
     known = 2 * X["income"].to_numpy() + (X["income"].to_numpy() - 50) / 10
