@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ _MOST_PAIRED, _MOST_CELLS = 700, 8_000_000  # people whose pairs are looked at, 
 _TOLERANCE = 1e-9  # of a difference of scores, for rounding
 _WORST, _OFTEN, _LOOKED_AT = 12, 2, 2000  # cases that are shown; how often a person may be in one; pairs to choose from
 _FIRST_SHAPES = 6
+_MOST_PRICED = 8000  # people on whom prices are measured at first
 GUARANTEED, CONSTANT = "within these weights", "a constant"
 LINEAR, BOOSTING = "linear model, no guarantee", "boosting, no guarantee"
 
@@ -150,7 +152,7 @@ class Engine:
             return None
         return self.classes[-1] if self.problem.outcome is None else self.problem.outcome
 
-    @property
+    @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
         """Smallest and largest number of each numeric column."""
         found = {}
@@ -288,33 +290,52 @@ class Engine:
 
     # -- what a metric does ---------------------------------------------------------------------------------------
 
-    def evaluate(self, sheet: Sheet, emit: Callable[[dict[str, Any]], bool]) -> None:
-        """Measure a metric, and hand over what is known: first with one fold held out, then with all of them.
+    def evaluate(
+        self,
+        sheet: Sheet,
+        emit: Callable[[dict[str, Any]], object],
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Measure a metric, and hand over what is known: first by one model of four fifths of the people, then by all.
 
-        `emit` returns False to stop.
+        Parameters
+        ----------
+        sheet : Sheet
+        emit : callable
+            Is given the results so far, and then the final ones.
+        is_wanted : callable
+            Asked between fits whether to go on.
         """
-        metric = sheet.metric
-        model = self.fit(metric)
-        result = self._of_pairs(sheet, metric)
-        predictions = self._blank_predictions()
-        result |= {"constant": model is None, "prices": {}, "shapes": None, "guarantee": "", "model": model}
-        if model is not None:
-            prices = model.prices(self.X, self.problem.y, cv=None).set_index("column")["gain if 10% looser"]
-            result["prices"] = {str(name): float(gain) for name, gain in prices.items()}
-            panels = panels_of(model, self.favourable)
-            result["shapes"] = shapes(panels, sheet.units, result["prices"], _FIRST_SHAPES) | {"n": len(panels)}
-            result["guarantee"] = model.guarantee_.statement.splitlines()[0]
-        for count, fold in enumerate(self.usable_folds, start=1):
+        metric, predictions = sheet.metric, self._blank_predictions()
+        pairs = self._of_pairs(sheet, metric)
+        for count, fold in enumerate(self.usable_folds):
             out = self.folds == fold
-            card = None if model is None else self.fit(metric, ~out)
+            card = self.fit(metric, ~out)
             predictions[out] = self._constant(~out, int(out.sum())) if card is None else self._predict(card, out)
-            last = count == len(self.usable_folds)
-            if (count == 1 or last) and not emit(
-                {**result, "figures": self._figures(sheet, predictions), "done": last}
-            ):
+            if count == 0:
+                some = np.flatnonzero(~out)
+                some = some[evenly_spaced(len(some), _MOST_PRICED)]
+                now = {"figures": self._figures(sheet, predictions), "done": False}
+                emit({**pairs, **self._of_model(card, sheet, some), **now})
+            if not is_wanted():
                 return
-        if not self.usable_folds:
-            emit({**result, "figures": None, "done": True})
+        result = self._of_model(self.fit(metric), sheet, np.arange(len(self.X)))
+        figures = self._figures(sheet, predictions) if self.usable_folds else None
+        emit({**pairs, **result, "figures": figures, "done": True})
+
+    def _of_model(self, model: Any, sheet: Sheet, rows: IntArray) -> dict[str, Any]:
+        """Prices for some people, shapes and guarantee of a card."""
+        found = {"constant": model is None, "prices": {}, "shapes": None, "guarantee": "", "model": model}
+        if model is None:
+            return found
+        prices = model.prices(self.X.iloc[rows], self.problem.y[rows], cv=None).set_index("column")[
+            "gain if 10% looser"
+        ]
+        found["prices"] = {str(name): float(gain) for name, gain in prices.items()}
+        panels = panels_of(model, self.favourable)
+        found["shapes"] = shapes(panels, sheet.units, found["prices"], _FIRST_SHAPES)
+        found["guarantee"] = model.guarantee_.statement.splitlines()[0]
+        return found
 
     def _figures(self, sheet: Sheet, predictions: FloatArray) -> dict[str, Any]:
         """Figures of the card and of the references, on the same people."""

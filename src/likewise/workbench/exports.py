@@ -104,8 +104,8 @@ def _write_report(model: Any, X: pd.DataFrame, y: Any, problem: Problem, path: P
     from likewise.report.build import build_report
 
     outcome = problem.outcome if problem.task == "classification" else problem.target
-    words = {"outcome": outcome, "model_name": "model.skops", "source": problem.table}
-    _write(path, render(build_report(model, X, y, cv=3, **words)))
+    data = build_report(model, X, y, outcome=outcome, cv=3, model_name="model.skops", source=problem.table)
+    _write(path, render(data))
 
 
 def commands(tools: Tools, target: str, folder: str) -> list[str]:

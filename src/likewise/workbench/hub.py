@@ -356,11 +356,10 @@ class Hub:
             self.engine.evaluate(sheet, lambda result: self._keep(key, result))
         return self.results[key]
 
-    def _keep(self, key: str, result: dict[str, Any]) -> bool:
+    def _keep(self, key: str, result: dict[str, Any]) -> None:
         self.results[key] = result
         while len(self.results) > _MOST_KEPT:
             self.results.popitem(last=False)
-        return True
 
     # -- live figures ---------------------------------------------------------------------------------------------
 
@@ -383,21 +382,21 @@ class Hub:
                 self._wanted = None
             change = self.session.last_change
 
-            def emit(
-                result: dict[str, Any], sequence: int = sequence, sheet: Sheet = sheet, change: int = change
-            ) -> bool:
-                if self._closing or sequence != self._sequence:
-                    return False
+            def is_wanted(sequence: int = sequence) -> bool:
+                return not self._closing and sequence == self._sequence
+
+            def emit(result: dict[str, Any], sheet: Sheet = sheet, change: int = change) -> None:
+                if not is_wanted():
+                    return
                 self.result = as_json(result) | {"event": change}
                 self._keep(_key(sheet), self.result)
                 self.trouble.pop("live", None)
                 self._tell({"result": self._shown(self.result), "trouble": self.trouble})
                 if result["done"]:
                     self._tell({"minutes": minutes(self.session, self._facts())})
-                return True
 
             try:
-                self.engine.evaluate(sheet, emit)
+                self.engine.evaluate(sheet, emit, is_wanted)
             except Exception as error:
                 self.trouble["live"] = _one_line(error)
                 self._tell({"trouble": self.trouble})

@@ -53,8 +53,8 @@ class Judging:
         units = {str(name): Unit.of(unit) for name, unit in self.session.sheet.units.items()}
 
         def written(name: str, row: Any) -> str:
-            value = row[name]
-            number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and not pd.isna(value)
+            value: Any = row[name]
+            number = shown(value) and isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
             return units[name].written(float(value)) if name in units and number else shown(value)
 
         differences = [

@@ -76,6 +76,18 @@ class Log:
         """The present weights."""
         return self.sheets[self.position]
 
+    def copy(self) -> Log:
+        """A copy that later events do not change; sheets and events themselves never change."""
+        return Log(
+            list(self.sheets),
+            list(self.sources),
+            self.position,
+            dict(self.versions),
+            dict(self.answers),
+            {of: list(events) for of, events in self.reasons.items()},
+            self.frontier,
+        )
+
     def push(self, sheet: Sheet, event: int) -> None:
         """A new sheet; what was undone is gone."""
         del self.sheets[self.position + 1 :], self.sources[self.position + 1 :]
@@ -243,7 +255,7 @@ class Session:
             "reason": _text("reason", data.pop("reason", "")),
         }
         event |= check(self, data, event, seen)
-        before = deepcopy(self.log)
+        before = self.log.copy()
         self.events.append(event)
         try:
             self.log.apply(event)

@@ -37,7 +37,7 @@ export function figure(x, digits = 3) {
 }
 
 // A number for a field: digits without separators.
-export const plain = (x, digits = 4) => String(Number(x.toPrecision(digits)));
+export const plain = (x, digits = 4) => (x >= 1e9 ? Number(x.toPrecision(3)).toExponential() : String(Number(x.toPrecision(digits))));
 
 export function points(share) {
   const value = 100 * share;
