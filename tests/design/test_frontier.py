@@ -275,7 +275,7 @@ def test_a_picture(frontier):
     assert display.ax_.get_ylabel() == "Brier score on held-out people (lower is better)"
     assert {text.get_text() for text in display.ax_.texts} == set(frontier.references)
     assert "best within one standard error" in str(frontier)
-    with pytest.raises(TypeError, match="frontier must be what design_metric returned"):
+    with pytest.raises(TypeError, match="result must be what design_metric returned"):
         FrontierDisplay.from_frontier(1)
 
 
