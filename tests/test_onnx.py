@@ -234,7 +234,7 @@ def probabilities_of(link, scores, factors):
 def network(link, widths, seed=0, p=2.0):
     metric = METRIC.with_params(p=p)
     X, _ = people(60, seed)
-    encoded = metric.people(X)
+    encoded = metric.encode_rows(X)
     columns = metric.weights_of(encoded.encoder)
     used = np.flatnonzero(columns.matters)
     samples = WeightedSamples.from_data(encoded.rows[:, used], np.zeros(len(X)), None)

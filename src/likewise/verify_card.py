@@ -108,7 +108,7 @@ def prove(card: Any) -> None:
             need(not shares or [len(row) for row in shares] == [len(points)] * len(points), f"{name!r}: distances.")
             for i, j in combinations(range(len(shares)), 2):
                 near = abs(points[i] - points[j]) <= most * min(exact(shares[i][j], name), exact(shares[j][i], name))
-                need(near, f"{name!r}: two categories are further apart than the metric allows.")
+                need(near, f"{name!r}: more between two categories than the metric allows.")
         lines = [zip(knots, knots[1:], line, line[1:], strict=False) for line in values]
         steepest = [max((abs(d - c) / (b - a) for a, b, c, d in line), default=Fraction(0)) for line in lines]
         slopes.append([(slope, Fraction(weight)) for slope in steepest])

@@ -12,7 +12,7 @@ from shell import run
 LOOPS = (
     "additive.kernels.points",
     "additive.kernels.cross_numbers",
-    "pairs.search._run",
+    "pairs.box_search._run",
     "pairs.gather._gather",
     "pairs.kernels.worst_partners",
     "pairs.kernels.within_groups",

@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -124,13 +125,18 @@ def test_control_an_option_that_does_not_exist_is_noticed():
         main.commands["audit"].make_context("audit", ["people.csv", "--no-such"])
 
 
+@pytest.mark.parametrize("block", list(blocks("toml")))
+def test_metric_files_on_pages_are_valid(block):
+    assert tomllib.loads(block)
+
+
 @pytest.mark.parametrize("block", list(blocks("yaml")))
 def test_workflows_are_valid_yaml(block):
     assert pytest.importorskip("yaml").safe_load(block)["jobs"]
 
 
 def test_every_block_has_a_language_that_is_checked():
-    known = {"python", "console", "sh", "yaml", "text"}
+    known = {"python", "console", "sh", "yaml", "toml", "text"}
     for path in PAGES:
         fences = re.findall(r"^```(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
         opened = {fence for fence in fences[::2] if not fence.startswith("{")}

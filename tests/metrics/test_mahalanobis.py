@@ -170,7 +170,7 @@ def test_a_network_is_within_the_distance():
 def test_a_network_of_any_weights_is_within_the_distance(p):
     X, _ = some_people()
     metric = MahalanobisMetric(0.3 * np.random.default_rng(1).normal(size=(2, 3)), p)
-    people = metric.people(X)
+    people = metric.encode_rows(X)
     columns = metric.weights_of(people.encoder)
     used = np.flatnonzero(columns.matters)
     inputs = read_columns(WeightedSamples.from_data(people.rows[:, used], np.zeros(len(X)), None), used, columns)
@@ -178,7 +178,7 @@ def test_a_network_of_any_weights_is_within_the_distance(p):
     first, weights = 5 * rng.normal(size=(int(inputs.starts[-1]), 6)), (5 * rng.normal(size=(6, 1)),)
     layers = enforce_slope(Layers(inputs, first, weights, (np.zeros(6), np.zeros(1))))
     some = world()
-    score = layers.scores(metric.people(some, people.encoder).rows)[:, 0]
+    score = layers.scores(metric.encode_rows(some, people.encoder).rows)[:, 0]
     excess = np.abs(np.subtract.outer(score, score)) - metric.pairwise(some)
     assert excess.max() <= 1e-9
     assert np.ptp(score) > 0.01

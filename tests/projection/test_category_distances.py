@@ -42,7 +42,7 @@ def capped_distance(metric, table, shape):
 def test_the_envelope_is_that_of_brute_force(shape):
     table, rng = some_people(40)
     metric = metric_with(shape)
-    people = metric.people(table)
+    people = metric.encode_rows(table)
     anchors, values = people.take(np.arange(25)), rng.random(25)
     found = make_envelope(metric, anchors).bounds(people, values, np.zeros(40), np.ones(40))
     D = capped_distance(metric, table, shape)[:, :25]

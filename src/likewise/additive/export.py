@@ -73,12 +73,11 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
 def json_value(level: Any) -> dict[str, Any]:
     """A value as JSON has it, and the name of its type where it is written as text.
 
-        Examples
-        --------
-        >>> from decimal import Decimal
-    from pathlib import Path
-        >>> json_value(1), json_value("1"), json_value(Decimal("1.50"))
-        ({'value': 1}, {'value': '1'}, {'value': '1.50', 'type': 'Decimal'})
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> json_value(1), json_value("1"), json_value(Decimal("1.50"))
+    ({'value': 1}, {'value': '1'}, {'value': '1.50', 'type': 'Decimal'})
     """
     level = level.item() if isinstance(level, np.generic) else level
     if isinstance(level, (bool, int, str)) or (isinstance(level, float) and np.isfinite(level)):
