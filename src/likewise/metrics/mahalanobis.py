@@ -235,7 +235,7 @@ class MahalanobisMetric(Metric):
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
             Numbers, without the protected columns themselves.
         protected : array-like of shape (n_samples,) or (n_samples, n_protected)
             Labels of groups.
@@ -268,7 +268,7 @@ class MahalanobisMetric(Metric):
         return cls.from_directions(np.vstack(found) / scales, scales=scales, feature_names=labels_of(X))
 
     @property
-    def n_features(self) -> int:
+    def _n_features(self) -> int:
         """Number of features."""
         return int(self.components.shape[1])
 
@@ -294,22 +294,22 @@ class MahalanobisMetric(Metric):
 
     def encoder(self, *people: Any) -> LinearMapEncoder:
         """Components, and coordinates along the directions that must not matter."""
-        return LinearMapEncoder(ArrayEncoder(self.n_features, self.feature_names), *self._map)
+        return LinearMapEncoder(ArrayEncoder(self._n_features, self.feature_names), *self._map)
 
     def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
         """As an array of features, encoded as components."""
         people, y = read_training_array(X, y, estimator, numeric=numeric)
-        if people.rows.shape[1] != self.n_features:
+        if people.rows.shape[1] != self._n_features:
             raise InvalidInputError(
                 f"metric must have one column of components per feature of X ({people.rows.shape[1]}); it has "
-                f"{self.n_features}."
+                f"{self._n_features}."
             )
         if people.encoder.labels is not None and self.feature_names not in (None, people.encoder.labels):
             raise InvalidInputError(
                 f"X must have the columns of the metric, {self.columns}, in this order; got "
                 f"{list(people.encoder.labels)}."
             )
-        raw = ArrayEncoder(self.n_features, people.encoder.labels)
+        raw = ArrayEncoder(self._n_features, people.encoder.labels)
         return LinearMapEncoder(raw, *self._map).of(people), y
 
     def weights_of(self, encoder: Encoder) -> ColumnWeights:
@@ -345,10 +345,10 @@ class MahalanobisMetric(Metric):
 
     def notes(self) -> str:
         """What the table leaves out: differences in several features."""
-        free = self.n_features - self._map[2]
+        free = self._n_features - self._map[2]
         return (
             f"{super().notes()} Differences in several features are taken together, and may add up or cancel; "
-            f"{free} of {self.n_features} directions must not matter."
+            f"{free} of {self._n_features} directions must not matter."
         )
 
     def _key(self) -> tuple[Any, ...]:
