@@ -122,8 +122,9 @@ def cuts_in_memory(people: Subset, scales: FloatArray, p: float, kinds: Kinds, m
     n, n_columns = people.X.shape
     if is_compiling_worth("likewise.pairs.gather._gather", cells_of(n * n / 2, n_columns, p)):
         from likewise.pairs.gather import gather
-    limits = {"tolerance": TOLERANCE, "max_pairs": max_pairs, "n_worst": n_worst}
-    pairs, complete = gather(people.X, outputs, scales, p, **limits, kinds=kinds)
+    pairs, complete = gather(
+        people.X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=max_pairs, n_worst=n_worst, kinds=kinds
+    )
     return as_cuts(people, pairs, kinds, complete=complete)
 
 
