@@ -134,6 +134,8 @@ def test_a_regression_has_its_range_in_the_file(place):
         ("design loans.csv --target approved --range 0 1", "--range is for a regression"),
         (f"design loans.csv --target approved --mean-distance 900 {FEW}", "mean_distance must be between"),
         ("metric loans.csv --target approved --by design --scale 2", "--scale is for --by model"),
+        ("metric loans.csv --target approved --by design --order race=a,b", "--order is for a metric revealed"),
+        ("metric loans.csv --judgements answers.csv --order race=a,b", "--order is for a metric revealed"),
     ],
 )
 def test_bad_input_is_said_in_one_line(place, command, complaint):

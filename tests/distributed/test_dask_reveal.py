@@ -14,7 +14,6 @@ from likewise import FileError, InvalidInputError, InvalidTypeError, audit, esti
 from likewise.distributed import buckets
 from likewise.distributed import reveal as dask_reveal
 from likewise.distributed.cluster import connected
-from likewise.pairs import gather
 from likewise.reveal import active_set
 from likewise.reveal import linear_program as program
 
@@ -63,12 +62,11 @@ def assert_same(one, other):
 def small(monkeypatch):
     """Buckets and samples so small that few people are searched by workers, in several rounds."""
 
-    def shrink(bucket=60, at_once=50, room=64, worst=gather.N_WORST, weighed=200):
+    def shrink(bucket=60, at_once=50, room=64, worst=active_set.N_WORST, weighed=200):
         monkeypatch.setattr(buckets, "BUCKET_SIZE", bucket)
         monkeypatch.setattr(dask_reveal, "MAX_ON_CLIENT", at_once)
         monkeypatch.setattr(active_set, "MIN_PAIRS", room)
-        monkeypatch.setattr(gather, "N_WORST", worst)
-        monkeypatch.setattr(dask_reveal, "N_WORST", worst)
+        monkeypatch.setattr(active_set, "N_WORST", worst)
         monkeypatch.setattr(program, "_COST_SAMPLE", weighed)
 
     return shrink

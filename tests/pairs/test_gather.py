@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from likewise.pairs.gather import gather
 from likewise.pairs.kernels import fill_differences, fill_distances
+from likewise.pairs.scans import gather_every_pair
 
 POWERS = [1.0, 1.5, 2.0, 3.0, 7.0, np.inf]
 TOLERANCE = 1e-11
@@ -65,6 +66,17 @@ def test_without_room_for_all_the_worst_are_given_and_it_is_said(population, mos
     assert found.complete == (len(expected) <= most)
     worst = sorted(expected, key=lambda pair: (-expected[pair], *pair))[:most]
     assert sorted(map(tuple, found.pairs.tolist())) == sorted(worst)
+
+
+def test_without_room_for_all_no_pair_is_searched_for_if_none_is_wanted(monkeypatch):
+    X, outputs, scales = np.arange(40.0)[:, None], np.arange(40.0)[:, None], np.full(1, 0.5)
+    limits = {"tolerance": TOLERANCE, "n_worst": 0, "kinds": np.zeros(1, dtype=np.int8)}
+    monkeypatch.setattr("likewise.pairs.gather.search_tree", None)
+    monkeypatch.setattr("likewise.pairs.scans.search_every_pair", None)
+    for each in (gather, gather_every_pair):
+        assert len(each(X, outputs, scales, 1.0, max_pairs=780, **limits).pairs) == 780
+        found = each(X, outputs, scales, 1.0, max_pairs=779, **limits)
+        assert (len(found.pairs), found.complete) == (0, False)
 
 
 def test_a_pair_just_above_the_tolerance_is_gathered():

@@ -150,7 +150,7 @@ def test_the_worst_pair_of_the_audit_is_shown_with_what_sets_it_apart():
     words = " ".join(re.sub(r"<[^>]*>", " ", card).split())
     assert words.startswith(
         "Ann and Bob may differ by 1 point differ by 70 points Scores: 20.0% and 90.0%. What sets them apart Column "
-        "First Second race must not matter x y income $4,000 $5,000 The other column is equal."
+        "First Second race weight 0 x y income $4,000 $5,000 The other column is equal."
     )
 
 
@@ -165,7 +165,7 @@ def test_columns_that_must_not_matter_are_first_on_a_card_and_the_others_are_cou
     page = render(ReportData("Two", "yes", metric, people, before=scores, audit_before=found, baseline="boosting"))
     (card,) = page.split('<article class="pair before">')[1:]
     card = " ".join(re.sub(r"<[^>]*>", " ", card.split("</article>")[0]).split())
-    assert "Second sex must not matter f m x0 0 1 x1 0 1 x2 0 1 x3 0 1 " in card
+    assert "Second sex weight 0 f m x0 0 1 x1 0 1 x2 0 1 x3 0 1 " in card
     assert words in card
     assert "x4" not in card
 

@@ -169,7 +169,7 @@ def test_a_slider_changes_words_picture_and_counts_and_reset_brings_them_back(sh
 
     for column in range(8):
         move(page, column, 0)
-    assert page.inner_text("#w0-text") == "must not matter"
+    assert page.inner_text("#w0-text") == "weight 0"
     assert count(page, "after") > data.audit_after.n_violations
     assert page.get_attribute("#after-within-1", "d") != picture
     assert "With your weights" in page.inner_text("#effect")

@@ -165,3 +165,30 @@ def test_a_search_without_room_for_all_pairs_covers_nothing(monkeypatch):
     assert not search.covers(np.full(4, 1e9))
     search._search(np.full(4, 10.0))  # the control: none is
     assert search.covers(np.full(4, 10.0))
+
+
+def test_if_there_are_too_many_pairs_near_the_metric_a_closer_reference_is_tried(monkeypatch):
+    search = some_search(monkeypatch, 64)
+    scales, searched = np.array([0.3, 0.03, 1.5, 0.12]), []
+    search._share, search._shares, search._reference = 1.0, [], scales
+
+    def too_many_unless_above(limit):
+        def violated_pairs(people, share, reference, p, max_pairs, n_worst):
+            searched.append((float((1 - reference / scales).max()), n_worst))
+            found = active_set.as_cuts(people.everyone, active_set.NO_PAIRS, people.kinds, complete=True)
+            return found._replace(complete=bool((reference >= limit * scales).all()))
+
+        monkeypatch.setattr(PeopleInMemory, "violated_pairs", violated_pairs)
+
+    too_many_unless_above(0.95)
+    assert search.next_cuts(scales, np.full(9, 2.0)).complete
+    assert [n_worst for _, n_worst in searched] == [0, 0]  # the worst pairs are not searched for
+    np.testing.assert_allclose([decrease for decrease, _ in searched], [0.25, 0.25 / 8])
+    assert search.covers(0.97 * scales)
+    assert not search.covers(0.96 * scales)
+
+    searched.clear()
+    too_many_unless_above(2.0)
+    assert not search.next_cuts(scales, np.full(9, 2.0)).complete
+    assert searched[-1] == (0.0, active_set.N_WORST)
+    assert not search.covers(scales)

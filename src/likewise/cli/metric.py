@@ -129,6 +129,12 @@ def reveal(
     from likewise.metric_file import without_claim, write_metric
     from likewise.verification.domain import Domain
 
+    if orders and (judgements is not None or by == "design"):
+        other = "--by design" if judgements is None else "--judgements"
+        raise InvalidInputError(
+            f"--order is for a metric revealed from a model or from --scores; got {other}. Leave it out, or write the "
+            "order under [order] in the file."
+        )
     if judgements is not None:
         from likewise.cli.judge import metric_from_judgements
 

@@ -36,7 +36,7 @@ from likewise.metrics.encoders import ArrayEncoder
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
 from likewise.pairs.gather import gather_between, gather_within
 from likewise.pairs.points import CODE, Kinds, Points, RowHashes, groups_of, row_hashes
-from likewise.pairs.scans import N_WORST
+from likewise.pairs.scans import NO_PAIRS
 from likewise.reveal.active_set import (
     TOLERANCE,
     Cuts,
@@ -90,17 +90,20 @@ class DaskPeople(DistinctPeople):
         """The people in some rows."""
         return self.encoder.points(self.partitions.rows_at(rows, list(self.encoder.digest.columns)))
 
-    def violated_pairs(self, share: float, scales: FloatArray, p: float, max_pairs: int) -> Cuts:
+    def violated_pairs(self, share: float, scales: FloatArray, p: float, max_pairs: int, n_worst: int) -> Cuts:
         """Pairs of a subsample that violate a metric."""
         if self.n_people * share <= MAX_ON_CLIENT:
-            return cuts_in_memory(self.subsample(share), scales, p, self.kinds, max_pairs)
+            return cuts_in_memory(self.subsample(share), scales, p, self.kinds, max_pairs, n_worst)
         few, ends = self.subsample(SLOPE_SAMPLE / self.n_people), column_ranges(self.template.X)
         parameters = search_parameters(few.X, shrunk(few.outputs), ends, scales, p, self.kinds)
         box = delayed(partial(_box, share, parameters))
         boxed = persist([box(bucket) for bucket in self.buckets])
-        n_worst = min(max_pairs, N_WORST)
-        boxes = BoxedBuckets.of(boxed, parameters, TOLERANCE, n_worst)
-        return self._gathered(boxes, max_pairs) or self._worst(boxes, n_worst)
+        n_worst = min(max_pairs, n_worst)
+        boxes = BoxedBuckets.of(boxed, parameters, TOLERANCE, max(n_worst, 1))
+        cuts = self._gathered(boxes, max_pairs)
+        if cuts is None and n_worst == 0:
+            return as_cuts(few, NO_PAIRS, self.kinds, complete=False)
+        return cuts or self._worst(boxes, n_worst)
 
     def _gathered(self, boxes: BoxedBuckets, max_pairs: int) -> Cuts | None:
         """All pairs; None if there are more than `max_pairs`."""

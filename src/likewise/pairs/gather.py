@@ -23,7 +23,7 @@ from likewise.pairs.box_tree import (
 )
 from likewise.pairs.kernels import fill_differences, fill_distances
 from likewise.pairs.points import Kinds
-from likewise.pairs.scans import N_WORST, Gathered
+from likewise.pairs.scans import N_WORST, NO_PAIRS, Gathered
 
 
 def gather(
@@ -34,14 +34,19 @@ def gather(
     *,
     tolerance: float,
     max_pairs: int,
+    n_worst: int = N_WORST,
     kinds: Kinds | None = None,
 ) -> Gathered:
-    """Gather pairs with ``difference - D > tolerance``; arguments as in `likewise.pairs.box_search.search`."""
+    """Gather pairs with ``difference - D > tolerance``, or the `n_worst` worst if there are more than `max_pairs`.
+
+    Other arguments as in `likewise.pairs.box_search.search`.
+    """
     tree = box_tree_of(X, outputs, scales, p, kinds)
     pairs = gather_within(tree, tolerance, max_pairs)
     if pairs is not None:
         return Gathered(pairs, True)
-    return Gathered(search_tree(tree, tolerance, min(max_pairs, N_WORST)).pairs, False)
+    n_worst = min(max_pairs, n_worst)
+    return Gathered(search_tree(tree, tolerance, n_worst).pairs if n_worst else NO_PAIRS, False)
 
 
 def gather_within(tree: BoxTree, tolerance: float, max_pairs: int, n_jobs: int | None = None) -> IntArray | None:

@@ -116,6 +116,8 @@ def merge(parts: list[SearchResult], n_worst: int) -> SearchResult:
 N_WORST = 2**14
 """How many pairs are returned if there are more than `max_pairs`."""
 
+NO_PAIRS: IntArray = np.empty((0, 2), dtype=np.int64)
+
 
 class Gathered(NamedTuple):
     """Pairs as positions among the people given, shape (n, 2), in no special order.
@@ -135,16 +137,19 @@ def gather_every_pair(
     *,
     tolerance: float,
     max_pairs: int,
+    n_worst: int = N_WORST,
     kinds: Kinds,
 ) -> Gathered:
     """As `likewise.pairs.gather.gather`, by comparing every pair."""
     arguments = np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), kinds, scales, p
-    parts, size = [np.empty((0, 2), np.int64)], 0
+    parts, size, n_worst = [NO_PAIRS], 0, min(max_pairs, n_worst)
     for first, differences, distances in plain.blocks_after(*arguments):
         rows, others = np.nonzero(differences - distances > tolerance)
         size += len(rows)
         if size > max_pairs:
-            count, n_worst = np.ones(len(X), dtype=np.int64), min(max_pairs, N_WORST)
+            if n_worst == 0:
+                return Gathered(NO_PAIRS, False)
+            count = np.ones(len(X), dtype=np.int64)
             result, _ = search_every_pair(plain.blocks_after(*arguments), count, tolerance, n_worst)
             return Gathered(result.pairs, False)
         parts.append(np.column_stack([first + rows, first + 1 + others]).astype(np.int64))

@@ -9,7 +9,7 @@ from likewise.metrics.table import NEGLIGIBLE, ONLY_BLANKS
 from likewise.metrics.units import Unit
 from likewise.selection.cross_validation import Score
 
-MUST_NOT_MATTER = "must not matter"
+WEIGHT_0 = "weight 0"  # why it is 0, a model does not know
 
 
 def figure(x: float) -> str:
@@ -77,7 +77,7 @@ def worth(scale: float, unit: str | None) -> str:
     'one more card = 3 points'
     """
     if scale == 0:
-        return MUST_NOT_MATTER
+        return WEIGHT_0
     if unit is None:
         return f"any difference = {points(scale)}"
     if scale < NEGLIGIBLE:

@@ -11,7 +11,7 @@ from likewise._engine import is_compiling_worth
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import Kinds, Points, RowHashes, gaps_between, row_hashes
-from likewise.pairs.scans import cells_of, gather_every_pair, worst_partners
+from likewise.pairs.scans import N_WORST, NO_PAIRS, cells_of, gather_every_pair, worst_partners
 
 SHORTFALL = 2e-10
 """Relative shortfall of a distance that is accepted, a little above what the solver leaves."""
@@ -71,8 +71,11 @@ class DistinctPeople(ABC):
         """About this share of the people; smaller subsamples are contained in larger ones."""
 
     @abstractmethod
-    def violated_pairs(self, share: float, scales: FloatArray, p: float, max_pairs: int) -> Cuts:
-        """Pairs of a subsample with ``D < (1 - SHORTFALL) (difference - ROUNDING)``."""
+    def violated_pairs(self, share: float, scales: FloatArray, p: float, max_pairs: int, n_worst: int) -> Cuts:
+        """Pairs of a subsample with ``D < (1 - SHORTFALL) (difference - ROUNDING)``.
+
+        If there are more than `max_pairs`, the `n_worst` worst; 0 saves searching for these.
+        """
 
     @abstractmethod
     def points_at(self, rows: IntArray) -> Points:
@@ -92,9 +95,9 @@ class PeopleInMemory(DistinctPeople):
         """About this share of the people."""
         return subsample(self.everyone, self.hashes, share)
 
-    def violated_pairs(self, share: float, scales: FloatArray, p: float, max_pairs: int) -> Cuts:
+    def violated_pairs(self, share: float, scales: FloatArray, p: float, max_pairs: int, n_worst: int) -> Cuts:
         """Pairs of a subsample that violate a metric."""
-        return cuts_in_memory(self.subsample(share), scales, p, self.kinds, max_pairs)
+        return cuts_in_memory(self.subsample(share), scales, p, self.kinds, max_pairs, n_worst)
 
     def points_at(self, rows: IntArray) -> Points:
         """The people in some rows."""
@@ -111,15 +114,17 @@ def subsample(people: Subset, hashes: RowHashes, share: float) -> Subset:
     return people if share >= 1 else people.take(hashes < np.uint64(int(share * 2**64)))
 
 
-def cuts_in_memory(people: Subset, scales: FloatArray, p: float, kinds: Kinds, max_pairs: int) -> Cuts:
+def cuts_in_memory(people: Subset, scales: FloatArray, p: float, kinds: Kinds, max_pairs: int, n_worst: int) -> Cuts:
     """Pairs that violate a metric, among people in memory."""
     if len(people.X) < 2:
-        return as_cuts(people, np.empty((0, 2), dtype=np.int64), kinds, complete=True)
+        return as_cuts(people, NO_PAIRS, kinds, complete=True)
     outputs, gather = shrunk(people.outputs), gather_every_pair
     n, n_columns = people.X.shape
     if is_compiling_worth("likewise.pairs.gather._gather", cells_of(n * n / 2, n_columns, p)):
         from likewise.pairs.gather import gather
-    pairs, complete = gather(people.X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=max_pairs, kinds=kinds)
+    pairs, complete = gather(
+        people.X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=max_pairs, n_worst=n_worst, kinds=kinds
+    )
     return as_cuts(people, pairs, kinds, complete=complete)
 
 
@@ -140,7 +145,7 @@ def as_cuts(people: Subset, pairs: IntArray, kinds: Kinds, *, complete: bool) ->
 
 MIN_PAIRS = 2**16
 _GROWTH = 8
-_MAX_DECREASE = 0.25
+_MIN_DECREASE, _MAX_DECREASE = 1e-6, 0.25
 
 
 class ActiveSetSearch:
@@ -180,8 +185,12 @@ class ActiveSetSearch:
         if self._reference is not None and self._shares:
             self._share = self._shares.pop()
         decrease = self._decrease(ratios, (self._share / before) ** 2)
-        cuts = self._search((1 - decrease) * scales)
-        return self._search(scales) if decrease and not cuts.complete else cuts
+        while decrease > _MIN_DECREASE:
+            cuts = self._search((1 - decrease) * scales, worst=False)
+            if cuts.complete:
+                return cuts
+            decrease /= _GROWTH  # the estimate was too high: pairs that no search has returned yet are near, too
+        return self._search(scales)
 
     def _decrease(self, ratios: FloatArray, growth: float) -> float:
         """Relative decrease of the reference that returns about as many pairs as are aimed at."""
@@ -189,10 +198,11 @@ class ActiveSetSearch:
             return 0.0
         rank = min(len(ratios) - 1, int(self._n_pairs / growth))
         decrease = 1 - 1 / max(1.0, float(np.partition(ratios, rank)[rank]))
-        return min(decrease, _MAX_DECREASE) if decrease > 1e-6 else 0.0
+        return min(decrease, _MAX_DECREASE)
 
-    def _search(self, reference: FloatArray) -> Cuts:
-        cuts = self.people.violated_pairs(self._share, reference, self.p, 4 * self._n_pairs)
+    def _search(self, reference: FloatArray, *, worst: bool = True) -> Cuts:
+        n_worst = N_WORST if worst else 0
+        cuts = self.people.violated_pairs(self._share, reference, self.p, 4 * self._n_pairs, n_worst)
         self._reference = reference if cuts.complete else None
         return cuts
 
