@@ -1,12 +1,15 @@
 """How much sex can matter on Adult: found and proven, for the models that people use."""
 
+import contextlib
 import os
 import warnings
 from itertools import pairwise
 
-from benchmarks.common import read, section
+from benchmarks.additive import boosted_scorecard, own_metric
+from benchmarks.common import DataMissingError, read, section, skipped
 
 SECONDS = float(os.environ.get("EFFECT_SECONDS", 120))
+N_PAIRS = 1_000_000
 
 
 def run() -> str:
@@ -18,9 +21,13 @@ def run() -> str:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    from likewise import effect
+    from likewise import AdditiveClassifier, TableMetric, attack, effect
 
-    table = read("adult_train.csv.gz")[:12_000]
+    title = "How much a column can matter (`effect`)"
+    try:
+        table = read("adult_train.csv.gz")[:12_000]
+    except DataMissingError as why:
+        return skipped(title, why)
     X, y = table.drop(columns=["income", "fnlwgt", "education"]), table["income"]
     texts = [name for name in X if not pd.api.types.is_numeric_dtype(X[name])]
 
@@ -41,24 +48,34 @@ def run() -> str:
             hidden_layer_sizes=(64, 64), max_iter=30, early_stopping=True, random_state=0
         ),
     }
+    hidden = own_metric(X, y)
+    metric = TableMetric(hidden.numeric, {**hidden.categorical, "sex": 0.05})
+    fitted = {"scorecard (`AdditiveClassifier`)": AdditiveClassifier(metric, penalty=1e-3).fit(X, y)}
+    with contextlib.suppress(ImportError):
+        fitted["EBM without interactions"] = boosted_scorecard(X).set_params(outer_bags=2).fit(X, y)
+    fitted |= {name: piped(last) for name, last in models.items()}
     people = X[:2000]
     effect(piped(GradientBoostingClassifier(n_estimators=3)), people, "sex")  # compiled, or read from the cache
     rows = []
-    for name, last in models.items():
-        found = effect(piped(last), people, "sex", max_seconds=SECONDS)
+    for name, model in fitted.items():
+        found = effect(model, people, "sex", max_seconds=SECONDS)
+        tried = attack(model, hidden, people, only="sex", n_pairs=N_PAIRS, random_state=0).difference
         on_people = f"{found.on_people['effect'].max():.4f}"
-        figures = [on_people, f"{found.found:.4f}", f"{found.proven:.4f}", "yes" if found.meets else "no"]
-        rows.append([name, *figures, f"{found.n_boxes:,}", f"{found.seconds:.2g} s"])
+        figures = [on_people, f"{tried:.4f}", f"{found.found:.4f}", f"{found.proven:.4f}"]
+        spent = f"{found.seconds:.2g} s" if found.seconds >= 1 else f"{1000 * found.seconds:.0f} ms"
+        rows.append([name, *figures, "yes" if found.meets else "no", f"{found.n_boxes:,}", spent])
+        assert found.proven >= max(found.found, tried) - 1e-9
     first = section(
-        "How much a column can matter (`effect`)",
-        ["model", "largest on people", "found", "proven", "meet", "boxes", "time"],
+        title,
+        ["model", "largest on people", "search", "found", "proven", "meet", "boxes", "time"],
         rows,
         "Sex on Adult, 12 columns, 12,000 people to train on; the domain is that of 2,000 of them. Differences of "
-        "probabilities between two people who differ in sex alone: the largest among these people, in the worst pair "
-        "of the domain that was found, and the proven upper bound. Processor time, all of it: asking the model about "
-        "everybody, reading it, searching and proving.",
+        "probabilities between two people who differ in sex alone: the largest among these people, the largest of "
+        f"{N_PAIRS:,} pairs that `attack` tried, in the worst pair of the domain that `effect` found, and its proven "
+        "upper bound. Processor time of `effect`, all of it: asking the model about everybody, reading it, searching "
+        f"and proving (at most {SECONDS:.0f} s).",
     )
-    return first + rivals(X, y)
+    return first + "\n" + rivals(X, y)
 
 
 def rivals(X, y):
@@ -92,7 +109,8 @@ def rivals(X, y):
         rows,
         "The largest change of the log-odds if sex alone is exchanged, all categories coded as numbers, trees that do "
         "not read sex left out for all of them. A mixed-integer program of two copies, solved by HiGHS, and the search "
-        f"of veritas over the trees of both copies. At most {SECONDS:.0f} s each, one thread.",
+        f"of veritas over the trees of both copies. At most {SECONDS:.0f} s each, one thread; the limit "
+        "of HiGHS is on elapsed time, which is longer than processor time on a busy machine.",
     )
 
 

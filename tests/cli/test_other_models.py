@@ -152,6 +152,21 @@ def test_attack_on_a_model_of_our_own_takes_its_metric(files):
     assert "Give --metric" in run("attack", "loans.csv", "--model", "rules:score", *DROP, code=2).stderr
 
 
+def test_a_table_with_another_number_of_columns_is_refused_in_one_line(files):
+    X, y = files
+    numbers = [name for name in X if X[name].dtype.kind in "iuf"]
+    model = GradientBoostingClassifier(n_estimators=3).fit(X[numbers].to_numpy(), y)  # no names
+    skops.io.dump(model, "model.skops")
+    words = ["effect", "loans.csv", "--model", "model.skops", "--column", numbers[0]]
+    said = run(*words, code=2).stderr
+    n_columns = len(pd.read_csv("loans.csv").columns)
+    assert f"takes {len(numbers)} columns without names; loans.csv has {n_columns}: [" in said
+    assert "with --drop" in said
+    pd.read_csv("loans.csv")[numbers[:1]].to_csv("short.csv", index=False)
+    said = run("effect", "short.csv", *words[2:], code=2).stderr
+    assert f"short.csv has 1: ['{numbers[0]}']. Add the missing ones." in said
+
+
 def test_audit_review_is_the_review(files):
     words = ["loans.csv", "--decisions", "approved", "--higher", "income", "--id", "id"]
     assert told("audit", *words, "--review") == told("review", *words)

@@ -18,10 +18,10 @@ def test_people_the_worst_pair_and_the_bound_are_shown():
     ax = EffectDisplay.from_effect(result).ax_
     assert sum(bar.get_height() for bar in ax.patches if hasattr(bar, "get_height")) >= len(X)
     places = [line.get_xdata()[0] for line in ax.lines]
-    assert places == pytest.approx([result.mean, result.found, result.proven])
+    assert places == pytest.approx([result.mean, result.on_people["effect"].max(), result.found, result.proven])
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels[1] == f"worst pair found: {result.found:.3g}"
-    assert "nobody in the domain is beyond" in labels[2]
+    assert labels[2] == f"worst pair found: {result.found:.3g}"
+    assert "nobody in the domain is beyond" in labels[3]
     assert "sex alone" in ax.get_xlabel()
 
 
@@ -30,6 +30,6 @@ def test_without_a_proof_there_is_no_bound():
     model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=9)).fit(X, y)
     result = effect(lambda table: model.predict_proba(table)[:, 1], X, "sex", n_queries=500)
     ax = EffectDisplay.from_effect(result).ax_
-    assert len(ax.lines) == 2
+    assert len(ax.lines) == 3
     with pytest.raises(InvalidTypeError, match="what effect returned"):
         EffectDisplay.from_effect(result.pair)

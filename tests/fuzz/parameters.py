@@ -215,6 +215,10 @@ def calls():
         "attack": Call(
             likewise.attack, {"model": _score, "metric": METRIC, "X": X, "n_pairs": 1000, "random_state": 0}
         ),
+        "attack of one column": Call(
+            likewise.attack,
+            {"model": _score, "metric": METRIC, "X": X, "only": "job", "n_pairs": 1000, "random_state": 0},
+        ),
     }
     slow = {
         "compare": Call(likewise.compare, {**table, "metric": METRIC, "methods": ["constant"], "cv": 2}),

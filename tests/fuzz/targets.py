@@ -88,6 +88,9 @@ _COMMANDS = (  # those that take long, seldom
     *["decide model.skops loans.csv --round r --key-file key --out out.csv"] * 3,
     *["audit loans.csv --metric metric.toml --scores score"] * 3,
     *["audit loans.csv --model model.skops"] * 3,
+    *["effect loans.csv --model model.skops --column job --boxes 5"] * 2,
+    "attack loans.csv --model model.skops --pairs 1000",
+    *["review loans.csv --decisions approved --approved yes --higher age"] * 2,
 )
 _OPTIONS = {
     "metric": ["--zero job", "--drop id", "--scale 0.{}", "--seed {}", "--json", "--normalize", "--model logistic"],
@@ -102,6 +105,9 @@ _OPTIONS = {
         "--force",
     ],
     "audit": ["--worst {}", "--id id", "--json", "--max-excess 0.{}", "--out out.csv", "--force"],
+    "effect": ["--metric metric.toml", "--id id", "--max-effect {}", "--json", "--out out.csv", "--force"],
+    "attack": ["--metric metric.toml", "--only job", "--seed {}", "--json", "--out out.csv", "--force"],
+    "review": ["--lower score", "--same job", "--metric metric.toml --within {}", "--id id", "--json", "--out out.csv"],
 }
 _words = st.lists(st.sampled_from(["", *_WORDS]), max_size=8)
 _names = st.sampled_from(["metric", "enforce", "score", "decide", "audit", "compare", "tradeoff", "report", "no"])

@@ -58,6 +58,19 @@ def test_boxes_that_exceed_as_a_whole_are_counted_for_both_sides(monkeypatch):
     pd.testing.assert_frame_equal(found.people, every.people)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.1, 0.8), (0.8, 0.1)])
+def test_boxes_split_along_a_column_are_counted_whichever_has_the_higher_scores(low, high, monkeypatch):
+    # The column is wider than the scores, so boxes are split along it, and the second box may have the lower scores.
+    X, scores = drawn(9, blanks=False)
+    scores = np.where(X["debt"] > 20, high, low) + 0.01 * scores
+    metric = TableMetric({"income": 2.0**-20, "debt": 2.0**-5}, {"region": 0, "sex": 0})
+    every = audit_groups(None, X, metric, predictions=scores, n_permutations=19)
+    by_boxes(monkeypatch, group_audit)
+    found = audit_groups(None, X, metric, predictions=scores, n_permutations=19)
+    pd.testing.assert_frame_equal(found.people, every.people)
+    assert every.n_violations > 0
+
+
 QUESTIONS = {
     "distance": (None, 1.0),
     "dominance": ({"income": "higher", "debt": "lower"}, None),

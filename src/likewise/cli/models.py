@@ -121,8 +121,8 @@ def read_people(
     n_taken = getattr(model, "n_features_in_", len(known))
     if n_taken != len(known):
         raise InvalidInputError(
-            f"The model takes {n_taken} columns and does not know their names; {named(path)} has {len(known)} more or "
-            "less. Leave out the others with --drop."
+            f"The model takes {n_taken} columns without names; {named(path)} has {len(known)}: {known}. "
+            + ("Leave out the others with --drop." if n_taken < len(known) else "Add the missing ones.")
         )
     chosen = whole[known]
     if kinds is not None:

@@ -42,11 +42,13 @@ class EffectDisplay(ResultDisplay[Effect]):
     def _draw(self, ax: Any) -> None:
         result = self.result
         sizes = result.on_people["effect"].to_numpy()
-        right = 1.15 * max(result.found, result.proven or 0.0, float(sizes.max()), 1e-12)
+        largest = float(sizes.max())
+        right = 1.15 * max(result.found, result.proven or 0.0, largest, 1e-12)
         ax.hist(sizes, bins=np.linspace(0, right, 60).tolist(), color=GREY, alpha=0.7)
         low, high = result.mean_interval
         ax.axvspan(max(0.0, low), min(right, high), color=INK, alpha=0.25, lw=0)
         ax.axvline(result.mean, color=INK, lw=1, label=f"mean of these {len(sizes):,} people: {result.mean:.3g}")
+        ax.axvline(largest, color=INK, lw=1, ls=":", label=f"largest of them: {largest:.3g}")
         ax.axvline(result.found, color=RED, lw=1.6, label=f"worst pair found: {result.found:.3g}")
         if result.proven is not None:
             ax.axvspan(result.proven, right, color=BLUE, alpha=0.12, lw=0)
@@ -55,6 +57,7 @@ class EffectDisplay(ResultDisplay[Effect]):
         ax.set_xlim(0, right)
         ax.set_yscale("symlog", linthresh=1)  # few people are far out, and these matter
         ax.set_ylim(bottom=0)
+        ax.yaxis.set_major_formatter("{x:,.0f}")
         ax.set_xlabel(f"Change of the output if {' and '.join(map(str, result.columns))} alone is exchanged")
         ax.set_ylabel("People")
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=9)

@@ -290,7 +290,7 @@ def bound_trees(
     n_tried : int
         Cuts of a box that are compared.
     merge_after : int
-        Boxes after which trees are merged (`tree_merging`).
+        Boxes after which trees are merged (`tree_merging`) where a bound is more than twice the best value found.
     """
     begun = time.process_time()
     search = _Search(problem, tolerance)
@@ -316,8 +316,8 @@ def bound_trees(
         if max_seconds is not None and time.process_time() - begun > max_seconds:
             break
         bound, number, box, cell_bound = heapq.heappop(heap)
-        if search.n_boxes >= merge_after and number not in merged:
-            # Merging takes longer than cutting a box, and pays where cutting did not.
+        if search.n_boxes >= merge_after and search.best < -bound / 2 and number not in merged:
+            # Merging takes as long as cutting dozens of boxes, and pays where cutting left the bounds far apart.
             merged.add(number)
             search.n_boxes += 1
             tighter = search.merged_bound(box)
