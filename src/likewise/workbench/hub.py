@@ -16,6 +16,7 @@ from typing import Any
 
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.metric_file import read_metric_file
+from likewise.metrics.table import TableMetric
 from likewise.workbench.comparing import compare, person
 from likewise.workbench.engine import GUARANTEED, Engine
 from likewise.workbench.exports import FILES, MODEL, REPORT, Tools, commands, write_model, write_report, write_texts
@@ -526,9 +527,29 @@ def file_as_start(engine: Engine, file: Any, name: str) -> dict[str, Any]:
             f"The weights of {name} are shares of the range {file.output_range}; here it is "
             f"{engine.problem.output_range}. Give --range."
         )
+    _refuse_other_kinds(engine, file.metric, name)
     left = [str(column) for column in file.metric.columns if column not in engine.names]
-    more = f" Not in this table, and left out: {', '.join(left)}." if left else ""
+    left += [] if file.domain is None else ["its domain"]
+    more = f" Left out: {', '.join(left)}." if left else ""
     return {"set": engine.weights_from(file.metric), "how": f"From {name}. {file.how}{more}".strip()}
+
+
+def _refuse_other_kinds(engine: Engine, metric: TableMetric, name: str) -> None:
+    """Raise if a column of the file would get another distance here."""
+    for section in ("order", "groups", "distances"):
+        if getattr(metric, section):
+            raise InvalidInputError(
+                f"{name} has [{section}]; the workbench gives any two categories of a column the same distance. Leave "
+                f"[{section}] out, and give each column of categories one weight."
+            )
+    numbers = dict(zip(engine.names, engine.encoder.is_number, strict=True))
+    for column in metric.columns:
+        if column in numbers and numbers[column] != (column in metric.numeric):
+            here, there = ("numeric", "categorical") if numbers[column] else ("categorical", "numeric")
+            raise InvalidInputError(
+                f"{name} has {column!r} as {there}, but it is {here} here. Start the workbench with --categorical, or "
+                "change the file."
+            )
 
 
 def void(_: Any) -> None:
