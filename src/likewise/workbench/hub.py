@@ -142,6 +142,7 @@ class Hub:
                 "state": str(session.path.name),
                 "range": problem.output_range,
                 "tour": self.tour,
+                "knots": engine.max_knots,
             },
             "columns": engine.columns(sheet),
             "how": sheet.how,

@@ -9,16 +9,16 @@ const ABOUT = {
 
 export function buildOut(panel) {
   panel.append(
-    el("p", { class: "lead-small" }, "Write the metric, the model, its card, a report, the answers and the minutes into one folder."),
-    el("div", { class: "chips" }, button("Write all files", () => quietly(change("export", { report: byId("with-report").checked })), { id: "export" }), el("label", { class: "small" }, el("input", { type: "checkbox", id: "with-report", checked: true }), " with the report, which may take a minute; work can go on meanwhile"), el("span", { class: "small", id: "folder" })),
+    el("p", { class: "lead-small" }, "Write the metric, the model, its card, a report, the answers and the minutes into the folder ", el("span", { class: "data", id: "folder" }), "."),
+    el("div", { class: "chips" }, button("Write all files", () => quietly(change("export", { report: byId("with-report").checked })), { id: "export" }), el("label", { class: "small" }, el("input", { type: "checkbox", id: "with-report", checked: true }), " with the report, which may take a minute; you can go on working")),
     el("ul", { class: "log", id: "files", "aria-live": "polite" }),
-    el("p", { class: "small" }, "The model is fitted to the whole table with all its knots, and its penalties are chosen for these weights. Live figures use at most 32 knots per column and penalties chosen once, so the figures of the report can differ from them slightly."),
+    el("p", { class: "small" }, "The exported model is fitted to the whole table. ", el("span", { class: "live-note" })),
     el("h2", { class: "small-title spaced" }, "The same without this page"),
     el("p", { class: "small" }, "From the metric file, these commands make the same model, to the last bit."),
     el("pre", { id: "commands", tabindex: 0, "aria-label": "Commands" }));
   onState((part) => {
     if (part.exports) {
-      put(byId("folder"), "into " + state.folder);
+      put(byId("folder"), state.folder);
       put(byId("commands"), state.commands.join("\n"));
     }
     if (part.exports || "job" in part) showFiles();

@@ -108,7 +108,7 @@ function showJudged() {
       const column = by.get(range.column), blank = range.kind === "missing";
       const words = (weight) => (weight === null ? "no limit" : blank ? points(weight) : worth(column, weight));
       return el("tr", {}, el("th", { scope: "row" }, soft(range.column), blank ? ", not known" : null), el("td", {}, words(range.low)), el("td", {}, words(range.high)), el("td", { class: "num" }, range.n_answers));
-    })))) : el("p", { class: "muted" }, "Everything. Ranges appear with the first answer in points."));
+    })))) : el("p", { class: "muted" }, "No limits yet. Ranges appear with the first answer in points."));
 }
 
 function showCases() {
