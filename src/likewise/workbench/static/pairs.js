@@ -32,7 +32,7 @@ async function ask(compare) {
   put(byId("question"), el("p", { class: "muted" }, "Looking for the pair that would settle most…"));
   const found = await quietly(post("question", { name: who, compare }));
   question = found ? found.question : null;
-  showQuestion(found ? "Every distance is known to a point, or was asked about." : "No question could be asked.");
+  showQuestion(found ? (compare ? "There are no two pairs left to compare." : "Every distance is known to a point, or was asked about.") : "No question could be asked.");
 }
 
 async function askPair(a, b) {
