@@ -110,7 +110,7 @@ function show(column, weight = column.weight) {
   if (document.activeElement !== row.slider || !waiting.has(column.name)) row.slider.value = toPosition(column, weight);
   row.slider.setAttribute("aria-valuetext", words);
   if (document.activeElement !== row.number) row.number.value = toField(column, weight);
-  row.number.placeholder = weight ? "blanks only" : "–";
+  row.number.placeholder = weight ? "blanks" : "–";
   row.number.setAttribute("aria-label", column.name + ": " + (inPoints(column) ? "points" : "amount worth one point, empty if it must not matter"));
   put(row.before, column.kind !== "numeric" ? "any difference =" : column.one ? column.one + " =" : "1 point = " + column.prefix);
   put(row.after, inPoints(column) ? "points" : column.suffix.trim().replace("percentage points", "% points"));
