@@ -1,9 +1,13 @@
 """When loops are compiled: by the work so far, and by what is compiled already."""
 
+import sys
+from types import ModuleType
+
 import pytest
 
 from likewise import _engine
 
+IS_COMPILED = _engine.is_compiled
 LOOP = "likewise.pairs.kernels.no_such_loop"
 
 
@@ -38,3 +42,8 @@ def test_compiling_can_be_asked_for():
     with _engine.always_compiled():
         assert _engine.is_compiling_worth(LOOP, 1)
     assert not _engine.is_compiling_worth(LOOP, 1)
+
+
+def test_a_module_that_another_thread_is_importing_is_not_compiled_yet(monkeypatch):
+    monkeypatch.setitem(sys.modules, "likewise.additive.kernels", ModuleType("likewise.additive.kernels"))
+    assert not IS_COMPILED("likewise.additive.kernels.sum_categories")

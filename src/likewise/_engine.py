@@ -51,7 +51,8 @@ def is_compiling_worth(function: str, cells: float) -> bool:
 def is_compiled(function: str) -> bool:
     """Whether this process has the compiled code."""
     module, _, name = function.rpartition(".")
-    return module in sys.modules and bool(getattr(sys.modules[module], name).overloads)
+    # Another thread may be importing the module, which then has only some of its functions.
+    return bool(getattr(getattr(sys.modules.get(module), name, None), "overloads", None))
 
 
 @contextmanager

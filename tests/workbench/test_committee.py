@@ -62,9 +62,8 @@ def work(ann, place):
     ann.act("answer", rows=[{"kind": "at_least", "a": first["a"], "b": first["b"], "points": 20}])
     for points in (8, 12):
         assert answer(ann, "Bob", points)["a"] != first["a"] or points == 12
-    judged = ann.wait(lambda state: state["judged"]["conflicts"])["judged"]
+    judged = ann.wait(lambda state: len(state["judged"]["answers"]) == 4)["judged"]
     assert {said["name"] for said in judged["conflicts"][0]} == {"Ann", "Bob"}
-    assert len(judged["answers"]) == 4
     ann.name = "Ann"
     ann.act("note", text="Bob will look at the pair again")
     ann.act("version", title="agreed")
@@ -127,3 +126,29 @@ def test_the_state_is_one_readable_file(place):
     document = json.loads((place / "loans.likewise.json").read_text(encoding="utf-8"))
     assert document["format"] == "likewise workbench 1"
     assert [event["text"] for event in document["events"]] == ["hello"]
+
+
+def test_the_report_is_written_while_work_goes_on(place):
+    with command(place, *WORDS) as (address, _), Client(address) as ann:
+        assert "Give at least one column a weight" in ann.post("export", 400)["error"]
+        ann.act("weights", set={"numeric": {"income": 0.01}, "categorical": {"region": 0.1}})
+        ann.post("export", reason="agreed")
+        assert "Still busy: Writing" in ann.post("export", 400)["error"]
+        state = ann.wait(lambda state: state["job"] is None or state["job"]["writes"] == ["report.html"])
+        assert {"metric.toml", "model.skops", "card.json"} <= set(state["exports"])
+        answer(ann, "Bob", 5)  # a question, an answer and its ranges do not wait for the report
+        assert ann.wait(lambda state: state["judged"]["ranges"])["judged"]["answers"][0]["name"] == "Bob"
+        state = ann.wait(lambda state: state["job"] is None)
+        assert state["trouble"] == {}
+        page = ann.http.get("/files/report.html").text
+        assert "model.skops" in page
+        assert "</html>" in page
+        written = [line for line in state["record"][::-1] if line["kind"] == "exported"]
+        assert [line["reasons"] for line in written] == [["agreed"], []]
+        assert "report.html" not in written[0]["text"]
+        # A later export leaves no report of the model before.
+        ann.act("withdraw", of=next(line["n"] for line in state["record"] if line["kind"] == "answer"))
+        ann.act("weights", set={"numeric": {"income": 0.005}})
+        ann.post("export", report=False)
+        state = ann.wait(lambda state: state["job"] is None and state["record"][0]["kind"] == "exported")
+        assert set(state["exports"]) == {"metric.toml", "model.skops", "card.csv", "card.json", "minutes.md"}

@@ -150,6 +150,25 @@ def test_odd_values_are_refused_and_the_server_lives(client):
     assert client.state()["record"] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[numeric]\nregion = 0.1\n[order]\nregion = ["north", "south", "west"]', "[order]"),
+        ('[categorical]\nregion = 1\n[groups]\nregion = {within = 0.1, groups = [["north", "west"]]}', "[groups]"),
+        (
+            "[categorical]\nregion = 1\n[distances]\nregion = {north = {south = 1, west = 2}, south = {west = 1}}",
+            "[dis",
+        ),
+        ("[categorical]\nincome = 0.1", "people.toml has 'income' as categorical, but it is numeric here"),
+        ("p = 2\n[numeric]\nincome = 0.1", "p = 1"),
+    ],
+)
+def test_a_metric_file_that_would_become_another_distance_is_refused(client, text, said):
+    answer = client.post("start", 400, **{"from": "file", "text": text, "title": "people.toml"})
+    assert said in answer["error"]
+    assert client.state()["record"] == []
+
+
 def test_scripts_in_names_and_reasons_are_kept_as_text(serve):
     client = serve(X, Y)
     script = "<script>alert(1)</script>"

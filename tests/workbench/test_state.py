@@ -73,6 +73,13 @@ def test_a_locked_column_stays_at_0_until_it_is_unlocked_with_a_reason(tmp_path)
     assert log.sheet.weights["categorical"]["race"] == 0.0
 
 
+def test_a_sheet_keeps_its_locks():
+    """As a metric file at the start gives weights, without a session."""
+    given = {"categorical": {"race": 0.2, "region": 0.1}}
+    assert sheet(["race"]).with_weights(given).weights["categorical"] == {"region": 0.1, "race": 0.0}
+    assert sheet().with_weights(given).weights["categorical"] == {"region": 0.1, "race": 0.2}
+
+
 def test_blanks_of_a_column_that_begins_to_matter_get_a_weight(tmp_path):
     log = session(tmp_path)
     log.act("weights", "Ann", set={"numeric": {"debt": 0.01}})

@@ -147,9 +147,12 @@ def test_a_committee_on_the_mortgages(visit, tmp_path):
         page.click("#tab-record")
         assert "it holds the model back most" in page.inner_text("#events")
         page.click("#tab-out")
-        page.uncheck("#with-report")
         page.click("#export")
+        page.wait_for_selector("#files .coming >> text=report.html")
         page.wait_for_selector("#files a >> text=model.skops")
+        page.wait_for_selector("#files a >> text=report.html")
+        assert page.locator("#files .coming").count() == 0
+        assert "at most 32 knots" in page.inner_text("#panel-out .live-note")
         with page.expect_download() as download:
             page.click("#files a >> text=metric.toml")
         assert (
@@ -166,6 +169,56 @@ def test_a_committee_on_the_mortgages(visit, tmp_path):
         load_model(tmp_path / name) for name in ("mortgages.likewise/model.skops", "again.skops")
     )
     assert page_model.predict_proba(people).tobytes() == prompt_model.predict_proba(people).tobytes()
+
+
+def test_which_of_two_pairs_is_more_alike(visit, tmp_path):
+    X, y = applicants(200)
+    X.assign(outcome=y).to_csv(tmp_path / "people.csv", index=False)
+    with command(tmp_path, "people.csv", "--target", "outcome", "--protected", "race") as (address, _):
+        page = visit(address, "Ann")
+        up_to_date(page)
+        page.click("#tab-pairs")
+        said = []
+        page.click("#ask-compare")
+        for count, choice in enumerate(("first", "second", "skip")):  # the next one is asked after each answer
+            page.wait_for_selector("#answer-first")
+            assert "race" not in page.inner_text("#question")
+            text = page.text_content("#question")
+            heads = page.locator("#question thead th").all_inner_texts()
+            one, other = (
+                " and ".join(head.removeprefix("Person ") for head in part) for part in (heads[1:3], heads[4:6])
+            )
+            page.click(f"#answer-{choice}")
+            page.wait_for_selector(f"#answers li:not(.muted) >> nth={count}")
+            page.wait_for_function("(text) => document.querySelector('#question').textContent !== text", arg=text)
+            closer, further = (one, other) if choice == "first" else (other, one)
+            said.append(f"no answer about {one}" if choice == "skip" else f"{closer} are more alike than {further}")
+        lines = page.locator("#answers li .data").all_inner_texts()
+        assert lines[::-1] == [f"Ann: {each}" for each in said]
+        assert "Comparisons alone fix ratios" in page.inner_text("#ranges")
+
+
+def test_the_tour_points_at_what_it_is_about(visit, tmp_path):
+    with command(tmp_path, "--demo") as (address, _):
+        page = visit(address, "Ann")  # leaves the tour
+        page.evaluate("sessionStorage.removeItem('tour')")
+        page.reload()
+        for step, tab, target in (
+            (1, "weights", "weights-list"),
+            (2, "weights", "figures"),
+            (3, "pairs", "question"),
+            (4, "out", "export"),
+        ):
+            page.wait_for_selector(f"#tour >> text={step} of 4")
+            assert page.locator(".toured").get_attribute("id") == target
+            assert page.locator(f"#{target}").is_visible()
+            assert page.get_attribute(f"#tab-{tab}", "aria-selected") == "true"
+            page.click("#tour-next")
+        page.wait_for_selector("#tour", state="hidden")
+        assert page.locator(".toured").count() == 0
+        page.reload()
+        page.wait_for_selector("#commands:has-text('likewise enforce')")
+        assert page.is_hidden("#tour")
 
 
 @pytest.fixture(scope="module")

@@ -294,6 +294,10 @@ def _with_scores(
         model = load_inner(model_file)
     X = problem.X
     known = getattr(model, "feature_names_in_", None)
+    needed = getattr(model, "required_features_", () if known is None else known)
+    absent = [name for name in needed if name not in X.columns]
+    if absent:
+        raise InvalidInputError(f"{model_file} needs the column {absent[0]!r}, which is not in the table.")
     people = X if known is None else X[[name for name in known if name in X.columns]]
     if problem.task == "regression":
         low, high = problem.output_range or (0.0, 1.0)

@@ -19,7 +19,8 @@ from likewise.workbench.engine import Problem
 from likewise.workbench.minutes import comments, minutes
 from likewise.workbench.state import Session, Sheet
 
-FILES = ("metric.toml", "model.skops", "card.csv", "card.json", "report.html", "minutes.md", "answers.csv")
+MODEL, REPORT = ("model.skops", "card.csv", "card.json"), ("report.html",)
+FILES = ("metric.toml", *MODEL, *REPORT, "minutes.md", "answers.csv")
 
 
 @dataclass(frozen=True)
@@ -59,53 +60,43 @@ def metric_file(sheet: Sheet, output_range: tuple[float, float] | None) -> Metri
     )
 
 
-def write_all(
-    session: Session,
-    problem: Problem,
-    tools: Tools,
-    folder: Path,
-    facts: Mapping[str, Any],
-    progress: Callable[[str], None],
-    *,
-    with_report: bool,
-) -> list[str]:
-    """Write every file into a folder, and return their names. Only the report may take a minute."""
+def write_texts(session: Session, problem: Problem, folder: Path, facts: Mapping[str, Any]) -> list[str]:
+    """Write metric, minutes and answers as they are now, and return their names; files of earlier exports go."""
     sheet = session.sheet
     if not any(sheet.weights["numeric"].values()) and not any(sheet.weights["categorical"].values()):
         raise InvalidInputError(
             "Give at least one column a weight first: within weights of 0 there is only a constant."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    progress("metric.toml and minutes.md")
+    earlier = [event for event in session.events if event["kind"] == "exported" and event["folder"] == str(folder)]
+    for name in {name for event in earlier for name in event["files"] if name in FILES}:
+        (folder / name).unlink(missing_ok=True)  # a report of another model beside this one would mislead
     _write(folder / "metric.toml", format_metric(metric_file(sheet, problem.output_range), words=comments(session)))
     _write(folder / "minutes.md", minutes(session, facts))
-    done = ["metric.toml", "minutes.md"]
     answers = session.judgements()
-    if answers:
-        with atomic_write(folder / "answers.csv") as temporary:
-            write_csv(pd.DataFrame(answers), temporary, index=False)
-        done.append("answers.csv")
-    progress("model.skops, fitted to the whole table")
-    model, X, y = tools.train(folder / "metric.toml")
+    if not answers:
+        return ["metric.toml", "minutes.md"]
+    with atomic_write(folder / "answers.csv") as temporary:
+        write_csv(pd.DataFrame(answers), temporary, index=False)
+    return ["metric.toml", "minutes.md", "answers.csv"]
+
+
+def write_model(model: Any, folder: Path) -> None:
+    """Write a model and its card."""
     save_model(model, folder / "model.skops")
     model.to_csv(folder / "card.csv")
     model.to_json(folder / "card.json")
-    done += ["model.skops", "card.csv", "card.json"]
-    if with_report:
-        progress("report.html, which takes longest")
-        _write_report(model, X, y, problem, folder / "report.html")
-        done.append("report.html")
-    return sorted(done, key=FILES.index)
 
 
-def _write_report(model: Any, X: pd.DataFrame, y: Any, problem: Problem, path: Path) -> None:
+def write_report(model: Any, X: pd.DataFrame, y: Any, problem: Problem, folder: Path) -> None:
+    """Write the report, for which models are fitted anew: it takes longest."""
     need("jinja2", "A report")
     from likewise.report import render
     from likewise.report.build import build_report
 
     outcome = problem.outcome if problem.task == "classification" else problem.target
-    data = build_report(model, X, y, outcome=outcome, cv=3, model_name="model.skops", source=problem.table)
-    _write(path, render(data))
+    data = build_report(model, X, y, outcome=outcome, model_name="model.skops", source=problem.table)
+    _write(folder / "report.html", render(data))
 
 
 def commands(tools: Tools, target: str, folder: str) -> list[str]:

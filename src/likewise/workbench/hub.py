@@ -8,7 +8,7 @@ import math
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from queue import SimpleQueue
@@ -16,9 +16,10 @@ from typing import Any
 
 from likewise.exceptions import InvalidInputError, LikewiseError
 from likewise.metric_file import read_metric_file
+from likewise.metrics.table import TableMetric
 from likewise.workbench.comparing import compare, person
 from likewise.workbench.engine import GUARANTEED, Engine
-from likewise.workbench.exports import FILES, Tools, commands, write_all
+from likewise.workbench.exports import FILES, MODEL, REPORT, Tools, commands, write_model, write_report, write_texts
 from likewise.workbench.judging import Judging
 from likewise.workbench.minutes import minutes, record
 from likewise.workbench.state import Event, Session, Sheet
@@ -55,7 +56,7 @@ class Hub:
         self.results: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._browsers: set[asyncio.Queue[str | None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._later: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._wake = threading.Condition()
         self._wanted: tuple[int, Sheet] | None = None
         self._sequence = 0
@@ -80,7 +81,7 @@ class Hub:
         self._closing = True
         with self._wake:
             self._wake.notify_all()
-        self._jobs.put(lambda: None)
+        self._later.put(lambda: None)
         for queue in self._browsers:
             queue.put_nowait(None)
 
@@ -141,6 +142,7 @@ class Hub:
                 "state": str(session.path.name),
                 "range": problem.output_range,
                 "tour": self.tour,
+                "knots": engine.max_knots,
             },
             "columns": engine.columns(sheet),
             "how": sheet.how,
@@ -403,11 +405,14 @@ class Hub:
 
     # -- long jobs ------------------------------------------------------------------------------------------------
 
-    def _run(self, title: str, work: Callable[[], Callable[[], None]]) -> dict[str, Any]:
-        """Run a job in its thread; what it returns is done in the loop's thread."""
+    def _refuse_if_busy(self) -> None:
         if self.job is not None:
             raise InvalidInputError(f"Still busy: {self.job['title']}. Wait for it to end.")
-        self.job = {"title": title}
+
+    def _run(self, title: str, work: Callable[[], Callable[[], None]], writes: Sequence[str] = ()) -> dict[str, Any]:
+        """Run a job in a thread of its own; what it returns is done in the loop's thread."""
+        self._refuse_if_busy()
+        self.job = {"title": title, "writes": list(writes)}
         self.trouble.pop("job", None)
         self._tell({"job": self.job, "trouble": self.trouble})
 
@@ -431,11 +436,11 @@ class Hub:
             if self._loop is not None and not self._closing:
                 self._loop.call_soon_threadsafe(finish, done, error)
 
-        self._jobs.put(in_thread)
+        threading.Thread(target=in_thread, name="workbench job", daemon=True).start()
         return {"started": title}
 
     def _background(self, work: Callable[[], None]) -> None:
-        """Run something that nobody waits for after the jobs before it."""
+        """Run something that nobody waits for, after what was put there before."""
 
         def in_thread() -> None:
             try:
@@ -444,11 +449,11 @@ class Hub:
                 self.trouble["live"] = _one_line(error)
                 self._tell({"trouble": self.trouble})
 
-        self._jobs.put(in_thread)
+        self._later.put(in_thread)
 
     def _work(self) -> None:
         while not self._closing:
-            self._jobs.get()()
+            self._later.get()()
 
     def _measure_references(self) -> None:
         locked = self.session.sheet.locked
@@ -472,22 +477,34 @@ class Hub:
         self._background(work)
 
     def export(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Write all files."""
+        """Write all files: the texts at once, then the model, and last the report, while work goes on."""
         if not str(given.get("name") or "").strip():
             raise InvalidInputError("Say who you are: the record names who decided what.")
-        facts, with_report = self._facts(), bool(given.get("report", True))
+        self._refuse_if_busy()
+        problem, folder, with_report = self.engine.problem, self.folder, bool(given.get("report", True))
+        texts = write_texts(self.session, problem, folder, self._facts())
+        self._tell(self._state())
 
-        def progress(what: str) -> None:
-            self.job = {"title": f"Writing {what}"}
-            self._tell({"job": self.job})
+        def note(files: list[str]) -> None:
+            self._act("exported", {**given, "folder": str(folder), "files": sorted(files, key=FILES.index)})
 
         def work() -> Callable[[], None]:
-            written = write_all(
-                self.session, self.engine.problem, self.tools, self.folder, facts, progress, with_report=with_report
-            )
-            return lambda: void(self._act("exported", {**given, "folder": str(self.folder), "files": written}))
+            model, X, y = self.tools.train(folder / "metric.toml")
+            write_model(model, folder)
 
-        return self._run("Writing files", work)
+            def report() -> Callable[[], None]:
+                write_report(model, X, y, problem, folder)
+                given.pop("reason", None)  # it stands in the record already
+                return lambda: note(list(REPORT))
+
+            def finish() -> None:
+                note([*texts, *MODEL])
+                if with_report:
+                    self._run("Writing report.html", report, REPORT)
+
+            return finish
+
+        return self._run("Writing model.skops", work, [*MODEL, *(REPORT if with_report else ())])
 
     def exported_file(self, name: str) -> Path | None:
         """An exported file; None for any other name."""
@@ -511,9 +528,29 @@ def file_as_start(engine: Engine, file: Any, name: str) -> dict[str, Any]:
             f"The weights of {name} are shares of the range {file.output_range}; here it is "
             f"{engine.problem.output_range}. Give --range."
         )
+    _refuse_other_kinds(engine, file.metric, name)
     left = [str(column) for column in file.metric.columns if column not in engine.names]
-    more = f" Not in this table, and left out: {', '.join(left)}." if left else ""
+    left += [] if file.domain is None else ["its domain"]
+    more = f" Left out: {', '.join(left)}." if left else ""
     return {"set": engine.weights_from(file.metric), "how": f"From {name}. {file.how}{more}".strip()}
+
+
+def _refuse_other_kinds(engine: Engine, metric: TableMetric, name: str) -> None:
+    """Raise if a column of the file would get another distance here."""
+    for section in ("order", "groups", "distances"):
+        if getattr(metric, section):
+            raise InvalidInputError(
+                f"{name} has [{section}]; the workbench gives any two categories of a column the same distance. Leave "
+                f"[{section}] out, and give each column of categories one weight."
+            )
+    numbers = dict(zip(engine.names, engine.encoder.is_number, strict=True))
+    for column in metric.columns:
+        if column in numbers and numbers[column] != (column in metric.numeric):
+            here, there = ("numeric", "categorical") if numbers[column] else ("categorical", "numeric")
+            raise InvalidInputError(
+                f"{name} has {column!r} as {there}, but it is {here} here. Start the workbench with --categorical, or "
+                "change the file."
+            )
 
 
 def void(_: Any) -> None:

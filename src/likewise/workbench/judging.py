@@ -29,15 +29,29 @@ class Judging:
     def question(self, judge: str, *, compare: bool = False) -> dict[str, Any] | None:
         """The pair that would settle most for a judge, or two pairs to compare; None if nothing is left to ask."""
         X, answers = self._people(), self._answers(judge)
+        if compare:
+            return self._comparison(X, answers, judge)
         first = self._next(answers, X)
+        return None if first is None else self.pair(first.a, first.b)
+
+    def _comparison(self, X: pd.DataFrame, answers: list[dict[str, Any]], judge: str) -> dict[str, Any] | None:
+        """Two pairs that were not compared before; the second differs in a column in which the first does not."""
+
+        def skipped(a: Any, b: Any) -> dict[str, Any]:
+            return {"judge": judge, "kind": SKIP, "a": a, "b": b}
+
+        compared = [row for row in answers if row["kind"] == CLOSER]
+        asked = [skipped(row[a], row[b]) for row in compared for a, b in (("a", "b"), ("c", "d"))]
+        first = self._next([*answers, *asked], X)
         if first is None:
             return None
-        if not compare:
-            return self.pair(first.a, first.b)
-        second = self._next([*answers, {"judge": judge, "kind": SKIP, "a": first.a, "b": first.b}], X)
+        one = self.pair(first.a, first.b)
+        differing = {line["column"] for line in one["differences"]}
+        rest = X[[name for name in X.columns if str(name) not in differing]]
+        second = self._next([*asked, skipped(first.a, first.b)], rest)
         if second is None:
             return None
-        one, two = self.pair(first.a, first.b), self.pair(second.a, second.b)
+        two = self.pair(second.a, second.b)
         return {**one, "c": two["a"], "d": two["b"], "others": two["differences"]}
 
     def pair(self, a: Any, b: Any) -> dict[str, Any]:

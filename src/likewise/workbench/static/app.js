@@ -10,7 +10,7 @@ import { startTour } from "./tour.js";
 import { buildVersions } from "./versions.js";
 import { buildWeights } from "./weights.js";
 
-const TABS = { weights: ["Weights", buildWeights], pairs: ["Pairs", buildPairs], people: ["People", buildPeople], versions: ["Versions", buildVersions], record: ["Record", buildRecord], out: ["Out", buildOut] };
+const TABS = { weights: ["Weights", buildWeights], pairs: ["Pairs", buildPairs], people: ["People", buildPeople], versions: ["Versions", buildVersions], record: ["Record", buildRecord], out: ["Export", buildOut] };
 
 function select(key, focus = false) {
   for (const each of Object.keys(TABS)) {
@@ -55,7 +55,9 @@ onState((part) => {
     const table = state.table;
     document.title = table.name + " – workbench";
     put(byId("table-name"), table.name);
-    const facts = { Outcome: table.task === "regression" ? table.target : table.target + ", shown: " + table.outcome, People: whole(table.n) + (table.n_live < table.n ? "; live figures of an even sample of " + whole(table.n_live) : ""), Record: table.state };
+    const facts = { Outcome: table.task === "regression" ? table.target : table.target + " (shown: chance of “" + table.outcome + "”)", People: whole(table.n) + (table.n_live < table.n ? "; live figures of an even sample of " + whole(table.n_live) : ""), Record: table.state };
+    const note = "Live figures use at most " + table.knots + " knots per column and penalties chosen once, so figures of the exported model can differ slightly.";
+    document.querySelectorAll(".live-note").forEach((node) => put(node, note));
     put(byId("about"), Object.entries(facts).map(([title, text]) => el("div", {}, el("dt", {}, title), el("dd", { class: "data" }, text))));
   }
   if ("undo" in part) { byId("undo").disabled = !state.undo; byId("redo").disabled = !state.redo; }

@@ -41,7 +41,7 @@ export const plain = (x, digits = 4) => (x >= 1e9 ? Number(x.toPrecision(3)).toE
 
 export function points(share) {
   const value = 100 * share;
-  if (value > 0 && value < 0.005) return "under 0.01 points";
+  if (share > NEGLIGIBLE && value < 0.005) return "under 0.01 points";
   const text = Number(value.toFixed(Math.abs(value) >= 1 ? 1 : 2)).toLocaleString("en-US");
   return text + (text === "1" ? " point" : " points");
 }
@@ -55,9 +55,13 @@ export function withError(value, error, digits) {
   return text + " ± " + (digits === null ? figure(error, 2) : error.toFixed(digits));
 }
 
+// Below this weight no number makes a difference: only whether the number is known counts.
+export const NEGLIGIBLE = 1e-30;
+
 // What a weight is worth, in the words of metric files.
 export function worth(column, weight) {
   if (!weight) return "must not matter";
+  if (weight < NEGLIGIBLE) return "only whether it is known";
   if (column.kind !== "numeric") return "any difference = " + points(weight);
   if (column.one) return column.one + " = " + points(weight);
   return "1 point = " + column.prefix + figure(0.01 / weight * column.factor) + column.suffix;

@@ -10,7 +10,7 @@ export function buildFigures() {
     el("div", { class: "numbers live", "aria-live": "polite" },
       number("f-loss", ""), number("f-second", ""), number("f-distance", "mean distance of two people"), number("f-bound", "of pairs are bound: distance below 1"),
       number("f-today", "")),
-    el("div", { id: "beside" }), el("div", { id: "frontier" }));
+    el("div", { id: "beside" }), el("p", { class: "small live-note" }), el("div", { id: "frontier" }));
 }
 
 export function showFigures() {

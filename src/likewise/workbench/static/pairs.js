@@ -32,7 +32,7 @@ async function ask(compare) {
   put(byId("question"), el("p", { class: "muted" }, "Looking for the pair that would settle most…"));
   const found = await quietly(post("question", { name: who, compare }));
   question = found ? found.question : null;
-  showQuestion(found ? "Every distance is known to a point, or was asked about." : "No question could be asked.");
+  showQuestion(found ? (compare ? "There are no two pairs left to compare." : "Every distance is known to a point, or was asked about.") : "No question could be asked.");
 }
 
 async function askPair(a, b) {
@@ -108,7 +108,7 @@ function showJudged() {
       const column = by.get(range.column), blank = range.kind === "missing";
       const words = (weight) => (weight === null ? "no limit" : blank ? points(weight) : worth(column, weight));
       return el("tr", {}, el("th", { scope: "row" }, soft(range.column), blank ? ", not known" : null), el("td", {}, words(range.low)), el("td", {}, words(range.high)), el("td", { class: "num" }, range.n_answers));
-    })))) : el("p", { class: "muted" }, "Everything. Ranges appear with the first answer in points."));
+    })))) : el("p", { class: "muted" }, "No limits yet. Ranges appear with the first answer in points."));
 }
 
 function showCases() {

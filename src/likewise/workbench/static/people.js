@@ -1,6 +1,6 @@
 // Any two people, of the table or typed: distance by column, scores and reasons.
 import { onState, post, quietly, state } from "./api.js";
-import { byId, el, points, put, score, soft } from "./dom.js";
+import { NEGLIGIBLE, byId, el, points, put, score, soft } from "./dom.js";
 
 const SIDES = ["a", "b"];
 let timer = 0, built = "";
@@ -81,7 +81,7 @@ async function compare() {
   const gap = other ? Math.abs(other.values[0] - other.values[1]) : null;
   put(byId("people-detail"), (found.distance >= 1 ? "From 100 points on, any difference is allowed. " : "The model can never put these two further apart than their distance. ") + (gap === null ? "" : "By " + other.title + ": " + points(gap) + (gap > found.distance + 1e-9 ? ", more than the distance." : ", within the distance.")));
   found.parts.forEach((part, i) => {
-    put(byId("p" + i + "-points"), part.points ? points(part.points) : "0");
-    byId("p" + i).classList.toggle("counts", part.points > 0);
+    put(byId("p" + i + "-points"), part.points > NEGLIGIBLE ? points(part.points) : "0");
+    byId("p" + i).classList.toggle("counts", part.points > NEGLIGIBLE);
   });
 }

@@ -3,10 +3,10 @@ import { state } from "./api.js";
 import { button, byId, el, put } from "./dom.js";
 
 const STEPS = [
-  ["weights", "#weights-list", "1 of 4: lock what must not matter. Write your name at the top. Race and sex stand at the end of the list: lock them. Then press Designed: in half a minute there is a metric that loses least for the distance it allows."],
-  ["weights", "#figures", "2 of 4: move a weight. The figures, the prices and the shapes are those of a model fitted anew. A weight with a high price holds the model back: make it 10% looser and look what it buys."],
-  ["pairs", "#question", "3 of 4: judge pairs. Ask for a question and answer it; then write another name and answer as somebody else. What cannot be reconciled appears as a question to discuss."],
-  ["out", "#export", "4 of 4: leave with it. Save a version, look at the record, and write all files. The commands below make the same model without this page."],
+  ["weights", "#weights-list", "1 of 4: lock what must not matter. Write your name at the top, then lock race and sex at the end of the list. Press Designed: in about half a minute you have the metric with the least loss for the distance it allows."],
+  ["weights", "#figures", "2 of 4: move a weight. The model is fitted again at once, and figures, prices and shapes follow. A weight with a high price holds the model back: make it 10% looser and see what that gains."],
+  ["pairs", "#question", "3 of 4: judge pairs. Ask for a question and answer it. Then change the name at the top and answer as somebody else. Answers that cannot all hold appear as a question to discuss."],
+  ["out", "#export", "4 of 4: take the results with you. Write all files: the metric, the model and its card, the report and the minutes. The commands below make the same model without this page."],
 ];
 
 export function startTour(select) {

@@ -1,6 +1,6 @@
 // Weights in natural units: a slider, a number to type, a lock and a price for each column.
 import { act, change, fail, onState, quietly, state } from "./api.js";
-import { button, byId, el, plain, put, soft, worth } from "./dom.js";
+import { NEGLIGIBLE, button, byId, el, plain, put, soft, worth } from "./dom.js";
 import { buildFigures, showFigures, showShapes } from "./figures.js";
 
 const TOP = 1, STEPS = 200; // a slider at its end: a typical difference allows any difference
@@ -102,7 +102,7 @@ const inPoints = (column) => column.kind !== "numeric" || column.one;
 // The slider's position is the cube root of what a typical difference counts: small weights get the finest steps.
 const toPosition = (column, weight) => Math.round(STEPS * Math.cbrt(Math.min(1, weight * column.typical / TOP)));
 const toWeight = (column, position) => Number((TOP * Math.pow(position / STEPS, 3) / (column.typical || 1)).toPrecision(3));
-const toField = (column, weight) => (!weight ? "" : inPoints(column) ? plain(100 * weight) : plain(0.01 / weight * column.factor));
+const toField = (column, weight) => (weight < NEGLIGIBLE ? "" : inPoints(column) ? plain(100 * weight) : plain(0.01 / weight * column.factor));
 
 function show(column, weight = column.weight) {
   const row = rows.get(column.name);
@@ -110,7 +110,7 @@ function show(column, weight = column.weight) {
   if (document.activeElement !== row.slider || !waiting.has(column.name)) row.slider.value = toPosition(column, weight);
   row.slider.setAttribute("aria-valuetext", words);
   if (document.activeElement !== row.number) row.number.value = toField(column, weight);
-  row.number.placeholder = weight ? "" : "–";
+  row.number.placeholder = weight ? "blanks" : "–";
   row.number.setAttribute("aria-label", column.name + ": " + (inPoints(column) ? "points" : "amount worth one point, empty if it must not matter"));
   put(row.before, column.kind !== "numeric" ? "any difference =" : column.one ? column.one + " =" : "1 point = " + column.prefix);
   put(row.after, inPoints(column) ? "points" : column.suffix.trim().replace("percentage points", "% points"));
