@@ -157,12 +157,16 @@ def test_several_classes(rows):
     assert found == pytest.approx(reference(problem, inside(problem)), abs=1e-6)
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_block_after_block_reaches_the_same_optimum(rows, labels, several, monkeypatch):
+@pytest.mark.parametrize(
+    ("several", "most", "n_blocks"),
+    [(False, 8, 4), (True, 20, 4), (True, 8, 8)],  # a column at a time; of all classes; of one class
+)
+def test_block_after_block_reaches_the_same_optimum(rows, labels, several, most, n_blocks, monkeypatch):
     loss = SoftmaxLoss(np.stack([labels, 1 - labels])) if several else LogLoss(labels[None])
     problem = problem_of(rows, columns(), loss, penalty=1e-2)
     _, expected = best(problem)
-    monkeypatch.setattr(blocks, "_MOST_VARIABLES", 20 if several else 8)  # a class, or a column, at a time
+    monkeypatch.setattr(blocks, "_MOST_VARIABLES", most)
+    assert len(blocks._blocks(problem.layout, problem.loss.n_functions)) == n_blocks
     x = solve_in_blocks(problem, inside(problem))
     assert problem.value(x, problem.scores(x)) == pytest.approx(expected, abs=1e-5)
 
