@@ -15,7 +15,7 @@ import numpy as np
 
 from likewise._engine import kernel
 from likewise._parallel import run_in_threads, single_threaded_blas
-from likewise._typing import FloatArray
+from likewise._typing import FloatArray, IntArray
 from likewise.additive.binning import Part, blocks_of
 from likewise.additive.design_matrix import Layout, constant
 from likewise.additive.losses import Loss, PartialLoss
@@ -51,19 +51,36 @@ def solve_in_blocks(
     if layout.n_budgets:
         raise InvalidInputError("budgets must be given where there are too many variables to solve for at once.")
     blocks = _blocks(layout, n_functions)
-    x, value, gain = start, problem.value(start, problem.scores(start)), 1.0
+    limits = layout.limits(n_functions)
+    x, value, gain, of_round = start, problem.value(start, problem.scores(start)), 1.0, 1.0
     for _ in range(_MOST_ROUNDS):
         # No block need be solved much better than the last round left the others.
         rough = replace(problem, tolerance=max(_TOLERANCE / 10, gain / 100))
+        x_before, before = x, value
         for functions, chosen in blocks:
             x = _improve(rough, x, functions, chosen, advance)
         if n_functions > 1:
             x[:, 0] -= x[:, 0].mean()  # a softmax does not depend on a common shift
-        before, value = value, problem.value(x, problem.scores(x))
+        value, last = problem.value(x, problem.scores(x)), of_round
+        of_round = before - value
+        # Gains shrink by the same factor in each round, and steps by its root.
+        further = _extrapolated(limits, x_before, x, np.sqrt(np.clip(of_round / last, 0.0, 0.98)))
+        value_further = problem.value(further, problem.scores(further))
+        if value_further < value:
+            x, value = further, value_further
         gain = before - value
         if gain <= max(_TOLERANCE, problem.tolerance):
             break
     return x
+
+
+def _extrapolated(limits: Limits, before: FloatArray, x: FloatArray, ratio: float) -> FloatArray:
+    """Where steps that shrink by `ratio` would end, or as far in that direction as the limits allow."""
+    step = x - before
+    room, rate = limits.highest - limits.rows @ x.ravel(), limits.rows @ step.ravel()
+    rises = rate > 0
+    longest = 0.99 * float((room[rises] / rate[rises]).min(initial=np.inf))
+    return x + max(0.0, min(longest, ratio / (1 - ratio))) * step
 
 
 def fit_budgets(problem: Objective) -> FloatArray:
