@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from hashlib import sha256
 from importlib import import_module
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from likewise._fit_validation import check_fitted
@@ -134,7 +137,10 @@ def _read_bytes(path: str | Path, hint: str = "") -> bytes:
 
 def _loads(data: bytes, name: str, kind: str, hint: str) -> Any:
     """Load an object from skops bytes, if it holds only known types."""
-    import skops.io
+    try:
+        return _OwnTypes(data).load()
+    except Exception:  # it holds other types, or it is damaged
+        import skops.io
 
     try:
         types = skops.io.get_untrusted_types(data=data)
@@ -202,6 +208,78 @@ def _allowed(kind: str) -> bool:
     except ImportError:
         return False
     return isinstance(own, type) and (issubclass(own, (BaseEstimator, Bound, Metric)) or is_dataclass(own))
+
+
+class _OwnTypes:
+    """Reads skops files that hold only likewise's own types, NumPy arrays and JSON values, as skops does.
+
+    To import skops is to import all of scikit-learn, from which it makes its list of trusted types. That takes longer
+    than loading a model and scoring with it. Raises at everything else, which is left to skops.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.archive = ZipFile(BytesIO(data))
+        self.made: dict[Any, Any] = {}
+
+    def load(self) -> Any:
+        with self.archive:
+            schema = json.loads(self.archive.read("schema.json"))
+            if schema["protocol"] != _SKOPS_PROTOCOL:
+                raise FileError(f"The protocol of skops must be {_SKOPS_PROTOCOL}.")
+            return self._object(schema)
+
+    def _object(self, node: Mapping[str, Any]) -> Any:
+        """The object of a node; a repeated identity is the same object."""
+        identity = node["__id__"]
+        if identity not in self.made:
+            self.made[identity] = self._make(node)
+        return self.made[identity]
+
+    def _make(self, node: Mapping[str, Any]) -> Any:
+        match node["__loader__"], f"{node['__module__']}.{node['__class__']}":
+            case "JsonNode", _:
+                return json.loads(node["content"])
+            case "ListNode", "builtins.list":
+                return [self._object(each) for each in node["content"]]
+            case "TupleNode", "builtins.tuple":
+                return tuple(self._object(each) for each in node["content"])
+            case "DictNode", "builtins.dict":
+                kinds = self._object(node["key_types"])
+                items = zip(kinds, node["content"].items(), strict=True)
+                return {kind(key): self._object(value) for kind, (key, value) in items}
+            case "TypeNode", kind if kind in _KEY_TYPES:
+                return _KEY_TYPES[kind]
+            case "NdArrayNode", kind if kind in _ARRAY_TYPES and node["type"] == "numpy":
+                array = np.load(BytesIO(self.archive.read(node["file"])), allow_pickle=False)
+                return array if kind == "numpy.ndarray" else _ARRAY_TYPES[kind](array)
+            case "NdArrayNode", "numpy.ndarray" if node["type"] == "json":
+                (n,) = self._object(node["shape"])
+                array = np.empty(n, dtype=object)
+                for i, each in enumerate(node["content"]):
+                    array[i] = self._object(each)
+                return array
+            case "ObjectNode", kind if kind.startswith(_OWN) and _allowed(kind):
+                return self._own(kind, self._object(node["content"]) if "content" in node else None)
+            case _, kind:
+                raise FileError(f"{kind} is not a type of likewise.")
+
+    @staticmethod
+    def _own(kind: str, state: Any) -> Any:
+        module, _, name = kind.rpartition(".")
+        own = getattr(import_module(module), name)
+        instance = own.__new__(own)
+        if state is not None and hasattr(instance, "__setstate__"):
+            instance.__setstate__(state)
+        elif state is not None:
+            instance.__dict__.update(state)
+        return instance
+
+
+_SKOPS_PROTOCOL = 2
+_KEY_TYPES: dict[str, Any] = {"builtins.str": str, "builtins.int": int, "builtins.float": float, "builtins.bool": bool}
+_ARRAY_TYPES: dict[str, Any] = {
+    f"numpy.{kind.__name__}": kind for kind in (np.ndarray, np.bool_, np.int64, np.float64, np.str_)
+}
 
 
 def _minor(text: str) -> tuple[str, ...]:

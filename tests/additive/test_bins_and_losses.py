@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
 from likewise.additive.binning import bin_columns, choose_knots, locate, slot_shares
-from likewise.additive.losses import LogLoss, ProbitLoss, SingleScoreLoss, SoftmaxLoss, SquaredLoss
+from likewise.additive.losses import LogLoss, PartialLoss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.metrics.base import ColumnWeights
 
 RNG = np.random.default_rng(0)
@@ -19,7 +19,8 @@ LOSSES = {
     "probit": (ProbitLoss(SHARES[:1]), SCORES[:1]),
     "squared": (SquaredLoss(SCORES[1:2]), SCORES[:1]),
     "softmax": (SoftmaxLoss(SHARES), SCORES),
-    "one function": (SingleScoreLoss(SHARES[:1], SoftmaxLoss(SHARES), SCORES, 1), SCORES[:1]),
+    "one function": (PartialLoss(SHARES[:1], SoftmaxLoss(SHARES), SCORES, [1]), SCORES[:1]),
+    "two functions": (PartialLoss(SHARES[1:3], SoftmaxLoss(SHARES), SCORES, [1, 2]), SCORES[:2]),
 }
 
 

@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, lsq_linear, minimize
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from likewise.additive import solver as blocks
 from likewise.additive.binning import bin_columns, choose_knots
 from likewise.additive.design_matrix import Layout, constant
 from likewise.additive.losses import LogLoss, ProbitLoss, SoftmaxLoss, SquaredLoss
+from likewise.additive.qp import Limits
 from likewise.additive.solver import Objective, solve, solve_in_blocks
 from likewise.metrics.base import ColumnWeights
 
@@ -157,14 +159,28 @@ def test_several_classes(rows):
     assert found == pytest.approx(reference(problem, inside(problem)), abs=1e-6)
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_block_after_block_reaches_the_same_optimum(rows, labels, several, monkeypatch):
+@pytest.mark.parametrize(
+    ("several", "most", "n_blocks"),
+    [(False, 8, 4), (True, 20, 4), (True, 8, 8)],  # a column at a time; of all classes; of one class
+)
+def test_block_after_block_reaches_the_same_optimum(rows, labels, several, most, n_blocks, monkeypatch):
     loss = SoftmaxLoss(np.stack([labels, 1 - labels])) if several else LogLoss(labels[None])
     problem = problem_of(rows, columns(), loss, penalty=1e-2)
     _, expected = best(problem)
-    monkeypatch.setattr(blocks, "_MOST_VARIABLES", 20 if several else 8)  # a class, or a column, at a time
+    monkeypatch.setattr(blocks, "_MOST_VARIABLES", most)
+    assert len(blocks._blocks(problem.layout, problem.loss.n_functions)) == n_blocks
     x = solve_in_blocks(problem, inside(problem))
     assert problem.value(x, problem.scores(x)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_rounds_are_extrapolated_to_where_they_would_end_within_the_limits():
+    box = Limits(csr_array([[1.0, 0.0], [0.0, 1.0]]), np.array([5.0, 5.0]), (), 1.0, np.zeros(2))
+    before, x = np.array([[0.0, 4.0]]), np.array([[1.0, 3.0]])
+    # 1 + 1/2 + 1/4 + ... = 2, of which the first step is made.
+    assert blocks._extrapolated(box, before, x, 0.5).tolist() == [[2.0, 2.0]]
+    # With steps that shrink by 0.9 it would be 9 further; the first limit is 4 away.
+    assert blocks._extrapolated(box, before, x, 0.9) == pytest.approx(np.array([[4.96, -0.96]]))
+    assert blocks._extrapolated(box, x, x, 0.9).tolist() == x.tolist()
 
 
 def test_the_same_bits_for_any_number_of_threads():

@@ -137,20 +137,20 @@ class SquaredLoss(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class SingleScoreLoss(Loss):
-    """The loss of one function's score, the other scores held at what they are."""
+class PartialLoss(Loss):
+    """The loss of some functions' scores, which are added to the scores `held` of all of them."""
 
     whole: Loss
     held: FloatArray
-    k: int
+    functions: list[int]
 
     def best_constants(self, means: FloatArray) -> FloatArray:
-        """Those of this function, among the whole's."""
-        return self.whole.best_constants(means)[self.k : self.k + 1]
+        """Those of these functions, among the whole's."""
+        return self.whole.best_constants(means)[self.functions]
 
     def _all(self, scores: FloatArray) -> FloatArray:
         out = self.held.copy()
-        out[self.k] += scores[0]
+        out[self.functions] += scores
         return out
 
     def values(self, scores: FloatArray) -> FloatArray:
@@ -159,11 +159,11 @@ class SingleScoreLoss(Loss):
 
     def derivative(self, scores: FloatArray) -> FloatArray:
         """First derivatives."""
-        return self.whole.derivative(self._all(scores))[self.k : self.k + 1]
+        return self.whole.derivative(self._all(scores))[self.functions]
 
     def curvature(self, scores: FloatArray, k: int, other: int) -> FloatArray:
         """Second derivatives."""
-        return self.whole.curvature(self._all(scores), self.k, self.k)
+        return self.whole.curvature(self._all(scores), self.functions[k], self.functions[other])
 
 
 def _mills(a: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from likewise._parallel import run_in_threads, single_threaded_blas
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.binning import Part, blocks_of
 from likewise.additive.design_matrix import Layout, constant
-from likewise.additive.losses import Loss, SingleScoreLoss
+from likewise.additive.losses import Loss, PartialLoss
 from likewise.additive.qp import Limits, minimise_quadratic
 from likewise.exceptions import InvalidInputError
 
@@ -50,20 +50,37 @@ def solve_in_blocks(
         return solve(problem, start, advance)
     if layout.n_budgets:
         raise InvalidInputError("budgets must be given where there are too many variables to solve for at once.")
-    x, value, gain = start, problem.value(start, problem.scores(start)), 1.0
+    blocks = _blocks(layout, n_functions)
+    limits = layout.limits(n_functions)
+    x, value, gain, of_round = start, problem.value(start, problem.scores(start)), 1.0, 1.0
     for _ in range(_MOST_ROUNDS):
         # No block need be solved much better than the last round left the others.
         rough = replace(problem, tolerance=max(_TOLERANCE / 10, gain / 100))
-        for k in range(n_functions):
-            for chosen in _groups(layout):
-                x = _improve(rough, x, k, chosen, advance)
+        x_before, before = x, value
+        for functions, chosen in blocks:
+            x = _improve(rough, x, functions, chosen, advance)
         if n_functions > 1:
             x[:, 0] -= x[:, 0].mean()  # a softmax does not depend on a common shift
-        before, value = value, problem.value(x, problem.scores(x))
+        value, last = problem.value(x, problem.scores(x)), of_round
+        of_round = before - value
+        # Gains shrink by the same factor in each round, and steps by its root.
+        further = _extrapolated(limits, x_before, x, np.sqrt(np.clip(of_round / last, 0.0, 0.98)))
+        value_further = problem.value(further, problem.scores(further))
+        if value_further < value:
+            x, value = further, value_further
         gain = before - value
         if gain <= max(_TOLERANCE, problem.tolerance):
             break
     return x
+
+
+def _extrapolated(limits: Limits, before: FloatArray, x: FloatArray, ratio: float) -> FloatArray:
+    """Where steps that shrink by `ratio` would end, or as far in that direction as the limits allow."""
+    step = x - before
+    room, rate = limits.highest - limits.rows @ x.ravel(), limits.rows @ step.ravel()
+    rises = rate > 0
+    longest = 0.99 * float((room[rises] / rate[rises]).min(initial=np.inf))
+    return x + max(0.0, min(longest, ratio / (1 - ratio))) * step
 
 
 def fit_budgets(problem: Objective) -> FloatArray:
@@ -73,32 +90,35 @@ def fit_budgets(problem: Objective) -> FloatArray:
     return np.stack([coarse.layout.found_budgets(line) for line in x])
 
 
-def _groups(layout: Layout) -> list[list[int]]:
-    """Parts in groups that fit one matrix; the intercept is in each."""
+def _blocks(layout: Layout, n_functions: int) -> list[tuple[list[int], list[int]]]:
+    """Functions and parts that are solved for at once; the intercept is in each block."""
     sizes = np.diff(layout.starts).tolist()
-    # Half as much as fits: a block costs its cube.
-    most, groups, size = _MOST_VARIABLES // 2, [[0]], 1
+    every = list(range(n_functions))
+    # A softmax hardly changes if all its scores do: one function at a time, that takes many rounds.
+    at_once = [every] if n_functions * (1 + max(sizes[1:])) <= _MOST_VARIABLES else [[k] for k in every]
+    # A third of what fits: a block costs its cube.
+    most, groups, size = _MOST_VARIABLES // 3 // len(at_once[0]), [[0]], 1
     for j, n in enumerate(sizes[1:], 1):
         if size + n > most and len(groups[-1]) > 1:
             groups.append([0])
             size = 1
         groups[-1].append(j)
         size += n
-    return groups
+    return [(functions, chosen) for functions in at_once for chosen in groups]
 
 
 def _improve(
-    problem: Objective, x: FloatArray, k: int, chosen: list[int], advance: Callable[[int], None]
+    problem: Objective, x: FloatArray, functions: list[int], chosen: list[int], advance: Callable[[int], None]
 ) -> FloatArray:
-    """Solve for the variables of function k in some parts."""
+    """Solve for the variables of some functions in some parts."""
     layout = problem.layout
-    where: IntArray = np.concatenate([np.arange(layout.starts[j], layout.starts[j + 1]) for j in chosen])
+    variables: IntArray = np.concatenate([np.arange(layout.starts[j], layout.starts[j + 1]) for j in chosen])
+    where = np.ix_(np.array(functions), variables)
     held = x.copy()
-    held[k, where] = 0.0
-    smaller = problem.subproblem(np.asarray(held @ layout.to_slots.T), k, chosen)
-    found = solve(smaller, x[k : k + 1, where], advance)
+    held[where] = 0.0
+    smaller = problem.subproblem(np.asarray(held @ layout.to_slots.T), functions, chosen)
     out = x.copy()
-    out[k, where] = found[0]
+    out[where] = solve(smaller, x[where], advance)
     return out
 
 
@@ -214,9 +234,9 @@ class Objective:
             for other in range(k + 1)
         }
 
-    def subproblem(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
-        """The problem of function k and some parts, with the scores of the values `held` fixed."""
-        loss = SingleScoreLoss(self.loss.target[:1], self.loss, self.scores_at(held), k)
+    def subproblem(self, held: FloatArray, functions: list[int], chosen: list[int]) -> Objective:
+        """The problem of some functions and parts, with the scores of the values `held` fixed."""
+        loss = PartialLoss(self.loss.target[functions], self.loss, self.scores_at(held), functions)
         smaller = replace(self.layout, parts=[self.layout.parts[j] for j in chosen])
         return replace(self, layout=smaller, loss=loss, penalties=self.penalties[chosen])
 

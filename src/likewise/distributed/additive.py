@@ -237,10 +237,10 @@ class DaskObjective(Objective):
         pairs = [(k, other) for k in range(self.loss.n_functions) for other in range(k + 1)]
         return dict(zip(pairs, self._derivatives(scores)[1:], strict=True))
 
-    def subproblem(self, held: FloatArray, k: int, chosen: list[int]) -> Objective:
-        """The same for function k in some parts."""
-        empty = Objective.subproblem(replace(self, view=()), np.zeros((self.loss.n_functions, 0)), k, chosen)
-        return self._seen(empty, "subproblem", held, k, chosen)
+    def subproblem(self, held: FloatArray, functions: list[int], chosen: list[int]) -> Objective:
+        """The same for some functions and parts."""
+        empty = Objective.subproblem(replace(self, view=()), np.zeros((self.loss.n_functions, 0)), functions, chosen)
+        return self._seen(empty, "subproblem", held, functions, chosen)
 
     def coarser(self, most: int) -> Objective:
         """The same with at most so many knots per column."""
