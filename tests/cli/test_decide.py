@@ -97,11 +97,12 @@ def test_commitments_are_those_of_the_record_and_nothing_is_decided(work):
 def test_batches_and_processes_give_the_same_bytes(work, jobs):
     contents = set()
     for i, words in enumerate(("", "--batch 7", f"--batch 40 --jobs {jobs}")):
-        assert decide(work, f"{BAND} {words}", f"same{i}.csv").exit_code == 0
-        contents.add(((work / f"same{i}.csv").read_bytes(), (work / f"same{i}.csv.round.json").read_bytes()))
+        out = f"same-{jobs}-{i}.csv"
+        assert decide(work, f"{BAND} {words}", out).exit_code == 0
+        contents.add(((work / out).read_bytes(), (work / f"{out}.round.json").read_bytes()))
     assert len(contents) == 1
-    assert decide(work, "--batch 7", "small.parquet").exit_code == 0
-    assert run(work, "decide model.skops loans.csv --verify small.parquet").exit_code == 0
+    assert decide(work, "--batch 7", f"small{jobs}.parquet").exit_code == 0
+    assert run(work, f"decide model.skops loans.csv --verify small{jobs}.parquet").exit_code == 0
 
 
 @pytest.fixture

@@ -289,10 +289,10 @@ def notices(
     n, said = check_count("n", n), Policy.read(policy, encoder.names)
     if threshold is not None:
         threshold = check_positive("threshold", threshold, below=1)
-    if width and threshold is None:
-        raise InvalidInputError(f"width must be 0 without a threshold; got {short_repr(width)}.")
     if not isinstance(width, (int, float, np.number)) or width not in (0, 1):
         width = check_positive("width", width, below=1)
+    if width and threshold is None:
+        raise InvalidInputError(f"width must be 0 without a threshold; got {short_repr(width)}.")
     label = model._outcome(favourable)
     position = model._labels().index(label)
     sign = 1.0 if position == scorer.scored_class else -1.0

@@ -402,6 +402,8 @@ class _Problem:
             model._check_target(y)
         if model._classify and len(model.classes_) < 2:
             raise InvalidInputError(f"y must hold at least two classes; got only {short_repr(model.classes_[0])}.")
+        if model._classify and weights is not None and len(np.unique(y[weights > 0])) < 2:
+            raise InvalidInputError("sample_weight must leave people of two classes; all but one have the weight 0.")
         metric.check_people(people)
         columns = metric.weights_of(people.encoder)
         target = model.loss_of(y, people).target

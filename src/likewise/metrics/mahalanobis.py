@@ -13,7 +13,7 @@ import pandas as pd
 
 from likewise._frozen import Frozen
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, checking
+from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, check_size, checking
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, lp_norm
 from likewise.metrics.columns import NumericColumn
@@ -251,18 +251,22 @@ class MahalanobisMetric(Metric):
         with checking():
             groups = np.asarray(protected)
         groups = groups[:, None] if groups.ndim == 1 else groups
-        if groups.ndim != 2 or len(groups) != len(rows):
+        if groups.ndim != 2 or len(groups) != len(rows) or not groups.shape[1]:
             raise InvalidInputError(
                 f"protected must have one row per row of X ({len(rows)}); got an array of shape {groups.shape}."
             )
         spread = rows.std(axis=0)
+        if not len(spread):
+            raise InvalidInputError("X must have at least one feature; got none.")
+        check_size(rows, range(len(spread)))
         if not (spread > 0).all():
             raise InvalidInputError(f"X must have no constant feature; feature {int(np.argmin(spread))} is. Drop it.")
         scaled, found = (rows - rows.mean(axis=0)) / spread, []
         for k, labels in enumerate(groups.T):
+            labels = labels.astype(str)
             if len(set(labels.tolist())) < 2:
                 raise InvalidInputError(f"protected must hold at least two groups; column {k} has one.")
-            fitted = LogisticRegression(max_iter=1000).fit(scaled, labels.astype(str))
+            fitted = LogisticRegression(max_iter=1000).fit(scaled, labels)
             found.append(fitted.coef_)
         scales = check_positive("scale", scale) / spread
         return cls.from_directions(np.vstack(found) / scales, scales=scales, feature_names=labels_of(X))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -158,7 +159,7 @@ def find_jumps(model: Any, *, domain: Any = None) -> pd.DataFrame:
 
 def _additive_form(model: Any, domain: Any) -> AdditiveForm | None:
     """The functions of an additive model; None for one that is linear in raw numbers, without a domain."""
-    if domain is not None and not hasattr(domain, "columns"):
+    if domain is not None and not isinstance(getattr(domain, "columns", None), Mapping):
         raise InvalidInputError(f"domain must be a Domain, such as Domain.learn(X); got {short_repr(domain)}.")
     steps, last = unwrap(model)
     if not steps and hasattr(getattr(last, "scorer_", None), "additive_form"):

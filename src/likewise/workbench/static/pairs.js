@@ -2,7 +2,7 @@
 import { act, name, onState, post, quietly, state } from "./api.js";
 import { button, byId, el, points, put, soft, worth } from "./dom.js";
 
-let question = null;
+let question = null, asked = 0;
 
 export function buildPairs(panel) {
   panel.append(
@@ -30,14 +30,17 @@ async function ask(compare) {
   let who;
   try { who = name(); } catch { return; }
   put(byId("question"), el("p", { class: "muted" }, "Looking for the pair that would settle most…"));
+  const turn = (asked += 1);
   const found = await quietly(post("question", { name: who, compare }));
+  if (turn !== asked) return;  // somebody else asked meanwhile
   question = found ? found.question : null;
   showQuestion(found ? (compare ? "There are no two pairs left to compare." : "Every distance is known to a point, or was asked about.") : "No question could be asked.");
 }
 
 async function askPair(a, b) {
+  const turn = (asked += 1);
   const found = await quietly(post("pair", { a, b }));
-  if (!found) return;
+  if (!found || turn !== asked) return;
   question = found.question;
   showQuestion("");
   byId("question").scrollIntoView({ block: "nearest" });
