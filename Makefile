@@ -49,7 +49,7 @@ bench: $(READY)
 reproduce: $(READY)
 	$(BIN)/python -m experiments $(REPRODUCE)
 
-# More than a billion pairs in about ten minutes of one core; a second call continues where the first was stopped.
+# More than a billion pairs in about ten minutes of one core, with PyTorch installed; a second call continues where the first was stopped.
 attack: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m attacked
 

@@ -8,9 +8,11 @@
 import argparse
 import json
 import os
+import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -110,6 +112,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
+    if find_spec("torch") is None:
+        sys.exit("The attack trains networks, which needs PyTorch: pip install 'likewise[torch]'.")
     FINISHED.mkdir(parents=True, exist_ok=True)
     todo = [
         (number, seed)
@@ -136,6 +140,8 @@ def main():
 def _report():
     """Put what is finished into the table and the page."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FINISHED.glob("*.json"))]
+    if not found:
+        return
     table = summed(found)
     print(table[["case", "pairs", *FIGURES]].to_string(index=False))
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
