@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from likewise.additive.display import ScorecardDisplay as ScorecardDisplay
     from likewise.additive.estimators import AdditiveClassifier as AdditiveClassifier
     from likewise.additive.estimators import AdditiveRegressor as AdditiveRegressor
     from likewise.auditing.attack import Attack as Attack
@@ -75,6 +74,7 @@ if TYPE_CHECKING:
     from likewise.reveal.linear import find_jumps as find_jumps
     from likewise.reveal.linear import minimal_metric as minimal_metric
     from likewise.reveal.regression import linear_metric as linear_metric
+    from likewise.scorecard.display import ScorecardDisplay as ScorecardDisplay
     from likewise.selection.compare import Comparison as Comparison
     from likewise.selection.compare import compare as compare
     from likewise.selection.tradeoff import Tradeoff as Tradeoff
@@ -103,7 +103,7 @@ _MODULES = {
     "likewise.selection.tradeoff": ("Tradeoff", "tradeoff"),
     "likewise.auditing.audit": ("Audit", "audit"),
     "likewise.additive.estimators": ("AdditiveClassifier", "AdditiveRegressor"),
-    "likewise.additive.display": ("ScorecardDisplay",),
+    "likewise.scorecard.display": ("ScorecardDisplay",),
     "likewise.design.frontier": ("FrontierPoint", "MetricFrontier", "design_metric"),
     "likewise.display.frontier": ("FrontierDisplay",),
     "likewise.projection.estimators": ("ProjectedClassifier", "ProjectedRegressor"),

@@ -143,6 +143,7 @@ def _loads(data: bytes, name: str, kind: str, hint: str) -> Any:
         import skops.io
 
     try:
+        data = _with_moved_types(data)
         types = skops.io.get_untrusted_types(data=data)
         unknown = [each for each in types if not _allowed(each)]
         found = None if unknown else skops.io.loads(data, trusted=types)
@@ -198,6 +199,29 @@ _FOREIGN = frozenset(
 )
 
 
+# Modules of types that have moved since files were written.
+_MOVED = {
+    "likewise.additive.points.PointsScorer": "likewise.additive.scorer",
+    "likewise.additive.scorer.Shape": "likewise.additive.shapes",
+    "likewise.additive.scorer.SumOfShapes": "likewise.additive.shapes",
+}
+
+
+def _moved(node: dict[str, Any]) -> dict[str, Any]:
+    """A node of a skops schema, with the module in which its type is now."""
+    home = _MOVED.get(f"{node.get('__module__')}.{node.get('__class__')}")
+    return node | {"__module__": home} if home else node
+
+
+def _with_moved_types(data: bytes) -> bytes:
+    content = BytesIO()
+    with ZipFile(BytesIO(data)) as archive, ZipFile(content, "w") as out:
+        for name in archive.namelist():
+            part = archive.read(name)
+            out.writestr(name, json.dumps(json.loads(part, object_hook=_moved)) if name == "schema.json" else part)
+    return content.getvalue()
+
+
 def _allowed(kind: str) -> bool:
     """Whether files may hold this type; of our own, only types whose state is data."""
     if kind in _FOREIGN or not kind.startswith(_OWN):
@@ -223,7 +247,7 @@ class _OwnTypes:
 
     def load(self) -> Any:
         with self.archive:
-            schema = json.loads(self.archive.read("schema.json"))
+            schema = json.loads(self.archive.read("schema.json"), object_hook=_moved)
             if schema["protocol"] != _SKOPS_PROTOCOL:
                 raise FileError(f"The protocol of skops must be {_SKOPS_PROTOCOL}.")
             return self._object(schema)

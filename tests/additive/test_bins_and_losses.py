@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, WeightedLp
 from likewise.additive.binning import bin_columns, choose_knots, locate, slot_shares
-from likewise.additive.losses import LogLoss, PartialLoss, ProbitLoss, SoftmaxLoss, SquaredLoss
+from likewise.additive.objective import LogLoss, PartialLoss, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.metrics.base import ColumnWeights
 
 RNG = np.random.default_rng(0)

@@ -22,11 +22,11 @@ from likewise import (
     load_model,
     save_model,
 )
-from likewise.additive.recourse import Column, smallest_change
-from likewise.additive.scorer import Shape, SumOfShapes, constrain
+from likewise.additive.shapes import Shape, SumOfShapes, constrain
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights
 from likewise.metrics.categories import closure
+from likewise.scorecard.recourse import Column, smallest_change
 from likewise.verify_card import NotProvenError, prove
 
 JOBS = ["clerk", "teacher", "farmer", "smith"]

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from likewise import WeightedLp
 from likewise._links import LINKS
-from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, constrain, on_grid
+from likewise.additive.scorer import AdditiveScorer, additive_guarantee
+from likewise.additive.shapes import Shape, SumOfShapes, constrain, on_grid
 from likewise.metrics.base import ColumnWeights, dual
 from likewise.metrics.encoders import People
 

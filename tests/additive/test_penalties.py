@@ -11,9 +11,8 @@ from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, Weighte
 from likewise.additive.binning import bin_columns, knots_for
 from likewise.additive.design_matrix import Layout
 from likewise.additive.fit import effective_n_samples
-from likewise.additive.losses import LogLoss, SquaredLoss
-from likewise.additive.penalties import choose_penalties
-from likewise.additive.solver import Objective
+from likewise.additive.objective import LogLoss, Objective, SquaredLoss
+from likewise.additive.solver import choose_penalties
 from likewise.metrics.base import ColumnWeights
 
 

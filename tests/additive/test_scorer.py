@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.additive.kernels import points
-from likewise.additive.scorer import Shape, SumOfShapes, _clipped, constrain, on_grid
+from likewise.additive.shapes import Shape, SumOfShapes, _clipped, constrain, on_grid
 from likewise.exceptions import UnsolvedError
 from likewise.metrics.base import ColumnWeights
 

@@ -11,9 +11,9 @@ from scipy.special import expit
 from likewise.additive import solver as blocks
 from likewise.additive.binning import bin_columns, choose_knots
 from likewise.additive.design_matrix import Layout, constant
-from likewise.additive.losses import LogLoss, ProbitLoss, SoftmaxLoss, SquaredLoss
+from likewise.additive.objective import LogLoss, Objective, ProbitLoss, SoftmaxLoss, SquaredLoss
 from likewise.additive.qp import Limits
-from likewise.additive.solver import Objective, solve, solve_in_blocks
+from likewise.additive.solver import solve, solve_in_blocks
 from likewise.metrics.base import ColumnWeights
 
 

@@ -40,7 +40,7 @@ from likewise import (
     attack,
     audit,
 )
-from likewise.additive.scorer import on_grid
+from likewise.additive.shapes import on_grid
 from likewise.datasets import load_mortgages
 from likewise.dummy import ConstantClassifier
 

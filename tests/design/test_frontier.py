@@ -17,11 +17,11 @@ from likewise import (
     audit,
     design_metric,
 )
-from likewise.additive.prices import weight_gains
 from likewise.design.bounds import read_bounds
 from likewise.design.frontier import _Problem, _widest
 from likewise.design.joint import Costs, Weights
 from likewise.reveal.empirical import read_people
+from likewise.scorecard.prices import weight_gains
 
 
 def people(n=700, seed=0):

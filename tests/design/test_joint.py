@@ -8,8 +8,7 @@ from scipy.special import expit
 
 from likewise.additive.binning import bin_columns
 from likewise.additive.design_matrix import Layout
-from likewise.additive.losses import LogLoss, SoftmaxLoss, SquaredLoss
-from likewise.additive.solver import Objective
+from likewise.additive.objective import LogLoss, Objective, SoftmaxLoss, SquaredLoss
 from likewise.design.joint import Costs, JointProblem, WeightBounds
 from likewise.metrics.base import ColumnWeights
 

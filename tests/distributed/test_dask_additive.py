@@ -21,7 +21,7 @@ from likewise import (
 )
 from likewise.additive import binning as bins
 from likewise.additive import solver as blocks
-from likewise.additive.solver import slot_sums
+from likewise.additive.objective import slot_sums
 from likewise.distributed.cluster import connected
 from likewise.metrics.encoders import ArrayEncoder
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, InvalidInputError, TableMetric
-from likewise.additive.display import Panel
 from likewise.guarantees.bounds import Bound
 from likewise.guarantees.guarantee import Guarantee
 from likewise.report import Cost, charts
 from likewise.report.build import _audit, _kind, _outcome, _predict, _reasons, _searchable
+from likewise.scorecard.display import Panel
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.tradeoff import Tradeoff

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, WeightedLp, audit
-from likewise.additive.display import Panel
 from likewise.guarantees.bounds import Bound
 from likewise.guarantees.guarantee import Guarantee
 from likewise.report import Cost, GroupFigures, GroupScores, ReportData
+from likewise.scorecard.display import Panel
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import CVResult, Fold
 from likewise.selection.tradeoff import Tradeoff

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit
-from likewise.additive.display import Panel, panels_of
 from likewise.auditing.coverage import Coverage, measure_coverage
 from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.guarantee import Guarantee
 from likewise.report import ReportData, charts
 from likewise.report import text as words
 from likewise.report.view import for_browser, prepare
+from likewise.scorecard.display import Panel, panels_of
 from likewise.selection.cross_validation import SCORES
 
 METRIC = TableMetric(

@@ -14,7 +14,7 @@ from likewise._frozen import Frozen
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.binning import Part
 from likewise.additive.qp import Limits
-from likewise.additive.scorer import Shape
+from likewise.additive.shapes import Shape
 from likewise.metrics.base import ColumnWeights, dual
 
 _SMALLEST = 1e-12  # a rise that may not be larger is left out

@@ -12,8 +12,8 @@ from likewise._optional import is_partitioned
 from likewise._typing import FloatArray
 from likewise._validation import BOOL, THREADS, Rule, check_numbers, integer, one_of, positive
 from likewise.additive.fit import FitOptions, fit_scorer
-from likewise.additive.losses import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
-from likewise.additive.scorecard import ScorecardMixin
+from likewise.additive.objective import LogLoss, Loss, ProbitLoss, SoftmaxLoss, SquaredLoss
+from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.additive.scorer import AdditiveScorer
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError

@@ -15,10 +15,10 @@ from likewise._typing import FloatArray, IntArray
 from likewise._validation import short_repr
 from likewise.additive.binning import Part, bin_columns, knots_for
 from likewise.additive.design_matrix import Layout, constant, read_shapes
-from likewise.additive.losses import Loss
-from likewise.additive.penalties import choose_penalties
-from likewise.additive.scorer import AdditiveScorer, Shape, additive_guarantee, constrain
-from likewise.additive.solver import Objective, fit_budgets, needs_blocks, solve_in_blocks
+from likewise.additive.objective import Loss, Objective
+from likewise.additive.scorer import AdditiveScorer, additive_guarantee
+from likewise.additive.shapes import Shape, constrain
+from likewise.additive.solver import choose_penalties, fit_budgets, needs_blocks, solve_in_blocks
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import Encoder, People

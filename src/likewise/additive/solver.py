@@ -1,30 +1,82 @@
 """Fitting an additive model: Newton's method, with a quadratic program in place of each linear system.
 
-Sums per slot, and per pair of slots, are all that a step needs of the people, so it costs passes over bytes and no
-matrix of n rows.
+Penalties are chosen by restricted maximum likelihood. A penalty ``lambda x'Rx`` beside the mean loss of n people is a
+normal prior of ``x`` with precision ``2 n lambda R / phi``, phi the dispersion (1 for outcomes that are labels). The
+penalties with the largest marginal likelihood, Laplace's approximation to it, satisfy for every column j with r_j
+variables
+
+    2 lambda_j x'R_j x = phi (r_j - 2 lambda_j tr(V R_j)) / n,      V = (H + 2 sum_j lambda_j R_j)^-1,
+
+which is iterated (Fellner and Schall; Wood & Fasiolo 2017). The right-hand side counts how many of the variables the
+data determine. The metric's limits are left out: they say what a shape may do, not how rough the truth is, and a
+penalty that does not depend on them is the same for every metric with the same columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpotri
 
-from likewise._engine import kernel
-from likewise._parallel import run_in_threads, single_threaded_blas
+from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray, IntArray
-from likewise.additive.binning import Part, blocks_of
 from likewise.additive.design_matrix import Layout, constant
-from likewise.additive.losses import Loss, PartialLoss
-from likewise.additive.qp import Limits, minimise_quadratic
+from likewise.additive.objective import Objective
+from likewise.additive.qp import Limits, factorised, minimise_quadratic
 from likewise.exceptions import InvalidInputError
 
 _MOST_VARIABLES = 1000
 _MOST_ROUNDS = 100
 _TOLERANCE = 1e-8  # of the mean loss, per round
+_MOST_STEPS = 100
+_ROUGH = 1e-3  # error of a step beside what the step before it brought
+_LEAST_PENALTY, _LARGEST_PENALTY = 1e-9, 10.0  # below, rises are unpenalised; above, a column is constant
+_MOST_ALTERNATIONS = 12
+_MOST_UPDATES = 5  # of penalties, for one quadratic approximation
+_DIGITS = 2  # of penalties
+
+
+def solve(problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
+    """Return the variables with the smallest mean loss and penalty, of shape (n_functions, n_variables)."""
+    with single_threaded_blas():
+        limits = problem.layout.limits(problem.loss.n_functions)
+        return _newton(problem, limits, start, advance)
+
+
+def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable[[int], None]) -> FloatArray:
+    scores = problem.scores(x)
+    value, finest = problem.value(x, scores), problem.tolerance / 10
+    precision = max(finest, _ROUGH)
+    for _ in range(_MOST_STEPS):
+        g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
+        while True:
+            # Only what is found with a gain well above its own error is a step.
+            target = minimise_quadratic(H, g - H @ x.ravel(), limits, precision, x.ravel())
+            step = (target - x.ravel()).reshape(x.shape)
+            slope = float(g @ step.ravel())
+            if -slope > 10 * precision or precision == finest:
+                break
+            precision = max(finest, precision * _ROUGH)
+        if -slope <= problem.tolerance:
+            return x + step  # too small to be seen in the value, and not for nothing in flat directions
+        size = 1.0
+        while size > 1e-10:
+            x_new = x + size * step
+            scores_new = problem.scores(x_new)
+            value_new = problem.value(x_new, scores_new)
+            if value_new <= value + 1e-4 * size * slope:
+                break
+            size *= 0.5
+        else:
+            break  # no progress in floating point
+        precision = max(finest, min(precision, _ROUGH * (value - value_new)))
+        x, scores, value = x_new, scores_new, value_new
+        advance(1)
+    return x
 
 
 def needs_blocks(problem: Objective) -> bool:
@@ -122,257 +174,124 @@ def _improve(
     return out
 
 
-_AT_ONCE = 16_384  # people whose scores one thread adds up
-_MOST_STEPS = 100
-_ROUGH = 1e-3  # error of a step beside what the step before it brought
+class Smoothness(NamedTuple):
+    """Penalties of each part, and how many of its variables the data determine under them."""
+
+    penalties: FloatArray
+    counts: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Objective:
-    """What is minimised: the loss of people, and the roughness of shapes.
+def choose_penalties(problem: Objective, *, labels: bool) -> Smoothness:
+    """Penalties of each part, to two digits, and the variables that the data determine.
 
-    Attributes
+    Parameters
     ----------
-    layout : Layout
-    loss : Loss
-    weights : ndarray of shape (n_samples,)
-        Sample weights that add up to 1.
-    penalties : ndarray of shape (n_parts,)
-        Weight of the roughness of each part; that of the intercept has no effect.
-    n_people : float
-        Effective number of rows.
-    tolerance : float
-        Smallest decrease of the objective that is worth another step.
-    n_jobs : int or None
+    problem : Objective
+        Its penalties and limits are not looked at.
+    labels : bool
+        Whether outcomes are labels of classes, whose dispersion is 1; otherwise it is estimated.
     """
+    layout = problem.layout
+    free = replace(problem, layout=replace(layout, budgets=np.ones(len(layout.weights.scales))))
+    with single_threaded_blas():
+        found, counts = _alternate(coarsened(free), labels=labels)
+    return Smoothness(np.array([float(f"{penalty:.{_DIGITS}g}") for penalty in found]), counts)
+
+
+def _alternate(problem: Objective, *, labels: bool) -> Smoothness:
+    """Newton steps of the variables, with updates of the penalties in between."""
+    layout, n = problem.layout, problem.n_people
+    x = np.zeros((problem.loss.n_functions, layout.n_variables))
+    x[:, 0] = problem.best_constants()
+    plain = replace(problem, penalties=np.zeros(len(layout.parts)))
+    penalties = np.full(len(layout.parts), np.clip(0.5 / n, _LEAST_PENALTY, _LARGEST_PENALTY))
+    counts = np.zeros(len(penalties))
+    for _ in range(_MOST_ALTERNATIONS):
+        scores = plain.scores(x)
+        g, H = plain.gradient(x, scores).ravel(), plain.hessian(scores)
+        phi = 1.0 if labels else _dispersion(plain, scores, H, float(counts.sum()))
+        quadratic = _Quadratic(layout, H, g - H @ x.ravel())
+        before, (target, penalties, counts) = counts, quadratic.maximise_likelihood(x, penalties, phi / n)
+        if converged(counts, before):
+            break
+        x = _damped(replace(problem, penalties=penalties), x, target)
+    return Smoothness(penalties, counts)
+
+
+def converged(counts: FloatArray, before: FloatArray) -> bool:
+    """Whether what the data determine, in variables, has changed too little for another step."""
+    return bool((np.abs(counts - before) <= 0.05 + 0.05 * counts).all())
+
+
+class _Quadratic(NamedTuple):
+    """``x'Hx / 2 + g'x`` over the variables of all functions, one after the other."""
 
     layout: Layout
-    loss: Loss
-    weights: FloatArray
-    penalties: FloatArray
-    n_people: float
-    tolerance: float = 1e-10
-    n_jobs: int | None = None
+    H: FloatArray
+    g: FloatArray
 
-    def scores(self, x: FloatArray) -> FloatArray:
-        """Scores of everyone, shape (n_functions, n_samples), for variables of shape (n_functions, n_variables)."""
-        return self.scores_at(np.asarray(x @ self.layout.to_slots.T))
+    def maximise_likelihood(
+        self, x: FloatArray, penalties: FloatArray, noise: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Minimiser, penalties that suit it, and how many variables of each part the data determine."""
+        counts = np.full(len(penalties), np.inf)
+        for _ in range(_MOST_UPDATES):
+            factor, target = self._solve(penalties, x.shape)
+            inverse = dpotri(factor[0], lower=True, overwrite_c=True)[0]  # its lower half
+            before, (penalties, counts) = counts, self._update(target, inverse, penalties, noise)
+            if converged(counts, before):
+                break
+        return self._solve(penalties, x.shape)[1], penalties, counts
 
-    def value(self, x: FloatArray, scores: FloatArray) -> float:
-        """Mean loss and penalty."""
-        rough = float(np.einsum("ki,ij,kj->", x, self.roughness, x))
-        shift = self.shift * float(x[:, 0].sum()) ** 2
-        return self.mean_loss(scores) + rough + shift
+    def _solve(self, penalties: FloatArray, shape: tuple[int, ...]) -> tuple[Any, FloatArray]:
+        system, size = self.H.copy(), shape[1]
+        for first in range(0, len(system), size):
+            for here, matrix, penalty in self._terms(penalties):
+                block = slice(first + here.start, first + here.stop)
+                system[block, block] += 2 * penalty * matrix
+        factor = factorised(system)
+        return factor, -np.asarray(cho_solve(factor, self.g, check_finite=False)).reshape(shape)
 
-    def gradient(self, x: FloatArray, scores: FloatArray) -> FloatArray:
-        """First derivatives, shape (n_functions, n_variables)."""
-        sums = self.gradient_sums(scores)
-        out = np.asarray(sums @ self.layout.to_slots + 2 * (x @ self.roughness))
-        out[:, 0] += 2 * self.shift * x[:, 0].sum()
-        return out
+    def _update(
+        self, x: FloatArray, inverse: FloatArray, penalties: FloatArray, noise: float
+    ) -> tuple[FloatArray, FloatArray]:
+        size, found, counts = x.shape[1], penalties.copy(), np.zeros(len(penalties))
+        for j, (here, matrix, penalty) in enumerate(self._terms(penalties)):
+            if self.layout.parts[j].column < 0 or not matrix.size:
+                continue
+            blocks = [slice(first + here.start, first + here.stop) for first in range(0, len(inverse), size)]
+            # Of symmetric matrices: twice the lower halves, and the diagonals once.
+            doubled = 2 * np.tril(matrix) - np.diag(np.diag(matrix))
+            trace = sum(float((inverse[block, block] * doubled).sum()) for block in blocks)
+            counts[j] = max(1e-8, len(x) * len(matrix) - 2 * penalty * trace)
+            rough = float(np.einsum("ki,ij,kj->", x[:, here], matrix, x[:, here]))
+            found[j] = np.clip(noise * counts[j] / max(2 * rough, 1e-300), _LEAST_PENALTY, _LARGEST_PENALTY)
+        return found, counts
 
-    def hessian(self, scores: FloatArray) -> FloatArray:
-        """Second derivatives, a matrix over the variables of all functions."""
-        n, size, layout = self.loss.n_functions, self.layout.n_variables, self.layout
-        out = np.empty((n, size, n, size))
-        for (k, other), sums in self.hessian_sums(scores).items():
-            block = layout.to_variables(layout.to_variables(sums).T)
-            if k == other:
-                block = block + 2 * self.roughness
-            out[k, :, other], out[other, :, k] = block, block.T
-        out[:, 0, :, 0] += 2 * self.shift
-        return out.reshape(n * size, n * size)
-
-    @cached_property
-    def roughness(self) -> FloatArray:
-        """Matrix R of the whole penalty ``x'Rx``."""
-        layout, out = self.layout, np.zeros((self.layout.n_variables, self.layout.n_variables))
-        for j, (matrix, penalty) in enumerate(zip(layout.roughness, self.penalties, strict=True)):
-            here = slice(int(layout.starts[j]), int(layout.starts[j + 1]))
-            out[here, here] = penalty * matrix
-        return out
-
-    def best_constants(self) -> FloatArray:
-        """The best scores that are the same for everyone."""
-        return self.loss.best_constants(self.mean_target())
-
-    # All that depends on rows; sums are taken by block.
-
-    def scores_at(self, slots: FloatArray) -> FloatArray:
-        """Scores of everyone from the values at slots."""
-        return sum_parts(self.layout.parts, slots, self.n_jobs)
-
-    def mean_loss(self, scores: FloatArray) -> float:
-        """Mean loss, without the penalty."""
-        losses = self.loss.values(scores) * self.weights
-        return float(sum(losses[people].sum() for people in blocks_of(len(losses))))
-
-    def mean_target(self) -> FloatArray:
-        """Mean target."""
-        return np.asarray(
-            sum(
-                (self.loss.target[:, people] * self.weights[people]).sum(axis=1)
-                for people in blocks_of(len(self.weights))
+    def _terms(self, penalties: FloatArray) -> list[tuple[slice, FloatArray, float]]:
+        starts = self.layout.starts.tolist()
+        return [
+            (slice(start, stop), matrix, float(penalty))
+            for start, stop, matrix, penalty in zip(
+                starts[:-1], starts[1:], self.layout.roughness, penalties, strict=True
             )
-        )
-
-    def mean_squared_gradient(self, scores: FloatArray) -> float:
-        """Mean of the squared first derivatives, added up over functions."""
-        squares = (self.loss.derivative(scores) ** 2).sum(axis=0) * self.weights
-        return float(sum(squares[people].sum() for people in blocks_of(len(squares))))
-
-    def gradient_sums(self, scores: FloatArray) -> FloatArray:
-        """Sums of first derivatives per slot, shape (n_functions, n_slots)."""
-        slopes = self.loss.derivative(scores) * self.weights
-        return np.stack([slot_sums(self.layout.parts, line, self.n_jobs) for line in slopes])
-
-    def hessian_sums(self, scores: FloatArray) -> dict[tuple[int, int], FloatArray]:
-        """Sums of second derivatives per pair of slots, for each pair of functions once."""
-        return {
-            (k, other): cross_sums(self.layout.parts, self.loss.curvature(scores, k, other) * self.weights, self.n_jobs)
-            for k in range(self.loss.n_functions)
-            for other in range(k + 1)
-        }
-
-    def subproblem(self, held: FloatArray, functions: list[int], chosen: list[int]) -> Objective:
-        """The problem of some functions and parts, with the scores of the values `held` fixed."""
-        loss = PartialLoss(self.loss.target[functions], self.loss, self.scores_at(held), functions)
-        smaller = replace(self.layout, parts=[self.layout.parts[j] for j in chosen])
-        return replace(self, layout=smaller, loss=loss, penalties=self.penalties[chosen])
-
-    def coarser(self, most: int) -> Objective:
-        """The same with at most so many knots per column."""
-        parts = [part.coarser(most) for part in self.layout.parts]
-        return replace(self, layout=replace(self.layout, parts=parts))
-
-    @property
-    def shift(self) -> float:
-        """Weight of the squared sum of intercepts."""
-        # A softmax does not see a shift of all intercepts: of those that are as good, take the one around 0.
-        return 1.0 if self.loss.n_functions > 1 else 0.0
+        ]
 
 
-def solve(problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
-    """Return the variables with the smallest mean loss and penalty, of shape (n_functions, n_variables)."""
-    with single_threaded_blas():
-        limits = problem.layout.limits(problem.loss.n_functions)
-        return _newton(problem, limits, start, advance)
+def _dispersion(plain: Objective, scores: FloatArray, H: FloatArray, determined: float) -> float:
+    """Squared first derivatives beside second ones: 1 where the model is right and its loss is a log-likelihood."""
+    intercepts = slice(None, None, plain.layout.n_variables)
+    left = max(1.0, plain.n_people - determined)
+    curvature = float(np.diag(H)[intercepts].sum()) - 2 * plain.shift * plain.loss.n_functions
+    return max(1e-12, plain.mean_squared_gradient(scores) / curvature) * plain.n_people / left
 
 
-def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable[[int], None]) -> FloatArray:
-    scores = problem.scores(x)
-    value, finest = problem.value(x, scores), problem.tolerance / 10
-    precision = max(finest, _ROUGH)
-    for _ in range(_MOST_STEPS):
-        g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
-        while True:
-            # Only what is found with a gain well above its own error is a step.
-            target = minimise_quadratic(H, g - H @ x.ravel(), limits, precision, x.ravel())
-            step = (target - x.ravel()).reshape(x.shape)
-            slope = float(g @ step.ravel())
-            if -slope > 10 * precision or precision == finest:
-                break
-            precision = max(finest, precision * _ROUGH)
-        if -slope <= problem.tolerance:
-            return x + step  # too small to be seen in the value, and not for nothing in flat directions
-        size = 1.0
-        while size > 1e-10:
-            x_new = x + size * step
-            scores_new = problem.scores(x_new)
-            value_new = problem.value(x_new, scores_new)
-            if value_new <= value + 1e-4 * size * slope:
-                break
-            size *= 0.5
-        else:
-            break  # no progress in floating point
-        precision = max(finest, min(precision, _ROUGH * (value - value_new)))
-        x, scores, value = x_new, scores_new, value_new
-        advance(1)
+def _damped(problem: Objective, x: FloatArray, target: FloatArray) -> FloatArray:
+    """The first point on the way back from the target that is better than where one stands."""
+    value, size = problem.value(x, problem.scores(x)), 1.0
+    while size > 1e-6:
+        new = x + size * (target - x)
+        if problem.value(new, problem.scores(new)) <= value:
+            return new
+        size /= 2
     return x
-
-
-def sum_parts(parts: list[Part], slots: FloatArray, n_jobs: int | None) -> FloatArray:
-    """Scores of everyone from the values at slots, shapes (n_functions, n_slots) and (n_functions, n_samples)."""
-    n, n_jobs = len(parts[0].index), _threads_for(parts, n_jobs)
-    add_categories, add_numbers = _kernels(parts, "add_categories", "add_numbers")
-    out = np.zeros((len(slots), n))
-    values = np.pad(slots, ((0, 0), (0, 1)))
-
-    def work(first: int) -> None:
-        people = slice(first, first + _AT_ONCE)
-        for line, row in zip(values, out, strict=True):
-            start = 0
-            for part in parts:
-                if part.fraction is None:
-                    add_categories(part.index[people], line[start:], row[people])
-                else:
-                    add_numbers(part.index[people], part.fraction[people], line[start:], row[people])
-                start += part.n_slots
-
-    run_in_threads(work, range(0, n, _AT_ONCE), n_jobs)
-    return out
-
-
-def slot_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> FloatArray:
-    """Sums of weights per slot, over all parts."""
-    sums: list[Any] = [_empty_slots(part.n_slots) for part in parts]
-    sum_categories, sum_numbers = _kernels(parts, "sum_categories", "sum_numbers")
-
-    def work(j: int) -> None:
-        for people in blocks_of(len(weights)):
-            part, line = parts[j].of(people), _empty_slots(parts[j].n_slots)
-            if part.fraction is None:
-                sum_categories(part.index, weights[people], line)
-            else:
-                sum_numbers(part.index, part.fraction, weights[people], line)
-            sums[j] += line
-
-    run_in_threads(work, range(len(parts)), _threads_for(parts, n_jobs))
-    return np.concatenate([line[:-1] for line in sums])
-
-
-def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> FloatArray:
-    """Sums of weights per pair of slots, a symmetric matrix."""
-    names = ("cross_categories", "cross_mixed", "cross_numbers")
-    cross_categories, cross_mixed, cross_numbers = _kernels(parts, *names, times=2 * len(parts))
-    starts = np.concatenate([[0], np.cumsum([part.n_slots for part in parts])])
-    out = np.empty((starts[-1], starts[-1]))
-
-    def work(pair: tuple[int, int]) -> None:
-        i, j = pair
-        a, b = parts[i], parts[j]
-        if a.fraction is None and b.fraction is not None:
-            i, j, a, b = j, i, b, a
-        total = _empty_slots(a.n_slots, b.n_slots)
-        for people in blocks_of(len(weights)):
-            one, other, sums = a.of(people), b.of(people), _empty_slots(a.n_slots, b.n_slots)
-            if one.fraction is None:
-                cross_categories(one.index, other.index, weights[people], sums)
-            elif other.fraction is None:
-                cross_mixed(one.index, one.fraction, other.index, weights[people], sums)
-            else:
-                cross_numbers(one.index, one.fraction, other.index, other.fraction, weights[people], sums)
-            total += sums
-        block = total[:-1, :-1]
-        out[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = block
-        out[starts[j] : starts[j + 1], starts[i] : starts[i + 1]] = block.T
-
-    pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1)]
-    run_in_threads(work, pairs, _threads_for(parts, n_jobs))
-    return out
-
-
-def _kernels(parts: list[Part], *names: str, times: int = 1) -> list[Any]:
-    """These loops over the people of all parts, `times` over."""
-    cells = times * len(parts) * len(parts[0].index)
-    return [kernel("additive", name, cells) for name in names]
-
-
-def _empty_slots(*sizes: int) -> FloatArray:
-    """Zeros for sums, with the slot to spare that loops may touch."""
-    return np.zeros([size + 1 for size in sizes])
-
-
-def _threads_for(parts: list[Part], n_jobs: int | None) -> int | None:
-    """One thread for few people: handing out the work would take longer than doing it."""
-    return 1 if len(parts[0].index) < _AT_ONCE else n_jobs

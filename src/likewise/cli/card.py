@@ -121,7 +121,7 @@ def _columns_of(model: Any) -> list[str]:
 
 
 def _scorecard(path: Path) -> Any:
-    from likewise.additive.scorecard import ScorecardMixin
+    from likewise.additive.scorecard_mixin import ScorecardMixin
     from likewise.decisions.threshold import ThresholdDecision
     from likewise.io import load_model
 

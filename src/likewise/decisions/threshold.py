@@ -24,7 +24,7 @@ from likewise._inner_estimator import WrappedScorer, WrapsEstimator, fit_weighte
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
 from likewise._validation import NONE, Rule, check_numbers, positive, short_repr
-from likewise.additive.scorecard import ScorecardMixin
+from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.base import METRIC, ConstrainedClassifier
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound, round_down

@@ -25,8 +25,8 @@ from likewise.additive.binning import bin_columns, knots_for
 from likewise.additive.design_matrix import Layout
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 from likewise.additive.fit import effective_n_samples
-from likewise.additive.penalties import choose_penalties
-from likewise.additive.solver import Objective
+from likewise.additive.objective import Objective
+from likewise.additive.solver import choose_penalties
 from likewise.design.bounds import read_bounds
 from likewise.design.joint import Costs, JointProblem, Solution, WeightBounds, Weights
 from likewise.exceptions import InvalidInputError

@@ -20,8 +20,8 @@ from likewise._parallel import single_threaded_blas
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.additive.binning import Part
 from likewise.additive.design_matrix import Layout
+from likewise.additive.objective import Objective
 from likewise.additive.qp import Limits, minimise_quadratic
-from likewise.additive.solver import Objective
 from likewise.metrics.base import ColumnWeights
 
 _MOST_STEPS = 100

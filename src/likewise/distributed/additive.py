@@ -22,8 +22,7 @@ from likewise._validation import check_rules
 from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
 from likewise.additive.design_matrix import Layout
 from likewise.additive.fit import FitOptions, Plan
-from likewise.additive.losses import Loss
-from likewise.additive.solver import Objective
+from likewise.additive.objective import Loss, Objective
 from likewise.distributed.cluster import compute, delayed, persist, shared
 from likewise.distributed.frames import DaskTable, Partitions, categories_under, joined, metric_columns
 from likewise.exceptions import InvalidInputError

@@ -17,8 +17,7 @@ from likewise._progress import progress_bar
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray
 from likewise._validation import short_repr
-from likewise.additive.display import panels_of
-from likewise.additive.scorecard import ScorecardMixin
+from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.auditing.audit import Audit, audit, tolerance_under
 from likewise.auditing.ceiling import ceiling
 from likewise.auditing.coverage import measure_coverage
@@ -34,6 +33,7 @@ from likewise.metrics.encoders import People, as_frame, without_sparse
 from likewise.report.data import Cost, GroupScores, ReportData, check_table_metric
 from likewise.report.tables import groups_of
 from likewise.report.text import KINDS
+from likewise.scorecard.display import panels_of
 from likewise.selection.compare import Comparison, compare
 from likewise.selection.cross_validation import SCORES
 from likewise.selection.tradeoff import Tradeoff

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.additive.display import Panel, height
 from likewise.design.frontier import MetricFrontier, Reference
 from likewise.metrics.units import Unit
 from likewise.report.data import Cost
 from likewise.report.text import figure, measured
 from likewise.report.text import points as points_text
+from likewise.scorecard.display import Panel, height
 from likewise.selection.cross_validation import SCORES, Score
 
 TIMES = "\N{MULTIPLICATION SIGN}"

@@ -19,11 +19,11 @@ from likewise.metrics.encoders import People
 from likewise.metrics.table import TableMetric
 
 if TYPE_CHECKING:
-    from likewise.additive.display import Panel
     from likewise.auditing.audit import Audit
     from likewise.auditing.coverage import Coverage
     from likewise.decisions.costs import DecisionCosts
     from likewise.design.frontier import MetricFrontier
+    from likewise.scorecard.display import Panel
     from likewise.selection.compare import Comparison
     from likewise.selection.tradeoff import Tradeoff
 

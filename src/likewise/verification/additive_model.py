@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from likewise._typing import FloatArray, IntArray
-from likewise.additive.scorer import AdditiveScorer, Shape
+from likewise.additive.scorer import AdditiveScorer
+from likewise.additive.shapes import Shape
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
 from likewise.inspection import linear

@@ -15,7 +15,6 @@ import pandas as pd
 
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
-from likewise.additive.display import panels_of
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 from likewise.design.frontier import design_metric
 from likewise.design.joint import Costs
@@ -26,6 +25,7 @@ from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
 from likewise.pairs.points import row_hashes
 from likewise.report.charts import shapes
+from likewise.scorecard.display import panels_of
 from likewise.selection.cross_validation import align_classes
 from likewise.workbench.figures import TITLES, figures
 from likewise.workbench.pair_sample import PairSample

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.additive.points import PointsScorer
-from likewise.additive.scorer import AdditiveScorer, level_names
+from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
 from likewise.metrics.encoders import People
 
 _MOST_STEPS = 100_000  # of a column that changes in steps

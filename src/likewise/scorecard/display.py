@@ -9,10 +9,11 @@ import numpy as np
 
 from likewise._optional import need
 from likewise._typing import BoolArray, FloatArray
-from likewise.additive.scorecard import ScorecardMixin
-from likewise.additive.scorer import Shape, level_names
-from likewise.additive.tables import allowed_range, allowed_rises, binding_levels
+from likewise.additive.scorecard_mixin import ScorecardMixin
+from likewise.additive.scorer import level_names
+from likewise.additive.shapes import Shape
 from likewise.exceptions import InvalidTypeError
+from likewise.scorecard.tables import allowed_range, allowed_rises, binding_levels
 
 _MOST_LEVELS = 12
 _NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it

@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 
 from likewise._validation import PATH, check_count, check_positive, short_repr
-from likewise.additive.recourse import changeable_columns, needed_score, smallest_change
 from likewise.additive.scorer import AdditiveScorer, level_names
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metrics.encoders import People
 from likewise.metrics.units import Unit
+from likewise.scorecard.recourse import changeable_columns, needed_score, smallest_change
+from likewise.scorecard.tables import format_value
 
 _SMALL = 0.05  # of all that lowers a chance: a column with less is no main reason
 _SLACKS = (0.0, 1e-13, 1e-11, 1e-9)
@@ -345,8 +346,6 @@ def _reason_text(said: Policy, column: str, value: str) -> str:
 
 def value_text(people: People, row: int, column: int, scorer: AdditiveScorer) -> str:
     """A person's value in words."""
-    from likewise.additive.tables import format_value
-
     return format_value(people, row, column, getattr(scorer.guarantee.metric, "units", {}))
 
 

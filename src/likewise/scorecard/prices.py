@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.base import clone
 
+from likewise._fit_validation import check_fitted, check_sample_weight
 from likewise._typing import FloatArray
+from likewise._validation import check_count, checking
 from likewise.additive.binning import bin_columns
 from likewise.additive.design_matrix import Layout, constant
 from likewise.additive.fit import FitOptions, Plan, effective_n_samples
+from likewise.additive.objective import Objective
 from likewise.additive.qp import solve_quadratic
-from likewise.additive.solver import Objective, coarsened, solve
+from likewise.additive.solver import coarsened, solve
+from likewise.exceptions import InvalidTypeError
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 from likewise.metrics.table import TableMetric
@@ -25,14 +30,14 @@ _LOOSER = 0.1
 COLUMNS = ["column", "weight", "gain if 10% looser", "cost if it must not matter", "standard error"]
 
 
-def column_prices(
-    model: Any, people: People, y: npt.NDArray[Any], weights: FloatArray | None, n_folds: int | None
-) -> pd.DataFrame:
-    """One row per column with a positive weight, the most expensive weight first, and one per weight of blanks.
-
-    Without folds nothing is refitted, and the costs of doing without a column are NaN.
-    """
+def column_prices(model: Any, X: Any, y: Any, sample_weight: Any, cv: int | None) -> pd.DataFrame:
+    """One row per column that matters and per weight of blanks; `ScorecardMixin.prices` has the parameters."""
+    check_fitted(model)
     metric: Metric = model.guarantee_.metric
+    with checking():
+        people, y = clone(model)._read(X, y, metric)
+        weights = check_sample_weight(sample_weight, len(people))
+    n_folds = None if cv is None else check_count("cv", cv, min_value=2)
     gains = weight_gains(model, people, y, weights)
     columns, names, rows = metric.weights_of(people.encoder), people.encoder.names, []
     matters: list[int] = np.flatnonzero(columns.matters).tolist()
@@ -62,6 +67,20 @@ def _costs(
         cost = float(shares @ change)
         found[i] = cost, float(np.sqrt(shares**2 @ (change - cost) ** 2))
     return found
+
+
+def with_gains(card: pd.DataFrame, prices: pd.DataFrame) -> pd.DataFrame:
+    """A card with what loosening the weight behind each row would bring."""
+    gain = COLUMNS[2]
+    if not isinstance(prices, pd.DataFrame) or not {"column", gain} <= {*prices.columns}:
+        raise InvalidTypeError(f"prices must be the table that prices returned; got {type(prices).__name__}.")
+    gains = dict(zip(prices["column"], prices[gain], strict=True))
+
+    def of(column: Any, place: Any) -> float:
+        blank = f"missing {column}"
+        return float(gains.get(blank if place == "missing" and blank in gains else column, np.nan))
+
+    return card.assign(**{gain: [of(*row) for row in zip(card["column"], card["range"], strict=True)]})
 
 
 def weight_gains(

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._engine import kernel
-from likewise._links import LINK_CELLS, LINKS
+from likewise._links import LINKS
 from likewise._typing import FloatArray
 from likewise._validation import check_count, check_names, check_positive, short_repr
 from likewise.additive.binning import locate
-from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, level_names, lowered
+from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee, level_names
+from likewise.additive.shapes import Shape, SumOfShapes, lowered
 from likewise.exceptions import InvalidInputError, UnsolvedError
-from likewise.guarantees.certificate import Estimate
 from likewise.metrics.base import dual, lp_norm
-from likewise.metrics.encoders import Encoder, People
+from likewise.metrics.encoders import Encoder
 from likewise.verify_card import LN2, NotProvenError, prove
 
 _ROUNDING = 1 / 12  # mean squared error of rounding to whole numbers
@@ -31,75 +30,6 @@ _LEAST = 0.5  # points: a column that moves the score by less is left out
 _MOST_WHOLE = 400  # whole numbers of a column that are looked at one by one
 _BITS = 50  # of a sum of points
 _ROOM = 1 - 2.0**-40  # for the rounding of budgets
-_ERROR = 1e-12  # of log-odds, from points
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PointsScorer(AdditiveScorer):
-    """Sums of whole points, on a scale of log-odds.
-
-    Attributes
-    ----------
-    guarantee, model, link, budgets
-        As for `AdditiveScorer`; `model` is in points, whole ones at knots and for categories.
-    points_to_double : float
-        Points that double the odds.
-    base_score, base_odds : float
-        Whoever has `base_score` points has these odds.
-    position : int
-        Class whose odds rise with points, 0 or 1.
-    """
-
-    points_to_double: float
-    base_score: float
-    base_odds: float
-    position: int
-
-    @property
-    def unit(self) -> float:
-        """What points may move at distance 1: the points of 4 in log-odds."""
-        return 4 * self.points_to_double / math.log(2)
-
-    @property
-    def score_name(self) -> str:
-        """Points."""
-        return "points"
-
-    @property
-    def scale(self) -> dict[str, Any] | None:
-        """How points count."""
-        return {
-            "points_to_double": self.points_to_double,
-            "base_score": self.base_score,
-            "base_odds": self.base_odds,
-        }
-
-    @property
-    def scored_class(self) -> int:
-        """Class that points count for."""
-        return self.position
-
-    @property
-    def from_points(self) -> tuple[float, float]:
-        """To the log-odds of the last class."""
-        factor = math.log(2) / self.points_to_double * (1 if self.position else -1)
-        return factor, math.copysign(1.0, factor) * math.log(self.base_odds) - factor * self.base_score
-
-    def log_odds(self, people: People) -> FloatArray:
-        """Log-odds of the last class, shape (n_samples, 1)."""
-        points = self.scores(people) - self.base_score
-        odds = math.log(self.base_odds) + points * (math.log(2) / self.points_to_double)
-        return np.asarray(odds if self.position else -odds)
-
-    def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
-        """Probabilities; there is nothing to estimate, so the intervals have width 0."""
-        mean = np.empty((len(people), 2))
-        kernel("additive", "logistic", LINK_CELLS * len(people))(self.log_odds(people), mean)
-        return Estimate(mean, mean, mean, np.zeros(len(people), dtype=np.int64))
-
-    def distance_to_tie(self, people: People) -> FloatArray | None:
-        """By the log-odds."""
-        return LINKS[self.link].distance_to_tie(self.log_odds(people), _ERROR * (1 + len(self.model.shapes)))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, load_model, save_model
 from likewise._links import LINKS
-from likewise.additive.points import PointsScorer, _Limits, _round_knots
-from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, constrain
+from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee
+from likewise.additive.shapes import Shape, SumOfShapes, constrain
+from likewise.scorecard.points import _Limits, _round_knots
 from likewise.verify_card import NotProvenError, check_scores, prove
 
 PAIRS = 20_000  # per card; with 48 cards nearly a million

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from likewise._html import grid, panel, words
 from likewise._typing import BoolArray, FloatArray
-from likewise._validation import check_count
-from likewise.additive.points import PointsScorer
-from likewise.additive.scorer import AdditiveScorer, Shape, level_names
+from likewise._validation import check_count, short_repr
+from likewise.additive.scorecard_mixin import is_one_of
+from likewise.additive.scorer import AdditiveScorer, PointsScorer, level_names
+from likewise.additive.shapes import Shape
+from likewise.exceptions import InvalidInputError
 from likewise.metrics.columns import UNSEEN
 from likewise.metrics.encoders import Encoder, People
 from likewise.metrics.units import Unit
@@ -57,8 +60,11 @@ def _signed(points: float) -> str:
     return f"{points:+d}" if isinstance(points, (int, np.integer)) else f"{points:+.2f}"
 
 
-def scorecard_table(scorer: AdditiveScorer, encoder: Encoder, signs: FloatArray) -> Scorecard:
+def scorecard_table(model: Any, outcome: Any) -> Scorecard:
     """One row per range of numbers, category and missing number."""
+    scorer, encoder, signs = model._scorer(), model.encoder_, model._signs(outcome)
+    if isinstance(scorer, PointsScorer):
+        return _points_table(scorer, encoder)
     rows = [row for shape in scorer.model.shapes for row in _rows(scorer, encoder, shape, signs)]
     return Scorecard(rows, columns=COLUMNS)
 
@@ -137,7 +143,7 @@ def _names(knots: FloatArray, levels: list[Any] | None) -> list[str]:
     return [f"{knot:.0f}" if knot == np.rint(knot) and abs(knot) < 1e15 else f"{knot:.15g}" for knot in knots]
 
 
-def points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
+def _points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
     """The card as a lender prints it: one row per line between knots, category and missing number."""
     weights = scorer.guarantee.metric.weights_of(encoder)
     rows: list[tuple[Any, ...]] = [
@@ -171,37 +177,39 @@ def points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
     return Scorecard(rows, columns=COLUMNS)
 
 
-def reasons_of(
-    scorer: AdditiveScorer, people: People, outcomes: Sequence[Any], chosen: int | None, n: int, index: Any
-) -> pd.DataFrame:
-    """The columns with the most points for an outcome, against 0, the average person's, in words.
+def explanation(model: Any, X: Any, outcome: Any) -> pd.DataFrame:
+    """Points per person and column; `ScorecardMixin.explain` has the columns."""
+    people, scorer, signs = model._people(X), model._scorer(), model._signs(outcome)
+    names = [people.encoder.names[shape.column] for shape in scorer.model.shapes]
+    table = pd.DataFrame(scorer.points(people) @ signs, columns=names, index=_index(people))
+    table.insert(0, "intercept", scorer.model.intercepts @ signs, allow_duplicates=True)
+    table.insert(table.shape[1], scorer.score_name, scorer.scores(people) @ signs, allow_duplicates=True)
+    return table
 
-    Parameters
-    ----------
-    scorer : AdditiveScorer
-    people : People
-    outcomes : sequence
-        What can be explained: the classes; or two words for less and more than the average person.
-    chosen : int or None
-        Position of the outcome to explain; None takes, for each person, the one with the largest gain.
-    n : int
-        Reasons per person, at most.
-    index : index of the result
-    """
+
+def reasons_table(model: Any, X: Any, n: int, outcome: Any) -> pd.DataFrame:
+    """The columns with the most points for an outcome, against 0, the average person's, in words."""
+    people, scorer = model._people(X), model._scorer()
+    numeric = scorer.guarantee.output_range is not None
+    outcomes = ["lower", "higher"] if numeric else model._labels()
+    if outcome is not None and numeric and not is_one_of(outcome, outcomes):
+        raise InvalidInputError(f"outcome must be 'higher', 'lower' or None for regression; got {short_repr(outcome)}.")
+    if outcome is not None and not numeric:
+        outcome = model._outcome(outcome)
     n = check_count("n", n)
     points = scorer.points(people)  # of each person, column and function
     if points.shape[2] == 1:
         points = np.concatenate([-points, points] if scorer.scored_class else [points, -points], axis=2)
-    if chosen is None:
+    if outcome is None:
         # Beside the average person's, the log of a probability grows by the sum of points and a term that all outcomes
         # share. The last of equals.
         gains = points.sum(axis=1)
         which = gains.shape[1] - 1 - np.argmax(gains[:, ::-1], axis=1)
     else:
-        which = np.full(len(people), chosen)
+        which = np.full(len(people), outcomes.index(outcome))
     speaks = np.take_along_axis(points, which[:, None, None], axis=2)[:, :, 0]
     order = np.argsort(-speaks, axis=1, kind="stable")[:, :n]
-    units, numeric = getattr(scorer.guarantee.metric, "units", {}), scorer.guarantee.output_range is not None
+    units = getattr(scorer.guarantee.metric, "units", {})
     rows = []
     for person, columns in enumerate(order):
         outcome, words = outcomes[which[person]], []
@@ -212,7 +220,12 @@ def reasons_of(
             size = f"{size if which[person] else -size:+.2f}" if numeric else f"{size:+.2f} {_of(scorer, outcome)}"
             words.append(f"{people.encoder.names[column]} is {what}: {size} against the average person")
         rows.append([outcome, *words, *[""] * (n - len(words))])
-    return pd.DataFrame(rows, columns=["outcome", *(f"reason {k}" for k in range(1, n + 1))], index=index)
+    return pd.DataFrame(rows, columns=["outcome", *(f"reason {k}" for k in range(1, n + 1))], index=_index(people))
+
+
+def _index(people: People) -> npt.NDArray[Any] | pd.Index[Any]:
+    index = getattr(people.table, "index", None)
+    return index if isinstance(index, pd.Index) else np.arange(len(people))
 
 
 def _of(scorer: AdditiveScorer, outcome: Any) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, ThresholdDecision
-from likewise.additive.recourse import Column, smallest_change
+from likewise.scorecard.recourse import Column, smallest_change
 
 METRIC = TableMetric(
     {"income": 0.02, "debt": 0.02, "age": 0.01, "children": 0.05},

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, ScorecardDisplay, TableMetric
-from likewise.additive.display import Panel, height, panels_of
 from likewise.report import charts as pictures
+from likewise.scorecard.display import Panel, height, panels_of
 
 mpl.use("Agg")
 

@@ -9,7 +9,8 @@ import pytest
 
 from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
 from likewise._links import LINKS
-from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes
+from likewise.additive.scorer import AdditiveScorer
+from likewise.additive.shapes import Shape, SumOfShapes
 from likewise.guarantees.guarantee import Guarantee
 
 PEOPLE = pd.DataFrame(

@@ -1,30 +1,25 @@
-"""Reading a scorecard: its table, the points of single people, reasons in words, and exports."""
+"""What a fitted scorecard offers its readers; `likewise.scorecard` does the work, and is imported when it is asked."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone
 
 from likewise import _onnx
-from likewise._fit_validation import check_fitted, check_sample_weight
 from likewise._optional import need
 from likewise._typing import FloatArray
-from likewise._validation import check_count, checking, short_repr
+from likewise._validation import short_repr
 from likewise._writing import atomic_write, quoted, write_csv
-from likewise.additive.export import card_document, expression, onnx_model, read_card, whole_points
-from likewise.additive.notices import Notice, notices
-from likewise.additive.points import PointsScorer, in_points, rounding_cost
-from likewise.additive.scorer import AdditiveScorer
-from likewise.additive.tables import points_table, reasons_of, scorecard_table
-from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.metrics.encoders import People
+from likewise.additive.scorer import AdditiveScorer, PointsScorer
+from likewise.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    from likewise.scorecard.notices import Notice
 
 
 class ScorecardMixin:
@@ -60,12 +55,11 @@ class ScorecardMixin:
             the ranges points stay what they are at the ends. In whole points (`in_points`), also the points that
             everybody has, and the ranges outside the first and last knot.
         """
-        scorer, signs = self._scorer(), self._signs(outcome)
-        if isinstance(scorer, PointsScorer):
-            table = points_table(scorer, self.encoder_)
-        else:
-            table = scorecard_table(scorer, self.encoder_, signs)
-        return table if prices is None else _with_gains(table, prices)
+        from likewise.scorecard import prices as pricing
+        from likewise.scorecard import tables
+
+        table = tables.scorecard_table(self, outcome)
+        return table if prices is None else pricing.with_gains(table, prices)
 
     def explain(self, X: Any, outcome: Any = None) -> pd.DataFrame:
         """Points per person and column; a row adds up to the person's score, exactly and in any order.
@@ -80,12 +74,9 @@ class ScorecardMixin:
             log-odds of the outcome (the logit, where there are several), for regression the prediction before it is cut
             to the output range.
         """
-        people, scorer, signs = self._people(X), self._scorer(), self._signs(outcome)  # type: ignore[attr-defined]
-        names = [self.encoder_.names[shape.column] for shape in scorer.model.shapes]
-        table = pd.DataFrame(scorer.points(people) @ signs, columns=names, index=_index(people))
-        table.insert(0, "intercept", scorer.model.intercepts @ signs, allow_duplicates=True)
-        table.insert(table.shape[1], scorer.score_name, scorer.scores(people) @ signs, allow_duplicates=True)
-        return table
+        from likewise.scorecard.tables import explanation
+
+        return explanation(self, X, outcome)
 
     def reasons(self, X: Any, n: int = 4, outcome: Any = None) -> pd.DataFrame:
         """What speaks most for each person's outcome, in words, as notices of adverse action need.
@@ -119,16 +110,9 @@ class ScorecardMixin:
         >>> model.reasons(people.head(1), n=1, outcome="n").iloc[0].tolist()
         ['n', '']
         """
-        people, scorer = self._people(X), self._scorer()  # type: ignore[attr-defined]
-        outcomes: list[Any] = ["lower", "higher"] if scorer.guarantee.output_range else self._labels()
-        if outcome is not None and scorer.guarantee.output_range and not _is_one_of(outcome, outcomes):
-            raise InvalidInputError(
-                f"outcome must be 'higher', 'lower' or None for regression; got {short_repr(outcome)}."
-            )
-        if outcome is not None and not scorer.guarantee.output_range:
-            outcome = self._outcome(outcome)
-        chosen = None if outcome is None else outcomes.index(outcome)
-        return reasons_of(scorer, people, outcomes, chosen, n, _index(people))
+        from likewise.scorecard.tables import reasons_table
+
+        return reasons_table(self, X, n, outcome)
 
     def prices(self, X: Any, y: Any, sample_weight: Any = None, *, cv: int | None = 5) -> pd.DataFrame:
         """What each weight of the metric costs, and what each column is worth.
@@ -159,16 +143,9 @@ class ScorecardMixin:
         >>> AdditiveClassifier(WeightedLp([0.2, 0.2])).fit(X, y).prices(X, y)["column"].tolist()
         ['feature 0', 'feature 1']
         """
-        from likewise.additive.prices import column_prices
+        from likewise.scorecard.prices import column_prices
 
-        check_fitted(self)
-        model: Any = self
-        with checking():
-            people, outcomes = clone(model)._read(X, y, model.guarantee_.metric)
-            weights = check_sample_weight(sample_weight, len(people))
-        return column_prices(
-            model, people, outcomes, weights, None if cv is None else check_count("cv", cv, min_value=2)
-        )
+        return column_prices(self, X, y, sample_weight, cv)
 
     def notice(
         self,
@@ -222,6 +199,8 @@ class ScorecardMixin:
         >>> notice.reasons[0].text, notice.changes[0].to
         ('debt: 40', '25')
         """
+        from likewise.scorecard.notices import notices
+
         return notices(self, X, threshold, width, favourable, policy, n)
 
     def in_points(
@@ -273,6 +252,8 @@ class ScorecardMixin:
          owner         y       5
          owner any other       0
         """
+        from likewise.scorecard.points import in_points
+
         return in_points(  # type: ignore[no-any-return]
             self, points_to_double, base_score, base_odds, outcome, max_bins, whole_numbers
         )
@@ -293,6 +274,8 @@ class ScorecardMixin:
             ``Brier score`` and ``log loss`` of ``model`` and ``points``, their difference, ``cost``, and the
             ``largest change`` of a person's probability.
         """
+        from likewise.scorecard.points import rounding_cost
+
         return rounding_cost(self, card, X, y)
 
     def to_excel(self, path: str | Path, outcome: Any = None) -> None:
@@ -321,6 +304,8 @@ class ScorecardMixin:
         missing one. What JSON has no form for is text, with its ``"type"``. Of more than two classes, the points of
         all, in a list each; with `outcome`, those of one, which prove nothing on their own.
         """
+        from likewise.scorecard.export import card_document
+
         text = json.dumps(card_document(self, outcome), indent=2)
         if path is not None:
             with atomic_write(path) as temporary:
@@ -342,6 +327,8 @@ class ScorecardMixin:
         >>> bool((same.predict_proba([[0.3]]) == model.predict_proba([[0.3]])).all())
         True
         """
+        from likewise.scorecard.export import read_card
+
         model = cls()
         read_card(model, card)
         return model
@@ -359,6 +346,8 @@ class ScorecardMixin:
         >>> model.to_sql()[:22]
         '1.0e0 / (1.0e0 + EXP(-'
         """
+        from likewise.scorecard.export import expression, whole_points
+
         if isinstance(self._scorer(), PointsScorer):
             self._signs(outcome)
             return whole_points(self._scorer(), self.encoder_)
@@ -381,6 +370,8 @@ class ScorecardMixin:
         -------
         onnx.ModelProto
         """
+        from likewise.scorecard.export import onnx_model
+
         model = onnx_model(self)
         _onnx.write(model, path)
         return model
@@ -396,7 +387,7 @@ class ScorecardMixin:
         labels = self._labels()
         if outcome is None:
             return labels[self._scorer().scored_class if len(labels) == 2 else -1]
-        if not _is_one_of(outcome, labels):
+        if not is_one_of(outcome, labels):
             raise InvalidInputError(f"outcome must be one of the classes, {labels}; got {short_repr(outcome)}.")
         return outcome
 
@@ -420,27 +411,9 @@ class ScorecardMixin:
         return np.asarray(np.eye(n_functions)[position])
 
 
-def _with_gains(card: pd.DataFrame, prices: pd.DataFrame) -> pd.DataFrame:
-    """A card with what loosening the weight behind each row would bring."""
-    gain = "gain if 10% looser"
-    if not isinstance(prices, pd.DataFrame) or not {"column", gain} <= {*prices.columns}:
-        raise InvalidTypeError(f"prices must be the table that prices returned; got {type(prices).__name__}.")
-    gains = dict(zip(prices["column"], prices[gain], strict=True))
-
-    def of(column: Any, place: Any) -> float:
-        blank = f"missing {column}"
-        return float(gains.get(blank if place == "missing" and blank in gains else column, np.nan))
-
-    return card.assign(**{gain: [of(*row) for row in zip(card["column"], card["range"], strict=True)]})
-
-
-def _is_one_of(outcome: Any, outcomes: list[Any]) -> bool:
+def is_one_of(outcome: Any, outcomes: list[Any]) -> bool:
+    """Whether an outcome, which may be anything, is among these."""
     try:
         return outcome in outcomes
     except (TypeError, ValueError):  # arrays, and what is neither equal nor different
         return False
-
-
-def _index(people: People) -> npt.NDArray[Any] | pd.Index[Any]:
-    index = getattr(people.table, "index", None)
-    return index if isinstance(index, pd.Index) else np.arange(len(people))

@@ -16,8 +16,8 @@ from likewise._links import LINKS
 from likewise._onnx import Graph, link_error, refuse_probit
 from likewise._typing import FloatArray
 from likewise._validation import PATH
-from likewise.additive.points import PointsScorer
-from likewise.additive.scorer import AdditiveScorer, Shape, SumOfShapes, additive_guarantee, level_names
+from likewise.additive.scorer import AdditiveScorer, PointsScorer, additive_guarantee, level_names
+from likewise.additive.shapes import Shape, SumOfShapes
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import CategoricalColumn, NumericColumn
