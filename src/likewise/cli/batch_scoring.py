@@ -29,9 +29,9 @@ from likewise._progress import progress_bar
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
 from likewise._writing import atomic_write, write_csv
-from likewise.cli.batches import Batches, ReadBatch
 from likewise.cli.column_kinds import Kinds, as_naturally_typed
-from likewise.cli.table_io import Dialect, Note, Unseen, kind_of, no_note
+from likewise.cli.console import Dialect, Note, no_note
+from likewise.cli.table_io import Batches, ReadBatch, Unseen, kind_of
 from likewise.decisions.round_record import DecisionRule
 from likewise.distributed.cluster import connected
 from likewise.exceptions import FileError, InvalidInputError
