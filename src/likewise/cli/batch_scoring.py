@@ -270,14 +270,14 @@ def _score(job: ScoringJob, batch: pd.DataFrame) -> pd.DataFrame:
 def _in_flight(
     submit: Callable[[pd.DataFrame], Any],
     work: Iterator[tuple[Path, ReadBatch]],
-    most: int,
+    max_running: int,
     wait_for: Callable[..., Any],
 ) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
-    """Keep at most `most` batches in flight, and yield them as they are done."""
+    """Keep at most `max_running` batches in flight, and yield them as they are done."""
     running: dict[Any, tuple[Path, ReadBatch]] = {}
     for part, batch in work:
         running[submit(batch.people)] = (part, batch)
-        if len(running) >= most:
+        if len(running) >= max_running:
             yield from _finished(running, wait_for)
     while running:
         yield from _finished(running, wait_for)

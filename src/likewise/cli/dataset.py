@@ -303,7 +303,7 @@ def _restrict(metric: TableMetric, columns: Collection[str]) -> TableMetric:
         for key, part in metric.get_params().items()
         if isinstance(part, dict)
     }
-    return metric.with_params(**kept | {"missing": kept.get("missing") or "refuse"})
+    return metric.with_params(**kept)
 
 
 # -- the range of which the weights of a regression are shares --------------------------------------------------------

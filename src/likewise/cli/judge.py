@@ -315,5 +315,5 @@ def _for_file(result: JudgedMetric, X: pd.DataFrame, start: TableMetric | None, 
     return TableMetric(
         {name: float(weights.get(name, 0.0)) for name in numbers},
         {name: float(weights.get(name, 0.0)) for name in texts},
-        missing=missing or "refuse",
+        missing=missing,
     )
