@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +19,21 @@ def compiled_loops():
     """Tests of small work run the loops that large work runs; `engines.with_both` compares them with NumPy."""
     with _engine.always_compiled():
         yield
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium without a window, which sends nothing of its own."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e .[dev]")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no browser is installed: apt-get install chromium")
+    flags = ["headless", "no-sandbox", "disable-gpu", "disable-background-networking"]
+    flags += ["disable-component-update", "disable-sync", "no-first-run"]
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=[f"--{flag}" for flag in flags])
+        yield browser
+        browser.close()
 
 
 class Processes(NamedTuple):

@@ -15,9 +15,9 @@ from sklearn.preprocessing import OneHotEncoder
 
 from likewise import AdditiveClassifier, SmoothedClassifier, TableMetric
 from likewise.cli.batch_scoring import ScoringJob, score_file
-from likewise.cli.batches import Batches
 from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_naturally_typed, infer_kinds, read_numbers
-from likewise.cli.table_io import Dialect, note_doubtful
+from likewise.cli.console import Dialect
+from likewise.cli.table_io import Batches, note_doubtful
 from likewise.exceptions import FileError
 from likewise.io import save_model
 from shell import run

@@ -48,7 +48,7 @@ def crashes(name, place, trouble):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.slow  # in the fast tests, a full disk, a read-only directory and Ctrl-C stop commands at the same places
+@pytest.mark.slow  # the fast tests have a full disk, a read-only directory and Ctrl-C, each at some of these places
 @pytest.mark.parametrize(("name", "moments"), [("score", 20), ("metric", 4), ("enforce", 4)])
 def test_killed_at_every_file_operation_nothing_is_lost_doubled_or_half_written(place, name, moments):
     found = crashes(name, place, "crash")

@@ -3,7 +3,8 @@
 import pytest
 
 from likewise.cli.column_kinds import infer_kinds
-from likewise.cli.table_io import Dialect, read_table
+from likewise.cli.console import Dialect
+from likewise.cli.table_io import read_table
 from likewise.exceptions import FileError
 
 

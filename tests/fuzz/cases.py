@@ -306,7 +306,8 @@ def metric_file(text):
 @refusable
 def csv_file(content):
     from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
-    from likewise.cli.table_io import Dialect, no_note, note_doubtful, read_table
+    from likewise.cli.console import Dialect, no_note
+    from likewise.cli.table_io import note_doubtful, read_table
 
     path = place() / "table.csv"
     path.write_bytes(content)

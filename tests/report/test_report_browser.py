@@ -1,7 +1,6 @@
 """The page in a real browser: sliders, comparer, keyboard, no errors, no network, no sideways scrolling."""
 
 import math
-import shutil
 import tomllib
 from dataclasses import replace
 
@@ -19,27 +18,6 @@ from likewise.report.text import figure, points
 from likewise.report.view import prepare
 
 pytestmark = pytest.mark.slow
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e .[dev]")
-    if CHROMIUM is None:
-        pytest.skip("no browser is installed: apt-get install chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ OTHERS_MODELS = {
 @pytest.mark.parametrize(("make", "people", "metric"), OTHERS_MODELS.values(), ids=OTHERS_MODELS)
 def test_models_that_no_list_knows_share_calls_and_answer_alike_in_any_batch(make, people, metric, vote):
     model = smoothed(make(), metric, vote=vote).fit(people, Y)
-    assert model.scorer_.batch_plan.kind == "tiles"
+    assert model.scorer_.batch_plan.kind == "fixed"
     assert "the same answers to the last bit" in model.guarantee_.statement
     assert "tested, not proven" in model.guarantee_.statement
     every = model.predict_proba(people)
@@ -227,7 +227,7 @@ def test_a_listed_model_says_so():
 
 def test_a_regressor_is_tried_out_as_well():
     model = SmoothedRegressor(LinearRegression(), metric=METRIC, n_draws=40, random_state=0).fit(X, X[:, 0])
-    assert model.scorer_.batch_plan.kind in ("tiles", "person")
+    assert model.scorer_.batch_plan.kind in ("fixed", "person")
     assert model.scorer_.batch_plan.basis in model.guarantee_.statement
     with pytest.raises(InvalidInputError, match="must answer for each row by itself"):
         SmoothedRegressor(lambda rows: rows[:, 0] - rows[:, 0].mean(), metric=METRIC, n_draws=40).fit(X, X[:, 0])

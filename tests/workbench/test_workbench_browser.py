@@ -1,7 +1,6 @@
 """The page in a real browser, as a committee uses it: mouse, keyboard, two browsers, strange names, both widths."""
 
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +13,9 @@ from likewise.metric_file import read_metric_file
 from shell import run
 
 pytestmark = pytest.mark.slow
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PATIENCE = 180_000  # milliseconds, on a machine with other work
 SCRIPT = "<script>alert(1)</script>"
 PICTURES = os.environ.get("LIKEWISE_PICTURES")  # a directory, such as docs, in which the manual's pictures are renewed
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e .[dev]")
-    if CHROMIUM is None:
-        pytest.skip("no browser is installed: apt-get install chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

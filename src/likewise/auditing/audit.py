@@ -95,9 +95,9 @@ class Audit:
         verb = "exceeds" if self.n_violations == 1 else "exceed"
         return f"{self.n_violations:,} of {self.n_pairs:,} pairs {verb} the metric, the worst by {self.max_excess:.3g}"
 
-    def abridged(self, most: int = 6) -> pd.DataFrame:
-        """The worst pairs for a screen: at most `most` of the columns with a weight that differ, and a count."""
-        return self.violations.assign(differs=[listed(each, most) for each in self.differences])
+    def abridged(self, max_columns: int = 6) -> pd.DataFrame:
+        """The worst pairs for a screen: at most `max_columns` of the columns with a weight that differ, and a count."""
+        return self.violations.assign(differs=[listed(each, max_columns) for each in self.differences])
 
     def _repr_html_(self) -> str:
         rows = [

@@ -173,13 +173,13 @@ def alternatives_of(space: InputSpace, columns: Sequence[int]) -> FloatArray:
     return spread_numbers(space, column, _ALTERNATIVES)[:, None]
 
 
-def spread_numbers(space: InputSpace, column: int, most: int) -> FloatArray:
+def spread_numbers(space: InputSpace, column: int, n_values: int) -> FloatArray:
     """Numbers of a column: the ends of its domain, quantiles of the people, and a blank if there may be one."""
     held = space.domain.columns[space.names[column]]
     assert not isinstance(held, CategoricalDomain)
     seen = space.rows[:, column]
     seen = seen[~np.isnan(seen) & held.holds(seen)]
-    quantiles = np.quantile(seen, np.linspace(0, 1, most), method="nearest") if len(seen) else np.empty(0)
+    quantiles = np.quantile(seen, np.linspace(0, 1, n_values), method="nearest") if len(seen) else np.empty(0)
     ends = held.at(np.array([held.first, held.last]))
     values = np.unique(np.concatenate([quantiles, ends]))
     return np.append(values, np.nan) if held.blank else values

@@ -1,7 +1,8 @@
-"""The command that searches for the worst pair of people, in a table or not: attack."""
+"""The commands that search and bound over people in the table or not: attack (the worst pair) and effect (a column)."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,16 +10,16 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command
-from likewise.cli.models import file_of, load_any_model, read_people, reads_model
+from likewise.cli.models import PeopleSource, file_of, load_any_model, reads_model
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from likewise.cli.table_io import Dialect
+    import pandas as pd
+
+    from likewise.auditing.effect import Effect
 
 
 @click.command()
-@click.argument("table", type=options.TABLE)
-@reads_model(required=True)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @click.option("--only", multiple=True, help="Compare people who differ in this column alone; repeat it for several.")
 @click.option("--range", "output_range", type=float, nargs=2, help="Lowest and highest score, if not probabilities.")
@@ -29,14 +30,11 @@ if TYPE_CHECKING:
 @click.option("--out", type=options.FILE, help="Write the worst pair as CSV.")
 @options.force
 @command
-@options.reads_table
+@reads_model(required=True)
 def attack(
     echo: Output,
-    table: Path,
+    source: PeopleSource,
     model_name: str,
-    id_column: str | None,
-    categorical: tuple[str, ...],
-    drop: tuple[str, ...],
     metric_file: Path | None,
     only: tuple[str, ...],
     output_range: tuple[float, float] | None,
@@ -44,7 +42,6 @@ def attack(
     seed: int,
     out: Path | None,
     force: bool,
-    dialect: Dialect,
 ) -> None:
     """Search for the pair of people, in the table or not, whose scores most exceed their distance.
 
@@ -54,13 +51,12 @@ def attack(
     Example: likewise attack loans.csv --model model.json --metric metric.toml --only sex --out pair.csv
     """
     from likewise import attack as search
-    from likewise._writing import atomic_write, write_csv
     from likewise.cli.dataset import resolve_range
     from likewise.io import check_output_path
     from likewise.metric_file import read_metric_file
 
     if out is not None:
-        check_output_path(out, table, metric_file, file_of(model_name), force=force)
+        check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
     model = load_any_model(model_name)
     own: Any = getattr(model, "guarantee_", None)
     if metric_file is None and own is None:
@@ -68,7 +64,7 @@ def attack(
     file = None if metric_file is None else read_metric_file(metric_file)
     if metric_file is not None and file is not None and own is None:
         output_range = resolve_range(file, output_range, metric_file)
-    X, _ = read_people(echo, table, dialect, model, categorical=categorical, id_column=id_column, drop=drop)
+    X, _ = source.load(echo, model)
     with echo.busy("Searching"):
         found = search(
             model,
@@ -92,11 +88,129 @@ def attack(
         bound=found.bound,
         excess_over_bound=found.excess_over_bound,
     )
-    pair = found.pair
-    echo.table(pair.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
+    _echo_pair(echo, found.pair)
     echo(f"\n{found.coverage}", coverage=found.coverage)
     if out is not None:
-        with atomic_write(out) as temporary:
-            write_csv(pair, temporary, index=False)
-        echo(f"\nWrote {out}", pair_file=str(out))
+        echo.csv(found.pair, out, "pair_file")
     echo.finish()
+
+
+@click.command()
+@click.option("--column", "columns", multiple=True, required=True, help="Column to exchange; repeat it for several.")
+@click.option("--metric", "metric_file", type=options.FILE, help="Metric file, for its domain and the smallest excess.")
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Time for the proof."
+)
+@click.option("--boxes", type=click.IntRange(1), help="Boxes to bound at most, in place of a time.")
+@click.option(
+    "--max-effect",
+    type=click.FloatRange(0, 100),
+    help="Exit 1 unless the effect is proven to be at most this many percentage points.",
+)
+@click.option("--out", type=options.FILE, help="Write what exchanging the column does to each person as CSV.")
+@options.force
+@command
+@reads_model(required=True)
+def effect(
+    echo: Output,
+    source: PeopleSource,
+    model_name: str,
+    columns: tuple[str, ...],
+    metric_file: Path | None,
+    seconds: float,
+    boxes: int | None,
+    max_effect: float | None,
+    out: Path | None,
+    force: bool,
+) -> None:
+    """Find how much a column can matter: for these people, for the worst pair there can be, and at most.
+
+    Example: likewise effect loans.csv --model model.skops --column sex --out effect.csv
+    """
+    from likewise import effect as find_effect
+    from likewise.io import check_output_path
+    from likewise.metric_file import read_metric_file
+
+    if out is not None:
+        check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
+    file = None if metric_file is None else read_metric_file(metric_file)
+    model = load_any_model(model_name)
+    X, ids = source.load(echo, model)
+    with echo.busy("Bounding"):
+        found = find_effect(
+            model,
+            X,
+            list(columns),
+            None if file is None else file.metric,
+            domain=None if file is None else file.domain_for(X),
+            max_seconds=None if boxes is not None else seconds,
+            max_boxes=boxes,
+        )
+    _echo_effect(echo, found)
+    if out is not None:
+        people = found.on_people if ids is None else found.on_people.assign(row=ids).rename(columns={"row": ids.name})
+        echo.csv(people, out, "people_file")
+    passed = max_effect is None or (found.proven is not None and 100 * found.proven <= max_effect)
+    if max_effect is not None:
+        echo(
+            f"\nThe gate, at most {max_effect:g} points for anybody in the domain, {'passed' if passed else 'failed'}.",
+            gate=max_effect / 100,
+            passed=passed,
+        )
+    echo.finish()
+    if not passed:
+        sys.exit(1)
+
+
+def _echo_pair(echo: Output, pair: pd.DataFrame) -> None:
+    echo.table(pair.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
+
+
+def _points(share: float) -> str:
+    """A share of 1 in percentage points."""
+    return f"{100 * share:.4g}"
+
+
+def _echo_effect(echo: Output, found: Effect) -> None:
+    """The answers in the order of an examination: people, the worst pair, the proof."""
+    names = " and ".join(map(str, found.columns))
+    largest = float(found.on_people["effect"].max())
+    low, high = found.mean_interval
+    echo(
+        f"For these {len(found.on_people):,} people: exchanging {names} alone changes the output by "
+        f"{_points(found.mean)} points on average ({_points(low)} to {_points(high)} in the population, at 95%), and "
+        f"by {_points(largest)} at most.",
+        n_people=len(found.on_people),
+        mean=found.mean,
+        mean_interval=list(found.mean_interval),
+        largest_on_people=largest,
+    )
+    if len(found.directions):
+        echo("\nWho gains:")
+        echo.table(found.directions, "directions")
+    if len(found.groups):
+        echo("\nBy the people's own value:")
+        echo.table(found.groups, "groups")
+    echo(f"\nThe worst pair found in the domain differs by {_points(found.found)} points:", found=found.found)
+    _echo_pair(echo, found.pair)
+    if found.meets:
+        text = f"Proven: no two people of the domain who differ in {names} alone differ by more ({found.how})."
+    elif found.proven is not None:
+        text = (
+            f"Proven: no two people of the domain who differ in {names} alone differ by more than "
+            f"{_points(found.proven)} points ({found.how}). Between the two, the answer is open: more --seconds may "
+            "close it."
+        )
+    else:
+        text = f"No upper bound is proven: {found.how}."
+    echo(f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes)
+    if found.excess is not None:
+        limit = "no upper bound is proven" if found.excess.proven is None else f"at most {_points(found.excess.proven)}"
+        echo(
+            f"\nOver all pairs of the domain, outputs exceed the metric by {_points(found.excess.found)} points in the "
+            f"worst pair found; {limit}{'' if found.excess.proven is not None else ': ' + found.excess.how}.",
+            excess_found=found.excess.found,
+            excess_proven=found.excess.proven,
+        )
+    echo("\nThe domain, what each column can hold:")
+    echo.table(found.domain.describe(), "domain")

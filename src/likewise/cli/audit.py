@@ -11,7 +11,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command
-from likewise.cli.models import file_of, load_any_model, read_people, reads_model
+from likewise.cli.models import PeopleSource, answers_of, file_of, load_any_model, reads_model
 from likewise.cli.review import ReviewOptions, compare_files, reviews
 from likewise.exceptions import FileError, InvalidInputError
 
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from likewise.auditing.audit import Audit
-    from likewise.cli.table_io import Dialect
+    from likewise.cli.dataset import PeopleTable
 
 
 @click.command()
-@click.argument("table", type=options.TABLE)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
-@reads_model(required=False)
 @click.option("--scores", help="Or a column of the table with the scores of any other system, between 0 and 1.")
 @click.option(
     "--range",
@@ -48,26 +46,22 @@ if TYPE_CHECKING:
 @options.force
 @options.cluster
 @command
-@options.reads_table
+@reads_model(required=False)
 def audit(
     echo: Output,
-    table: Path,
+    source: PeopleSource,
     metric_file: Path | None,
     model_name: str | None,
     scores: str | None,
     output_range: tuple[float, float] | None,
-    id_column: str | None,
     worst: int,
     max_excess: float | None,
     groups: bool,
-    categorical: tuple[str, ...],
-    drop: tuple[str, ...],
     is_review: bool,
     review: ReviewOptions,
     out: Path | None,
     force: bool,
     cluster: str | None,
-    dialect: Dialect,
 ) -> None:
     """Search all pairs of people for scores that differ by more than the distance.
 
@@ -76,17 +70,16 @@ def audit(
 
     Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 0.5
     """
-    from likewise._writing import atomic_write, write_csv
     from likewise.base import ConstrainedEstimator
     from likewise.cli.dataset import resolve_range
-    from likewise.cli.partitions import in_partitions
+    from likewise.cli.table_io import in_partitions
     from likewise.io import check_output_path
     from likewise.metric_file import read_metric_file
 
     if is_review:
         if model_name is not None or scores is not None:
             raise InvalidInputError("--review compares decisions, not scores: leave out --model and --scores.")
-        compare_files(echo, table, review, metric_file, id_column, worst, out, force, dialect)
+        compare_files(echo, source.table, review, metric_file, source.id_column, worst, out, force, source.dialect)
         return
     if review.decisions is not None:
         raise InvalidInputError("--decisions comes with --review. To audit scores, name their column with --scores.")
@@ -100,7 +93,7 @@ def audit(
             "point; no pair exceeds its distance by 100, so that gate could not fail."
         )
     if out is not None:
-        check_output_path(out, table, metric_file, file_of(model_name), force=force)
+        check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
     loaded: Any = None if model_name is None else load_any_model(model_name)
     model: Any = loaded if isinstance(loaded, ConstrainedEstimator) else None  # with a metric and a range of its own
     if model is not None and output_range is not None:
@@ -123,18 +116,18 @@ def audit(
             )
     guaranteed = model is not None and model.guarantee_.metric == chosen
     limits = _Thresholds(model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
-    job = _AuditJob(model, chosen, scores, output_range, limits.thresholds, worst, id_column)
-    if in_partitions(table, cluster) and (groups or loaded is not model):
+    job = _AuditJob(model, chosen, scores, output_range, limits.thresholds, worst)
+    partitioned, id_column = in_partitions(source.table, cluster), source.id_column
+    if partitioned and (groups or loaded is not model):
         what = "--groups" if groups else "--model of another system"
         raise InvalidInputError(f"{what} is for tables that are read whole. Give a single file.")
     if loaded is not model:
-        people, _ = read_people(echo, table, dialect, loaded, categorical=categorical, id_column=id_column, drop=drop)
-        job = replace(job, predictions=answers_of(loaded, people))
-    if in_partitions(table, cluster):
+        job = replace(job, predictions=answers_of(loaded, source.load(echo, loaded)[0]))
+    if partitioned:
         with echo.busy("Searching all pairs, bucket by bucket"):
-            found, names = job.of_partitions(table, cluster)
+            found, names = job.of_partitions(source.table, id_column, cluster)
     else:
-        found, names = job.of_file(echo, table, dialect, groups=groups)
+        found, names = job.of_file(echo, source, groups=groups)
     echo(
         found.coverage,
         coverage=found.coverage,
@@ -150,9 +143,7 @@ def audit(
         echo.table(shown.drop(columns=["n_pairs"]), "worst")
         echo("Of difference, distance and excess, 0.01 is one percentage point.")
     if out is not None:
-        with atomic_write(out) as temporary:
-            write_csv(_pairs_of(found.violations, id_column, names), temporary, index=False)
-        echo(f"\nWrote {out}", worst_file=str(out))
+        echo.csv(_pairs_of(found.violations, id_column, names), out, "worst_file")
     passed = _echo_limits(echo, found, limits)
     echo.finish()
     if not passed:
@@ -215,83 +206,65 @@ class _AuditJob:
     output_range: tuple[float, float] | None
     thresholds: list[float]
     n_worst: int
-    id_column: str | None
     predictions: Any = None
 
-    def of_file(self, echo: Output, table: Path, dialect: Dialect, *, groups: bool) -> tuple[Audit, Any]:
+    def of_file(self, echo: Output, source: PeopleSource, *, groups: bool) -> tuple[Audit, Any]:
         """Audit a table that fits into memory; and the ids of its rows."""
-        from likewise import audit as search
-        from likewise.cli.column_kinds import Faults, Kinds, as_kinds
-        from likewise.cli.dataset import select_columns
-        from likewise.cli.table_io import Unseen, named, read_table
+        from likewise.cli.column_kinds import Kinds
+        from likewise.cli.dataset import PeopleTable
 
-        kinds = Kinds.of_metric(self.metric)
         of_model = Kinds() if self.model is None else Kinds.of_model(self.model)
-        others = [name for name in (self.scores, self.id_column) if name is not None]
-        texts = [*kinds.as_text, *of_model.as_text, *([] if self.id_column is None else [self.id_column])]
-        whole = read_table(table, dialect, echo.note, as_text=texts)
-        for name in others:
-            if name not in whole.columns:
-                raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(whole.columns)}.")
-        ids = None if self.id_column is None else whole[self.id_column]
-        chosen = select_columns(whole, self.metric, table, echo.note, ignore=others)
-        faults = Faults(ids)
-        X = as_kinds(chosen, replace(kinds, orders={**of_model.orders, **kinds.orders}), dialect, faults, echo.note)
-        faults.stop(named(table))
-        faults = Faults(ids)
+        people = PeopleTable.read(
+            source.table,
+            self.metric,
+            source.dialect,
+            echo.note,
+            id_column=source.id_column,
+            others=[] if self.scores is None else [self.scores],
+            as_text=of_model.as_text,
+            orders=of_model.orders,
+        )
+        output_range, predictions = self.output_range, self.predictions
         if self.scores is not None:
-            numbers = Kinds([self.scores], complete=[self.scores])
-            predictions: Any = as_kinds(whole[[self.scores]], numbers, dialect, faults)[self.scores]
-            faults.stop(named(table), of_scores=True)
-            output_range = self.output_range
-        elif self.predictions is not None:
-            predictions, output_range = self.predictions, self.output_range
-        else:
-            people = as_kinds(whole, of_model, dialect, faults, echo.note)
-            faults.stop(named(table), of_model=True)
-            predictions, output_range = _predictions(self.model, people, table)
-            unseen = Unseen(self.model)
-            unseen.look(people)
-            unseen.tell(echo.note)
+            predictions = people.scores(self.scores)
+        elif self.model is not None:
+            output_range = self.model.guarantee_.output_range
+            predictions = _predictions(echo, self.model, people)
         with echo.busy("Searching all pairs"):
-            found = search(
-                None,
-                X,
-                self.metric,
-                predictions=predictions,
-                output_range=output_range,
-                thresholds=self.thresholds,
-                n_worst=self.n_worst,
-            )
+            found = self._search(None, people.X, predictions, output_range)
         if groups:
-            _echo_groups(echo, X, self.metric, predictions, output_range)
-        return found, None if ids is None else ids.reset_index(drop=True)
+            _echo_groups(echo, people.X, self.metric, predictions, output_range)
+        return found, None if people.ids is None else people.ids.reset_index(drop=True)
 
-    def of_partitions(self, table: Path, cluster: str | None) -> tuple[Audit, Any]:
+    def of_partitions(self, table: Path, id_column: str | None, cluster: str | None) -> tuple[Audit, Any]:
         """Audit a table in partitions, here or on a cluster; and the ids of the worst pairs."""
         import numpy as np
 
-        from likewise import audit as search
         from likewise.distributed.cluster import connected
         from likewise.distributed.frames import DaskTable, workers_for
 
         people = DaskTable.of(table)
-        if self.id_column is not None:
-            people.check_columns([self.id_column], "the --id")
+        if id_column is not None:
+            people.check_columns([id_column], "the --id")
         with connected(cluster or workers_for(table)):
-            found = search(
-                self.model,
-                table,
-                self.metric,
-                predictions=self.scores,
-                output_range=self.output_range,
-                thresholds=self.thresholds,
-                n_worst=self.n_worst,
-            )
-            if self.id_column is None:
+            found = self._search(self.model, table, self.scores, self.output_range)
+            if id_column is None:
                 return found, None
             rows = np.unique(found.violations[["row_a", "row_b"]].to_numpy())
-            return found, people.values_at(self.id_column, rows)
+            return found, people.values_at(id_column, rows)
+
+    def _search(self, model: Any, people: Any, predictions: Any, output_range: Any) -> Audit:
+        from likewise import audit as search
+
+        return search(
+            model,
+            people,
+            self.metric,
+            predictions=predictions,
+            output_range=output_range,
+            thresholds=self.thresholds,
+            n_worst=self.n_worst,
+        )
 
 
 def _echo_groups(echo: Output, X: pd.DataFrame, metric: Any, predictions: Any, output_range: Any) -> None:
@@ -314,31 +287,27 @@ def _echo_groups(echo: Output, X: pd.DataFrame, metric: Any, predictions: Any, o
         echo("p_value: of a share this far from one half, if the values were shuffled among the people.\n")
 
 
-def _predictions(model: Any, people: pd.DataFrame, table: Path) -> tuple[Any, tuple[float, float] | None]:
-    """Predictions of a model for the people, and its output range."""
+def _predictions(echo: Output, model: Any, people: PeopleTable) -> Any:
+    """Predictions of a model for the people of a table, whichever columns the metric has."""
     import pandas as pd
 
     from likewise._fit_validation import model_columns
-    from likewise.cli.table_io import named
+    from likewise.cli.column_kinds import Faults, Kinds, as_kinds
+    from likewise.cli.table_io import Unseen, named
 
-    absent = [name for name in model.required_features_ if name not in people.columns]
+    where, faults = named(people.path), Faults(people.ids)
+    X = as_kinds(people.whole, Kinds.of_model(model), people.dialect, faults, echo.note)
+    faults.stop(where, of_model=True)
+    absent = [name for name in model.required_features_ if name not in X.columns]
     if absent:
-        raise FileError(f"{named(table)} has no column {absent[0]!r}, which the model needs.")
-    X, guarantee = people[model_columns(model, people)], model.guarantee_
-    if guarantee.output_range is None:
-        return pd.DataFrame(model.predict_proba(X), columns=model.classes_), None
-    # A mean may leave the range by a rounding error.
-    return model.predict(X).clip(*guarantee.output_range), guarantee.output_range
-
-
-def answers_of(model: Any, people: pd.DataFrame) -> Any:
-    """What a model of another system answers for the people."""
-    import numpy as np
-    import pandas as pd
-
-    if hasattr(model, "predict_proba"):
-        return pd.DataFrame(model.predict_proba(people), columns=getattr(model, "classes_", None))
-    return np.asarray(model.predict(people) if hasattr(model, "predict") else model(people))
+        raise FileError(f"{where} has no column {absent[0]!r}, which the model needs.")
+    unseen = Unseen(model)
+    unseen.look(X)
+    unseen.tell(echo.note)
+    X, output_range = X[model_columns(model, X)], model.guarantee_.output_range
+    if output_range is None:
+        return pd.DataFrame(model.predict_proba(X), columns=model.classes_)
+    return model.predict(X).clip(*output_range)  # a mean may leave the range by a rounding error
 
 
 def _pairs_of(pairs: pd.DataFrame, id_column: str | None, names: pd.Series[Any]) -> pd.DataFrame:

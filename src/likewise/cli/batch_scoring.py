@@ -29,9 +29,9 @@ from likewise._progress import progress_bar
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
 from likewise._writing import atomic_write, write_csv
-from likewise.cli.batches import Batches, ReadBatch
 from likewise.cli.column_kinds import Kinds, as_naturally_typed
-from likewise.cli.table_io import Dialect, Note, Unseen, kind_of, no_note
+from likewise.cli.console import Dialect, Note, no_note
+from likewise.cli.table_io import Batches, ReadBatch, Unseen, kind_of
 from likewise.decisions.round_record import DecisionRule
 from likewise.distributed.cluster import connected
 from likewise.exceptions import FileError, InvalidInputError
@@ -270,14 +270,14 @@ def _score(job: ScoringJob, batch: pd.DataFrame) -> pd.DataFrame:
 def _in_flight(
     submit: Callable[[pd.DataFrame], Any],
     work: Iterator[tuple[Path, ReadBatch]],
-    most: int,
+    max_running: int,
     wait_for: Callable[..., Any],
 ) -> Iterator[tuple[Path, ReadBatch, pd.DataFrame]]:
-    """Keep at most `most` batches in flight, and yield them as they are done."""
+    """Keep at most `max_running` batches in flight, and yield them as they are done."""
     running: dict[Any, tuple[Path, ReadBatch]] = {}
     for part, batch in work:
         running[submit(batch.people)] = (part, batch)
-        if len(running) >= most:
+        if len(running) >= max_running:
             yield from _finished(running, wait_for)
     while running:
         yield from _finished(running, wait_for)

@@ -1,20 +1,21 @@
-"""The commands about scorecards: card (export, whole points) and notice (to one person)."""
+"""The commands about scorecards: card (export, whole points), verify-card (proof) and notice (to one person)."""
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, next_command
-from likewise.exceptions import InvalidInputError
+from likewise.cli.console import Dialect, Output, command, next_command
+from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.cli.table_io import Dialect
 
 _ROWS = 60  # of a card that are printed
 _ENDINGS = (".csv", ".xlsx", ".json", ".sql", ".onnx", ".skops")
@@ -60,7 +61,7 @@ def card(
 
     Example: likewise card model.skops --in-points --points-to-double 20 --out card.json
     """
-    from likewise.cli.decide import class_named
+    from likewise.cli.models import class_named
     from likewise.io import check_output_path
 
     if out.suffix not in _ENDINGS:
@@ -153,6 +154,48 @@ def _write(fitted: Any, out: Path, outcome: Any) -> None:
         (fitted.to_csv if out.suffix == ".csv" else fitted.to_excel)(out, outcome)
 
 
+@click.command("verify-card")
+@click.argument("card", type=options.FILE)
+@click.argument("people", type=options.FILE, required=False)
+@command
+def verify_card(echo: Output, card: Path, people: Path | None) -> None:
+    """Prove the guarantee of a scorecard from its numbers, in exact fractions.
+
+    CARD is what to_json() writes. The scores in PEOPLE, a CSV file with the columns that `likewise score` writes beside
+    those of the card, are compared with the card's. The exit code is 1 if anything is not proven. The same checker is a
+    single file that needs neither likewise nor any other package: likewise/verify_card.py.
+
+    Example: likewise verify-card card.json scores.csv
+    """
+    from likewise import verify_card as checker
+
+    try:
+        document = json.loads(card.read_text(encoding="utf-8"))
+        checker.prove(document)
+        claim = document["guarantee"]
+        echo(
+            f"Proven: {claim['statement']} The bound is {claim['bound']}.\n"
+            f"The card uses {claim['used']:.1%} of what the metric allows.",
+            proven=True,
+            guarantee=claim,
+        )
+        if people is not None:
+            n, compared = checker.check_scores(document, people)
+            echo(
+                f"Scores of {n:,} people computed; {compared:,} in {people} are the card's, to {checker.TOLERANCE:g}.",
+                n_people=n,
+                n_compared=compared,
+            )
+    except OSError as error:
+        raise FileError(f"Cannot read {error.filename}: {error.strerror}.") from None
+    except (checker.NotProvenError, *checker.DAMAGE) as problem:
+        why = str(problem) if isinstance(problem, checker.NotProvenError) else checker.damaged(problem)
+        echo(f"Not proven: {why}", proven=False, problem=why)
+        echo.finish()
+        sys.exit(1)
+    echo.finish()
+
+
 @click.command()
 @click.argument("model", type=options.FILE)
 @click.argument("table", type=options.FILE)
@@ -189,10 +232,8 @@ def notice(
 
     Example: likewise notice model.skops new.csv --id id --person 17 --threshold 0.8 --policy policy.toml
     """
-    import json
-
     from likewise._writing import atomic_write
-    from likewise.cli.decide import class_named
+    from likewise.cli.models import class_named
     from likewise.decisions.threshold import ThresholdDecision
     from likewise.io import check_output_path, load_model
 
@@ -234,8 +275,8 @@ def _read_people(model: Any, table: Path, column: str | None, dialect: Dialect) 
     import pandas as pd
 
     from likewise.cli.batch_scoring import BATCH_ROWS
-    from likewise.cli.batches import Batches
     from likewise.cli.column_kinds import Kinds
+    from likewise.cli.table_io import Batches
 
     beside = () if column is None else (column,)
     batches = Batches(table, BATCH_ROWS, dialect, Kinds.of_model(model), beside, column)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray
-from likewise.cli.table_io import Dialect, Note, no_note
+from likewise.cli.console import Dialect, Note, no_note
 from likewise.exceptions import FileError
 from likewise.metrics.categories import check_order
 from likewise.metrics.columns import CategoricalColumn, NumericColumn, canonical_texts

@@ -118,11 +118,7 @@ def _enforce_command(source: DatasetSource, metric_file: Path, method: str, esti
 
 
 def _write_table(echo: Output, table: pd.DataFrame, out: Path | None) -> None:
-    from likewise._writing import atomic_write, write_csv
-
     rows = table.reset_index()
     echo.facts["table"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
     if out is not None:
-        with atomic_write(out) as temporary:
-            write_csv(table, temporary)
-        echo(f"\nWrote {out}", table_file=str(out))
+        echo.csv(table, out, "table_file", index=True)

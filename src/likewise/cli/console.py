@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import json
 import os
+import re
 import shlex
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from likewise.exceptions import LikewiseError
+from likewise.exceptions import InvalidInputError, LikewiseError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from likewise.cli.table_io import Dialect
 
 FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 TABLE = click.Path(path_type=Path, allow_dash=True)
@@ -30,6 +31,9 @@ TABLE = click.Path(path_type=Path, allow_dash=True)
 MODELS = ("logistic", "forest", "boosting", "network")
 METHODS = ("additive", "network", "projection", "smoothing")
 TASKS = ("classification", "regression")
+
+Note = Callable[[str], None]
+"""Called with one line for the user of a command."""
 
 force = click.option("--force", is_flag=True, help="Overwrite the output file; never an input file.")
 target = click.option("--target", required=True, help="Column with the outcome to predict.")
@@ -58,12 +62,71 @@ orders = click.option(
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
 
 
+def no_note(text: str) -> None:
+    """Ignore the note."""
+
+
 def _order(given: str) -> tuple[str, list[str]]:
     """Column and categories of an option --order."""
     name, sign, listed = given.partition("=")
     if not sign or not name.strip():
         raise click.BadParameter(f"must be like grade=low,middle,high; got {given!r}.")
     return name.strip(), [each.strip() for each in listed.split(",")]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Format of a CSV file.
+
+    Attributes
+    ----------
+    delimiter : str
+        Between columns; "tab" or "\\t" for a tab.
+    encoding : str
+    decimal : {".", ","}
+        The other one may group thousands.
+    """
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+
+    def __post_init__(self) -> None:
+        if self.delimiter in ("\\t", "tab"):
+            object.__setattr__(self, "delimiter", "\t")
+        if len(self.delimiter) != 1:
+            raise InvalidInputError(f"--delimiter must be one character, or 'tab'; got {self.delimiter!r}.")
+        if self.decimal not in (".", ","):
+            raise InvalidInputError(f"--decimal must be '.' or ','; got {self.decimal!r}.")
+        if self.decimal == self.delimiter:
+            raise InvalidInputError(f"--decimal {self.decimal!r} needs another --delimiter, such as ';'.")
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError:
+            raise InvalidInputError(f"--encoding {self.encoding!r} is unknown; try utf-8, latin-1 or cp1252.") from None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For `pandas.read_csv`."""
+        from pandas import __version__
+
+        # A column is read as a whole: in parts, it could be numbers in one and text in the next.
+        options = {"sep": self.delimiter, "encoding": self.encoding, "decimal": self.decimal, "low_memory": False}
+        if tuple(map(int, __version__.split(".")[:2])) < (3, 1):  # reads decimals to all but the last digit by default
+            options["float_precision"] = "round_trip"
+        return options
+
+    @property
+    def plain_number(self) -> str:
+        """Pattern of a number."""
+        point = re.escape(self.decimal)
+        return rf"[-+]?(?:\d+(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?"
+
+    @property
+    def grouped_number(self) -> str:
+        """Pattern of a number whose thousands may be grouped, with or without a currency sign."""
+        group = re.escape("," if self.decimal == "." else ".")
+        return rf"[-+]?[$€£]?(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)(?:{re.escape(self.decimal)}\d+)?"
 
 
 def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,8 +137,6 @@ def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--decimal", default=".", show_default=True, help="Decimal sign of a CSV file.")
     @functools.wraps(function)
     def wrapped(*args: Any, delimiter: str, encoding: str, decimal: str, **options: Any) -> Any:
-        from likewise.cli.table_io import Dialect
-
         return function(*args, dialect=Dialect(delimiter, encoding, decimal), **options)
 
     return wrapped
@@ -192,6 +253,14 @@ class Output:
         self.facts[name] = json.loads(frame.to_json(orient="records"))
         if not self.as_json:
             click.echo(frame.to_string(index=False), err=self.to_stderr)
+
+    def csv(self, frame: pd.DataFrame, path: Path, name: str, *, index: bool = False) -> None:
+        """Write a table to a file, whose path is the fact `name`."""
+        from likewise._writing import atomic_write, write_csv
+
+        with atomic_write(path) as temporary:
+            write_csv(frame, temporary, index=index)
+        self(f"\nWrote {path}", **{name: str(path)})
 
     def finish(self, *try_next: str) -> None:
         """Print the JSON document, or what to run next."""

@@ -13,10 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise.cli.column_kinds import Faults, Kinds, as_kinds, as_ordered, infer_kinds
-from likewise.cli.table_io import Dialect, Note, named, no_note, read_table
+from likewise.cli.console import Dialect, Note, no_note
+from likewise.cli.table_io import check_columns, named, read_table
 from likewise.exceptions import FileError, InvalidInputError
 from likewise.metric_file import MetricFile, read_metric_file
-from likewise.metrics.columns import UNSEEN, CategoricalColumn, is_numeric
+from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn, is_numeric
 from likewise.metrics.table import TableMetric
 
 _FEW_CLASSES, _MOST_CLASSES = 10, 50
@@ -113,9 +114,7 @@ def read_dataset(
     kinds = None if metric is None else Kinds.of_metric(metric)
     as_text = [*((*categorical, *orders) if kinds is None else kinds.as_text), *ids]
     table = read_table(path, dialect, note, as_text=as_text, padded=kinds is None)
-    for name in (target, *drop, *categorical, *orders, *ids):
-        if name not in table.columns:
-            raise FileError(f"{where} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
+    check_columns(table, (target, *drop, *categorical, *orders, *ids), path)
     table = table.drop(columns=[name for name in drop if name != target])
     if not len(table):
         raise FileError(f"{where} has no rows.")
@@ -216,6 +215,53 @@ def select_columns(
     return table[[name for name in table.columns if name in metric.columns]]
 
 
+@dataclass(frozen=True, eq=False)
+class PeopleTable:
+    """A table, and its people `X` as a metric reads them; `ids` name the people."""
+
+    path: Path
+    dialect: Dialect
+    whole: pd.DataFrame
+    X: pd.DataFrame
+    ids: pd.Series[Any] | None
+
+    @classmethod
+    def read(
+        cls,
+        path: Path,
+        metric: TableMetric,
+        dialect: Dialect,
+        note: Note,
+        *,
+        id_column: str | None = None,
+        others: Sequence[str] = (),
+        as_text: Sequence[str] = (),
+        orders: Mapping[str, NumericColumn] = MappingProxyType({}),
+    ) -> PeopleTable:
+        """Read a table with the columns of a metric, an id column and `others`.
+
+        The columns `as_text` are read as text; `orders` are ordered categories that the metric does not list.
+        """
+        kinds = Kinds.of_metric(metric)
+        beside = [*others, *([] if id_column is None else [id_column])]
+        texts = [*kinds.as_text, *as_text, *beside[len(others) :]]
+        whole = read_table(path, dialect, note, as_text=texts)
+        check_columns(whole, beside, path)
+        ids = None if id_column is None else whole[id_column]
+        faults = Faults(ids)
+        kinds = replace(kinds, orders={**orders, **kinds.orders})
+        X = as_kinds(select_columns(whole, metric, path, note, ignore=beside), kinds, dialect, faults, note)
+        faults.stop(named(path))
+        return cls(path, dialect, whole, X, ids)
+
+    def scores(self, name: str) -> pd.Series[Any]:
+        """A column of scores, one number per person."""
+        faults = Faults(self.ids)
+        found = as_kinds(self.whole[[name]], Kinds([name], complete=[name]), self.dialect, faults)
+        faults.stop(named(self.path), of_scores=True)
+        return found[name]
+
+
 def drop_empty_columns(X: pd.DataFrame, note: Note) -> pd.DataFrame:
     """Drop columns without a single value, from which nothing can be learned."""
     empty = [str(name) for name in X.columns if X[name].isna().all()]
@@ -257,7 +303,7 @@ def _restrict(metric: TableMetric, columns: Collection[str]) -> TableMetric:
         for key, part in metric.get_params().items()
         if isinstance(part, dict)
     }
-    return metric.with_params(**kept | {"missing": kept.get("missing") or "refuse"})
+    return metric.with_params(**kept)
 
 
 # -- the range of which the weights of a regression are shares --------------------------------------------------------

@@ -16,9 +16,9 @@ from likewise._fit_validation import model_columns
 from likewise._shared_draw import key_commitment
 from likewise._writing import atomic_write, quoted
 from likewise.cli.batch_scoring import BATCH_ROWS, ScoringJob, score_file
-from likewise.cli.batches import Batches
 from likewise.cli.column_kinds import Kinds
-from likewise.cli.table_io import Dialect, kind_of
+from likewise.cli.console import Dialect
+from likewise.cli.table_io import Batches, kind_of
 from likewise.decisions.costs import DecisionCosts, decision_costs
 from likewise.decisions.round_record import DecisionRule, RoundRecord
 from likewise.decisions.threshold import ThresholdDecision

@@ -1,24 +1,16 @@
-"""The demo: the whole workflow on data that come with the installation."""
+"""The command that runs the whole workflow on data that come with the installation: demo."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-from sklearn.base import clone
+import click
 
-from likewise import audit, compare, design_metric, tradeoff
-from likewise._optional import need
-from likewise.cli.batch_scoring import ScoringJob, score_file
-from likewise.cli.design import designed_file, echo_frontier
-from likewise.cli.report import write_report
-from likewise.datasets import load_mortgages
-from likewise.io import save_model
-from likewise.metric_file import write_metric
-from likewise.report.build import baseline_of
-from likewise.selection.methods import CONSTANT
+from likewise.cli.console import Output, command
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _BLIND = ("race", "sex")
 _METHODS = ["additive", "smoothing", "linear"]
@@ -27,8 +19,32 @@ _DESIGN: dict[str, Any] = {"n_points": 6, "cv": 3}
 _FOLDS: dict[str, Any] = {"cv": 3, "n_people": 300, "n_draws": 50}
 
 
-def run(echo: Any, out: Path) -> None:
-    """Design, round, compare, enforce, audit, measure the trade-off, explain and report."""
+@click.command()
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("likewise-demo"), show_default=True
+)
+@command
+def demo(echo: Output, out: Path) -> None:
+    """Run the whole workflow on 1,989 mortgage applications from Boston.
+
+    Design, round, compare, enforce, audit, measure the trade-off, explain and report.
+
+    Example: likewise demo --out likewise-demo
+    """
+    import numpy as np
+    import pandas as pd
+    from sklearn.base import clone
+
+    from likewise import audit, compare, design_metric, tradeoff
+    from likewise._optional import need
+    from likewise.cli.batch_scoring import ScoringJob, score_file
+    from likewise.cli.design import designed_file, echo_frontier
+    from likewise.cli.report import write_report
+    from likewise.datasets import load_mortgages
+    from likewise.io import save_model
+    from likewise.metric_file import write_metric
+    from likewise.report.build import baseline_of
+
     need("jinja2", "The report at the end of the demo")
     bunch = load_mortgages()
     out.mkdir(parents=True, exist_ok=True)
@@ -101,8 +117,10 @@ def run(echo: Any, out: Path) -> None:
     )
 
 
-def _echo_reasons(echo: Any, model: Any, people: pd.DataFrame) -> None:
-    """Why three people are the least likely to be approved, if the model can echo."""
+def _echo_reasons(echo: Output, model: Any, people: pd.DataFrame) -> None:
+    """Why three people are the least likely to be approved, if the model can say."""
+    import numpy as np
+
     if not hasattr(model, "reasons"):
         return
     approved = model.predict_proba(people)[:, list(model.classes_).index("approved")]
@@ -113,8 +131,12 @@ def _echo_reasons(echo: Any, model: Any, people: pd.DataFrame) -> None:
         echo(f"   application {name}: {'; '.join(reasons)}")
 
 
-def _echo_conclusion(echo: Any, result: Any, method: str, baseline: str, before: Any, after: Any) -> None:
+def _echo_conclusion(echo: Output, result: Any, method: str, baseline: str, before: Any, after: Any) -> None:
     """What is guaranteed, and what it cost."""
+    import pandas as pd
+
+    from likewise.selection.methods import CONSTANT
+
     models = {"with the guarantee": method, "without a guarantee": baseline, "a constant": CONSTANT}
     rows = result.table.loc[list(models.values())]
     table = pd.DataFrame(

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, echo_coverage, next_command
+from likewise.cli.console import Dialect, Output, command, echo_coverage, next_command
 from likewise.exceptions import FileError
 
 if TYPE_CHECKING:
     from likewise.cli.dataset import Dataset, Task
-    from likewise.cli.table_io import Dialect
     from likewise.design.frontier import FrontierPoint, MetricFrontier, Reference
     from likewise.metric_file import MetricFile
 

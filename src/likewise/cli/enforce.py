@@ -103,8 +103,7 @@ def enforce(
     Example: likewise enforce loans.csv --target approved --metric metric.toml --method additive --out model.skops
     """
     from likewise.auditing.coverage import measure_coverage
-    from likewise.cli.partitions import in_partitions
-    from likewise.cli.table_io import hinted
+    from likewise.cli.table_io import hinted, in_partitions
     from likewise.cli.training import build_baselines, build_estimator, fit_and_measure, inner_model
     from likewise.io import check_output_path, save_model, unused_path
 
@@ -175,7 +174,7 @@ def _scaled_by(metric: TableMetric, width: float, data: Dataset) -> TableMetric:
 def _with_band(estimator: Any, data: Dataset, threshold: Any, width: Any, favourable: str | None) -> Any:
     import numpy as np
 
-    from likewise.cli.decide import class_named
+    from likewise.cli.models import class_named
     from likewise.decisions.threshold import ThresholdDecision
 
     chosen = class_named(favourable, np.unique(data.y))
@@ -184,11 +183,10 @@ def _with_band(estimator: Any, data: Dataset, threshold: Any, width: Any, favour
 
 def _fit_partitions(echo: Output, source: DatasetSource, out: Path, *, method: str, cluster: str | None) -> None:
     """Train an additive model on a table in partitions."""
-    from likewise.cli.partitions import fit_additive
     from likewise.io import save_model
 
     with echo.busy("Fitting, block by block"):
-        model = fit_additive(source, method=method, cluster=cluster)
+        model = _fit_additive(source, method=method, cluster=cluster)
     save_model(model, out)
     echo(model.guarantee_.statement)
     echo(
@@ -197,6 +195,38 @@ def _fit_partitions(echo: Output, source: DatasetSource, out: Path, *, method: s
     )
     _echo_saved(echo, model, out)
     echo.finish(next_command("audit", source.table, "--model", out))
+
+
+def _fit_additive(source: DatasetSource, *, method: str, cluster: str | None) -> Any:
+    """Fit an additive model to a table in partitions."""
+    from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
+    from likewise.cli.dataset import resolve_range
+    from likewise.distributed.cluster import connected
+    from likewise.distributed.frames import DaskTable, workers_for
+    from likewise.metric_file import read_metric_file
+    from likewise.metrics.columns import is_numeric
+
+    if method != "additive":
+        raise InvalidInputError(
+            f"--method must be additive for a table in partitions, as no other method works there; got {method!r}."
+        )
+    target, task = source.target, source.task
+    people = DaskTable.of(source.table)
+    people.check_columns([target], "the --target")
+    if task is None and is_numeric(people.frame.dtypes[target]):
+        raise InvalidInputError(
+            f"--task must say what the target {target!r} is, classification or regression: its numbers could be either."
+        )
+    file = read_metric_file(source.metric_file)
+    limits = resolve_range(file, source.output_range, source.metric_file)
+    if task == "regression":
+        model: Any = AdditiveRegressor(file.metric, output_range=limits)
+    elif limits is not None:
+        raise InvalidInputError(f"An output range is for --task regression; {target!r} has classes. Leave it out.")
+    else:
+        model = AdditiveClassifier(file.metric)
+    with connected(cluster or workers_for(source.table)):
+        return model.fit(source.table, target)
 
 
 def _echo_saved(echo: Output, model: Any, out: Path) -> None:

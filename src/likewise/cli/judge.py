@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, next_command
+from likewise.cli.console import Dialect, Output, command, next_command
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from likewise.cli.table_io import Dialect
     from likewise.design.judgements import JudgedMetric
     from likewise.design.questions import Question
     from likewise.metrics.table import TableMetric
@@ -40,7 +39,7 @@ _ANSWER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:(\+)|-\s*(\d+(?:\.\d*)?|\.\
 @click.option("--judge", "name", required=True, help="Name of the person who answers.")
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; its columns of weight 0 are not shown.")
 @click.option("--drop", multiple=True, help="Column to leave out, such as the outcome; may be given several times.")
-@click.option("--categorical", multiple=True, help="Numeric column that holds codes; may be given several times.")
+@options.categorical
 @options.id_column
 @click.option("--questions", type=click.IntRange(min=1), default=20, show_default=True, help="Most questions to ask.")
 @command
@@ -147,7 +146,8 @@ def read_judgements(path: str | Path) -> pd.DataFrame:
     """Read a CSV file of judgements, as text; an absent file holds none."""
     import pandas as pd
 
-    from likewise.cli.table_io import Dialect, reading
+    from likewise.cli.console import Dialect
+    from likewise.cli.table_io import reading
     from likewise.design.judgements_table import empty_judgements
 
     if not Path(path).exists():
@@ -192,26 +192,24 @@ def read_people_table(
     metric: TableMetric | None = None,
 ) -> pd.DataFrame:
     """People of a table without outcomes, named by the id column or by row numbers from 1."""
-    from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
-    from likewise.cli.dataset import drop_empty_columns, select_columns
-    from likewise.cli.table_io import named, read_table
+    from likewise.cli.column_kinds import infer_kinds
+    from likewise.cli.dataset import PeopleTable, drop_empty_columns
+    from likewise.cli.table_io import check_columns, read_table
 
-    ids = [] if id_column is None else [id_column]
-    kinds = None if metric is None else Kinds.of_metric(metric)
-    as_text = [*(categorical if kinds is None else kinds.as_text), *ids]
-    table = read_table(path, dialect, echo.note, as_text=as_text, padded=kinds is None)
-    for name in (*drop, *categorical, *ids):
-        if name not in table.columns:
-            raise FileError(f"{named(path)} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
-    labels = list(range(1, len(table) + 1)) if id_column is None else table[id_column].tolist()
-    people = table.drop(columns=[*drop, *ids])
-    if metric is None or kinds is None:
+    if metric is None:
+        ids = [] if id_column is None else [id_column]
+        whole = read_table(path, dialect, echo.note, as_text=[*categorical, *ids], padded=True)
+        check_columns(whole, (*drop, *categorical, *ids), path)
+        people, names = whole.drop(columns=[*drop, *ids]), whole.get(id_column)
         people = infer_kinds(people, dialect, echo.note, categorical=categorical)[0]
     else:
-        faults = Faults(None if id_column is None else table[id_column])
-        people = as_kinds(select_columns(people, metric, path, echo.note), kinds, dialect, faults, echo.note)
-        faults.stop(named(path))
-    return drop_empty_columns(people, echo.note).set_axis(labels)
+        weighty = [name for name in drop if name in metric.columns and name not in metric.hidden]
+        if weighty:
+            raise InvalidInputError(f"--drop must name columns without a weight in the metric; {weighty[0]!r} has one.")
+        read = PeopleTable.read(path, metric, dialect, echo.note, id_column=id_column, others=drop)
+        people, names = read.X.drop(columns=list(drop), errors="ignore"), read.ids
+    labels = range(1, len(people) + 1) if names is None else names
+    return drop_empty_columns(people, echo.note).set_axis(list(labels))
 
 
 def metric_from_judgements(
@@ -317,5 +315,5 @@ def _for_file(result: JudgedMetric, X: pd.DataFrame, start: TableMetric | None, 
     return TableMetric(
         {name: float(weights.get(name, 0.0)) for name in numbers},
         {name: float(weights.get(name, 0.0)) for name in texts},
-        missing=missing or "refuse",
+        missing=missing,
     )

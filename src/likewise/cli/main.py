@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from likewise import __version__
-from likewise.cli.attack import attack
+from likewise.cli.attack import attack, effect
 from likewise.cli.audit import audit
-from likewise.cli.card import card, notice
+from likewise.cli.card import card, notice, verify_card
 from likewise.cli.compare import compare, tradeoff
-from likewise.cli.console import Output, command
-from likewise.cli.decide import decide
+from likewise.cli.demo import demo
 from likewise.cli.design import design
-from likewise.cli.effect import effect
 from likewise.cli.enforce import enforce
 from likewise.cli.judge import judge
 from likewise.cli.metric import metric
 from likewise.cli.report import report
 from likewise.cli.review import review_command
-from likewise.cli.score import score
-from likewise.cli.verify_card import verify_card
+from likewise.cli.score import decide, score
 from likewise.cli.warm import warm
 from likewise.cli.workbench import workbench
-
-_DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -42,6 +35,7 @@ def main() -> None:
 
 
 for _command in (
+    demo,
     metric,
     design,
     judge,
@@ -62,16 +56,3 @@ for _command in (
     warm,
 ):
     main.add_command(_command)
-
-
-@main.command()
-@click.option("--out", type=_DIRECTORY, default=Path("likewise-demo"), show_default=True)
-@command
-def demo(echo: Output, out: Path) -> None:
-    """Run the whole workflow on 1,989 mortgage applications from Boston.
-
-    Example: likewise demo --out likewise-demo
-    """
-    from likewise.cli.demo import run
-
-    run(echo, out)

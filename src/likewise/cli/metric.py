@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, echo_coverage, next_command
+from likewise.cli.console import Dialect, Output, command, echo_coverage, next_command
 from likewise.cli.metric_file import (
     DefaultGroup,
     check,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from likewise.cli.dataset import Task
-    from likewise.cli.table_io import Dialect
     from likewise.cli.training import Revealed
     from likewise.metric_file import MetricComments, MetricFile
     from likewise.metrics.table import TableMetric

@@ -223,17 +223,12 @@ def check(echo: Output, metric_file: Path, table: Path | None, dialect: Any) -> 
 def _check_people(echo: Output, file: MetricFile, table: Path, dialect: Any) -> None:
     """Check that the metric covers the people of a table, and say how many of their pairs it constrains."""
     from likewise.auditing.coverage import measure_coverage
-    from likewise.cli.column_kinds import Faults, Kinds, as_kinds
-    from likewise.cli.dataset import select_columns
-    from likewise.cli.table_io import named, read_table
+    from likewise.cli.dataset import PeopleTable
+    from likewise.cli.table_io import named
     from likewise.guarantees.guarantee import warn_if_ineffective
 
-    kinds, faults = Kinds.of_metric(file.metric), Faults(None)
-    whole = read_table(table, dialect, echo.note, as_text=kinds.as_text)
-    X = as_kinds(select_columns(whole, file.metric, table, echo.note), kinds, dialect, faults, echo.note)
-    faults.stop(named(table))
-    people = file.metric.encode_rows(X)
-    warn_if_ineffective(file.metric, people)
+    X = PeopleTable.read(table, file.metric, dialect, echo.note).X
+    warn_if_ineffective(file.metric, file.metric.encode_rows(X))
     echo(f"It covers the {len(X):,} people of {named(table)}.", n_people=len(X))
     options.echo_coverage(echo, measure_coverage(file.metric, X))
 

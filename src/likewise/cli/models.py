@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,25 +12,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output
+from likewise.cli.console import Dialect, Output
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import pandas as pd
 
-    from likewise.cli.table_io import Dialect
 
 KINDS = (
     "a file of likewise or scikit-learn (.skops), XGBoost (.json, .ubj), LightGBM (.txt), CatBoost (.cbm) or ONNX "
     "(.onnx), the URL of a scoring server (http://...), or a Python function (module:function)"
 )
-
-
-def model_option(*, required: bool) -> Callable[[Any], Any]:
-    """The option --model, passed on as a text."""
-    return click.option("--model", "model_name", required=required, help=f"Model: {KINDS}.")
+_BOOSTERS = ("xgboost", "lightgbm", "catboost")
 
 
 def file_of(name: str | None) -> Path | None:
@@ -89,59 +86,97 @@ def _import_function(module: str, function: str) -> Any:
     return found
 
 
-def read_people(
-    echo: Output,
-    path: Path,
-    dialect: Dialect,
-    model: Any,
-    *,
-    categorical: Sequence[str] = (),
-    id_column: str | None = None,
-    drop: Sequence[str] = (),
-) -> tuple[pd.DataFrame, pd.Series[Any] | None]:
-    """The columns of a table that the model takes, as it takes them; and the names of the people.
+def class_named(name: str | None, classes: Any) -> Any:
+    """The class of this name; None for none."""
+    if name is None or classes is None:
+        return None
+    known = {str(label): label for label in classes.tolist()}
+    if name not in known:
+        raise InvalidInputError(f"--favourable must be one of {', '.join(known)}; got {name!r}.")
+    return known[name]
 
-    A model that does not know its columns takes all of them but the names and those to be left out.
-    """
-    from likewise.base import ConstrainedEstimator
-    from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
-    from likewise.cli.table_io import named, read_table
 
-    known = list(getattr(model, "feature_names_in_", getattr(model, "feature_names_", [])))
-    kinds = Kinds.of_model(model) if isinstance(model, ConstrainedEstimator) else None
-    others = [*([] if id_column is None else [id_column]), *drop]
-    as_text = [*categorical, *others[:1], *([] if kinds is None else kinds.as_text)]
-    whole = read_table(path, dialect, echo.note, as_text=as_text, padded=kinds is None)
-    for name in [*others, *known]:
-        if name not in whole.columns:
-            what = "which the model takes" if name in known else f"it has {list(whole.columns)}"
-            raise FileError(f"{named(path)} has no column {name!r}; {what}.")
-    ids = None if id_column is None else whole[id_column].reset_index(drop=True)
-    known = known or [name for name in whole.columns if name not in others]
-    n_taken = getattr(model, "n_features_in_", len(known))
-    if n_taken != len(known):
-        raise InvalidInputError(
-            f"The model takes {n_taken} columns without names; {named(path)} has {len(known)}: {known}. "
-            + ("Leave out the others with --drop." if n_taken < len(known) else "Add the missing ones.")
-        )
-    chosen = whole[known]
-    if kinds is not None:
-        faults = Faults(ids)
-        people = as_kinds(chosen, kinds, dialect, faults, echo.note)
-        faults.stop(named(path), of_model=True)
-        return people, ids
-    people, _ = infer_kinds(chosen, dialect, echo.note, categorical=categorical)
-    if type(model).__module__.partition(".")[0] in ("xgboost", "lightgbm", "catboost") or hasattr(model, "booster_"):
-        people = people.astype({name: "category" for name in people if people[name].dtype.kind not in "iufb"})
-    return people, ids
+def answers_of(model: Any, people: pd.DataFrame) -> Any:
+    """What a model of another system answers for the people."""
+    import numpy as np
+    import pandas as pd
+
+    if hasattr(model, "predict_proba"):
+        return pd.DataFrame(model.predict_proba(people), columns=getattr(model, "classes_", None))
+    return np.asarray(model.predict(people) if hasattr(model, "predict") else model(people))
+
+
+@dataclass(frozen=True)
+class PeopleSource:
+    """The options of a command that reads people for a model."""
+
+    table: Path
+    id_column: str | None
+    categorical: tuple[str, ...]
+    drop: tuple[str, ...]
+    dialect: Dialect
+
+    def load(self, echo: Output, model: Any) -> tuple[pd.DataFrame, pd.Series[Any] | None]:
+        """The columns that the model takes, as it takes them; and the names of the people.
+
+        A model that does not know its columns takes all of them but the names and those to be left out.
+        """
+        from likewise.base import ConstrainedEstimator
+        from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
+        from likewise.cli.table_io import check_columns, named, read_table
+
+        known = list(getattr(model, "feature_names_in_", getattr(model, "feature_names_", [])))
+        kinds = Kinds.of_model(model) if isinstance(model, ConstrainedEstimator) else None
+        ids, where = [] if self.id_column is None else [self.id_column], named(self.table)
+        as_text = [*self.categorical, *ids, *([] if kinds is None else kinds.as_text)]
+        whole = read_table(self.table, self.dialect, echo.note, as_text=as_text, padded=kinds is None)
+        check_columns(whole, [*ids, *self.drop], self.table)
+        absent = [name for name in known if name not in whole.columns]
+        if absent:
+            raise FileError(f"{where} has no column {absent[0]!r}, which the model takes.")
+        names = None if self.id_column is None else whole[self.id_column].reset_index(drop=True)
+        known = known or [name for name in whole.columns if name not in (*ids, *self.drop)]
+        n_taken = getattr(model, "n_features_in_", len(known))
+        if n_taken != len(known):
+            raise InvalidInputError(
+                f"The model takes {n_taken} columns without names; {where} has {len(known)}: {known}. "
+                + ("Leave out the others with --drop." if n_taken < len(known) else "Add the missing ones.")
+            )
+        chosen = whole[known]
+        if kinds is not None:
+            faults = Faults(names)
+            people = as_kinds(chosen, kinds, self.dialect, faults, echo.note)
+            faults.stop(where, of_model=True)
+            return people, names
+        people, _ = infer_kinds(chosen, self.dialect, echo.note, categorical=self.categorical)
+        if type(model).__module__.partition(".")[0] in _BOOSTERS or hasattr(model, "booster_"):
+            people = people.astype({name: "category" for name in people if people[name].dtype.kind not in "iufb"})
+        return people, names
 
 
 def reads_model(*, required: bool) -> Callable[[Any], Any]:
-    """Add --model and how to read a table for it."""
+    """Add a table, --model, and how to read the table for it, passed to the function as one `source`."""
 
     def decorate(function: Any) -> Any:
-        for option in (options.drop, options.categorical, options.id_column, model_option(required=required)):
-            function = option(function)
-        return function
+        @click.argument("table", type=options.TABLE)
+        @click.option("--model", "model_name", required=required, help=f"Model: {KINDS}.")
+        @options.id_column
+        @options.categorical
+        @options.drop
+        @options.reads_table
+        @functools.wraps(function)
+        def wrapped(
+            *args: Any,
+            table: Path,
+            id_column: str | None,
+            categorical: tuple[str, ...],
+            drop: tuple[str, ...],
+            dialect: Dialect,
+            **given: Any,
+        ) -> Any:
+            source = PeopleSource(table, id_column, categorical, drop, dialect)
+            return function(*args, source=source, **given)
+
+        return wrapped
 
     return decorate

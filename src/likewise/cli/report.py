@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command
-from likewise.cli.models import file_of, load_any_model, read_people
+from likewise.cli.console import Dialect, Output, command
+from likewise.cli.models import PeopleSource, answers_of, file_of, load_any_model
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from likewise.cli.table_io import Dialect
     from likewise.report.data import ReportData
 
 
@@ -149,40 +148,26 @@ class OtherSystem:
         """The report of what can be said."""
         import numpy as np
 
-        from likewise.cli.audit import answers_of
-        from likewise.cli.column_kinds import Faults, Kinds, as_kinds
-        from likewise.cli.dataset import resolve_range, select_columns
-        from likewise.cli.table_io import named, read_table
+        from likewise.cli.dataset import PeopleTable, resolve_range
         from likewise.metric_file import read_metric_file
         from likewise.report.build import build_scores_report
 
         file = read_metric_file(metric_file)
-        kinds = Kinds.of_metric(file.metric)
-        others = [name for name in (self.scores, self.id_column) if name is not None]
-        whole = read_table(self.table, self.dialect, echo.note, as_text=[*kinds.as_text, *others[1:]])
-        for name in others:
-            if name not in whole.columns:
-                raise InvalidInputError(f"{named(self.table)} has no column {name!r}; it has {list(whole.columns)}.")
-        ids = None if self.id_column is None else whole[self.id_column].astype(str)
-        faults = Faults(ids)
-        X = as_kinds(
-            select_columns(whole, file.metric, self.table, echo.note, ignore=others),
-            kinds,
+        people = PeopleTable.read(
+            self.table,
+            file.metric,
             self.dialect,
-            faults,
             echo.note,
+            id_column=self.id_column,
+            others=[] if self.scores is None else [self.scores],
         )
-        faults.stop(named(self.table))
         if self.scores is None:
-            people, _ = read_people(echo, self.table, self.dialect, self.model, id_column=self.id_column)
-            found = np.asarray(answers_of(self.model, people))
+            taken, _ = PeopleSource(self.table, self.id_column, (), (), self.dialect).load(echo, self.model)
+            found = np.asarray(answers_of(self.model, taken))
             answers = found[:, -1] if found.ndim == 2 and found.shape[1] == 2 else found
         else:
-            faults = Faults(ids)
-            numbers = Kinds([self.scores], complete=[self.scores])
-            answers = as_kinds(whole[[self.scores]], numbers, self.dialect, faults)[self.scores].to_numpy()
-            faults.stop(named(self.table), of_scores=True)
+            answers = people.scores(self.scores).to_numpy()
         limits = resolve_range(file, output_range, metric_file)
-        named_people = X if ids is None else X.set_axis(ids.tolist())
+        X = people.X if people.ids is None else people.X.set_axis(people.ids.astype(str).tolist())
         what = outcome or self.scores or "the score"
-        return build_scores_report(named_people, answers, file.metric, outcome=what, output_range=limits, **words)
+        return build_scores_report(X, answers, file.metric, outcome=what, output_range=limits, **words)

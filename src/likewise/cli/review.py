@@ -6,16 +6,13 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command
+from likewise.cli.console import Dialect, Output, command
 from likewise.exceptions import InvalidInputError
-
-if TYPE_CHECKING:
-    from likewise.cli.table_io import Dialect
 
 
 @dataclass(frozen=True)
@@ -100,10 +97,9 @@ def compare_files(
 ) -> None:
     """Review the files of a table, and tell what was found."""
     from likewise import read_metric, review_files
-    from likewise._writing import atomic_write, write_csv
-    from likewise.cli.column_kinds import Faults, Kinds, as_kinds, infer_kinds
-    from likewise.cli.dataset import select_columns
-    from likewise.cli.table_io import named, read_table
+    from likewise.cli.column_kinds import infer_kinds
+    from likewise.cli.dataset import PeopleTable
+    from likewise.cli.table_io import check_columns, read_table
     from likewise.io import check_output_path
 
     if out is not None:
@@ -117,18 +113,17 @@ def compare_files(
         raise InvalidInputError("Give --higher, --lower or --same, or --metric and --within.")
     metric: Any = None if metric_file is None else read_metric(metric_file)
     ids = [] if id_column is None else [id_column]
-    texts = [decisions, *review.same, *ids, *([] if metric is None else Kinds.of_metric(metric).as_text)]
-    whole = read_table(table, dialect, echo.note, as_text=texts)
-    for name in (decisions, *directions, *ids):
-        if name not in whole.columns:
-            raise InvalidInputError(f"{named(table)} has no column {name!r}; it has {list(whole.columns)}.")
     if metric is None:
+        whole = read_table(table, dialect, echo.note, as_text=[decisions, *review.same, *ids])
+        check_columns(whole, (decisions, *directions, *ids), table)
         people, _ = infer_kinds(whole.drop(columns=[decisions, *ids]), dialect, echo.note, categorical=review.same)
     else:
-        faults = Faults(whole[id_column] if id_column else None)
-        chosen = select_columns(whole, metric, table, echo.note, ignore=[decisions, *ids])
-        people = as_kinds(chosen, Kinds.of_metric(metric), dialect, faults, echo.note)
-        faults.stop(named(table))
+        texts = [decisions, *review.same]
+        read = PeopleTable.read(
+            table, metric, dialect, echo.note, id_column=id_column, others=[decisions], as_text=texts
+        )
+        whole, people = read.whole, read.X
+        check_columns(whole, directions, table)
     with echo.busy("Comparing files"):
         found = review_files(
             people,
@@ -156,7 +151,5 @@ def compare_files(
         echo(f"\nThe files with most comparators ({who}), each with the closest:")
         echo.table(files.head(worst), "files")
     if out is not None:
-        with atomic_write(out) as temporary:
-            write_csv(pairs, temporary, index=False)
-        echo(f"\nWrote {out}", review_file=str(out))
+        echo.csv(pairs, out, "review_file")
     echo.finish()

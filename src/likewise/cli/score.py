@@ -1,4 +1,4 @@
-"""The command that scores people with a model: score."""
+"""The commands that score people and decide about them: score, and decide (in rounds, and verifying earlier ones)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,22 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, next_command
+from likewise.cli.console import Dialect, Output, command, next_command
+from likewise.cli.models import class_named
 from likewise.exceptions import FileError, InvalidInputError
+
+if TYPE_CHECKING:
+    from likewise.decisions.costs import DecisionCosts
+
+_key_file = click.option(
+    "--key-file", type=options.FILE, help="Secret key, 16 bytes or more; whoever has it can predict the decisions."
+)
+_NEAR = 0.05  # distance of the pairs that are counted beside a round of decisions
 
 
 @click.command()
@@ -35,9 +44,7 @@ from likewise.exceptions import FileError, InvalidInputError
     help="Add a decision, drawn from the probabilities by a secret key and the row; needs --key-file. An edited row is "
     "a new draw: decide once per person.",
 )
-@click.option(
-    "--key-file", type=options.FILE, help="Secret key for decisions, 16 bytes or more; whoever has it can predict them."
-)
+@_key_file
 @command
 @options.scores_in_batches("scores")
 def score(
@@ -115,3 +122,208 @@ def _standard_streams(table: Path, out: Path) -> Iterator[tuple[Path, Path]]:
         else:
             with atomic_write(out) as temporary:
                 shutil.copyfile(target, temporary)
+
+
+# -- decisions in rounds ----------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("model", type=options.FILE, required=False)
+@click.argument("table", type=options.FILE, required=False)
+@click.option("--round", "round_name", help="Name of the round, such as 2026-11-17: everybody in it shares one draw.")
+@_key_file
+@click.option("--threshold", type=float, help="Probability at the middle of the band; needs --width.")
+@click.option(
+    "--width",
+    type=float,
+    help="Width of the band from which the cut-off is drawn: people at distance D are decided differently with "
+    "probability at most D / width.",
+)
+@click.option("--favourable", help="Class whose probability is compared; the last one by default.")
+@click.option(
+    "--out",
+    type=options.FILE,
+    default=Path("decisions.csv"),
+    show_default=True,
+    help="CSV or Parquet; the record of the round is written beside it.",
+)
+@options.force
+@click.option("--commit", is_flag=True, help="Print the commitments to publish before the round, and decide nothing.")
+@click.option(
+    "--verify", "earlier", type=options.FILE, help="Verify these decisions; with MODEL and TABLE, the scores too."
+)
+@command
+@options.scores_in_batches("decisions")
+def decide(
+    echo: Output,
+    model: Path | None,
+    table: Path | None,
+    round_name: str | None,
+    key_file: Path | None,
+    earlier: Path | None,
+    commit: bool,
+    batching: dict[str, Any],
+    **chosen: Any,
+) -> None:
+    """Decide about people by one draw for everybody in a round, so that similar people get the same decision.
+
+    The draw follows from a secret key and the name of the round. Publish the commitments before the round (--commit);
+    afterwards the record beside the decisions opens the draw, and anyone can check them (--verify).
+
+    Example: likewise decide model.skops new.csv --round 2026-11-17 --key-file secret.key --threshold 0.6 --width 0.1
+    """
+    if earlier is not None:
+        _verify(echo, earlier, model, table, key_file, batching["dialect"], batching["id_column"])
+        return
+    if round_name is None or key_file is None:
+        raise InvalidInputError("--round and --key-file are needed: the draw follows from the key and the round.")
+    if commit:
+        _commit(echo, round_name, key_file)
+        return
+    if model is None or table is None:
+        raise InvalidInputError("MODEL and TABLE are needed to decide; without them use --commit or --verify.")
+    _decide(echo, model, table, round_name, key_file, batching, **chosen)
+
+
+def _commit(echo: Output, round_name: str, key_file: Path) -> None:
+    from likewise._shared_draw import SharedDraw, key_commitment
+
+    key = read_key(key_file)
+    draw = SharedDraw.from_key(key, round_name)
+    echo(
+        f"Round:               {round_name}\nCommitment of key:   {key_commitment(key)}\n"
+        f"Commitment of draw:  {draw.commitment}\nPublish these before the round.",
+        round=round_name,
+        key_commitment=key_commitment(key),
+        draw_commitment=draw.commitment,
+    )
+    echo.finish()
+
+
+def _decide(
+    echo: Output,
+    model: Path,
+    table: Path,
+    round_name: str,
+    key_file: Path,
+    batching: dict[str, Any],
+    *,
+    threshold: float | None,
+    width: float | None,
+    favourable: str | None,
+    out: Path,
+    force: bool,
+) -> None:
+    from likewise._shared_draw import SharedDraw
+    from likewise.cli.batch_scoring import ScoringJob, score_file
+    from likewise.cli.decision_files import costs_beside_threshold, record_of, write_record
+    from likewise.decisions.round_record import DecisionRule
+    from likewise.io import check_output_path, load_model
+
+    key = read_key(key_file)
+    for path in (out, record_of(out)):
+        check_output_path(path, model, table, key_file, force=force)
+    fitted = load_model(model)
+    decision = fitted if threshold is None and width is None else _with_band(fitted, threshold, width, favourable)
+    if favourable is not None and threshold is None:
+        raise InvalidInputError("--favourable goes with --threshold and --width.")
+    rule = DecisionRule.of(decision)
+    job = ScoringJob(model.read_bytes(), draw=SharedDraw.from_key(key, round_name), rule=rule)
+    n = score_file(job, table, out, **batching, verbose=not echo.as_json, note=echo.note)
+    record = write_record(job, key, model, table, out, n)
+    echo(
+        f"Decided about {n:,} people in the round {round_name}.",
+        n_people=n,
+        round=round_name,
+        key_commitment=record.key_commitment,
+        draw_commitment=record.draw_commitment,
+    )
+    costs = costs_beside_threshold(fitted, rule, table, batching["dialect"], _NEAR)
+    if costs is not None:
+        _echo_costs(echo, costs)
+    echo(
+        f"\nWrote {out}\nWrote {record_of(out)}: it opens the draw. Publish it after the round.",
+        decisions_file=str(out),
+        record_file=str(record_of(out)),
+    )
+    echo.finish(next_command("decide", model, table, "--verify", out))
+
+
+def _with_band(model: Any, threshold: float | None, width: float | None, favourable: str | None) -> Any:
+    from likewise.decisions.threshold import ThresholdDecision
+
+    if threshold is None or width is None:
+        raise InvalidInputError("--threshold and --width go together; a plain threshold (width 0) guarantees nothing.")
+    if isinstance(model, ThresholdDecision):
+        raise InvalidInputError("--threshold and --width are in this model already. Leave them out.")
+    return ThresholdDecision.from_model(
+        model, threshold=threshold, width=width, favourable=class_named(favourable, getattr(model, "classes_", None))
+    )
+
+
+def _echo_costs(echo: Output, costs: DecisionCosts) -> None:
+    """Show near pairs decided differently, beside the plain threshold."""
+    plain, soft = costs.table.iloc[0], costs.table.iloc[1]
+    echo.facts["near_pairs"] = costs.n_near_pairs
+    if not costs.n_near_pairs:
+        echo(f"\nNo two of {costs.n_people:,} people are at a distance of at most {costs.near:g}.")
+        return
+    echo(
+        f"\nOf {costs.n_near_pairs:,} pairs of people at a distance of at most {costs.near:g}, decided differently:\n"
+        f"  {plain['near_different']:6.1%}  by a plain threshold at {costs.threshold:g}, which guarantees nothing\n"
+        f"  {soft['near_different']:6.1%}  by this rule on average over rounds; any two people that near at most "
+        f"{soft['guarantee']:.1%}\n"
+        f"  {soft['near_different_independent']:6.1%}  if everyone had a draw of their own\n"
+        f"The draw matters for {soft['in_band']:.1%} of people.",
+        width=float(costs.table.index[1]),
+        near_different_by_threshold=float(plain["near_different"]),
+        near_different=float(soft["near_different"]),
+        near_guarantee=float(soft["guarantee"]),
+        near_different_independent=float(soft["near_different_independent"]),
+        in_band=float(soft["in_band"]),
+    )
+
+
+def _verify(
+    echo: Output,
+    earlier: Path,
+    model: Path | None,
+    table: Path | None,
+    key_file: Path | None,
+    dialect: Dialect,
+    id_column: str | None,
+) -> None:
+    from likewise._shared_draw import SharedDraw, key_commitment
+    from likewise.cli.decision_files import VerificationError, read_record, verify, verify_scores
+
+    if (model is None) != (table is None):
+        raise InvalidInputError("MODEL and TABLE go together: with both, the probabilities are verified too.")
+    record = read_record(earlier)
+    try:
+        if key_file is not None:
+            key = read_key(key_file)
+            if key_commitment(key) != record.key_commitment:
+                raise VerificationError(f"{key_file} is not the key of the record.")
+            if SharedDraw.from_key(key, record.round).opening.hex() != record.opening:
+                raise VerificationError("The draw does not follow from the key and the round.")
+        if model is not None and table is not None:
+            verify_scores(earlier, record, model, table, dialect, id_column)
+        n = verify(earlier, record, id_column)
+    except VerificationError as failure:
+        echo.facts |= {"verified": False, "reason": str(failure)}
+        if echo.as_json:
+            echo.finish()
+        click.echo(f"Failed: {failure}", err=True)
+        sys.exit(1)
+    also = " and the model" if model is not None else ""
+    echo(
+        f"Verified: all {n:,} decisions of the round {record.round} follow from its draw{also}.\n"
+        f"Compare with what was published before the round: commitment of draw {record.draw_commitment}, "
+        f"commitment of key {record.key_commitment}.",
+        verified=True,
+        n_people=n,
+        round=record.round,
+        draw_commitment=record.draw_commitment,
+        key_commitment=record.key_commitment,
+    )
+    echo.finish()

@@ -1,91 +1,32 @@
-"""Read tables from CSV and Parquet files, and note columns that may not be what they seem."""
+"""Read tables from CSV and Parquet files, whole or in batches, and note columns that may not be what they seem."""
 
 from __future__ import annotations
 
-import codecs
 import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow.parquet as pq
 
-from likewise.exceptions import FileError, InvalidInputError
+from likewise._frozen import Frozen
+from likewise.cli.column_kinds import Faults, Kinds, as_kinds
+from likewise.cli.console import Dialect, Note, no_note
+from likewise.exceptions import FileError
 from likewise.metrics.columns import UNSEEN, CategoricalColumn, is_numeric
 
-Note = Callable[[str], None]
-"""Called with one line for the user of a command."""
-
 _ORDINALS = {2: "second", 3: "third"}
-_TABS = ("\\t", "tab")
 _SAMPLE = 1000  # rows searched for leading zeros
 _PADDED = r"-?0\d+"
-# Older versions of pandas read decimals to all but the last digit unless told otherwise.
-_EXACT: dict[str, Any] = (
-    {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
-)
-
-
-def no_note(text: str) -> None:
-    """Ignore the note."""
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """Format of a CSV file.
-
-    Attributes
-    ----------
-    delimiter : str
-        Between columns; "tab" or "\\t" for a tab.
-    encoding : str
-    decimal : {".", ","}
-        The other one may group thousands.
-    """
-
-    delimiter: str = ","
-    encoding: str = "utf-8"
-    decimal: str = "."
-
-    def __post_init__(self) -> None:
-        if self.delimiter in _TABS:
-            object.__setattr__(self, "delimiter", "\t")
-        if len(self.delimiter) != 1:
-            raise InvalidInputError(f"--delimiter must be one character, or 'tab'; got {self.delimiter!r}.")
-        if self.decimal not in (".", ","):
-            raise InvalidInputError(f"--decimal must be '.' or ','; got {self.decimal!r}.")
-        if self.decimal == self.delimiter:
-            raise InvalidInputError(f"--decimal {self.decimal!r} needs another --delimiter, such as ';'.")
-        try:
-            codecs.lookup(self.encoding)
-        except LookupError:
-            raise InvalidInputError(f"--encoding {self.encoding!r} is unknown; try utf-8, latin-1 or cp1252.") from None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """For `pandas.read_csv`."""
-        plain = {"sep": self.delimiter, "encoding": self.encoding, "decimal": self.decimal}
-        # A column is read as a whole: in parts, it could be numbers in one and text in the next.
-        return plain | _EXACT | {"low_memory": False}
-
-    @property
-    def plain_number(self) -> str:
-        """Pattern of a number."""
-        point = re.escape(self.decimal)
-        return rf"[-+]?(?:\d+(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?"
-
-    @property
-    def grouped_number(self) -> str:
-        """Pattern of a number whose thousands may be grouped, with or without a currency sign."""
-        group = re.escape("," if self.decimal == "." else ".")
-        return rf"[-+]?[$€£]?(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)(?:{re.escape(self.decimal)}\d+)?"
 
 
 def is_standard(path: str | Path) -> bool:
@@ -111,6 +52,15 @@ def kind_of(path: str | Path) -> str:
     if is_standard(path) or name.endswith((".csv", ".csv.gz")):
         return "csv"
     raise FileError(f"{path} must be a .csv, .csv.gz or .parquet file, or - for CSV on standard input.")
+
+
+def in_partitions(table: Path, cluster: str | None) -> bool:
+    """Whether a table is to be read in partitions: a directory, or whatever a cluster works on."""
+    if table.is_dir():
+        return True
+    if cluster is not None and kind_of(table) != "parquet":
+        raise FileError(f"--cluster needs a table in Parquet files, which are read in partitions; got {table}.")
+    return cluster is not None
 
 
 def read_table(
@@ -149,6 +99,13 @@ def read_table(
             f"{named(path)} has one column only, {table.columns[0]!r}. Give the column separator as --delimiter."
         )
     return table
+
+
+def check_columns(table: pd.DataFrame, names: Iterable[str], path: str | Path) -> None:
+    """Raise if the table has no column of one of these names."""
+    for name in names:
+        if name not in table.columns:
+            raise FileError(f"{named(path)} has no column {name!r}; it has {', '.join(map(repr, table.columns))}.")
 
 
 @contextmanager
@@ -261,3 +218,98 @@ class Unseen:
                 f"Column {name!r}: {count:,} of {self._n_people:,} people have a category that the model has not "
                 f"seen, such as {example}. All of these count as one. It knows {', '.join(known)}: check the spelling."
             )
+
+
+# -- tables of any size ------------------------------------------------------------------------------------------------
+
+
+class ReadBatch(NamedTuple):
+    """A batch: converted columns, and columns to copy to the output, as text."""
+
+    people: pd.DataFrame
+    beside: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Batches(Frozen):
+    """The people in a CSV or Parquet file, `rows` at a time.
+
+    `kinds` say how to read each column, so no batch depends on the rest of the file.
+
+    Attributes
+    ----------
+    source : Path
+    rows : int
+        Memory does not depend on the size of the file.
+    dialect : Dialect
+    kinds : Kinds
+    beside : collection of str
+        Columns to copy to the output, as text.
+    id_column : str or None
+        Names people in errors.
+    note : callable
+        Called with one line for each oddity of the file.
+    """
+
+    source: Path
+    rows: int
+    dialect: Dialect = field(default_factory=Dialect)
+    kinds: Kinds = field(default_factory=Kinds)
+    beside: Collection[str] = ()
+    id_column: str | None = None
+    note: Note = no_note
+
+    def __post_init__(self) -> None:
+        if not self.source.is_file():
+            raise FileError(f"There is no file {self.source}.")
+        kind_of(self.source)
+
+    def __iter__(self) -> Iterator[ReadBatch]:
+        """Raises at the end, with counts over the whole file, if values are not the numbers that they must be."""
+        faults, noted = Faults(self.id_column), set[str]()
+
+        def once(line: str) -> None:
+            column = line.split("'")[1]
+            if column not in noted:
+                noted.add(column)
+                self.note(line)
+
+        for table in self._read():
+            people = as_kinds(table, self.kinds, self.dialect, faults, once)
+            if not faults:
+                yield ReadBatch(people, table[[name for name in self.beside if name in table.columns]])
+        faults.stop(str(self.source), of_model=True)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        with reading(self.source, self.dialect):
+            if kind_of(self.source) == "parquet":
+                return [str(name) for name in pq.read_schema(self.source).names]
+            return [str(name) for name in pd.read_csv(self.source, nrows=0, **self.dialect.options).columns]
+
+    @cached_property
+    def n_people(self) -> int:
+        """Rows of the file."""
+        with reading(self.source, self.dialect):
+            if kind_of(self.source) == "parquet":
+                return int(pq.read_metadata(self.source).num_rows)
+            note_repeated(header_of(self.source, self.dialect), self.note)
+            options = self.dialect.options | {"usecols": [0], "dtype": str, "chunksize": self.rows}
+            with pd.read_csv(self.source, **options) as reader:
+                return sum(len(batch) for batch in reader)
+
+    def _read(self) -> Iterator[pd.DataFrame]:
+        wanted = {*self.kinds.numeric, *self.kinds.as_text, *self.beside} | {self.id_column}
+        needed = [name for name in self.columns if name in wanted]
+        with reading(self.source, self.dialect):
+            if kind_of(self.source) == "parquet":
+                with pq.ParquetFile(self.source) as file:
+                    for batch in file.iter_batches(batch_size=self.rows, columns=needed):
+                        yield batch.to_pandas()
+            else:
+                # What is repeated is text, too: it stays as it is written, in every batch.
+                texts = [name for name in needed if name not in self.kinds.numeric or name in self.beside]
+                options = self.dialect.options | {"usecols": needed.__contains__, "dtype": dict.fromkeys(texts, str)}
+                with pd.read_csv(self.source, chunksize=self.rows, **options) as reader:
+                    yield from reader

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command, next_command
+from likewise.cli.console import Dialect, Output, command, next_command
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from likewise.cli.dataset import Dataset, Task
-    from likewise.cli.table_io import Dialect
     from likewise.metrics.table import TableMetric
     from likewise.workbench.engine import Problem
     from likewise.workbench.exports import Tools

@@ -358,7 +358,7 @@ def _metric_of(people: People, weights: Weights) -> Metric:
         return TableMetric(
             {name: weight for name, number, weight, _ in named if number},
             {name: min(1.0, weight) for name, number, weight, _ in named if not number},
-            missing=missing or "refuse",
+            missing=missing,
         )
     return WeightedLp(columns, p=1, feature_names=encoder.labels)
 
@@ -371,9 +371,7 @@ def _between(a: Metric, b: Metric, share: float) -> Metric:
 
     if isinstance(a, TableMetric) and isinstance(b, TableMetric):
         missing = mixed(a.missing, b.missing)
-        return TableMetric(
-            mixed(a.numeric, b.numeric), mixed(a.categorical, b.categorical), missing=missing or "refuse"
-        )
+        return TableMetric(mixed(a.numeric, b.numeric), mixed(a.categorical, b.categorical), missing=missing)
     assert isinstance(a, WeightedLp)
     assert isinstance(b, WeightedLp)
     return WeightedLp((1 - share) * a.weights + share * b.weights, p=1, feature_names=a.feature_names)

@@ -117,7 +117,7 @@ class WeightSpace:
         return TableMetric(
             {name: given.get(("numeric", name), 0.0) for name in numbers},
             {name: given.get(("categorical", name), 0.0) for name in others},
-            missing=missing or "refuse",
+            missing=missing,
             units={name: unit for name, unit in units.items() if name in encoder.names},
             order={name: listed for name, listed in order.items() if name in encoder.names},
         )

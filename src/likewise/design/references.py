@@ -80,7 +80,7 @@ def _own_metric(problem: Any, shown: pd.DataFrame, frame: pd.DataFrame, hidden: 
     for name in numeric:
         if name not in missing and frame[name].isna().any():
             missing[name] = 1.0
-    return TableMetric(numeric, categorical, missing=missing or "refuse")
+    return TableMetric(numeric, categorical, missing=missing)
 
 
 def _mean(problem: Any, kept: Any, weights: Any) -> FloatArray:

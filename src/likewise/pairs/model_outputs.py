@@ -164,7 +164,7 @@ def predicted_outputs(
         raise InvalidInputError("The model predicted NaN or infinity; its predictions must be finite numbers.")
     guarantee = getattr(model, "guarantee_", None)
     limits = getattr(guarantee, "output_range", None) if output_range is None else output_range
-    return _shares(values, limits), False
+    return as_shares(values, limits)[:, None], False
 
 
 def is_classifier_like(model: Any) -> bool:
@@ -191,16 +191,17 @@ def given_outputs(
             raise InvalidInputError(
                 f"predictions must be one number per row in output_range, {output_range}; got {example}."
             ).in_commands(f"Scores must lie within --range {low:g} {high:g}; got {example}. Give a wider --range.")
-        return _shares(values, output_range), False
+        return as_shares(values, output_range)[:, None], False
     _check_probabilities(values, "predictions", "For predictions of another kind give output_range=(lowest, highest).")
     return probability_outputs(values), True
 
 
-def _shares(values: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
-    if output_range is not None:
-        low, high = check_output_range(output_range)
-        values = (values - low) / (high - low)
-    return values[:, None]
+def as_shares(values: FloatArray, output_range: tuple[float, float] | None) -> FloatArray:
+    """Values as shares of the output range; without one, unchanged."""
+    if output_range is None:
+        return values
+    low, high = check_output_range(output_range)
+    return np.asarray((values - low) / (high - low))
 
 
 def _check_probabilities(values: FloatArray, what: str, hint: str) -> None:

@@ -17,6 +17,7 @@ from likewise.metrics.base import Metric
 from likewise.metrics.columns import UNSEEN
 from likewise.metrics.encoders import People
 from likewise.metrics.table import TableMetric
+from likewise.pairs.model_outputs import as_shares
 
 if TYPE_CHECKING:
     from likewise.auditing.audit import Audit
@@ -226,13 +227,12 @@ class ReportData:
         """`before` and `after`, those that are there: probabilities of the outcome or of all of several classes, or
         where in its range a number is. Half the sum of differences is the total variation; of one column, all of it.
         """
-        low, high = self.output_range or (0.0, 1.0)
         found = {}
         for name, outputs in (("before", self.before), ("after", self.after)):
             if outputs is None:
                 continue
             columns = np.asarray(outputs, dtype=np.float64)
-            shares = ((columns if columns.ndim == 2 else columns[:, None]) - low) / (high - low)
+            shares = as_shares(columns if columns.ndim == 2 else columns[:, None], self.output_range)
             found[name] = shares[:, [self.shown]] if shares.shape[1] == 2 else shares
         return found
 

@@ -121,18 +121,18 @@ class BatchPlan:
 
     Attributes
     ----------
-    kind : {"any", "tiles", "person", "row"}
+    kind : {"any", "fixed", "person", "row"}
         A call holds rows of many people, in any number or in fixed numbers; rows of one person; or a single row.
     basis : str
         What that rests on, for the guarantee.
     """
 
-    kind: Literal["any", "tiles", "person", "row"]
+    kind: Literal["any", "fixed", "person", "row"]
     basis: str
 
     def wrap(self, vote: Vote) -> Vote:
         """The vote function, called in this way."""
-        if self.kind == "tiles":
+        if self.kind == "fixed":
             return in_fixed_batches(vote)
         return row_by_row(vote) if self.kind == "row" else vote
 
@@ -158,7 +158,7 @@ def plan_batches(model: Any, votes: VoteSpec, make_rows: Callable[[], FloatArray
         If the output for a row depends on other rows, or is random: then no guarantee would hold.
     """
     if batch is True:
-        return BatchPlan("tiles", f"{_PREMISE}, which was not tested: batch=True says so.")
+        return BatchPlan("fixed", f"{_PREMISE}, which was not tested: batch=True says so.")
     if batch is False:
         return BatchPlan("row", "The model is called with one row at a time (batch=False).")
     # Trees vote with whole numbers, whose sums are exact.
@@ -178,7 +178,7 @@ def plan_batches(model: Any, votes: VoteSpec, make_rows: Callable[[], FloatArray
         )
     sizes = f" ({changes.beyond:.1g} apart in sizes in which it is not called)" if changes.beyond else ""
     return BatchPlan(
-        "tiles",
+        "fixed",
         f"{_PREMISE}, which was tested, not proven: {trials} {BATCH_SIZES[-1]:,} rows, it gave the same "
         f"answers to the last bit{sizes}.",
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from likewise.exceptions import InvalidInputError, LikewiseError
+from likewise.pairs.model_outputs import as_shares
 from likewise.workbench.engine import BOOSTING, Engine
 from likewise.workbench.judging import shown
 from likewise.workbench.state import Sheet
@@ -97,15 +98,12 @@ def _scores(engine: Engine, model: Any, frame: pd.DataFrame) -> list[float]:
     """Probabilities of the favourable class, or predictions as shares of the range."""
     if model is None:
         constant = engine.problem.y == engine.favourable if engine.classes is not None else engine.problem.y
-        return [_share(engine, float(constant.mean()))] * 2
+        return [_share(engine, constant.mean())] * 2
     if engine.classes is None:
-        return [_share(engine, float(value)) for value in model.predict(frame)]
+        return [_share(engine, value) for value in model.predict(frame)]
     at = list(model.classes_).index(engine.favourable)
     return [float(value) for value in np.asarray(model.predict_proba(frame))[:, at]]
 
 
-def _share(engine: Engine, value: float) -> float:
-    if engine.problem.output_range is None:
-        return value
-    low, high = engine.problem.output_range
-    return float(np.clip((value - low) / (high - low), 0.0, 1.0))
+def _share(engine: Engine, value: Any) -> float:
+    return float(np.clip(as_shares(value, engine.problem.output_range), 0.0, 1.0))

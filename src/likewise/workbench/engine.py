@@ -226,7 +226,7 @@ class Engine:
                 loose = TableMetric(
                     {name: 1.0 / span if name in chosen else 0.0 for name, span in spans.items()},
                     {name: float(name in chosen) for name in self.categorical},
-                    missing=dict.fromkeys(self.blanks, 1.0) or "refuse",
+                    missing=dict.fromkeys(self.blanks, 1.0),
                 )
                 found = dict(self.estimator(loose, "auto").fit(self.X, self.problem.y).penalty_)
                 self._penalties = {name: found.get(name, max(found.values())) for name in chosen}

@@ -47,7 +47,7 @@ class Sheet:
     def metric(self) -> TableMetric:
         """The weights as a metric."""
         numeric, categorical, missing = (self.weights[section] for section in _SECTIONS)
-        return TableMetric(numeric, categorical, missing=missing or "refuse", units=self.units)
+        return TableMetric(numeric, categorical, missing=missing, units=self.units)
 
     def with_weights(self, given: Mapping[str, Mapping[str, float]], how: str | None = None) -> Sheet:
         """The same with some other weights; those of locked columns stay 0."""
