@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command
+from likewise.cli.console import Output, command, next_command
 from likewise.cli.models import file_of, load_any_model, read_people, reads_model
 from likewise.exceptions import InvalidInputError
 
@@ -81,9 +81,14 @@ def attack(
             random_state=seed,
         )
     what = f"the model's guarantee at distance D, {found.bound:.4g}" if found.guarantee is not None else "D"
-    echo(
+    text = (
         f"The worst of {found.n_pairs:,} pairs: scores differ by {100 * found.difference:.4g} points at a "
-        f"distance D of {100 * found.distance:.4g}; {100 * max(0.0, found.excess_over_bound):.4g} more than {what}.",
+        f"distance D of {100 * found.distance:.4g}; {100 * max(0.0, found.excess_over_bound):.4g} more than {what}."
+    )
+    if found.pair is None:
+        text = f"No pair was found: all {found.n_pairs:,} pairs tried have equal scores."
+    echo(
+        text,
         n_pairs=found.n_pairs,
         n_violations=found.n_violations,
         difference=found.difference,
@@ -92,11 +97,13 @@ def attack(
         bound=found.bound,
         excess_over_bound=found.excess_over_bound,
     )
-    pair = found.pair
-    echo.table(pair.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
+    echo.pair(found.pair)
     echo(f"\n{found.coverage}", coverage=found.coverage)
-    if out is not None:
+    if out is not None and found.pair is None:
+        echo.note(f"{out} was not written, as there is no pair.")
+    elif out is not None:
         with atomic_write(out) as temporary:
-            write_csv(pair, temporary, index=False)
+            write_csv(found.pair, temporary, index=False)
         echo(f"\nWrote {out}", pair_file=str(out))
-    echo.finish()
+    proof = [word for name in only for word in ("--column", name)] if found.pair is None else []
+    echo.finish(*([next_command("effect", table, "--model", model_name, *proof)] if proof else []))

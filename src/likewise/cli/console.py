@@ -193,6 +193,13 @@ class Output:
         if not self.as_json:
             click.echo(frame.to_string(index=False), err=self.to_stderr)
 
+    def pair(self, people: pd.DataFrame | None) -> None:
+        """Print two people side by side, if there are any."""
+        if people is None:
+            self.facts["pair"] = None
+        else:
+            self.table(people.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
+
     def finish(self, *try_next: str) -> None:
         """Print the JSON document, or what to run next."""
         if self.as_json:

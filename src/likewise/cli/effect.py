@@ -101,6 +101,8 @@ def points(share: float) -> str:
 
 def _tell(echo: Output, found: Effect) -> None:
     """The answers in the order of an examination: people, the worst pair, the proof."""
+    from likewise.auditing.effect import rounded_up
+
     names = " and ".join(map(str, found.columns))
     largest = float(found.on_people["effect"].max())
     low, high = found.mean_interval
@@ -119,24 +121,34 @@ def _tell(echo: Output, found: Effect) -> None:
     if len(found.groups):
         echo("\nBy the people's own value:")
         echo.table(found.groups, "groups")
-    echo(f"\nThe worst pair found in the domain differs by {points(found.found)} points:", found=found.found)
-    echo.table(found.pair.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
-    if found.meets:
-        text = f"Proven: no two people of the domain who differ in {names} alone differ by more ({found.how})."
+    pairs = f"no two people of the domain who differ in {names} alone"
+    if found.pair is None:
+        worst = f"No pair was found: {pairs} were found to get different outputs."
+    else:
+        worst = f"The worst pair found in the domain differs by {points(found.found)} points:"
+    echo(f"\n{worst}", found=found.found)
+    echo.pair(found.pair)
+    if found.proves_none:
+        text = f"Proven: {pairs} get different outputs, but for rounding ({found.how})."
     elif found.proven is not None:
-        text = (
-            f"Proven: no two people of the domain who differ in {names} alone differ by more than "
-            f"{points(found.proven)} points ({found.how}). Between the two, the answer is open: more --seconds may "
-            "close it."
-        )
+        more = "" if found.proven - found.found <= found.rounding else f" than {rounded_up(found.proven, 100)} points"
+        text = f"Proven: {pairs} differ by more{more} ({found.how})."
+        if not found.meets:
+            text += " Between the two, the answer is open: more --seconds may close it."
     else:
         text = f"No upper bound is proven: {found.how}."
+        if found.pair is None:
+            text += " Finding no pair does not prove that there is none."
     echo(f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes)
     if found.excess is not None:
-        limit = "no upper bound is proven" if found.excess.proven is None else f"at most {points(found.excess.proven)}"
+        worst = "no pair was found whose outputs exceed the metric"
+        if found.excess.pair is not None:
+            worst = f"outputs exceed the metric by {points(found.excess.found)} points in the worst pair found"
+        limit = f"no upper bound is proven: {found.excess.how}"
+        if found.excess.proven is not None:
+            limit = f"proven is at most {rounded_up(found.excess.proven, 100)}"
         echo(
-            f"\nOver all pairs of the domain, outputs exceed the metric by {points(found.excess.found)} points in the "
-            f"worst pair found; {limit}{'' if found.excess.proven is not None else ': ' + found.excess.how}.",
+            f"\nOver all pairs of the domain, {worst}; {limit}.",
             excess_found=found.excess.found,
             excess_proven=found.excess.proven,
         )
