@@ -421,3 +421,22 @@ def test_numbers_of_a_plain_function_are_attacked_in_the_range_given_or_in_their
     unit = attack(salary, WeightedLp({"age": 551.0}), X, n_pairs=5_000, random_state=0)
     assert unit.n_violations == 0
     assert attack(salary, WeightedLp({"age": 549.0}), X, n_pairs=5_000, random_state=0).n_violations > 0
+
+
+def test_one_person_is_not_shown_as_a_pair():
+    """Race has weight 0 and is ignored: all pairs are at distance 0 with equal outputs."""
+    X = pd.DataFrame({"age": np.arange(20, 60.0), "race": ["a", "b"] * 20})
+    metric = TableMetric({"age": 0.01}, {"race": 0})
+
+    def by_age(table):
+        return table["age"].to_numpy() / 200
+
+    found = attack(by_age, metric, X, only="race", n_pairs=5000, random_state=0)
+    assert found.pair is None
+    assert (found.difference, found.distance, found.excess_over_bound, found.n_violations) == (0, 0, 0, 0)
+    assert "All pairs tried are at distance 0 and have equal outputs" in found.coverage
+    assert "Finding no violation does not prove there is none" in found.coverage
+    # The same search shows a pair if race matters, however little.
+    other = attack(lambda table: 1e-6 * (table["race"] == "b").to_numpy(), metric, X, only="race", n_pairs=5000)
+    assert sorted(other.pair["race"]) == ["a", "b"]
+    assert other.n_violations > 0

@@ -398,9 +398,58 @@ def test_other_models_have_a_lower_bound_only_and_say_so():
     assert same.found == pytest.approx(result.found)
 
 
+def by_age(table):
+    """Scores that do not depend on sex."""
+    return expit((table["age"] - 40) / 10).to_numpy()
+
+
 def test_a_constant_model_has_no_effect():
     X, y = people(14)
-    assert effect(DummyClassifier().fit(X, y), X, "sex").found == 0
+    result = effect(DummyClassifier().fit(X, y), X, "sex")
+    assert (result.found, result.pair) == (0, None)
+
+
+@pytest.mark.parametrize(
+    "model", [LogisticRegression(), DecisionTreeClassifier(max_depth=3), AdditiveClassifier(METRIC)],
+    ids=["linear", "tree", "scorecard"],
+)  # fmt: skip
+def test_of_a_column_that_does_not_matter_there_is_no_pair_and_a_proof_of_0(model):
+    X, y = people(14)
+    if not isinstance(model, AdditiveClassifier):
+        reads = make_column_transformer(("passthrough", ["age", "income"]))
+        model = make_pipeline(reads, model)
+    result = effect(model.fit(X, y), X, "sex", METRIC if isinstance(model, AdditiveClassifier) else None)
+    assert result.found <= 1e-12
+    assert result.proven <= 1e-12
+    assert result.pair is None
+    assert "no two people of the domain who differ in sex alone get different outputs (proven)" in result.headline
+    assert result.headline[0].upper() + result.headline[1:] in result._repr_html_()
+    assert "<table" not in result._repr_html_()
+    if result.excess is not None:
+        assert (result.excess.found, result.excess.pair) == (0, None)
+
+
+def test_finding_no_pair_without_a_proof_is_said_not_to_be_one():
+    X, _ = people(14)
+    result = effect(by_age, X, "sex", n_queries=500)
+    assert (result.found, result.proven, result.pair) == (0, None, None)
+    assert "no two people of the domain who differ in sex alone were found to get different outputs" in result.headline
+    assert "no upper bound is proven, and finding none does not prove that there is none" in result.headline
+    # A column that matters has a pair, and the same words do not appear.
+    other = effect(by_age, X, "age", n_queries=500)
+    assert other.pair["age"].nunique() == 2
+    assert "were found" not in other.headline
+
+
+def test_a_bound_is_not_said_to_be_lower_than_it_is():
+    """Found and proven meet within the tolerance: the words give the proven number, rounded up."""
+    X, y = people(0)
+    model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=40, random_state=0)).fit(X, y)
+    result = effect(model, X, "sex", tolerance=0.05)
+    assert result.meets
+    assert result.proven > result.found + 1e-6
+    told = float(result.headline.split("by no more than ")[1].split()[0])
+    assert result.proven <= told <= result.proven * 1.001
 
 
 def test_a_model_that_is_not_what_it_looks_like_has_no_proof():

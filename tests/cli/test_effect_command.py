@@ -73,6 +73,24 @@ def test_effect_of_a_model_of_our_own(files):
     assert told["proven"] < 1e-9
 
 
+def test_no_pair_is_shown_if_none_was_found(files):
+    X, y, _ = files
+    save_model(AdditiveClassifier(METRIC).fit(X, y), "own.skops")
+    words = ["loans.csv", "--model", "own.skops"]
+    told = run("effect", *words, "--column", "sex").stdout
+    assert "No pair was found: no two people of the domain who differ in sex alone were found to get" in told
+    assert "Proven: no two people of the domain who differ in sex alone get different outputs, but for rounding" in told
+    assert "other" not in told.splitlines()
+    assert json.loads(run("effect", *words, "--column", "sex", "--json").stdout)["pair"] is None
+    attacked = run("attack", *words, "--only", "sex", "--pairs", "1000", "--out", "pair.csv")
+    assert "No pair was found: all " in attacked.stdout
+    assert "does not prove there is none" in attacked.stdout
+    assert "Next: likewise effect loans.csv --model own.skops --column sex" in attacked.stdout
+    assert "pair.csv was not written" in attacked.stderr
+    told = json.loads(run("attack", *words, "--only", "sex", "--pairs", "1000", "--json").stdout)
+    assert told["pair"] is None
+
+
 def test_effect_of_a_booster_in_its_own_file(files):
     lightgbm = pytest.importorskip("lightgbm")
     X, y, _ = files

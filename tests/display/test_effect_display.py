@@ -2,6 +2,7 @@
 
 import matplotlib as mpl
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 
@@ -33,3 +34,10 @@ def test_without_a_proof_there_is_no_bound():
     assert len(ax.lines) == 3
     with pytest.raises(InvalidTypeError, match="what effect returned"):
         EffectDisplay.from_effect(result.pair)
+
+
+def test_if_no_pair_was_found_the_legend_says_so():
+    X, y = people(0)
+    result = effect(DummyClassifier().fit(X, y), X, "sex")
+    labels = [text.get_text() for text in EffectDisplay.from_effect(result).ax_.get_legend().get_texts()]
+    assert labels[2] == "no pair found whose outputs differ"

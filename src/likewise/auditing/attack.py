@@ -46,8 +46,9 @@ class Attack:
 
     Attributes
     ----------
-    pair : DataFrame of two rows
-        The two people, in the columns in which people are given; an array, if these have no names.
+    pair : DataFrame of two rows or None
+        The two people, in the columns in which people are given; an array, if these have no names. None if all pairs
+        tried are at distance 0 and have equal outputs.
     difference : float
         Of their outputs: total variation of class probabilities, or absolute difference of numbers (a share of the
         output range, if there is one).
@@ -119,6 +120,8 @@ class Attack:
                 f"{self.n_violations:,} of these pairs exceed it, the worst by {self.excess_over_bound:.3g}: outputs "
                 f"differ by {self.difference:.3g} at D = {self.distance:.3g}."
             )
+        elif self.pair is None:
+            found = "All pairs tried are at distance 0 and have equal outputs."
         else:
             found = f"No pair was found to exceed it; the closest used {self.largest_share:.2%} of what is allowed."
         words = (
@@ -236,12 +239,12 @@ def attack(
                     strategy(evaluator, rng, int(here * share))
                     advance(int(here * share))
     worst = evaluator.worst
-    assert worst is not None  # pairs were compared
+    at_0 = float(evaluator.bound(np.zeros(1))[0])
     return Attack(
-        pair=_as_given(space, worst.rows, X),
-        difference=worst.difference,
-        distance=worst.distance,
-        bound=worst.bound,
+        pair=None if worst is None else _as_given(space, worst.rows, X),
+        difference=0.0 if worst is None else worst.difference,
+        distance=0.0 if worst is None else worst.distance,
+        bound=at_0 if worst is None else worst.bound,
         n_violations=evaluator.n_violations,
         largest_share=evaluator.largest_share,
         tried=MappingProxyType(dict(evaluator.tried)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from likewise._html import grid, panel, words
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
 from likewise._validation import check_count, check_names, check_output_range, check_positive, short_repr
+from likewise.auditing.audit import check_tolerance
 from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
 from likewise.auditing.excess import Excess, smallest_excess
 from likewise.auditing.exchange import Exchange, mean_interval, shown_pair
@@ -27,6 +29,7 @@ from likewise.verification.input_space import InputSpace
 from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts
+_UPWARDS = Context(prec=4, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,13 +55,15 @@ class Effect:
         Mean and largest effect for people by their own value.
     found : float
         The largest difference that was found between two people of the domain who differ in the columns alone.
-    pair : DataFrame of two rows
-        These two people, with their scores.
+    pair : DataFrame of two rows or None
+        These two people, with their scores. None if no two people with different outputs were found.
     proven : float or None
         No two such people of the domain differ by more. None if there is no proof.
     how : str
         How it was proven, or why it was not.
     tolerance : float
+    rounding : float
+        Differences up to this, 1e-9 of the range of the outputs, do not count.
     domain : Domain
     excess : Excess or None
         With a metric, the smallest e with ``TV <= D + e`` for all people of the domain.
@@ -77,10 +82,11 @@ class Effect:
     directions: pd.DataFrame
     groups: pd.DataFrame
     found: float
-    pair: pd.DataFrame
+    pair: pd.DataFrame | None
     proven: float | None
     how: str
     tolerance: float
+    rounding: float
     domain: Domain
     excess: Excess | None
     seconds: float
@@ -97,16 +103,28 @@ class Effect:
         """What was found and proven, in a line."""
         names = " and ".join(map(str, self.columns))
         largest = float(self.on_people["effect"].max())
-        if self.meets:
-            limit = "and by no more for anybody in the domain"
-        elif self.proven is None:
-            limit = "and no upper bound is proven"
-        else:
-            limit = f"and by no more than {self.proven:.4g} for anybody in the domain"
-        return (
-            f"exchanging {names} alone changes outputs by up to {largest:.4g} for these {len(self.on_people):,} people,"
-            f" by {self.found:.4g} for the worst pair found, {limit}"
+        text = (
+            f"exchanging {names} alone changes outputs by up to {largest:.4g} for these {len(self.on_people):,} people"
         )
+        if self.pair is not None:
+            text += f", by {self.found:.4g} for the worst pair found, "
+            if self.proven is None:
+                return text + "and no upper bound is proven"
+            limit = "" if self.proven - self.found <= self.rounding else f" than {rounded_up(self.proven)}"
+            return text + f"and by no more{limit} for anybody in the domain"
+        pairs = f"no two people of the domain who differ in {names} alone"
+        if self.proves_none:
+            return f"{text}; {pairs} get different outputs (proven)"
+        if self.proven is None:
+            limit = "no upper bound is proven, and finding none does not prove that there is none"
+        else:
+            limit = f"they differ by no more than {rounded_up(self.proven)}"
+        return f"{text}; {pairs} were found to get different outputs; {limit}"
+
+    @property
+    def proves_none(self) -> bool:
+        """Whether it is proven that the columns do not matter at all, but for rounding."""
+        return self.proven is not None and self.proven <= self.rounding
 
     @property
     def coverage(self) -> str:
@@ -123,9 +141,22 @@ class Effect:
         return f"<Effect: {self.headline}>"
 
     def _repr_html_(self) -> str:
-        rows = [[str(name), *map(str, self.pair[name].tolist())] for name in self.pair]
-        text = self.headline[0].upper() + self.headline[1:]
-        return panel(text, grid(["column", "one", "the other"], rows, left=3), words(self.coverage, quiet=True))
+        text, table = self.headline[0].upper() + self.headline[1:], ""
+        if self.pair is not None:
+            rows = [[str(name), *map(str, self.pair[name].tolist())] for name in self.pair]
+            table = grid(["column", "one", "the other"], rows, left=3)
+        return panel(text, table, words(self.coverage, quiet=True))
+
+
+def rounded_up(value: float, scale: int = 1) -> str:
+    """`scale` times a bound in four digits, rounded up.
+
+    Examples
+    --------
+    >>> rounded_up(0.123401), rounded_up(0.197, 100)
+    ('0.1235', '19.7')
+    """
+    return f"{float(_UPWARDS.multiply(Decimal(repr(float(value))), scale)):.4g}"
 
 
 def effect(
@@ -211,7 +242,8 @@ def effect(
         columns = [space.names.index(name) for name in names]
         exchange = Exchange.of(space, columns)
         shares = exchange.probable or space.output_range is not None
-        limits = Limits(max_seconds, max_boxes, tolerance * (1.0 if shares else float(np.ptp(exchange.outputs)) or 1.0))
+        unit = 1.0 if shares else float(np.ptp(exchange.outputs)) or 1.0
+        limits, rounding = Limits(max_seconds, max_boxes, tolerance * unit), check_tolerance(None, unit)
         a, b, effects = exchange.pairs()
         inside = space.holds(a) & space.holds(b)
         order = np.argsort(-np.where(inside, effects, -np.inf), kind="stable")[:_STARTS]
@@ -232,10 +264,11 @@ def effect(
         directions=exchange.directions(),
         groups=exchange.groups(),
         found=found,
-        pair=shown_pair(space, first, second),
+        pair=shown_pair(space, first, second) if found > rounding else None,
         proven=proven,
         how=how,
         tolerance=limits.tolerance,
+        rounding=rounding,
         domain=space.domain,
         excess=excess,
         seconds=time.process_time() - begun,

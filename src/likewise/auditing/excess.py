@@ -26,16 +26,17 @@ class Excess:
     ----------
     found : float
         ``difference - distance`` of `pair`; at least 0, as everybody is at distance 0 from themselves.
-    pair : DataFrame of two rows
+    pair : DataFrame of two rows or None
+        None if no pair was found whose outputs exceed the distance.
     difference, distance : float
-        Of the pair.
+        Of the pair; 0 if there is none.
     proven : float or None
         ``TV <= D + proven`` for all people of the domain; None if there is no proof.
     how : str
     """
 
     found: float
-    pair: pd.DataFrame
+    pair: pd.DataFrame | None
     difference: float
     distance: float
     proven: float | None
@@ -61,8 +62,7 @@ def smallest_excess(
             a, b = np.vstack([p, a]), np.vstack([q, b])
     value, p, q = CoordinateAscent(space, everything, objective, n_queries, rng).run(a, b)
     if not value > 0:
-        inside = np.flatnonzero(space.holds(space.rows))
-        p = q = space.rows[inside[0] if len(inside) else 0]
+        return Excess(0.0, None, 0.0, 0.0, proof.proven, proof.how)
     found = float(objective(p[None], q[None])[0])
     proven, how = proof.proven, proof.how
     if proven is not None and found > proven:

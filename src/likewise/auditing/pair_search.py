@@ -111,8 +111,9 @@ class PairEvaluator:
         """Count violations, keep the worst pairs, and return the worst pair of each group."""
         first, second = np.triu_indices(groups.shape[1], 1)
         bound = self.bound(distance)
-        # Equal people have an excess of 0, which would look worse than a negative one.
-        excess = np.where((difference > 0) | (bound > 0), difference - bound, -np.inf)
+        # Equal people have an excess of 0, or of a rounding, which would look worse than a negative one.
+        least = min(self.tolerance, _ROUNDING * self.unit)
+        excess = np.where((difference > least) | (distance > 0), difference - bound, -np.inf)
         share = (difference - _ROUNDING * self.unit) / (bound + _ROUNDING * self.unit)
         self.n_violations += int((excess > self.tolerance).sum())
         large = bound > 1e3 * _ROUNDING * self.unit
@@ -121,8 +122,8 @@ class PairEvaluator:
         every = np.arange(len(groups))
         worst = excess.argmax(axis=1)
         at = int(excess[every, worst].argmax())
-        if self.worst is None or excess[at, worst[at]] > self.worst.excess:
-            k = worst[at]
+        k = worst[at]
+        if excess[at, k] > (-np.inf if self.worst is None else self.worst.excess):
             rows = groups[at, [first[k], second[k]]].copy()
             self.worst = Pair(rows, float(difference[at, k]), float(distance[at, k]), float(bound[at, k]))
         chosen = share.argmax(axis=1) if by == "share" else worst

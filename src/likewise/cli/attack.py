@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Output, command
+from likewise.cli.console import Output, command, next_command
 from likewise.cli.models import PeopleSource, file_of, load_any_model, reads_model
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    import pandas as pd
 
     from likewise.auditing.effect import Effect
 
@@ -77,9 +76,14 @@ def attack(
             random_state=seed,
         )
     what = f"the model's guarantee at distance D, {found.bound:.4g}" if found.guarantee is not None else "D"
-    echo(
+    text = (
         f"The worst of {found.n_pairs:,} pairs: scores differ by {100 * found.difference:.4g} points at a "
-        f"distance D of {100 * found.distance:.4g}; {100 * max(0.0, found.excess_over_bound):.4g} more than {what}.",
+        f"distance D of {100 * found.distance:.4g}; {100 * max(0.0, found.excess_over_bound):.4g} more than {what}."
+    )
+    if found.pair is None:
+        text = f"No pair was found: all {found.n_pairs:,} pairs tried have equal scores."
+    echo(
+        text,
         n_pairs=found.n_pairs,
         n_violations=found.n_violations,
         difference=found.difference,
@@ -88,11 +92,14 @@ def attack(
         bound=found.bound,
         excess_over_bound=found.excess_over_bound,
     )
-    _echo_pair(echo, found.pair)
+    echo.pair(found.pair)
     echo(f"\n{found.coverage}", coverage=found.coverage)
-    if out is not None:
+    if out is not None and found.pair is None:
+        echo.note(f"{out} was not written, as there is no pair.")
+    elif out is not None:
         echo.csv(found.pair, out, "pair_file")
-    echo.finish()
+    proof = [word for name in only for word in ("--column", name)] if found.pair is None else []
+    echo.finish(*([next_command("effect", source.table, "--model", model_name, *proof)] if proof else []))
 
 
 @click.command()
@@ -162,10 +169,6 @@ def effect(
         sys.exit(1)
 
 
-def _echo_pair(echo: Output, pair: pd.DataFrame) -> None:
-    echo.table(pair.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
-
-
 def _points(share: float) -> str:
     """A share of 1 in percentage points."""
     return f"{100 * share:.4g}"
@@ -173,6 +176,8 @@ def _points(share: float) -> str:
 
 def _echo_effect(echo: Output, found: Effect) -> None:
     """The answers in the order of an examination: people, the worst pair, the proof."""
+    from likewise.auditing.effect import rounded_up
+
     names = " and ".join(map(str, found.columns))
     largest = float(found.on_people["effect"].max())
     low, high = found.mean_interval
@@ -191,24 +196,34 @@ def _echo_effect(echo: Output, found: Effect) -> None:
     if len(found.groups):
         echo("\nBy the people's own value:")
         echo.table(found.groups, "groups")
-    echo(f"\nThe worst pair found in the domain differs by {_points(found.found)} points:", found=found.found)
-    _echo_pair(echo, found.pair)
-    if found.meets:
-        text = f"Proven: no two people of the domain who differ in {names} alone differ by more ({found.how})."
+    pairs = f"no two people of the domain who differ in {names} alone"
+    if found.pair is None:
+        worst = f"No pair was found: {pairs} were found to get different outputs."
+    else:
+        worst = f"The worst pair found in the domain differs by {_points(found.found)} points:"
+    echo(f"\n{worst}", found=found.found)
+    echo.pair(found.pair)
+    if found.proves_none:
+        text = f"Proven: {pairs} get different outputs, but for rounding ({found.how})."
     elif found.proven is not None:
-        text = (
-            f"Proven: no two people of the domain who differ in {names} alone differ by more than "
-            f"{_points(found.proven)} points ({found.how}). Between the two, the answer is open: more --seconds may "
-            "close it."
-        )
+        more = "" if found.proven - found.found <= found.rounding else f" than {rounded_up(found.proven, 100)} points"
+        text = f"Proven: {pairs} differ by more{more} ({found.how})."
+        if not found.meets:
+            text += " Between the two, the answer is open: more --seconds may close it."
     else:
         text = f"No upper bound is proven: {found.how}."
+        if found.pair is None:
+            text += " Finding no pair does not prove that there is none."
     echo(f"\n{text}", proven=found.proven, meets=found.meets, how=found.how, n_boxes=found.n_boxes)
     if found.excess is not None:
-        limit = "no upper bound is proven" if found.excess.proven is None else f"at most {_points(found.excess.proven)}"
+        worst = "no pair was found whose outputs exceed the metric"
+        if found.excess.pair is not None:
+            worst = f"outputs exceed the metric by {_points(found.excess.found)} points in the worst pair found"
+        limit = f"no upper bound is proven: {found.excess.how}"
+        if found.excess.proven is not None:
+            limit = f"proven is at most {rounded_up(found.excess.proven, 100)}"
         echo(
-            f"\nOver all pairs of the domain, outputs exceed the metric by {_points(found.excess.found)} points in the "
-            f"worst pair found; {limit}{'' if found.excess.proven is not None else ': ' + found.excess.how}.",
+            f"\nOver all pairs of the domain, {worst}; {limit}.",
             excess_found=found.excess.found,
             excess_proven=found.excess.proven,
         )

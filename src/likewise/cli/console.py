@@ -262,6 +262,13 @@ class Output:
             write_csv(frame, temporary, index=index)
         self(f"\nWrote {path}", **{name: str(path)})
 
+    def pair(self, people: pd.DataFrame | None) -> None:
+        """Print two people side by side, if there are any."""
+        if people is None:
+            self.facts["pair"] = None
+        else:
+            self.table(people.astype(object).T.reset_index().set_axis(["column", "one", "other"], axis=1), "pair")
+
     def finish(self, *try_next: str) -> None:
         """Print the JSON document, or what to run next."""
         if self.as_json:

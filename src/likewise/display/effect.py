@@ -49,7 +49,8 @@ class EffectDisplay(ResultDisplay[Effect]):
         ax.axvspan(max(0.0, low), min(right, high), color=INK, alpha=0.25, lw=0)
         ax.axvline(result.mean, color=INK, lw=1, label=f"mean of these {len(sizes):,} people: {result.mean:.3g}")
         ax.axvline(largest, color=INK, lw=1, ls=":", label=f"largest of them: {largest:.3g}")
-        ax.axvline(result.found, color=RED, lw=1.6, label=f"worst pair found: {result.found:.3g}")
+        found = "no pair found whose outputs differ" if result.pair is None else f"worst pair found: {result.found:.3g}"
+        ax.axvline(result.found, color=RED, lw=1.6, label=found)
         if result.proven is not None:
             ax.axvspan(result.proven, right, color=BLUE, alpha=0.12, lw=0)
             words = "nobody in the domain is beyond" if result.meets else "proven: nobody in the domain is beyond"
