@@ -17,13 +17,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpotri
 
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray
 from likewise.additive.design_matrix import Layout
-from likewise.additive.qp import factorised
+from likewise.additive.qp import factorised, solve_factorised
 from likewise.additive.solver import Objective, coarsened
 
 _SMALLEST, _LARGEST = 1e-9, 10.0  # penalties: below, rises are unpenalised; above, a column is constant
@@ -95,20 +94,20 @@ class _Quadratic(NamedTuple):
         counts = np.full(len(penalties), np.inf)
         for _ in range(_MOST_UPDATES):
             factor, target = self._solve(penalties, x.shape)
-            inverse = dpotri(factor[0], lower=True, overwrite_c=True)[0]  # its lower half
+            inverse = dpotri(factor, lower=True, overwrite_c=True)[0]  # its lower half
             before, (penalties, counts) = counts, self._update(target, inverse, penalties, noise)
             if converged(counts, before):
                 break
         return self._solve(penalties, x.shape)[1], penalties, counts
 
-    def _solve(self, penalties: FloatArray, shape: tuple[int, ...]) -> tuple[Any, FloatArray]:
+    def _solve(self, penalties: FloatArray, shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
         system, size = self.H.copy(), shape[1]
         for first in range(0, len(system), size):
             for here, matrix, penalty in self._terms(penalties):
                 block = slice(first + here.start, first + here.stop)
                 system[block, block] += 2 * penalty * matrix
         factor = factorised(system)
-        return factor, -np.asarray(cho_solve(factor, self.g, check_finite=False)).reshape(shape)
+        return factor, -solve_factorised(factor, self.g).reshape(shape)
 
     def _update(
         self, x: FloatArray, inverse: FloatArray, penalties: FloatArray, noise: float

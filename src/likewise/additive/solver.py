@@ -50,15 +50,18 @@ def solve_in_blocks(
         return solve(problem, start, advance)
     if layout.n_budgets:
         raise InvalidInputError("budgets must be given where there are too many variables to solve for at once.")
-    blocks = _blocks(layout, n_functions)
+    # Their limits are the same in every round, so their layouts are kept.
+    blocks = [
+        (*block, replace(layout, parts=[layout.parts[j] for j in block[1]])) for block in _blocks(layout, n_functions)
+    ]
     limits = layout.limits(n_functions)
     x, value, gain, of_round = start, problem.value(start, problem.scores(start)), 1.0, 1.0
     for _ in range(_MOST_ROUNDS):
         # No block need be solved much better than the last round left the others.
         rough = replace(problem, tolerance=max(_TOLERANCE / 10, gain / 100))
         x_before, before = x, value
-        for functions, chosen in blocks:
-            x = _improve(rough, x, functions, chosen, advance)
+        for functions, chosen, smaller in blocks:
+            x = _improve(rough, x, functions, chosen, smaller, advance)
         if n_functions > 1:
             x[:, 0] -= x[:, 0].mean()  # a softmax does not depend on a common shift
         value, last = problem.value(x, problem.scores(x)), of_round
@@ -108,15 +111,21 @@ def _blocks(layout: Layout, n_functions: int) -> list[tuple[list[int], list[int]
 
 
 def _improve(
-    problem: Objective, x: FloatArray, functions: list[int], chosen: list[int], advance: Callable[[int], None]
+    problem: Objective,
+    x: FloatArray,
+    functions: list[int],
+    chosen: list[int],
+    of_chosen: Layout,
+    advance: Callable[[int], None],
 ) -> FloatArray:
-    """Solve for the variables of some functions in some parts."""
+    """Solve for the variables of some functions in some parts, whose layout is `of_chosen`."""
     layout = problem.layout
     variables: IntArray = np.concatenate([np.arange(layout.starts[j], layout.starts[j + 1]) for j in chosen])
     where = np.ix_(np.array(functions), variables)
     held = x.copy()
     held[where] = 0.0
     smaller = problem.subproblem(np.asarray(held @ layout.to_slots.T), functions, chosen)
+    smaller = replace(smaller, layout=of_chosen)
     out = x.copy()
     out[where] = solve(smaller, x[where], advance)
     return out
@@ -228,11 +237,9 @@ class Objective:
 
     def hessian_sums(self, scores: FloatArray) -> dict[tuple[int, int], FloatArray]:
         """Sums of second derivatives per pair of slots, for each pair of functions once."""
-        return {
-            (k, other): cross_sums(self.layout.parts, self.loss.curvature(scores, k, other) * self.weights, self.n_jobs)
-            for k in range(self.loss.n_functions)
-            for other in range(k + 1)
-        }
+        pairs = [(k, other) for k in range(self.loss.n_functions) for other in range(k + 1)]
+        weights = np.stack([self.loss.curvature(scores, *pair) * self.weights for pair in pairs])
+        return dict(zip(pairs, cross_sums(self.layout.parts, weights, self.n_jobs), strict=True))
 
     def subproblem(self, held: FloatArray, functions: list[int], chosen: list[int]) -> Objective:
         """The problem of some functions and parts, with the scores of the values `held` fixed."""
@@ -332,30 +339,31 @@ def slot_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Flo
 
 
 def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> FloatArray:
-    """Sums of weights per pair of slots, a symmetric matrix."""
+    """Sums per pair of slots, a symmetric matrix for each line of `weights`, of shape (n_lines, n_samples)."""
     names = ("cross_categories", "cross_mixed", "cross_numbers")
     cross_categories, cross_mixed, cross_numbers = _kernels(parts, *names, times=2 * len(parts))
     starts = np.concatenate([[0], np.cumsum([part.n_slots for part in parts])])
-    out = np.empty((starts[-1], starts[-1]))
+    out = np.empty((len(weights), starts[-1], starts[-1]))
+    blocks = [(people, np.ascontiguousarray(weights[:, people])) for people in blocks_of(weights.shape[1])]
 
     def work(pair: tuple[int, int]) -> None:
         i, j = pair
         a, b = parts[i], parts[j]
         if a.fraction is None and b.fraction is not None:
             i, j, a, b = j, i, b, a
-        total = _empty_slots(a.n_slots, b.n_slots)
-        for people in blocks_of(len(weights)):
-            one, other, sums = a.of(people), b.of(people), _empty_slots(a.n_slots, b.n_slots)
+        total = np.zeros((len(weights), a.n_slots + 1, b.n_slots + 1))
+        for people, lines in blocks:
+            one, other, sums = a.of(people), b.of(people), np.zeros_like(total)
             if one.fraction is None:
-                cross_categories(one.index, other.index, weights[people], sums)
+                cross_categories(one.index, other.index, lines, sums)
             elif other.fraction is None:
-                cross_mixed(one.index, one.fraction, other.index, weights[people], sums)
+                cross_mixed(one.index, one.fraction, other.index, lines, sums)
             else:
-                cross_numbers(one.index, one.fraction, other.index, other.fraction, weights[people], sums)
+                cross_numbers(one.index, one.fraction, other.index, other.fraction, lines, sums)
             total += sums
-        block = total[:-1, :-1]
-        out[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = block
-        out[starts[j] : starts[j + 1], starts[i] : starts[i + 1]] = block.T
+        block = total[:, :-1, :-1]
+        out[:, starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = block
+        out[:, starts[j] : starts[j + 1], starts[i] : starts[i + 1]] = block.transpose(0, 2, 1)
 
     pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1)]
     run_in_threads(work, pairs, _threads_for(parts, n_jobs))
@@ -368,9 +376,9 @@ def _kernels(parts: list[Part], *names: str, times: int = 1) -> list[Any]:
     return [kernel("additive", name, cells) for name in names]
 
 
-def _empty_slots(*sizes: int) -> FloatArray:
+def _empty_slots(size: int) -> FloatArray:
     """Zeros for sums, with the slot to spare that loops may touch."""
-    return np.zeros([size + 1 for size in sizes])
+    return np.zeros(size + 1)
 
 
 def _threads_for(parts: list[Part], n_jobs: int | None) -> int | None:
