@@ -90,14 +90,15 @@ def test_sums_of_a_fit(n, seed, kind):
     a, b = rng.integers(0, n_slots, (2, n)).astype(kind)
     f, g = rng.random((2, n))
     w, values = rng.normal(size=n), rng.normal(size=n_slots + 1)
-    slots, pairs, people = np.zeros(n_slots + 1), np.zeros((n_slots + 1, n_slots + 1)), rng.normal(size=n)
+    slots, people = np.zeros(n_slots + 1), rng.normal(size=n)
+    lines, pairs = rng.normal(size=(2, n)), np.zeros((2, n_slots + 1, n_slots + 1))
     assert_same_bits(*both("add_numbers", people, a, f, values))
     assert_same_bits(*both("add_categories", people, a, values))
     assert_same_bits(*both("sum_numbers", slots, a, f, w))
     assert_same_bits(*both("sum_categories", slots, a, w))
-    assert_same_bits(*both("cross_numbers", pairs, a, f, b, g, w))
-    assert_same_bits(*both("cross_mixed", pairs, a, f, b, w))
-    assert_same_bits(*both("cross_categories", pairs, a, b, w))
+    assert_same_bits(*both("cross_numbers", pairs, a, f, b, g, lines))
+    assert_same_bits(*both("cross_mixed", pairs, a, f, b, lines))
+    assert_same_bits(*both("cross_categories", pairs, a, b, lines))
 
 
 @few

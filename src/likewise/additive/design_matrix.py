@@ -122,8 +122,8 @@ class Layout(Frozen):
             if part.knots is None:
                 here[:] = slots
                 continue
-            free = np.flatnonzero(rises > _SMALLEST)
-            here[: len(free)] = np.cumsum(slots[part.n_knots - 1 : 0 : -1], axis=0)[::-1][free]
+            rising, free = np.cumsum(slots[part.n_knots - 1 : 0 : -1], axis=0)[::-1], np.flatnonzero(rises > _SMALLEST)
+            here[: len(free)] = rising if len(free) == len(rises) else rising[free]
             if self._has_level(part):
                 here[-1] = slots[-1]
         return out
@@ -161,6 +161,15 @@ class Layout(Frozen):
 
     def limits(self, n_functions: int) -> Limits:
         """What the variables of all functions, one after the other, may be."""
+        if n_functions not in self._limits:
+            self._limits[n_functions] = self._make_limits(n_functions)
+        return self._limits[n_functions]
+
+    @cached_property
+    def _limits(self) -> dict[int, Limits]:
+        return {}
+
+    def _make_limits(self, n_functions: int) -> Limits:
         rows, highest, inside = self._limits_of_one
         size, firsts = self.n_variables, np.arange(n_functions) * self.n_variables
         ball = np.arange(int(self.starts[-1]), size)

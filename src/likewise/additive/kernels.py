@@ -46,34 +46,37 @@ def sum_categories(index, weights, out):  # type: ignore[no-untyped-def]
 
 @_compiled_pass
 def cross_numbers(index_a, fraction_a, index_b, fraction_b, weights, out):  # type: ignore[no-untyped-def]
-    """Sums of weights per pair of slots of two columns of numbers."""
-    for r in range(len(index_a)):
-        k, m = index_a[r], index_b[r]
-        w = weights[r]
-        upper = fraction_a[r] * w
-        lower = w - upper
-        f = fraction_b[r]
-        out[k, m] += lower * (1.0 - f)
-        out[k, m + 1] += lower * f
-        out[k + 1, m] += upper * (1.0 - f)
-        out[k + 1, m + 1] += upper * f
+    """Sums per pair of slots of two columns of numbers, for each line of weights."""
+    for line in range(len(weights)):
+        for r in range(len(index_a)):
+            k, m = index_a[r], index_b[r]
+            w = weights[line, r]
+            upper = fraction_a[r] * w
+            lower = w - upper
+            f = fraction_b[r]
+            out[line, k, m] += lower * (1.0 - f)
+            out[line, k, m + 1] += lower * f
+            out[line, k + 1, m] += upper * (1.0 - f)
+            out[line, k + 1, m + 1] += upper * f
 
 
 @_compiled_pass
 def cross_mixed(index_a, fraction_a, index_b, weights, out):  # type: ignore[no-untyped-def]
-    """Sums of weights per pair of slots of a column of numbers and one of categories."""
-    for r in range(len(index_a)):
-        k, m = index_a[r], index_b[r]
-        upper = fraction_a[r] * weights[r]
-        out[k, m] += weights[r] - upper
-        out[k + 1, m] += upper
+    """Sums per pair of slots of a column of numbers and one of categories, for each line of weights."""
+    for line in range(len(weights)):
+        for r in range(len(index_a)):
+            k, m = index_a[r], index_b[r]
+            upper = fraction_a[r] * weights[line, r]
+            out[line, k, m] += weights[line, r] - upper
+            out[line, k + 1, m] += upper
 
 
 @_compiled_pass
 def cross_categories(index_a, index_b, weights, out):  # type: ignore[no-untyped-def]
-    """Sums of weights per pair of slots of two columns of categories."""
-    for r in range(len(index_a)):
-        out[index_a[r], index_b[r]] += weights[r]
+    """Sums per pair of slots of two columns of categories, for each line of weights."""
+    for line in range(len(weights)):
+        for r in range(len(index_a)):
+            out[line, index_a[r], index_b[r]] += weights[line, r]
 
 
 @_compiled_pass

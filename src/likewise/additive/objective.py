@@ -283,11 +283,9 @@ class Objective:
 
     def hessian_sums(self, scores: FloatArray) -> dict[tuple[int, int], FloatArray]:
         """Sums of second derivatives per pair of slots, for each pair of functions once."""
-        return {
-            (k, other): cross_sums(self.layout.parts, self.loss.curvature(scores, k, other) * self.weights, self.n_jobs)
-            for k in range(self.loss.n_functions)
-            for other in range(k + 1)
-        }
+        pairs = [(k, other) for k in range(self.loss.n_functions) for other in range(k + 1)]
+        weights = np.stack([self.loss.curvature(scores, *pair) * self.weights for pair in pairs])
+        return dict(zip(pairs, cross_sums(self.layout.parts, weights, self.n_jobs), strict=True))
 
     def subproblem(self, held: FloatArray, functions: list[int], chosen: list[int]) -> Objective:
         """The problem of some functions and parts, with the scores of the values `held` fixed."""
@@ -348,30 +346,31 @@ def slot_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Flo
 
 
 def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> FloatArray:
-    """Sums of weights per pair of slots, a symmetric matrix."""
+    """Sums per pair of slots, a symmetric matrix for each line of `weights`, of shape (n_lines, n_samples)."""
     names = ("cross_categories", "cross_mixed", "cross_numbers")
     cross_categories, cross_mixed, cross_numbers = _kernels(parts, *names, times=2 * len(parts))
     starts = np.concatenate([[0], np.cumsum([part.n_slots for part in parts])])
-    out = np.empty((starts[-1], starts[-1]))
+    out = np.empty((len(weights), starts[-1], starts[-1]))
+    blocks = [(people, np.ascontiguousarray(weights[:, people])) for people in blocks_of(weights.shape[1])]
 
     def work(pair: tuple[int, int]) -> None:
         i, j = pair
         a, b = parts[i], parts[j]
         if a.fraction is None and b.fraction is not None:
             i, j, a, b = j, i, b, a
-        total = _empty_slots(a.n_slots, b.n_slots)
-        for people in blocks_of(len(weights)):
-            one, other, sums = a.of(people), b.of(people), _empty_slots(a.n_slots, b.n_slots)
+        total = np.zeros((len(weights), a.n_slots + 1, b.n_slots + 1))
+        for people, lines in blocks:
+            one, other, sums = a.of(people), b.of(people), np.zeros_like(total)
             if one.fraction is None:
-                cross_categories(one.index, other.index, weights[people], sums)
+                cross_categories(one.index, other.index, lines, sums)
             elif other.fraction is None:
-                cross_mixed(one.index, one.fraction, other.index, weights[people], sums)
+                cross_mixed(one.index, one.fraction, other.index, lines, sums)
             else:
-                cross_numbers(one.index, one.fraction, other.index, other.fraction, weights[people], sums)
+                cross_numbers(one.index, one.fraction, other.index, other.fraction, lines, sums)
             total += sums
-        block = total[:-1, :-1]
-        out[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = block
-        out[starts[j] : starts[j + 1], starts[i] : starts[i + 1]] = block.T
+        block = total[:, :-1, :-1]
+        out[:, starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = block
+        out[:, starts[j] : starts[j + 1], starts[i] : starts[i + 1]] = block.transpose(0, 2, 1)
 
     pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1)]
     run_in_threads(work, pairs, _threads_for(parts, n_jobs))
@@ -384,9 +383,9 @@ def _kernels(parts: list[Part], *names: str, times: int = 1) -> list[Any]:
     return [kernel("additive", name, cells) for name in names]
 
 
-def _empty_slots(*sizes: int) -> FloatArray:
+def _empty_slots(size: int) -> FloatArray:
     """Zeros for sums, with the slot to spare that loops may touch."""
-    return np.zeros([size + 1 for size in sizes])
+    return np.zeros(size + 1)
 
 
 def _threads_for(parts: list[Part], n_jobs: int | None) -> int | None:

@@ -113,27 +113,34 @@ def sum_categories(index: IntArray, weights: FloatArray, out: FloatArray) -> Non
 def cross_numbers(
     index_a: IntArray, fraction_a: FloatArray, index_b: IntArray, fraction_b: FloatArray, weights: FloatArray, out: Any
 ) -> None:
-    """Sums of weights per pair of slots of two columns of numbers."""
-    upper = fraction_a * weights
-    lower, width = weights - upper, out.shape[1]
+    """Sums per pair of slots of two columns of numbers, for each line of weights."""
+    width = out.shape[2]
     first, rest = index_a.astype(np.int64) * width + index_b, 1.0 - fraction_b
-    _tally(
-        np.stack([first, first + 1, first + width, first + width + 1], axis=1),
-        np.stack([lower * rest, lower * fraction_b, upper * rest, upper * fraction_b], axis=1),
-        out,
-    )
+    places = np.stack([first, first + 1, first + width, first + width + 1], axis=1)
+    shares = np.empty(places.shape)
+    for line, sums in zip(weights, out, strict=True):
+        upper = fraction_a * line
+        lower = line - upper
+        for corner, share in enumerate((lower * rest, lower * fraction_b, upper * rest, upper * fraction_b)):
+            shares[:, corner] = share
+        _tally(places, shares, sums)
 
 
 def cross_mixed(index_a: IntArray, fraction_a: FloatArray, index_b: IntArray, weights: FloatArray, out: Any) -> None:
-    """Sums of weights per pair of slots of a column of numbers and one of categories."""
-    upper, width = fraction_a * weights, out.shape[1]
+    """Sums per pair of slots of a column of numbers and one of categories, for each line of weights."""
+    width = out.shape[2]
     first = index_a.astype(np.int64) * width + index_b
-    _tally(np.stack([first, first + width], axis=1), np.stack([weights - upper, upper], axis=1), out)
+    places = np.stack([first, first + width], axis=1)
+    for line, sums in zip(weights, out, strict=True):
+        upper = fraction_a * line
+        _tally(places, np.stack([line - upper, upper], axis=1), sums)
 
 
 def cross_categories(index_a: IntArray, index_b: IntArray, weights: FloatArray, out: FloatArray) -> None:
-    """Sums of weights per pair of slots of two columns of categories."""
-    _tally(index_a.astype(np.int64) * out.shape[1] + index_b, weights, out)
+    """Sums per pair of slots of two columns of categories, for each line of weights."""
+    places = index_a.astype(np.int64) * out.shape[2] + index_b
+    for line, sums in zip(weights, out, strict=True):
+        _tally(places, line, sums)
 
 
 def add_products(starts: IntArray, columns: IntArray, values: FloatArray, weights: FloatArray, out: FloatArray) -> None:

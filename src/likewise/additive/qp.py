@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import csr_array
 
 from likewise._engine import kernel
@@ -41,6 +42,16 @@ class Limits:
     balls: tuple[IntArray, ...]
     q: float
     inside: FloatArray
+
+    @cached_property
+    def turned(self) -> Any:
+        """The transpose of `rows`."""
+        return self.rows.T
+
+    @cached_property
+    def is_box(self) -> bool:
+        """Whether each of `rows` limits a single variable."""
+        return bool((np.diff(self.rows.indptr) == 1).all())
 
     def values(self, x: FloatArray) -> FloatArray:
         """All limits at `x`; inside, all are negative."""
@@ -100,22 +111,22 @@ def solve_quadratic(
     x = limits.inside if near is None else _NEAR * near + (1 - _NEAR) * limits.inside
     f = limits.values(x)
     if not len(f):
-        return -np.asarray(cho_solve(factorised(H), g)), f
+        return -solve_factorised(factorised(H), g), f
     # In units of the objective's own steepness, so that a start with weak and strong columns is balanced.
     steepness = float(np.abs(g if near is None else H @ x + g).max(initial=0.0))
     multipliers = max(1e-3, steepness) / len(f) / -f
     size_before = 1.0
     for _ in range(_MOST_STEPS):
         gap, slopes = float(-f @ multipliers), limits.gradients(x)
-        left_over = np.abs(H @ x + g + slopes.T @ multipliers).max()
+        turned, downhill = limits.turned if slopes is limits.rows else slopes.T, H @ x + g
+        left_over = np.abs(downhill + turned @ multipliers).max()
         # The gap bounds the error once the multipliers balance the gradient.
         if gap <= tolerance and left_over <= 0.01 * np.sqrt(tolerance):
             break
-        weights = multipliers / -f
-        system = _products(slopes, weights)
-        system += H
-        system[np.diag_indices_from(system)] += limits.hessian_diagonal(x, multipliers)
-        newton = _Newton(factorised(system), H @ x + g, slopes, slopes.T, f, multipliers)
+        system = _add_products(H, slopes, multipliers / -f, is_box=limits.is_box and slopes is limits.rows)
+        if limits.balls:
+            system[np.diag_indices_from(system)] += limits.hessian_diagonal(x, multipliers)
+        newton = _Newton(factorised(system), downhill, slopes, turned, f, multipliers)
         _, shift, turn = newton.move(np.zeros_like(f))
         size = min(_longest(multipliers, turn), _longest(-f, -shift))
         left = float((-f - size * shift) @ (multipliers + size * turn))
@@ -136,7 +147,7 @@ def solve_quadratic(
 class _Newton(NamedTuple):
     """One linear system of the method, for several right-hand sides."""
 
-    factor: Any
+    factor: FloatArray
     downhill: FloatArray
     slopes: Any
     turned: Any
@@ -145,16 +156,22 @@ class _Newton(NamedTuple):
 
     def move(self, aim: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Steps of variables, limits and multipliers towards limits times multipliers equal to `aim`."""
-        step = -cho_solve(self.factor, self.downhill + self.turned @ (aim / -self.f), check_finite=False)
+        step = -solve_factorised(self.factor, self.downhill + self.turned @ (aim / -self.f))
         shift = self.slopes @ step
         return step, shift, -self.multipliers + (aim + self.multipliers * shift) / -self.f
 
 
-def _products(slopes: csr_array, weights: FloatArray) -> FloatArray:
-    """``slopes' diag(weights) slopes``, dense."""
-    out = np.zeros((slopes.shape[1], slopes.shape[1]))
+def _add_products(H: FloatArray, slopes: csr_array, weights: FloatArray, *, is_box: bool) -> FloatArray:
+    """``H + slopes' diag(weights) slopes``; with `is_box`, each row of `slopes` holds one value."""
+    if is_box:
+        out = H.copy()
+        sums = np.bincount(slopes.indices, weights=weights * slopes.data * slopes.data, minlength=len(H))
+        out[np.diag_indices_from(out)] += sums
+        return out
+    out = np.zeros_like(H)
     add_products = kernel("additive", "add_products", 20 * slopes.nnz)  # a row holds few values
     add_products(slopes.indptr, slopes.indices, slopes.data, weights, out)
+    out += H
     return out
 
 
@@ -165,16 +182,21 @@ def _longest(values: FloatArray, change: FloatArray) -> float:
         return min(1.0, float((-values[falls] / change[falls]).min(initial=1.0)))
 
 
-def factorised(system: FloatArray) -> Any:
-    """Cholesky factor; with rising weights on the diagonal where rounding made the system indefinite."""
+def factorised(system: FloatArray) -> FloatArray:
+    """Cholesky factor for `solve_factorised`; with rising weights on the diagonal where rounding made the system indefinite."""
     for lift in (0.0, *(10.0**k for k in range(-14, 1))):
-        try:
-            lifted = system + lift * np.diag(np.diag(system)) if lift else system
-            # Turned, a symmetric matrix is the same one in the order that LAPACK reads.
-            return cho_factor(lifted.T, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
+        lifted = system + lift * np.diag(np.diag(system)) if lift else system
+        # Turned, a symmetric matrix is the same one in the order that LAPACK reads.
+        factor, failed_at = dpotrf(lifted.T, lower=1, clean=0)
+        if not failed_at:
+            return np.asarray(factor)
     raise UnsolvedError(
         "The fit did not converge: its linear systems have no solution in floating point. Rescale columns whose values "
         "are extremely large or small, or take a larger penalty."
     )
+
+
+def solve_factorised(factor: FloatArray, right: FloatArray) -> FloatArray:
+    """Solution of the system that was `factorised`."""
+    # Called thousands of times in a fit: SciPy's `cho_solve` checks its arguments for longer than LAPACK takes.
+    return np.asarray(dpotrs(factor, right, lower=1)[0])

@@ -16,17 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpotri
 
 from likewise._parallel import single_threaded_blas
 from likewise._typing import FloatArray, IntArray
 from likewise.additive.design_matrix import Layout, constant
 from likewise.additive.objective import Objective
-from likewise.additive.qp import Limits, factorised, minimise_quadratic
+from likewise.additive.qp import Limits, factorised, minimise_quadratic, solve_factorised
 from likewise.exceptions import InvalidInputError
 
 _MOST_VARIABLES = 1000
@@ -102,15 +101,18 @@ def solve_in_blocks(
         return solve(problem, start, advance)
     if layout.n_budgets:
         raise InvalidInputError("budgets must be given where there are too many variables to solve for at once.")
-    blocks = _blocks(layout, n_functions)
+    # Their limits are the same in every round, so their layouts are kept.
+    blocks = [
+        (*block, replace(layout, parts=[layout.parts[j] for j in block[1]])) for block in _blocks(layout, n_functions)
+    ]
     limits = layout.limits(n_functions)
     x, value, gain, of_round = start, problem.value(start, problem.scores(start)), 1.0, 1.0
     for _ in range(_MOST_ROUNDS):
         # No block need be solved much better than the last round left the others.
         rough = replace(problem, tolerance=max(_TOLERANCE / 10, gain / 100))
         x_before, before = x, value
-        for functions, chosen in blocks:
-            x = _improve(rough, x, functions, chosen, advance)
+        for functions, chosen, smaller in blocks:
+            x = _improve(rough, x, functions, chosen, smaller, advance)
         if n_functions > 1:
             x[:, 0] -= x[:, 0].mean()  # a softmax does not depend on a common shift
         value, last = problem.value(x, problem.scores(x)), of_round
@@ -160,15 +162,21 @@ def _blocks(layout: Layout, n_functions: int) -> list[tuple[list[int], list[int]
 
 
 def _improve(
-    problem: Objective, x: FloatArray, functions: list[int], chosen: list[int], advance: Callable[[int], None]
+    problem: Objective,
+    x: FloatArray,
+    functions: list[int],
+    chosen: list[int],
+    of_chosen: Layout,
+    advance: Callable[[int], None],
 ) -> FloatArray:
-    """Solve for the variables of some functions in some parts."""
+    """Solve for the variables of some functions in some parts, whose layout is `of_chosen`."""
     layout = problem.layout
     variables: IntArray = np.concatenate([np.arange(layout.starts[j], layout.starts[j + 1]) for j in chosen])
     where = np.ix_(np.array(functions), variables)
     held = x.copy()
     held[where] = 0.0
     smaller = problem.subproblem(np.asarray(held @ layout.to_slots.T), functions, chosen)
+    smaller = replace(smaller, layout=of_chosen)
     out = x.copy()
     out[where] = solve(smaller, x[where], advance)
     return out
@@ -237,20 +245,20 @@ class _Quadratic(NamedTuple):
         counts = np.full(len(penalties), np.inf)
         for _ in range(_MOST_UPDATES):
             factor, target = self._solve(penalties, x.shape)
-            inverse = dpotri(factor[0], lower=True, overwrite_c=True)[0]  # its lower half
+            inverse = dpotri(factor, lower=True, overwrite_c=True)[0]  # its lower half
             before, (penalties, counts) = counts, self._update(target, inverse, penalties, noise)
             if converged(counts, before):
                 break
         return self._solve(penalties, x.shape)[1], penalties, counts
 
-    def _solve(self, penalties: FloatArray, shape: tuple[int, ...]) -> tuple[Any, FloatArray]:
+    def _solve(self, penalties: FloatArray, shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
         system, size = self.H.copy(), shape[1]
         for first in range(0, len(system), size):
             for here, matrix, penalty in self._terms(penalties):
                 block = slice(first + here.start, first + here.stop)
                 system[block, block] += 2 * penalty * matrix
         factor = factorised(system)
-        return factor, -np.asarray(cho_solve(factor, self.g, check_finite=False)).reshape(shape)
+        return factor, -solve_factorised(factor, self.g).reshape(shape)
 
     def _update(
         self, x: FloatArray, inverse: FloatArray, penalties: FloatArray, noise: float

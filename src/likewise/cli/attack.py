@@ -14,7 +14,6 @@ from likewise.cli.models import PeopleSource, file_of, load_any_model, reads_mod
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-
     from likewise.auditing.effect import Effect
 
 
