@@ -4,8 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from likewise import RangesDisplay, TableMetric, audit, estimate_minimal_metric
+from likewise import (
+    AdditiveClassifier,
+    RangesDisplay,
+    TableMetric,
+    attack,
+    audit,
+    estimate_minimal_metric,
+    minimal_metric,
+)
 from likewise.reveal import active_set, shapes
 
 JOBS = [["clerk", "teacher", "nurse"], ["farmer", "smith"]]
@@ -238,3 +250,86 @@ def test_distances_that_are_no_nested_groups_compare_every_pair_of_some_people_o
     nested = {"north": {"south": 1, "east": 0.5, "west": 1}, "south": {"east": 1, "west": 0.5}, "east": {"west": 1}}
     estimate_minimal_metric(None, people, predictions=scores, distances={"region": nested})
     assert shapes.MOST_COMPARED == 10_000
+
+
+# -- exact metrics ----------------------------------------------------------------------------------------------------
+
+
+def fitted(kind, seed=0):
+    people = table(400, seed)[["age", "job", "region"]]
+    score = model(seed)(people.assign(grade="low"))
+    yes = np.random.default_rng(seed).random(400) < 1.5 * score
+    if kind == "card":
+        metric = TableMetric({"age": 0.01}, {"job": 0.9, "region": 0.9})
+        return people, AdditiveClassifier(metric, penalty=1e-4).fit(people, yes)
+    encode = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["job", "region"]), remainder=StandardScaler()
+    )
+    if kind == "linear":
+        return people, make_pipeline(encode, Ridge()).fit(people, score)
+    return people, make_pipeline(encode, LogisticRegression()).fit(people, yes)
+
+
+def largest_changes(kind, fit, people, job, other):
+    """Largest change between two jobs over many people, of all ages that matter."""
+    some = people.drop_duplicates(["region"]).loc[lambda X: X.index.repeat(4001)]
+    some = some.assign(age=np.tile(np.linspace(-3000, 3000, 4001), len(some) // 4001))
+    answer = fit.predict if kind == "linear" else fit.predict_proba
+    a, b = (np.asarray(answer(some.assign(job=each))) for each in (job, other))
+    return float(np.abs(a - b).max() if kind == "linear" else np.abs(a - b).sum(axis=1).max() / 2)
+
+
+@pytest.mark.parametrize("kind", ["linear", "logistic", "card"])
+def test_exact_weights_of_groups_are_the_largest_changes_within_and_across(kind):
+    people, fit = fitted(kind)
+    jobs = [*JOBS[0], *JOBS[1], "poet", None, "never seen"]
+    group_of = {job: k for k, group in enumerate(JOBS) for job in group}
+    most = {True: 0.0, False: 0.0}
+    scaled = 0.0
+    for i, a in enumerate(jobs):
+        for b in jobs[:i]:
+            near = group_of.get(a, -1) == group_of.get(b, -2)
+            change = largest_changes(kind, fit, people, a, b)
+            most[near] = max(most[near], change)
+            scaled = max(scaled, change / (0.3 if near else 1.0))
+    metric = minimal_metric(fit, groups={"job": JOBS})
+    assert metric.categorical["job"] == pytest.approx(max(most.values()), rel=1e-3)
+    assert metric.groups["job"]["within"] * metric.categorical["job"] == pytest.approx(most[True], rel=1e-3)
+    declared = minimal_metric(fit, groups={"job": {"within": 0.3, "groups": JOBS}})
+    assert declared.categorical["job"] == pytest.approx(scaled, rel=1e-3)
+    plain = minimal_metric(fit)
+    assert declared.numeric == plain.numeric
+    assert declared.categorical == {**plain.categorical, "job": declared.categorical["job"]}
+    if kind != "linear":
+        for each in (metric, declared):
+            assert audit(fit, people, each, tolerance=1e-9).n_violations == 0
+            assert attack(fit, each, people, n_pairs=20_000, random_state=0).excess < 1e-9
+        # Negative control: attack finds pairs outside a metric that is a little smaller.
+        smaller = metric.with_params(categorical={**metric.categorical, "job": 0.8 * metric.categorical["job"]})
+        assert attack(fit, smaller, people, n_pairs=20_000, random_state=0).excess > 0
+
+
+def test_exact_weights_of_a_matrix_cover_unseen_and_unlisted_categories():
+    _, fit = fitted("logistic")
+    island = {"north": 6, "south": 8, "east": 4, "west": 1}
+    metric = minimal_metric(fit, distances={"region": HOURS | {"island": island}})
+    jobs, step = (each.tolist() for each in fit[0].named_transformers_["onehotencoder"].categories_)
+    beta = dict(zip(step, fit[-1].coef_[0][len(jobs) :], strict=False))
+    hours = {frozenset((a, b)): d / 8 for a, row in HOURS.items() for b, d in row.items()}
+    pairs = [(np.tanh(abs(beta[a] - beta[b]) / 4), hours[frozenset((a, b))]) for a in step for b in step if a < b]
+    pairs += [(np.tanh(abs(beta[a]) / 4), island[a] / 8) for a in step]  # the model does not know the island
+    assert metric.categorical["region"] == pytest.approx(max(change / share for change, share in pairs), rel=1e-9)
+
+
+def test_what_the_exact_reader_refuses():
+    _, fit = fitted("logistic")
+    with pytest.raises(
+        ValueError, match=r"leave no metric: .* of 'job' are at distance 0, and outputs differ by up to"
+    ):
+        minimal_metric(fit, groups={"job": {"within": 0, "groups": JOBS}})
+    with pytest.raises(ValueError, match=r"between 0 and 1; got \d+\.?\d* for 'job'. Declare its categories further"):
+        minimal_metric(fit, groups={"job": {"within": 0.001, "groups": JOBS}})
+    with pytest.raises(ValueError, match="groups must name columns of X"):
+        minimal_metric(fit, groups={"trade": JOBS})
+    with pytest.raises(TypeError, match="the categories of 'age' are not known by name"):
+        minimal_metric(fit, groups={"age": JOBS})

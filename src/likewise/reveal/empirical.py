@@ -113,8 +113,8 @@ class MetricEstimate:
     weights : DataFrame
         Per weight: the ``column``, its ``kind`` ("weight"; "missing" for the distance between a number and a missing
         one; "within" for that between two categories of one group), the ``estimate``, the range ``low`` to ``high``
-        over all solutions that are as good within 1%, and its ``status``: "forced" (the range excludes 0), "not forced by
-        these people", or "fixed". What forces it is the pair ``row_a`` and ``row_b`` (-1 if nothing does); if
+        over all solutions that are as good within 1%, and its ``status``: "forced" (the range excludes 0), "not forced
+        by these people", or "fixed". What forces it is the pair ``row_a`` and ``row_b`` (-1 if nothing does); if
         ``exchanged``, ``row_a`` and the same person with the value of ``row_b`` in this column.
     active_pairs : DataFrame
         The pairs that force the weights: their difference of outputs uses all of their distance. ``row_a`` and

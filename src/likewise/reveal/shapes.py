@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError, InvalidTypeError
-from likewise.metrics.categories import partitions
+from likewise.inspection.linear import CategoryChanges
+from likewise.metrics.categories import CategoryDistances, partitions
 from likewise.metrics.encoders import Encoder
 from likewise.metrics.table import TableMetric
 from likewise.pairs.points import CODE, Kinds, gaps_between
@@ -177,6 +179,31 @@ class CategoryShapes:
 
 def _codes(X: FloatArray, column: int) -> IntArray:
     return X[:, column].astype(np.int64)
+
+
+def shaped_weights(
+    column: Any, shape: CategoryDistances, changes: CategoryChanges, *, free: bool
+) -> tuple[float, float | None]:
+    """Smallest weight with which distances of a shape cover the changes of output between categories.
+
+    With `free` groups, the second number is the smallest distance within them as a share of the weight.
+    """
+    known = [level for level in changes.levels if not pd.isna(level)]
+    place = [known.index(level) if not pd.isna(level) else len(known) for level in changes.levels]
+    place += [-1] * (len(changes.matrix) - len(place))  # unseen
+    table = shape.table(known, len(known) + (len(known) < len(changes.levels)))[np.ix_(place, place)]
+    if free:
+        within = float(changes.matrix[table < 1].max(initial=0.0))
+        weight = float(changes.matrix.max(initial=0.0))
+        return weight, within / weight if weight else 1.0
+    equal = (table == 0) & (changes.matrix > 1e-12)
+    for i, j in np.argwhere(equal)[:1]:
+        a, b = (repr(changes.levels[k]) if k < len(changes.levels) else "an unseen category" for k in (i, j))
+        raise InvalidInputError(
+            f"groups and distances leave no metric: {a} and {b} of {column!r} are at distance 0, and outputs differ by "
+            f"up to {changes.matrix[i, j]:.3g}. Declare them further apart."
+        )
+    return float(np.divide(changes.matrix, table, out=np.zeros(table.shape), where=table > 0).max(initial=0.0)), None
 
 
 def declared_shapes(
