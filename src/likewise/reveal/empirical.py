@@ -355,11 +355,17 @@ def _check_exchanged(
     above = (low < high) & (exchanged.weights > high * (1 + 1e-9))
     for i in np.flatnonzero(above):
         a, b = exchanged.rows[i]
+        needs = (
+            f"the weight {exchanged.weights[i] * unit**p:.4g}, above its limit of {high[i] * unit**p:.4g} (1 for "
+            "categories and missing values)"
+        )
         raise InvalidInputError(
-            f"upper leaves no metric: {exchanged.names[i]!r} of row {a} exchanged for that of row {b} needs the "
-            f"weight {exchanged.weights[i] * unit**p:.4g}, above its limit of {high[i] * unit**p:.4g} (1 for "
-            "categories and missing values). Raise the limit, give output_range=(lowest, highest), declare these "
-            "categories further apart, or pass exchange=False to compare the given people only."
+            f"upper leaves no metric: {exchanged.names[i]!r} of row {a} exchanged for that of row {b} needs {needs}. "
+            "Raise the limit, give output_range=(lowest, highest), declare these categories further apart, or pass "
+            "exchange=False to compare the given people only."
+        ).in_commands(
+            f"No metric has these groups and distances of categories: {exchanged.names[i]!r} needs {needs}. Declare "
+            "categories whose outputs differ more as further apart, or leave the shape of this column out."
         )
 
 
