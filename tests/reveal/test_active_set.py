@@ -16,6 +16,7 @@ from likewise.pairs.points import Points
 from likewise.reveal import active_set
 from likewise.reveal import linear_program as program
 from likewise.reveal.active_set import ROUNDING, PeopleInMemory
+from likewise.reveal.shapes import CategoryShapes
 
 
 def weights(metric):
@@ -141,7 +142,8 @@ def some_search(monkeypatch, room):
     monkeypatch.setattr(active_set, "MIN_PAIRS", room)
     X, scores = make_people(np.random.default_rng(0), 400)
     points = Points.of(WeightedLp(np.ones(4)).encode_rows(X))
-    return active_set.ActiveSetSearch(PeopleInMemory(ModelOutputs(points, scores[:, None], 1.0), np.arange(400)), 1.0)
+    outputs, shapes = ModelOutputs(points, scores[:, None], 1.0), CategoryShapes(points.kinds)
+    return active_set.ActiveSetSearch(PeopleInMemory(outputs, np.arange(400), shapes), 1.0)
 
 
 def test_only_a_search_of_everyone_covers_and_only_what_is_as_large(monkeypatch):
@@ -175,7 +177,7 @@ def test_if_there_are_too_many_pairs_near_the_metric_a_closer_reference_is_tried
     def too_many_unless_above(limit):
         def violated_pairs(people, share, reference, p, max_pairs, n_worst):
             searched.append((float((1 - reference / scales).max()), n_worst))
-            found = active_set.as_cuts(people.everyone, active_set.NO_PAIRS, people.kinds, complete=True)
+            found = active_set.as_cuts(people.everyone, active_set.NO_PAIRS, people.shapes, complete=True)
             return found._replace(complete=bool((reference >= limit * scales).all()))
 
         monkeypatch.setattr(PeopleInMemory, "violated_pairs", violated_pairs)

@@ -11,7 +11,7 @@ import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,8 +56,16 @@ orders = click.option(
     "orders",
     multiple=True,
     metavar="COLUMN=FIRST,...,LAST",
-    callback=lambda _context, _option, given: dict(_order(each) for each in given),
+    callback=lambda _context, _option, given: dict(_categories(each, "grade=low,middle,high") for each in given),
     help="Ordered categories of a column, such as grade=low,middle,high; may be given several times.",
+)
+groups = click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="COLUMN=ONE,...,OTHER",
+    callback=lambda _context, _option, given: _groups(given),
+    help="Categories of a column that are near to each other, such as job=clerk,teacher; once per group.",
 )
 cluster = click.option("--cluster", help="Address of a Dask scheduler, such as tcp://127.0.0.1:8786, or local.")
 
@@ -66,12 +74,20 @@ def no_note(text: str) -> None:
     """Ignore the note."""
 
 
-def _order(given: str) -> tuple[str, list[str]]:
-    """Column and categories of an option --order."""
+def _categories(given: str, example: str) -> tuple[str, list[str]]:
+    """Column and categories of an option."""
     name, sign, listed = given.partition("=")
     if not sign or not name.strip():
-        raise click.BadParameter(f"must be like grade=low,middle,high; got {given!r}.")
+        raise click.BadParameter(f"must be like {example}; got {given!r}.")
     return name.strip(), [each.strip() for each in listed.split(",")]
+
+
+def _groups(given: Sequence[str]) -> dict[str, list[list[str]]]:
+    """Groups by column."""
+    found: dict[str, list[list[str]]] = {}
+    for name, listed in (_categories(each, "job=clerk,teacher") for each in given):
+        found.setdefault(name, []).append(listed)
+    return found
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,12 @@ for _command in (show, scale, round_, diff, check):
 @click.option("--scores", help="Or a column with the scores of any other system, whose metric is to be revealed.")
 @click.option("--judgements", type=options.FILE, help="Or answers of likewise judge, to learn the distance from.")
 @click.option("--strict", is_flag=True, help="With --judgements: the lower end of every range, to enforce.")
-@click.option("--start", type=options.FILE, help="With --judgements: a metric file to stay close to.")
+@click.option(
+    "--start",
+    type=options.FILE,
+    help="A metric file whose order, groups and distances of categories are used; with --judgements, one to stay "
+    "close to.",
+)
 @options.task
 @click.option(
     "--by",
@@ -69,6 +74,7 @@ for _command in (show, scale, round_, diff, check):
 @options.drop
 @options.categorical
 @options.orders
+@options.groups
 @click.option("--domain", is_flag=True, help="Also write what each column can hold, for likewise effect.")
 @options.id_column
 @click.option("--out", type=options.FILE, default=Path("metric.toml"), show_default=True)
@@ -94,6 +100,7 @@ def reveal(
     drop: tuple[str, ...],
     categorical: tuple[str, ...],
     orders: dict[str, list[str]],
+    groups: dict[str, list[list[str]]],
     domain: bool,
     id_column: str | None,
     out: Path,
@@ -113,27 +120,32 @@ def reveal(
     With --scores, the smallest distance that fits the given scores (probabilities, or within --range). Then a weight
     may not be known: the range of each is shown.
 
+    Categories of a --group have a weight between them and another to the rest; both are revealed. A file given by
+    --start, or replaced with --force, can have groups, a matrix of distances and orders: their scale is revealed.
+
     With --force, the protected columns, units and comments of the replaced file are kept; the old file is kept as a
     .bak, and the lines that changed are printed.
 
     Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
     from likewise.auditing.coverage import measure_coverage
+    from likewise.cli.category_shapes import GivenShapes
     from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
     from likewise.cli.design import DesignSource, design_file
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
     from likewise.io import check_output_path, unused_path
     from likewise.metric_edits import metric_at, read_comments
-    from likewise.metric_file import without_claim, write_metric
+    from likewise.metric_file import read_metric_file, without_claim, write_metric
     from likewise.verification.domain import Domain
 
-    if orders and (judgements is not None or by == "design"):
-        other = "--by design" if judgements is None else "--judgements"
-        raise InvalidInputError(
-            f"--order is for a metric revealed from a model or from --scores; got {other}. Leave it out, or write the "
-            "order under [order] in the file."
-        )
+    for flag, section, given in (("--order", "order", orders), ("--group", "groups", groups)):
+        if given and (judgements is not None or by == "design"):
+            other = "--by design" if judgements is None else "--judgements"
+            raise InvalidInputError(
+                f"{flag} is for a metric revealed from a model or from --scores; got {other}. Leave it out, or write "
+                f"it under [{section}] in the file."
+            )
     if judgements is not None:
         from likewise.cli.judge import metric_from_judgements
 
@@ -151,11 +163,8 @@ def reveal(
             dialect=dialect,
         )
         return
-    for flag, given in (("--strict", strict), ("--start", start)):
-        if given:
-            raise InvalidInputError(
-                f"{flag} is for --judgements, answers of likewise judge. Give these, or leave it out."
-            )
+    if strict:
+        raise InvalidInputError("--strict is for --judgements, answers of likewise judge. Give these, or leave it out.")
     if (target is None) == (scores is None):
         raise InvalidInputError(
             "Give one of --target (a column to predict), --scores (a column of scores) and --judgements (answers)."
@@ -167,8 +176,9 @@ def reveal(
         source = DesignSource(table, target, task, output_range, drop, categorical, id_column, dialect)
         design_file(echo, source, protected=zero, out=out, force=force)
         return
-    check_output_path(out, table, force=force)
+    check_output_path(out, table, start, force=force)
     before = metric_at(out)
+    shaped = before if start is None else read_metric_file(start)
     check_factor("--scale", scale)
     data = read_dataset(
         table,
@@ -183,14 +193,16 @@ def reveal(
     )
     limits = range_for_metric(data, output_range) if scores is None else _range_of_scores(data.y, output_range)
     X = drop_empty_columns(data.X, echo.note)
+    shapes = GivenShapes.of(None if shaped is None else shaped.metric, X.drop(columns=[*orders]), groups)
+    X = shapes.applied_to(X)
     note_doubtful(X, echo.note)
     constant = _constant_columns(echo, X)
     if scores is None:
         with echo.busy("Training and revealing"):
-            revealed = reveal_model(X, data.y, kind, seed, output_range=limits)
+            revealed = reveal_model(X, data.y, kind, seed, output_range=limits, shapes=shapes)
     else:
         with echo.busy("Revealing"):
-            revealed = reveal_scores(X, data.y, limits)
+            revealed = reveal_scores(X, data.y, limits, shapes)
     for note in revealed.notes:
         echo.note(note)
     found = _revealed_file(revealed, limits, constant)

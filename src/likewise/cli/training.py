@@ -16,6 +16,7 @@ from sklearn.model_selection import train_test_split
 
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
+from likewise.cli.category_shapes import GivenShapes
 from likewise.cli.dataset import Dataset, Range
 from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.guarantees.guarantee import suppress_guarantee_warnings
@@ -26,6 +27,7 @@ from likewise.metrics.units import number
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.empirical import MetricEstimate, estimate_minimal_metric
 from likewise.reveal.linear import minimal_metric
+from likewise.reveal.shapes import MOST_COMPARED
 from likewise.selection.cross_validation import align_classes, compute_scores
 
 _MOST_PEOPLE = 6000  # distinct people whose pairs are searched for the minimal metric of any model
@@ -60,22 +62,26 @@ def reveal_model(
     units: dict[str, str] | None = None,
     *,
     output_range: Range | None = None,
+    shapes: GivenShapes | None = None,
 ) -> Revealed:
     """Train a model of a kind and read off its minimal metric: exactly, or on the people in `X`.
 
     An `output_range` makes it a regression, whose weights are shares of the range.
     """
+    given = _parameters(shapes)
     kind = _kind_for(kind, regression=output_range is not None)
     model = table_model(X, kind, "classification" if output_range is None else "regression")
     seeds = {name: seed for name in model.get_params() if name.endswith("random_state")}
     model.set_params(**seeds).fit(X, y)
     try:
-        exact: Any = minimal_metric(model, X, output_range=output_range)
+        exact: Any = minimal_metric(model, X, output_range=output_range, **given)
         how = f"Revealed exactly from a {kind} model: no smaller distance fits it."
         return Revealed(exact.with_params(units=units), how, model, exact=True)
     except UnprovableError:
         some, of = _distinct_people(X, _MOST_PEOPLE)
-        found = estimate_minimal_metric(model, some, categorical=categorical_columns(X), output_range=output_range)
+        found = estimate_minimal_metric(
+            model, some, categorical=categorical_columns(X), output_range=output_range, **given
+        )
         how = (
             f"Revealed from a {kind} model: no smaller distance fits all pairs of {of} of the table, and people "
             "with one column exchanged. For other people it is an estimate."
@@ -83,18 +89,33 @@ def reveal_model(
     return _estimated(found, X, how, model, units)
 
 
-def reveal_scores(X: pd.DataFrame, scores: npt.NDArray[Any], output_range: Range | None) -> Revealed:
+def reveal_scores(
+    X: pd.DataFrame, scores: npt.NDArray[Any], output_range: Range | None, shapes: GivenShapes | None = None
+) -> Revealed:
     """The minimal metric of given scores, on the people in `X`."""
     _check_equal_people(X, scores)
-    some, of = _distinct_people(X, _MOST_SCORED)
-    given = pd.Series(scores, index=X.index).loc[some.index].to_numpy(dtype=np.float64)
-    categorical = categorical_columns(X)
-    found = estimate_minimal_metric(None, some, predictions=given, categorical=categorical, output_range=output_range)
+    given = _parameters(shapes)
+    some, of = _distinct_people(X, MOST_COMPARED if given.get("distances") else _MOST_SCORED)
+    found = estimate_minimal_metric(
+        None,
+        some,
+        predictions=pd.Series(scores, index=X.index).loc[some.index].to_numpy(dtype=np.float64),
+        categorical=categorical_columns(X),
+        output_range=output_range,
+        **given,
+    )
     how = (
         f"Revealed from scores: no smaller distance fits all pairs of {of} of the table. For other people it is an "
         "estimate, and weights that these people do not force are not known."
     )
     return _estimated(found, X, how, None, None)
+
+
+def _parameters(shapes: GivenShapes | None) -> dict[str, Any]:
+    """Groups and distances for `estimate_minimal_metric`; the dtypes of the people have the orders."""
+    if shapes is None or not (shapes.groups or shapes.distances):
+        return {}
+    return {"groups": shapes.groups, "distances": shapes.distances}
 
 
 def _check_equal_people(X: pd.DataFrame, scores: npt.NDArray[Any]) -> None:

@@ -138,6 +138,10 @@ class MetricDisplay:
         return self
 
 
+_OF_KIND = {"missing": ", missing", "within": ", within a group"}
+_OTHER_CATEGORY = {"missing": "with and without", "within": "another of the group"}
+
+
 class RangesDisplay:
     """Weights with the range that people, or answers, leave to each: a dot on a line, the largest on top.
 
@@ -200,14 +204,14 @@ class RangesDisplay:
             raise InvalidInputError(
                 f"result must have p = 1 for a plot of ranges in points; it has {result.metric.p:g}."
             )
-        frame, names, points, notes = as_frame(X), [], [], []
+        frame, steps, names, points, notes = as_frame(X), getattr(result.metric, "order", ()), [], [], []
         rows: Any = table.itertuples(index=False)
         for row in rows:
-            number = row.kind != "missing" and pd.api.types.is_numeric_dtype(frame[row.column])
+            number = row.kind not in _OF_KIND and pd.api.types.is_numeric_dtype(frame[row.column])
             unit = float(np.nanstd(frame[row.column].to_numpy(dtype=np.float64, na_value=np.nan))) if number else 1.0
-            names.append(f"{row.column}, missing" if row.kind == "missing" else str(row.column))
+            names.append(f"{row.column}{_OF_KIND.get(row.kind, '')}")
             points.append([100 * unit * value for value in (row.low, getattr(row, middle), row.high)])
-            other = "with and without" if row.kind == "missing" else "another category"
+            other = "one step" if row.column in steps else _OTHER_CATEGORY.get(row.kind, "another category")
             notes.append(f"{unit:.3g} apart" if number else other)
         return cls(names, points, notes).plot(ax=ax, most=most)
 

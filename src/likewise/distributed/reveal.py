@@ -35,7 +35,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.metrics.encoders import ArrayEncoder
 from likewise.pairs.box_tree import SLOPE_SAMPLE, SearchParameters, build_box_tree, column_ranges, search_parameters
 from likewise.pairs.gather import gather_between, gather_within
-from likewise.pairs.points import CODE, Kinds, Points, RowHashes, groups_of, row_hashes
+from likewise.pairs.points import CODE, Points, RowHashes, groups_of, row_hashes
 from likewise.pairs.scans import NO_PAIRS
 from likewise.reveal.active_set import (
     TOLERANCE,
@@ -49,6 +49,7 @@ from likewise.reveal.active_set import (
     varying,
 )
 from likewise.reveal.empirical import read_people
+from likewise.reveal.shapes import CategoryShapes
 
 MAX_ON_CLIENT = 2**17
 """People whose pairs the client searches itself."""
@@ -72,7 +73,7 @@ class DaskPeople(DistinctPeople):
     def __init__(self, partitions: Partitions, encoder: RowEncoder, buckets: list[Any], unit: float) -> None:
         self.partitions, self.encoder, self.unit, self.n_rows = partitions, encoder, unit, len(partitions)
         self.template = encoder.template
-        self.kinds, self.varies = self.template.kinds, varying(self.template.X)
+        self.shapes, self.varies = CategoryShapes(self.template.kinds), varying(self.template.X)
         collect = delayed(partial(_distinct, self.template.X.shape[1], unit))
         distinct = persist([collect(bucket) for bucket in buckets])
         buckets.clear()  # so that the workers can release them
@@ -93,21 +94,21 @@ class DaskPeople(DistinctPeople):
     def violated_pairs(self, share: float, scales: FloatArray, p: float, max_pairs: int, n_worst: int) -> Cuts:
         """Pairs of a subsample that violate a metric."""
         if self.n_people * share <= MAX_ON_CLIENT:
-            return cuts_in_memory(self.subsample(share), scales, p, self.kinds, max_pairs, n_worst)
+            return cuts_in_memory(self.subsample(share), scales, p, self.shapes, max_pairs, n_worst)
         few, ends = self.subsample(SLOPE_SAMPLE / self.n_people), column_ranges(self.template.X)
-        parameters = search_parameters(few.X, shrunk(few.outputs), ends, scales, p, self.kinds)
+        parameters = search_parameters(few.X, shrunk(few.outputs), ends, scales, p, self.shapes.kinds)
         box = delayed(partial(_box, share, parameters))
         boxed = persist([box(bucket) for bucket in self.buckets])
         n_worst = min(max_pairs, n_worst)
         boxes = BoxedBuckets.of(boxed, parameters, TOLERANCE, max(n_worst, 1))
         cuts = self._gathered(boxes, max_pairs)
         if cuts is None and n_worst == 0:
-            return as_cuts(few, NO_PAIRS, self.kinds, complete=False)
+            return as_cuts(few, NO_PAIRS, self.shapes, complete=False)
         return cuts or self._worst(boxes, n_worst)
 
     def _gathered(self, boxes: BoxedBuckets, max_pairs: int) -> Cuts | None:
         """All pairs; None if there are more than `max_pairs`."""
-        gather, join = delayed(partial(_gather, self.kinds, max_pairs)), partial(_joined, max_pairs=max_pairs)
+        gather, join = delayed(partial(_gather, self.shapes, max_pairs)), partial(_joined, max_pairs=max_pairs)
         pairs = boxes.crossing_pairs(TOLERANCE)
         parts: list[Cuts] = []
         for i in range(0, len(pairs), _PAIRS_PER_ROUND):
@@ -122,7 +123,7 @@ class DaskPeople(DistinctPeople):
         pairs = boxes.search(boxes.goal(TOLERANCE, n_worst)).pairs
         take = delayed(partial(_rows_among, np.unique(pairs)))
         people = _concatenated(compute([take(bucket) for bucket in self.buckets]))
-        return as_cuts(people, np.searchsorted(people.rows, pairs), self.kinds, complete=False)
+        return as_cuts(people, np.searchsorted(people.rows, pairs), self.shapes, complete=False)
 
 
 def dask_people(
@@ -227,7 +228,7 @@ def _box(share: float, parameters: SearchParameters, bucket: DistinctRows) -> Bo
 # -- a pair of buckets -----------------------------------------------------------------------------------------------
 
 
-def _gather(kinds: Kinds, max_pairs: int, one: BoxedBucket, other: BoxedBucket | None) -> Cuts | None:
+def _gather(shapes: CategoryShapes, max_pairs: int, one: BoxedBucket, other: BoxedBucket | None) -> Cuts | None:
     """Cuts between two buckets, or within one; None if there are more than `max_pairs`."""
     if other is None:
         pairs, people = gather_within(one.tree, TOLERANCE, max_pairs, 1), one.rows
@@ -236,7 +237,7 @@ def _gather(kinds: Kinds, max_pairs: int, one: BoxedBucket, other: BoxedBucket |
         people = _concatenated([one.rows, other.rows])
     if pairs is None:
         return None
-    return as_cuts(people, np.searchsorted(people.rows, pairs), kinds, complete=True)
+    return as_cuts(people, np.searchsorted(people.rows, pairs), shapes, complete=True)
 
 
 def _joined(parts: Sequence[Cuts | None], max_pairs: int) -> Cuts | None:

@@ -92,6 +92,17 @@ class LinearWeights(NamedTuple):
     numeric: dict[str, float]
     categorical: dict[str, float]
     blanks: dict[str, BlankEffect]
+    changes: dict[str, CategoryChanges]
+
+
+class CategoryChanges(NamedTuple):
+    """Largest change of output between any two categories of a column.
+
+    `levels` names them, None for a missing one. The last of more rows than names is for unseen categories.
+    """
+
+    levels: tuple[Any, ...]
+    matrix: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +127,7 @@ class LinearModel:
         absent: dict[int, FloatArray | None] = {}  # effect of a missing value; None if refused
         effects: dict[int, FloatArray] = {}
         encoders: dict[int, Any] = {}
+        levels: dict[int, tuple[Any, ...]] = {}
         for j, source in enumerate(self.sources):
             if source is None:
                 continue
@@ -127,6 +139,7 @@ class LinearModel:
                 shifts[i] += source.shift * coef
             else:
                 effects[i] = effects.get(i, 0.0) + np.outer(source.levels, coef)
+                levels[i] = source.names
             before = absent.get(i, np.zeros(n_classes))
             absent[i] = None if source.absent is None or before is None else before + source.absent * coef
         for i, effect in effects.items():  # a missing category is one more level
@@ -141,12 +154,22 @@ class LinearModel:
         categorical = {
             self.names[i]: float(self.link.change(np.asarray(_largest_change(effect)))) for i, effect in effects.items()
         }
+        changes = {self.names[i]: self._changes(effects[i], levels[i], absent[i]) for i in effects if levels[i]}
         blanks = {
             self.names[i]: BlankEffect(slopes[i], shifts[i] - missing)
             for i, missing in absent.items()
             if missing is not None and i not in effects
         }
-        return LinearWeights(numeric, categorical, blanks)
+        return LinearWeights(numeric, categorical, blanks, changes)
+
+    def _changes(self, effect: FloatArray, names: tuple[Any, ...], absent: FloatArray | None) -> CategoryChanges:
+        """Changes between categories; `effect` has a row for each name, for an unseen one, and for a missing one."""
+        if absent is not None:
+            missing, names = len(effect) - 1, (*names, None)
+            order = np.insert(np.arange(missing), len(names) - 1, missing)
+            effect = effect[order]
+        spread = np.ptp(effect[:, None] - effect[None], axis=2)
+        return CategoryChanges(names, np.asarray(self.link.change(spread)))
 
     def _check_reached(self, slopes: FloatArray, effects: dict[int, FloatArray]) -> None:
         """Raise unless numeric columns reach every score (theory §8); otherwise the constants are too large."""

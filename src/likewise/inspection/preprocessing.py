@@ -129,6 +129,8 @@ class RawColumn:
         column, not necessarily a number.
     levels : ndarray of shape (n_levels,), or None
         The value of each category, or one value if all are equal; None for numbers.
+    names : tuple
+        Of the levels; empty if they are not known. The last of more levels than names is that of unseen categories.
     pieces : PPoly or None
         Splines and bins; below the first breakpoint and above the last, the outer pieces go on.
     raw : bool
@@ -142,6 +144,7 @@ class RawColumn:
     shift: float = 0.0
     absent: Any = None
     levels: FloatArray | None = None
+    names: tuple[Any, ...] = ()
     pieces: PPoly | None = None
     raw: bool = True
     encoder: Any = None
@@ -365,7 +368,8 @@ def _one_hot(step: OneHotEncoder, sources: Sources) -> Sources:
         absent = absent.reshape(-1, present.shape[1])
         for k in np.flatnonzero(np.ptp(np.vstack([present, absent]), axis=0) > 0):
             missing = float(absent[0, k]) if len(absent) else None
-            result[k] = RawColumn(source.column, absent=missing, levels=present[:, k], raw=False, encoder=step)
+            names = () if source.scale == 0 else tuple(step.categories_[j].tolist())
+            result[k] = RawColumn(source.column, 1, 0, missing, present[:, k], names, raw=False, encoder=step)
     return result or []
 
 

@@ -184,7 +184,7 @@ def _check_distinct(column: Any, categories: Sequence[Any]) -> None:
     """Raise for categories that are not plain values, or are listed twice."""
     texts = set()
     for category in categories:
-        if category is None or category != category or not isinstance(category, (str, bool, int, float, np.generic)):
+        if not isinstance(category, (str, bool, int, float, np.generic)) or category != category:
             raise InvalidInputError(
                 f"categories must be text or numbers; got {short_repr(category)} for {column!r}. A missing value is a "
                 "category of its own, as far from every other as the column's weight."

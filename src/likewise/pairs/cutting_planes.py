@@ -110,9 +110,9 @@ class IncrementalProgram:
         )
         self.n_rows += n
 
-    def set_lower_limits(self, low: FloatArray) -> None:
-        """Replace the lower limits of the first rows."""
-        for row, limit in enumerate(low.tolist()):
+    def set_lower_limits(self, low: FloatArray, first: int = 0) -> None:
+        """Replace the lower limits of the rows from `first` on."""
+        for row, limit in enumerate(low.tolist(), start=first):
             self._solver.changeRowBounds(row, limit, np.inf)
 
     def solve(self) -> FloatArray:

@@ -142,15 +142,21 @@ def gather_every_pair(
 ) -> Gathered:
     """As `likewise.pairs.gather.gather`, by comparing every pair."""
     arguments = np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), kinds, scales, p
+    return gather_blocks(lambda: plain.blocks_after(*arguments), len(X), tolerance, max_pairs, n_worst)
+
+
+def gather_blocks(
+    blocks: Callable[[], Blocks], n_people: int, tolerance: float, max_pairs: int, n_worst: int
+) -> Gathered:
+    """Gather pairs with ``difference - distance > tolerance`` from blocks, which may be gone through twice."""
     parts, size, n_worst = [NO_PAIRS], 0, min(max_pairs, n_worst)
-    for first, differences, distances in plain.blocks_after(*arguments):
+    for first, differences, distances in blocks():
         rows, others = np.nonzero(differences - distances > tolerance)
         size += len(rows)
         if size > max_pairs:
             if n_worst == 0:
                 return Gathered(NO_PAIRS, False)
-            count = np.ones(len(X), dtype=np.int64)
-            result, _ = search_every_pair(plain.blocks_after(*arguments), count, tolerance, n_worst)
+            result, _ = search_every_pair(blocks(), np.ones(n_people, dtype=np.int64), tolerance, n_worst)
             return Gathered(result.pairs, False)
         parts.append(np.column_stack([first + rows, first + 1 + others]).astype(np.int64))
     return Gathered(np.concatenate(parts), True)

@@ -10,8 +10,10 @@ import numpy as np
 from likewise._engine import is_compiling_worth
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.pairs.model_outputs import ModelOutputs
-from likewise.pairs.points import Kinds, Points, RowHashes, gaps_between, row_hashes
-from likewise.pairs.scans import N_WORST, NO_PAIRS, cells_of, gather_every_pair, worst_partners
+from likewise.pairs.plain import blocks_after
+from likewise.pairs.points import Points, RowHashes, row_hashes
+from likewise.pairs.scans import N_WORST, NO_PAIRS, cells_of, gather_blocks, gather_every_pair, worst_partners
+from likewise.reveal.shapes import CategoryShapes
 
 SHORTFALL = 2e-10
 """Relative shortfall of a distance that is accepted, a little above what the solver leaves."""
@@ -37,7 +39,7 @@ class Subset(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Pairs that violate a metric, as rows of X, with their gaps and differences for the linear program.
+    """Pairs that violate a metric, as rows of X, with what they make of each weight and their differences.
 
     If they are not `complete`, there were too many, and these are the worst.
     """
@@ -54,15 +56,16 @@ class DistinctPeople(ABC):
     Attributes
     ----------
     n_people : int
-    kinds : ndarray of shape (n_columns,)
-    varies : ndarray of bool, of shape (n_columns,)
-        Columns in which people differ.
+    shapes : CategoryShapes
+        Of the columns that are compared.
+    varies : ndarray of bool, of shape (n_weights,)
+        Weights of which two people make something: those of columns in which people differ.
     unit : float
         Of outputs, as in `ModelOutputs`.
     """
 
     n_people: int
-    kinds: Kinds
+    shapes: CategoryShapes
     varies: BoolArray
     unit: float
 
@@ -85,11 +88,12 @@ class DistinctPeople(ABC):
 class PeopleInMemory(DistinctPeople):
     """People in memory; `first` are the rows of the distinct ones."""
 
-    def __init__(self, model_outputs: ModelOutputs, first: IntArray) -> None:
-        self.points, self.unit, self.kinds = model_outputs.points, model_outputs.unit, model_outputs.points.kinds
-        self.everyone = Subset(self.points.X[first], model_outputs.outputs[first], first)
-        self.n_people, self.varies = len(first), varying(self.everyone.X)
-        self.hashes = row_hashes(self.everyone.X.T)
+    def __init__(self, model_outputs: ModelOutputs, first: IntArray, shapes: CategoryShapes) -> None:
+        self.points, self.unit, self.shapes = model_outputs.points, model_outputs.unit, shapes
+        X = self.points.X[first]
+        self.everyone = Subset(shapes.with_blocks(X), model_outputs.outputs[first], first)
+        self.n_people, self.varies = len(first), shapes.varies(X, varying(X))
+        self.hashes = row_hashes(X.T)
 
     def subsample(self, share: float) -> Subset:
         """About this share of the people."""
@@ -97,7 +101,7 @@ class PeopleInMemory(DistinctPeople):
 
     def violated_pairs(self, share: float, scales: FloatArray, p: float, max_pairs: int, n_worst: int) -> Cuts:
         """Pairs of a subsample that violate a metric."""
-        return cuts_in_memory(self.subsample(share), scales, p, self.kinds, max_pairs, n_worst)
+        return cuts_in_memory(self.subsample(share), scales, p, self.shapes, max_pairs, n_worst)
 
     def points_at(self, rows: IntArray) -> Points:
         """The people in some rows."""
@@ -114,18 +118,28 @@ def subsample(people: Subset, hashes: RowHashes, share: float) -> Subset:
     return people if share >= 1 else people.take(hashes < np.uint64(int(share * 2**64)))
 
 
-def cuts_in_memory(people: Subset, scales: FloatArray, p: float, kinds: Kinds, max_pairs: int, n_worst: int) -> Cuts:
+def cuts_in_memory(
+    people: Subset, scales: FloatArray, p: float, shapes: CategoryShapes, max_pairs: int, n_worst: int
+) -> Cuts:
     """Pairs that violate a metric, among people in memory."""
     if len(people.X) < 2:
-        return as_cuts(people, NO_PAIRS, kinds, complete=True)
-    outputs, gather = shrunk(people.outputs), gather_every_pair
+        return as_cuts(people, NO_PAIRS, shapes, complete=True)
+    outputs, kinds, gather = shrunk(people.outputs), shapes.kinds, gather_every_pair
     n, n_columns = people.X.shape
+    if shapes.tables:
+        plain = scales.copy()
+        plain[list(shapes.tables)] = 0.0
+        arguments = np.ascontiguousarray(people.X.T), np.ascontiguousarray(outputs.T), kinds, plain, p
+        pairs, complete = gather_blocks(
+            lambda: shapes.with_tables(blocks_after(*arguments), people.X, scales), n, TOLERANCE, max_pairs, n_worst
+        )
+        return as_cuts(people, pairs, shapes, complete=complete)
     if is_compiling_worth("likewise.pairs.gather._gather", cells_of(n * n / 2, n_columns, p)):
         from likewise.pairs.gather import gather
     pairs, complete = gather(
         people.X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=max_pairs, n_worst=n_worst, kinds=kinds
     )
-    return as_cuts(people, pairs, kinds, complete=complete)
+    return as_cuts(people, pairs, shapes, complete=complete)
 
 
 def shrunk(outputs: FloatArray) -> FloatArray:
@@ -133,14 +147,14 @@ def shrunk(outputs: FloatArray) -> FloatArray:
     return (1 - SHORTFALL) * outputs
 
 
-def as_cuts(people: Subset, pairs: IntArray, kinds: Kinds, *, complete: bool) -> Cuts:
+def as_cuts(people: Subset, pairs: IntArray, shapes: CategoryShapes, *, complete: bool) -> Cuts:
     """Cuts from pairs of positions among some people, sorted: the linear program must not depend on the search."""
     a, b = np.sort(pairs, axis=1).T
     order = np.argsort(a * len(people.rows) + b)
     a, b = a[order], b[order]
     differences = np.abs(people.outputs[a] - people.outputs[b]).sum(axis=1)
     rows = np.stack([people.rows[a], people.rows[b]], axis=1)
-    return Cuts(rows, gaps_between(people.X[a], people.X[b], kinds), differences, complete)
+    return Cuts(rows, shapes.gaps(people.X[a], people.X[b]), differences, complete)
 
 
 MIN_PAIRS = 2**16
@@ -159,7 +173,7 @@ class ActiveSetSearch:
 
     def __init__(self, people: DistinctPeople, p: float) -> None:
         self.people, self.p = people, p
-        n, n_columns = people.n_people, len(people.kinds)
+        n, n_columns = people.n_people, people.shapes.n_weights
         wanted = np.clip(n // 4, MIN_PAIRS, 4 * MIN_PAIRS)
         self._n_pairs = max(1, min(int(wanted), 2**23 // n_columns))  # aimed at in one search
         self._share, self._shares = 0.0, [1.0]  # of the people: searched, and still to be searched
@@ -211,13 +225,14 @@ class ExhaustiveSearch:
     """Compares every pair in every round: what `ActiveSetSearch` is tested and measured against."""
 
     def __init__(self, people: DistinctPeople, p: float) -> None:
-        self.people, self.kinds, self.p = people.subsample(1.0), people.kinds, p
+        self.people, self.shapes, self.p = people.subsample(1.0), people.shapes, p
         self._columns, self._outputs = (np.ascontiguousarray(lines.T) for lines in self.people[:2])
         self._pairs: IntArray = np.empty((0, 2), dtype=np.int64)
 
     def covers(self, scales: FloatArray) -> bool:
         """Whether no pair violates these scales."""
-        partner, _, ratio = worst_partners(self._columns, self._outputs, scales, self.p, ROUNDING, self.kinds)
+        kinds = self.shapes.kinds
+        partner, _, ratio = worst_partners(self._columns, self._outputs, scales, self.p, ROUNDING, kinds)
         people = np.arange(len(ratio))
         self._pairs = np.concatenate([np.stack([people, each], axis=1)[each >= 0] for each in partner])
         # Weights are shrunk until a pair is at the shortfall; rounding must not put it beyond.
@@ -225,4 +240,4 @@ class ExhaustiveSearch:
 
     def next_cuts(self, scales: FloatArray, ratios: FloatArray) -> Cuts:
         """For each person the partner with the largest excess, and the one with the smallest ratio."""
-        return as_cuts(self.people, self._pairs, self.kinds, complete=False)
+        return as_cuts(self.people, self._pairs, self.shapes, complete=False)

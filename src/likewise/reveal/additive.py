@@ -12,6 +12,7 @@ import pandas as pd
 from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
 from likewise.inspection.additive_form import AdditiveForm, ColumnEffect, Curve
+from likewise.inspection.linear import CategoryChanges
 
 _MAX_PIECES = 4096  # of a set of scores; beyond, the smallest gaps are closed
 _MAX_CLOSED = 0.01  # of a score: what closed gaps may add up to
@@ -142,6 +143,18 @@ def exact_weights(form: AdditiveForm, seen: Mapping[Any, tuple[float, float] | N
             own = ScoreSet.of(replace(effect, blank=None, ends=seen.get(name) or effect.ends))
             ends = np.array([own.low[0], own.high[-1]])
             found.missing[name] = float(_changes(form.curve, rest, np.full(2, effect.blank), ends).max())
+    return found
+
+
+def category_changes(form: AdditiveForm) -> dict[Any, CategoryChanges]:
+    """Largest changes of output between categories of the columns whose categories are known by name."""
+    rests = _without_each([ScoreSet.of(effect) for effect in form.effects.values()], form.intercept)
+    found = {}
+    for (name, effect), rest in zip(form.effects.items(), rests, strict=True):
+        if effect.levels and effect.values is not None:
+            one, other = (each.ravel() for each in np.meshgrid(effect.values, effect.values))
+            n = len(effect.values)
+            found[name] = CategoryChanges(effect.levels, _changes(form.curve, rest, one, other).reshape(n, n))
     return found
 
 

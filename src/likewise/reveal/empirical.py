@@ -24,6 +24,7 @@ from likewise.reveal.active_set import DistinctPeople, PeopleInMemory
 from likewise.reveal.exchange import Exchanges, exchange_columns
 from likewise.reveal.linear import least_missing_weight
 from likewise.reveal.linear_program import MinimalWeights
+from likewise.reveal.shapes import MOST_COMPARED, CategoryShapes, declared_shapes
 
 
 def read_people(X: Any, categorical: Sequence[Any] | None) -> People:
@@ -34,13 +35,26 @@ def read_people(X: Any, categorical: Sequence[Any] | None) -> People:
         return _numbers(X, None)
     frame = as_frame(X)
     names = list(frame.columns)
-    if categorical is None:
-        chosen = [name for name in names if _is_categorical(frame[name])]
-        if not chosen and not frame.isna().any(axis=None):
-            return _numbers(frame, tuple(names))
-    else:
-        chosen = check_names("categorical", categorical, names)
+    chosen = _categorical_columns(frame, categorical)
+    if categorical is None and not chosen and not frame.isna().any(axis=None):
+        return _numbers(frame, tuple(names))
     return People.read(frame, TableEncoder.learn(frame, [name for name in names if name not in chosen], chosen))
+
+
+def _read_shaped(
+    X: Any, categorical: Sequence[Any] | None, order: Any, groups: Any, distances: Any
+) -> tuple[People, TableMetric | None, list[Any]]:
+    """People, and the `declared_shapes` of their categories; None if there are none."""
+    if order is None and groups is None and distances is None:
+        return read_people(X, categorical), None, []
+    if not is_table(X):
+        raise InvalidTypeError(
+            f"order, groups and distances name columns, so X must be a table; got {type(X).__name__}."
+        )
+    frame = as_frame(X)
+    chosen = _categorical_columns(frame, categorical)
+    metric, free = declared_shapes(list(frame.columns), chosen, order, groups, distances)
+    return People.read(frame, metric.encoder(frame)), metric, free
 
 
 def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
@@ -49,6 +63,13 @@ def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
     if len(shape) != 2 or shape[1] == 0:
         raise InvalidInputError(f"X must be a table of people and features, (n_samples, n_features); got {shape}.")
     return People.read(X, ArrayEncoder(shape[1], names))
+
+
+def _categorical_columns(frame: pd.DataFrame, given: Sequence[Any] | None) -> list[Any]:
+    names = list(frame.columns)
+    return (
+        [n for n in names if _is_categorical(frame[n])] if given is None else check_names("categorical", given, names)
+    )
 
 
 def _is_categorical(column: pd.Series[Any]) -> bool:
@@ -90,11 +111,11 @@ class MetricEstimate:
     notes : tuple of str
         Missing values that got more weight than the people force, and whose columns were not exchanged.
     weights : DataFrame
-        Per weight: the ``column``, its ``kind`` ("weight", or "missing" for the distance between a number and a missing
-        one), the ``estimate``, the range ``low`` to ``high`` over all solutions that are as good within 1%, and its
-        ``status``: "forced" (the range excludes 0), "not forced by these people", or "fixed". What forces it is the
-        pair ``row_a`` and ``row_b`` (-1 if nothing does); if ``exchanged``, ``row_a`` and the same person with the
-        value of ``row_b`` in this column.
+        Per weight: the ``column``, its ``kind`` ("weight"; "missing" for the distance between a number and a missing
+        one; "within" for that between two categories of one group), the ``estimate``, the range ``low`` to ``high``
+        over all solutions that are as good within 1%, and its ``status``: "forced" (the range excludes 0), "not forced
+        by these people", or "fixed". What forces it is the pair ``row_a`` and ``row_b`` (-1 if nothing does); if
+        ``exchanged``, ``row_a`` and the same person with the value of ``row_b`` in this column.
     active_pairs : DataFrame
         The pairs that force the weights: their difference of outputs uses all of their distance. ``row_a`` and
         ``row_b`` are positions in X.
@@ -135,6 +156,9 @@ def estimate_minimal_metric(
     p: float = 1,
     *,
     categorical: Sequence[Any] | None = None,
+    order: Mapping[Any, Sequence[Any]] | None = None,
+    groups: Mapping[Any, Any] | None = None,
+    distances: Mapping[Any, Any] | None = None,
     predictions: Any = None,
     output_range: tuple[float, float] | None = None,
     upper: Mapping[Any, float] | None = None,
@@ -176,6 +200,15 @@ def estimate_minimal_metric(
         solved, which raises an error.
     categorical : sequence of names, optional
         Columns whose values are equal or not. None takes those of text, categories and truth values.
+    order : mapping from column to list of categories, optional
+        Ordinal categories, from the first to the last, as in `TableMetric`: their weight is per step.
+    groups : mapping from column to groups of categories, optional
+        ``{"job": [["clerk", "teacher"], ["farmer"]]}`` finds two weights, between two categories of one group and
+        between others. ``{"job": {"within": 0.3, "groups": [...]}}`` finds one, the first being 0.3 times the second.
+        A missing value, and a category that is not listed, belongs to no group.
+    distances : mapping from column to DataFrame or mapping of mappings, optional
+        Distance matrix between categories, as in `TableMetric`, of which the scale is found. If they are not nested
+        groups, every pair is compared: up to 10,000 distinct people, in memory.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Probabilities to use in place of the model's answers, or numbers within `output_range`; `model` may then be
         None. For a Dask DataFrame or a path, a Dask Series or the name of a column.
@@ -230,6 +263,12 @@ def estimate_minimal_metric(
     p = _check_finite_p(p)
     BOOL.check("exchange", exchange)
     if is_partitioned(X):
+        for parameter, given in (("order", order), ("groups", groups), ("distances", distances)):
+            if given is not None:
+                raise InvalidInputError(
+                    f"{parameter} must be None for a Dask DataFrame or a path; got {short_repr(given)}. Pass people in "
+                    "memory, such as a sample of the rows."
+                )
         from likewise.distributed.reveal import dask_people
 
         on_workers = dask_people(model, X, columns, categorical, predictions, output_range)
@@ -239,19 +278,26 @@ def estimate_minimal_metric(
         return _estimate(on_workers, on_workers.template, p, upper, fixed, None, notes)
     if columns is not None:
         raise InvalidInputError("columns is for a Dask DataFrame or a path; select them with X[columns] in memory.")
-    everyone = Points.of(read_people(X, categorical))
+    read, declared, free = _read_shaped(X, categorical, order, groups, distances)
+    everyone = Points.of(read)
     _check_power(p, everyone)
+    shapes = CategoryShapes.of(declared, free, read.encoder, everyone.kinds)
     model_outputs = ModelOutputs.of(model, X, everyone, predictions, output_range)
     distinct = everyone.groups()
     gap = model_outputs.differences(np.arange(len(everyone)), distinct.first[distinct.of_row])
     worst = int(gap.argmax())
-    people = PeopleInMemory(model_outputs, distinct.first)
+    people = PeopleInMemory(model_outputs, distinct.first, shapes)
+    if shapes.tables and people.n_people > MOST_COMPARED:
+        raise InvalidInputError(
+            f"X must hold at most {MOST_COMPARED:,} distinct people for distances that are not nested groups, since "
+            f"every pair is compared; got {people.n_people:,}. Pass a sample of them, or groups."
+        )
     _check_distinct(people, float(gap[worst]), (int(distinct.first[distinct.of_row[worst]]), worst), len(everyone))
     exchanged = None
     if exchange and predictions is None:
-        exchanged = exchange_columns(model, X, model_outputs, distinct.first, p, output_range)
+        exchanged = exchange_columns(model, X, model_outputs, distinct.first, p, output_range, shapes)
     notes = [] if exchanged is None else exchanged.note()
-    return _estimate(people, everyone, p, upper, fixed, exchanged, notes)
+    return _estimate(people, everyone, p, upper, fixed, exchanged, notes, declared)
 
 
 def _check_power(p: float, points: Points) -> None:
@@ -271,17 +317,18 @@ def _estimate(
     fixed: Any,
     exchanged: Exchanges | None,
     said: list[str],
+    declared: TableMetric | None = None,
 ) -> MetricEstimate:
-    """Solve for the weights; `template` has the columns and their ranges."""
+    """Solve for the weights; `template` has the columns and their ranges, and `declared` the shapes of categories."""
     # Weights are found for outputs in `unit`s, and multiplied by unit^p at the end.
-    low, high = _bounds(upper, fixed, template, people.unit**p)
+    low, high = _bounds(upper, fixed, template, people.shapes, people.unit**p)
     is_fixed = low == high
     if exchanged is not None:
         _check_exchanged(exchanged, template, people.unit, low, high, p)
         low = np.where(is_fixed, low, np.minimum(np.maximum(low, exchanged.weights), high))
     program = MinimalWeights(people, low, high, p)
     n_rounds = program.solve_with_cuts(_MAX_ROUNDS, _CURE)
-    metric, notes = _metric(template, program.weights * people.unit**p, p)
+    metric, notes = _metric(template, program.weights * people.unit**p, p, people.shapes, declared)
     n, names = people.n_people, template.people.encoder.names
     excluded = [_position("fixed", key, template) for key, weight in (fixed or {}).items() if weight == 0]
     idle = np.flatnonzero(program.weights[: template.n_columns] == 0).tolist()
@@ -295,9 +342,9 @@ def _estimate(
         n_pairs=n * (n - 1) // 2,
         n_rounds=n_rounds,
         n_constraints=program.n_constraints,
-        weights=_weights_table(template, estimates * people.unit**p, ranges, is_fixed, forcing),
+        weights=_weights_table(template, people.shapes, estimates * people.unit**p, ranges, is_fixed, forcing),
         not_forced=tuple(names[i] for i in idle if i not in excluded),
-        notes=(*notes.values(), *said),
+        notes=(*notes.values(), *_notes_on_groups(people.shapes, names, estimates), *said),
     )
 
 
@@ -308,11 +355,17 @@ def _check_exchanged(
     above = (low < high) & (exchanged.weights > high * (1 + 1e-9))
     for i in np.flatnonzero(above):
         a, b = exchanged.rows[i]
+        needs = (
+            f"the weight {exchanged.weights[i] * unit**p:.4g}, above its limit of {high[i] * unit**p:.4g} (1 for "
+            "categories and missing values)"
+        )
         raise InvalidInputError(
-            f"upper leaves no metric: {points.name(int(i))!r} of row {a} exchanged for that of row {b} needs the "
-            f"weight {exchanged.weights[i] * unit**p:.4g}, above its limit of {high[i] * unit**p:.4g} (1 for "
-            "categories and missing values). Raise the limit, give output_range=(lowest, highest), or pass "
+            f"upper leaves no metric: {exchanged.names[i]!r} of row {a} exchanged for that of row {b} needs {needs}. "
+            "Raise the limit, give output_range=(lowest, highest), declare these categories further apart, or pass "
             "exchange=False to compare the given people only."
+        ).in_commands(
+            f"No metric has these groups and distances of categories: {exchanged.names[i]!r} needs {needs}. Declare "
+            "categories whose outputs differ more as further apart, or leave the shape of this column out."
         )
 
 
@@ -324,7 +377,8 @@ def _forcing(
     if len(pairs):
         rows, places = np.unique(pairs, return_inverse=True)
         a, b = places.reshape(-1, 2).T
-        parts = people.points_at(rows).gaps(a, b) * weights  # which pairs are about this column most
+        X = people.points_at(rows).X
+        parts = people.shapes.gaps(X[a], X[b]) * weights  # which pairs are about this column most
         shares = parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
         best = shares.argmax(axis=0)
         held = shares.max(axis=0) > 0
@@ -336,7 +390,12 @@ def _forcing(
 
 
 def _weights_table(
-    points: Points, estimates: FloatArray, ranges: FloatArray, is_fixed: BoolArray, forcing: tuple[IntArray, BoolArray]
+    points: Points,
+    shapes: CategoryShapes,
+    estimates: FloatArray,
+    ranges: FloatArray,
+    is_fixed: BoolArray,
+    forcing: tuple[IntArray, BoolArray],
 ) -> pd.DataFrame:
     """One row per weight, with its range and status."""
     low, high = ranges
@@ -346,8 +405,8 @@ def _weights_table(
     n, names = points.n_columns, points.people.encoder.names
     return pd.DataFrame(
         {
-            "column": [*names, *(names[i] for i in points.nullable.tolist())],
-            "kind": ["weight"] * n + ["missing"] * len(points.nullable),
+            "column": [names[i] for i in (*range(n), *points.nullable.tolist(), *shapes.within.values())],
+            "kind": ["weight"] * n + ["missing"] * len(points.nullable) + ["within"] * len(shapes.within),
             "estimate": estimates,
             "low": np.where(forced | is_fixed, low, 0.0),
             "high": high,
@@ -359,13 +418,16 @@ def _weights_table(
     )
 
 
-def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict[int, str]]:
+def _metric(
+    points: Points, weights: FloatArray, p: float, shapes: CategoryShapes, declared: TableMetric | None
+) -> tuple[Metric, dict[int, str]]:
     """The metric with these weights, and notes on columns whose missing values got more, by position."""
     encoder = points.people.encoder
     if encoder.labels is None:
         return WeightedLp(weights, p), {}
     own, missing, notes = weights[: points.n_columns].copy(), {}, {}
-    for i, forced in zip(points.nullable.tolist(), np.minimum(weights[points.n_columns :], 1.0).tolist(), strict=True):
+    absent = np.minimum(weights[points.n_columns : len(points.kinds)], 1.0).tolist()
+    for i, forced in zip(points.nullable.tolist(), absent, strict=True):
         held = points.X[~np.isnan(points.X[:, i]), i]  # empty for a column that is blank everywhere
         name, ends = encoder.names[i], (float(held.min()), float(held.max())) if len(held) else (0.0, 0.0)
         if own[i] == 0 and forced > 0:
@@ -387,7 +449,22 @@ def _metric(points: Points, weights: FloatArray, p: float) -> tuple[Metric, dict
         p,
         missing=missing or "refuse",
     )
+    if declared is not None:
+        groups = dict(declared.groups)
+        for within, i in shapes.within.items():
+            share = min(1.0, weights[within] / weights[i]) if weights[i] else 1.0
+            groups[encoder.names[i]] = groups[encoder.names[i]] | {"within": share}
+        metric = metric.with_params(order=declared.order, groups=groups, distances=declared.distances)
     return metric, notes
+
+
+def _notes_on_groups(shapes: CategoryShapes, names: list[Any], weights: FloatArray) -> list[str]:
+    """That categories of one group got no distance."""
+    return [
+        f"Categories of one group of {names[i]!r} are at distance 0: these people do not force more. Others may."
+        for within, i in shapes.within.items()
+        if weights[within] == 0 < weights[i]
+    ]
 
 
 def _describe(
@@ -401,10 +478,8 @@ def _describe(
         tight = ~(blank[a] != blank[b]).any(axis=1)
         pairs, differences, a, b = pairs[tight], differences[tight], a[tight], b[tight]
     weights = metric.weights_of(points.people.encoder)
-    forced = [
-        ", ".join(dict.fromkeys(points.name(int(i)) for i in np.flatnonzero(part)))
-        for part in points.gaps(a, b) * points.scales(weights)
-    ]
+    gaps = people.shapes.gaps(points.X[a], points.X[b])[:, : len(points.kinds)] * points.scales(weights)
+    forced = [", ".join(dict.fromkeys(points.name(int(i)) for i in np.flatnonzero(part))) for part in gaps]
     frame = pd.DataFrame(
         {
             "row_a": pairs[:, 0],
@@ -438,7 +513,9 @@ def _check_distinct(people: DistinctPeople, gap: float, rows: tuple[int, int], n
         )
 
 
-def _bounds(upper: Any, fixed: Any, points: Points, unit: float) -> tuple[FloatArray, FloatArray]:
+def _bounds(
+    upper: Any, fixed: Any, points: Points, shapes: CategoryShapes, unit: float
+) -> tuple[FloatArray, FloatArray]:
     """Lower and upper limits of the weights, in units of the outputs."""
     codes = points.kinds == CODE
     low, high = np.zeros(len(codes)), np.where(codes, 1.0 / unit, np.inf)
@@ -463,7 +540,8 @@ def _bounds(upper: Any, fixed: Any, points: Points, unit: float) -> tuple[FloatA
                 low[i] = high[i]
             if weight == 0 and points.kinds[i] == NULLABLE:  # nor may its absence matter
                 high[points.n_columns + points.nullable.tolist().index(i)] = 0.0
-    return low, high
+    across = list(shapes.within.values())
+    return np.append(low, np.zeros(len(across))), np.append(high, high[across])
 
 
 def _position(parameter: str, key: Any, points: Points) -> int:

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray, IntArray
+from likewise.exceptions import InvalidInputError
 from likewise.metrics.encoders import People
 from likewise.pairs.model_outputs import ModelOutputs, predicted_outputs, rows_for
 from likewise.pairs.points import Points, row_hashes
 from likewise.reveal.active_set import ROUNDING
+from likewise.reveal.shapes import CategoryShapes
 
 _MAX_PEOPLE = 2000  # whose values are exchanged
 _MAX_VALUES = 16  # distinct values of a column that are all tried
@@ -26,16 +28,19 @@ class Exchanges:
 
     Attributes
     ----------
-    weights : ndarray of shape (n_columns + n_nullable,)
+    weights : ndarray of shape (n_weights,)
         In units of the outputs, as in the linear program; 0 where exchanging the column changes nothing.
-    rows : ndarray of shape (n_columns + n_nullable, 2)
+    rows : ndarray of shape (n_weights, 2)
         A person, and the person whose value is taken; -1 where there are none.
+    names : list of str
+        Column of each weight.
     n_asked, n_people : int
         People whose values were exchanged, and distinct people.
     """
 
     weights: FloatArray
     rows: IntArray
+    names: list[str]
     n_asked: int
     n_people: int
 
@@ -50,7 +55,7 @@ class Exchanges:
 
 
 def exchange_columns(
-    model: Any, X: Any, outputs: ModelOutputs, first: IntArray, p: float, output_range: Any
+    model: Any, X: Any, outputs: ModelOutputs, first: IntArray, p: float, output_range: Any, shapes: CategoryShapes
 ) -> Exchanges:
     """Exchange each column of people for values of others, and compare them with themselves.
 
@@ -61,7 +66,7 @@ def exchange_columns(
     """
     points = outputs.points
     chosen = first[np.argsort(np.broadcast_to(row_hashes(points.X[first].T), len(first)), kind="stable")][:_MAX_PEOPLE]
-    weights = np.zeros(len(points.kinds))
+    weights = np.zeros(shapes.n_weights)
     rows = np.full((len(weights), 2), -1, dtype=np.int64)
     for i in range(points.n_columns):
         donors = _donors(points, i, first)
@@ -71,23 +76,36 @@ def exchange_columns(
         if not len(people):
             continue
         needed = _differences(model, X, points.people, i, people, given, output_range, outputs.unit) - ROUNDING
-        gaps = np.abs(points.people.rows[people, i] - points.people.rows[given, i])
-        for place, among in _constraints(points, i, gaps):
-            gap = np.where(among, gaps if place == i and points.people.encoder.is_number[i] else 1.0, np.inf)
-            slopes = np.where(among & (needed > 0), needed / gap, 0.0)
+        moved = points.X[people].copy()
+        moved[:, points.column_of == i] = points.X[given][:, points.column_of == i]
+        gaps = shapes.gaps(points.X[people], moved)
+        _check_covered(points, i, people, given, gaps, needed, outputs.unit)
+        for place in np.flatnonzero(gaps.any(axis=0)):
+            slopes = np.divide(
+                needed, gaps[:, place], out=np.zeros(len(gaps)), where=(gaps[:, place] > 0) & (needed > 0)
+            )
             worst = int(slopes.argmax())
             if slopes[worst] > 0:
                 weights[place], rows[place] = slopes[worst] ** p, (people[worst], given[worst])
-    return Exchanges(weights, rows, len(chosen), len(first))
+    for within, across in shapes.within.items():
+        if weights[across] < weights[within]:
+            weights[across], rows[across] = weights[within], rows[within]
+    names = [points.name(i) for i in (*range(len(points.kinds)), *shapes.within.values())]
+    return Exchanges(weights, rows, names, len(chosen), len(first))
 
 
-def _constraints(points: Points, i: int, gaps: FloatArray) -> list[tuple[int, Any]]:
-    """Places of the weights that a column has, and the pairs that limit each."""
-    blank = np.isnan(gaps)
-    found = [(i, ~blank)]
-    if i in points.nullable:
-        found.append((points.n_columns + points.nullable.tolist().index(i), blank))
-    return found
+def _check_covered(
+    points: Points, i: int, people: IntArray, given: IntArray, gaps: FloatArray, needed: FloatArray, unit: float
+) -> None:
+    """Raise if outputs differ between categories that are declared to be equal."""
+    equal = np.flatnonzero(~gaps.any(axis=1) & (needed > 1e-9))
+    if len(equal):
+        a, b = (points.people.table.iloc[int(rows[equal[0]]), i] for rows in (people, given))
+        raise InvalidInputError(
+            f"groups and distances leave no metric: {a!r} and {b!r} of {points.name(i)!r} are at distance 0, and "
+            f"outputs differ by {unit * needed[equal[0]]:.3g} between row {people[equal[0]]} and the same with {b!r}. "
+            "Declare them further apart, or pass exchange=False to compare the given people only."
+        )
 
 
 def _donors(points: Points, i: int, first: IntArray) -> IntArray:

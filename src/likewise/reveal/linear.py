@@ -11,13 +11,15 @@ import pandas as pd
 from likewise._validation import check_output_range, short_repr
 from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.inspection.additive_form import AdditiveForm, boosted_steps_form, is_boosted_steps, linear_form
-from likewise.inspection.linear import IDENTITY, BlankEffect, LinearModel, Link, read_linear_model
+from likewise.inspection.linear import IDENTITY, BlankEffect, CategoryChanges, LinearModel, Link, read_linear_model
 from likewise.inspection.preprocessing import unwrap
+from likewise.metrics.categories import CategoryDistances
 from likewise.metrics.columns import NumericColumn
 from likewise.metrics.encoders import as_frame
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
-from likewise.reveal.additive import ExactWeights, exact_weights, jumps_table
+from likewise.reveal.additive import ExactWeights, category_changes, exact_weights, jumps_table
+from likewise.reveal.shapes import declared_shapes, shaped_weights
 
 
 def least_missing_weight(scale: float, low: float, high: float) -> float:
@@ -30,7 +32,13 @@ def least_missing_weight(scale: float, low: float, high: float) -> float:
 
 
 def minimal_metric(
-    model: Any, X: Any = None, *, output_range: tuple[float, float] | None = None, domain: Any = None
+    model: Any,
+    X: Any = None,
+    *,
+    output_range: tuple[float, float] | None = None,
+    domain: Any = None,
+    groups: Mapping[Any, Any] | None = None,
+    distances: Mapping[Any, Any] | None = None,
 ) -> WeightedLp | TableMetric:
     """Smallest weighted L1 metric under which a linear or additive model treats all people alike, exactly.
 
@@ -64,6 +72,9 @@ def minimal_metric(
         What each column can hold, such as ``Domain.learn(X)``; its rules are not used. The metric is then for these
         people. A step function has a weight only on a grid, a column with a ``step``: between two numbers that are as
         close as one likes, no weight per unit covers a jump. `find_jumps` lists them.
+    groups, distances : mapping from column to groups or distances of categories, optional
+        As for `estimate_minimal_metric`: the weight is then the smallest with which the shape covers every two
+        categories, known to the model or not; for groups without a share ``within``, that share as well.
 
     Returns
     -------
@@ -98,9 +109,14 @@ def minimal_metric(
     try:
         form = _additive_form(model, domain)
         if form is None:
-            found, named, width = _linear_weights(read_linear_model(model), X, output_range)
+            linear = read_linear_model(model)
+            found, named, width = _linear_weights(linear, X, output_range)
         else:
             found, named, width = _additive_weights(form, X, output_range)
+        shapes: dict[str, Any] = {}
+        if groups is not None or distances is not None:
+            changes = linear.weights().changes if form is None else category_changes(form)
+            shapes = _fit_shapes(found, changes, groups, distances)
     except UnprovableError as reason:
         raise UnprovableError(
             f"minimal_metric cannot give an exact metric: {reason}. Use estimate_minimal_metric(model, X), which works "
@@ -112,12 +128,14 @@ def minimal_metric(
     for kind, weights in (("Mismatch weights", categorical), ("Weights of missing numbers", missing)):
         largest = max(weights, key=weights.__getitem__, default=None)
         if largest is not None and weights[largest] > 1 + 1e-9:
+            cure = ", in the unit of the output. Give output_range=(lowest, highest) to have shares of its width."
+            if any(largest in part for part in shapes.values()):
+                cure = ". Declare its categories further apart, in groups or distances."
             raise InvalidInputError(
-                f"{kind} of a table lie between 0 and 1; got {weights[largest]:.4g} for {largest!r}, in "
-                "the unit of the output. Give output_range=(lowest, highest) to have shares of its width."
+                f"{kind} of a table lie between 0 and 1; got {weights[largest]:.4g} for {largest!r}{cure}"
             )
     categorical, missing = ({name: min(1.0, w) for name, w in part.items()} for part in (categorical, missing))
-    return TableMetric(numeric, categorical, missing=missing or "refuse")
+    return TableMetric(numeric, categorical, missing=missing or "refuse", **shapes)
 
 
 def find_jumps(model: Any, *, domain: Any = None) -> pd.DataFrame:
@@ -172,6 +190,24 @@ def _additive_form(model: Any, domain: Any) -> AdditiveForm | None:
             return None
         return linear_form(model, linear, domain)
     return form if domain is None else form.within(domain)
+
+
+def _fit_shapes(
+    found: ExactWeights, changes: Mapping[Any, CategoryChanges], groups: Any, distances: Any
+) -> dict[str, Any]:
+    """Groups and distances of the metric; the weights of their columns are changed in place."""
+    names = [*found.numeric, *found.categorical]
+    declared, free = declared_shapes(names, found.categorical, None, groups, distances)
+    shapes: dict[str, dict[Any, Any]] = {"groups": dict(declared.groups), "distances": dict(declared.distances)}
+    for kind, read in (("groups", CategoryDistances.from_groups), ("distances", CategoryDistances.from_matrix)):
+        for name, given in shapes[kind].items():
+            if name not in changes:
+                raise UnprovableError(f"the categories of {name!r} are not known by name")
+            weight, within = shaped_weights(name, read(name, given), changes[name], free=name in free)
+            found.categorical[name] = weight
+            if within is not None:
+                shapes[kind][name] = given | {"within": within}
+    return shapes
 
 
 def _linear_weights(linear: LinearModel, X: Any, output_range: Any) -> tuple[ExactWeights, bool, float]:

@@ -42,10 +42,13 @@ def _impossible(people: DistinctPeople, pairs: IntArray, differences: FloatArray
         for (a, b), (i, j), gap in zip(shown, places, differences, strict=False)
     ]
     hint = "Raise these weights, or audit the model against the metric you have in mind."
-    if (people.kinds == CODE).any() and people.unit > 1:
+    if people.shapes.columns:
+        hint = "Raise these weights, or declare the categories further apart."
+    if (people.shapes.kinds == CODE).any() and people.unit > 1:
         hint = "Weights of categories are at most 1: give output_range=(lowest, highest) to have shares of its width."
+    limits = "fixed, upper and the shapes of categories" if people.shapes.columns else "fixed and upper"
     return (
-        "fixed and upper leave no metric: some pairs differ only in bounded features, whose weights are too small for "
+        f"{limits} leave no metric: some pairs differ only in bounded features, whose weights are too small for "
         f"the difference of outputs. Worst of those found ({len(pairs):,}): {'; '.join(lines)}. {hint}"
     )
 
@@ -64,14 +67,15 @@ class MinimalWeights(PairProgram):
 
     def __init__(self, people: DistinctPeople, low: FloatArray, high: FloatArray, p: float) -> None:
         self.people, self.p, self.low, self.high = people, p, low, high
-        self.search = ActiveSetSearch(people, p)
+        self.search, self.shapes = ActiveSetSearch(people, p), people.shapes
         some = people.subsample(min(1.0, _COST_SAMPLE / people.n_people))
         self._largest = float(np.ptp(some.outputs, axis=0).sum()) if len(some.outputs) else 0.0
-        columns = np.ascontiguousarray(some.X.T)
-        self.scale = np.array(
-            [1.0 if kind == CODE else _spread(x) for x, kind in zip(columns, people.kinds, strict=True)]
-        )
-        cost = mean_powers(columns / self.scale[:, None], p, people.kinds)
+        kinds = self.shapes.point_kinds
+        columns = np.ascontiguousarray(some.X[:, : len(kinds)].T)
+        self.scale = np.ones(len(low))
+        self.scale[: len(kinds)] = [1.0 if kind == CODE else _spread(x) for x, kind in zip(columns, kinds, strict=True)]
+        own = mean_powers(columns / self.scale[: len(kinds), None], p, kinds)
+        cost = self.shapes.mean_gaps(own, some.X)
         # Any positive costs give a minimal metric; beyond this range, only for large p, the solver loses digits.
         with np.errstate(over="ignore", under="ignore"):
             cost = np.clip(cost / cost[cost > 0].min(initial=np.inf), 1.0, 1e8)
@@ -85,6 +89,9 @@ class MinimalWeights(PairProgram):
         lower, upper = low * power, high * power
         upper[~people.varies] = lower[~people.varies]  # no pair differs here
         self._program = IncrementalProgram(cost, lower, upper, tolerance=1e-10)
+        for within, across in self.shapes.within.items():
+            self._program.add_rows(np.array([across, within]), np.array([[1.0, -1.0]]), 0.0)
+        self._n_first = self._program.n_rows  # rows that are no pairs
         self._u, self._cost = lower, cost
         self._rows: list[int] = []  # positions in the pool
         self._enlarged: list[float] = []  # factors on these rows
@@ -108,7 +115,7 @@ class MinimalWeights(PairProgram):
                 excess = (1 - ratios[short]) * self._differences[short]
                 return np.union1d(self._worst(short, -excess), self._worst(short, ratios[short]))
             self._lower()
-            scales = self.weights ** (1 / self.p)
+            scales = self.shapes.scales(self.weights) ** (1 / self.p)
             if self.search.covers(scales):
                 return short
             known = len(self._pool)
@@ -177,7 +184,9 @@ class MinimalWeights(PairProgram):
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 needed = np.where(own > 0, ((1 - SHORTFALL) ** self.p - self._values @ others) / own, 0.0)
             most = int(needed.argmax())
-            allowed = max(float(least[i]), float(needed[most]))
+            allowed = max(
+                float(least[i]), float(needed[most]), *(u[k] for k, w in self.shapes.within.items() if w == i)
+            )
             if allowed < u[i] * (1 - 1e-7):
                 u[i] = allowed
                 self._holders.append(most)
@@ -200,7 +209,8 @@ class MinimalWeights(PairProgram):
         if optimum == 0:
             return weights, weights
         self._shortfall = tolerance * self._largest
-        self._program.set_lower_limits(np.array(self._enlarged) * self._limits(np.array(self._rows, dtype=np.int64)))
+        limits = np.array(self._enlarged) * self._limits(np.array(self._rows, dtype=np.int64))
+        self._program.set_lower_limits(limits, self._n_first)
         columns = np.arange(len(power))
         self._program.add_rows(columns, (self._cost / optimum)[None], -np.inf, 1 + tolerance)
         ends = np.stack([weights, weights])
@@ -226,7 +236,8 @@ class MinimalWeights(PairProgram):
 
     def active(self) -> tuple[IntArray, FloatArray]:
         """Pairs whose constraints define the solution, as rows of X, and their differences in units."""
-        rows = np.array(self._rows, dtype=np.int64)[self._program.binding()]
+        binding = self._program.binding() - self._n_first
+        rows = np.array(self._rows, dtype=np.int64)[binding[binding >= 0]]
         rows = np.union1d(rows, np.array(self._holders, dtype=np.int64))
         tight: IntArray = rows[self._values[rows] @ self._u < (1 + 1e-6) ** self.p]
         return self._pool[tight], self._differences[tight]
