@@ -117,7 +117,8 @@ def minimal_metric(
                 "the unit of the output. Give output_range=(lowest, highest) to have shares of its width."
             )
     categorical, missing = ({name: min(1.0, w) for name, w in part.items()} for part in (categorical, missing))
-    return TableMetric(numeric, categorical, missing=missing or "refuse")
+    zeros = dict.fromkeys((name for name, w in {**numeric, **categorical}.items() if not w), "not_used")
+    return TableMetric(numeric, categorical, missing=missing or "refuse", zero_reasons=zeros)
 
 
 def find_jumps(model: Any, *, domain: Any = None) -> pd.DataFrame:
