@@ -10,7 +10,6 @@ from typing import Any
 from likewise.exceptions import FileError
 from likewise.metric_file import (
     HEADING,
-    NOT_USED,
     ORIGIN_NOTES,
     SECTION_NOTES,
     WEIGHT_SECTIONS,
@@ -23,7 +22,7 @@ from likewise.metric_file import (
     read_text,
 )
 from likewise.metrics.units import Unit
-from likewise.reveal.empirical import NOT_FORCED
+from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
 
 _OLD_NOTES = ("Revealed ", "Set to 0", "Scaled by ", "Edit the weights, then use this file with ")  # generated before
 
@@ -84,13 +83,11 @@ def _entry(line: str) -> tuple[str, str] | None:
 def _split_comment(comment: str, unit: str) -> tuple[str, str]:
     """The generated part of a comment, and the rest."""
     after = "|".join(re.escape(Unit.of(unit).after(one=one)) for one in (False, True))
-    fixed = "|".join(
-        map(re.escape, (*filter(None, ORIGIN_NOTES.values()), f"{NOT_FORCED}, but for blanks", NOT_FORCED))
-    )
+    zeros = [f"{reason.meaning}{more}" for reason in ZERO_REASONS.values() for more in (", but for blanks", "")]
+    fixed = "|".join(map(re.escape, (*filter(None, ORIGIN_NOTES.values()), *zeros, MUST_NOT_MATTER)))
     one = re.escape(Unit.of(unit).one or "one step")
     worth = rf"1 point = [$€£]?[\d.,e+-]*\d(?:{after})?|(?:mismatch|{one}) = \S+(?: to \S+)? points?"
-    own = rf"{worth}|must not matter|{NOT_USED}|{fixed}"
-    found = re.match(rf"({own})(?:[;,]\s*|\s*$)", comment)
+    found = re.match(rf"({worth}|{fixed})(?:[;,]\s*|\s*$)", comment)
     return (found[1], comment[found.end() :]) if found else ("", comment)
 
 

@@ -16,7 +16,7 @@ from likewise._writing import atomic_write
 from likewise.exceptions import FileError, InvalidInputError, InvalidTypeError
 from likewise.metrics.odds import scale_of_phrase
 from likewise.metrics.table import ONLY_BLANKS, TableMetric
-from likewise.reveal.empirical import NOT_FORCED
+from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
 from likewise.verification.domain import Domain
 
 HEADING = (
@@ -42,14 +42,11 @@ ORIGIN_NOTES = {
     "date": "",
     "how": "",
     "scaled_by": "all distances, since then",
-    "protected": "set to 0 by people: must not matter",
-    "not_used": "0, since the model does not use them",
-    "not_forced": "0, since the people in the table force no more; the model may use them",
+    **{key: reason.note for key, reason in ZERO_REASONS.items()},
     "written": "changes with the weights, and shows whether people have edited them",
 }
 WEIGHT_SECTIONS = ("numeric", "categorical", "missing")
 CATEGORY_SECTIONS = ("order", "groups", "distances")
-NOT_USED = "not used by this model"
 _CLAIM = "no smaller distance"
 
 Place = tuple[str | None, str | None]  # section and key
@@ -78,6 +75,8 @@ class MetricFile:
         Columns of weight 0 that the model, whose metric this is, does not use.
     not_forced : tuple of str
         Columns that need no weight for the people of the table, though the model may use them.
+    not_judged : tuple of str
+        Columns of weight 0 since no answer says that a difference is fine.
     as_written : bool
         Whether the weights are those that likewise wrote, unedited.
     domain : Domain, or None
@@ -95,6 +94,18 @@ class MetricFile:
     domain: Domain | None = None
     source: str = ""
     date: date | None = None
+    not_judged: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """The lists and the metric give the same reasons; where they do not, the lists are right."""
+        columns = set(self.metric.columns)
+        listed = {name: key for key in ZERO_REASONS for name in getattr(self, key)}
+        reasons = {**self.metric.zero_reasons, **{name: key for name, key in listed.items() if name in columns}}
+        if reasons != self.metric.zero_reasons:
+            object.__setattr__(self, "metric", self.metric.with_params(zero_reasons=reasons))
+        for key in ZERO_REASONS:
+            more = [name for name, reason in reasons.items() if reason == key and name not in listed]
+            object.__setattr__(self, key, (*getattr(self, key), *more))
 
     def domain_for(self, X: Any) -> Domain | None:
         """The domain in the file; columns that it does not have are learned from `X`. None if it has no domain."""
@@ -109,12 +120,8 @@ class MetricFile:
         """Meaning of each weight: the difference worth one point, or why it is 0."""
         shown = self.metric.describe()
         worth = dict(zip(shown["column"], shown["one point"], strict=True))
-        hidden = set(self.metric.hidden)
-        worth |= {name: NOT_USED for name in self.not_used if name in hidden}
-        for name in self.not_forced:
-            if name in worth:
-                worth[name] = NOT_FORCED if name in hidden else f"{NOT_FORCED}, but for blanks"
-        return worth
+        # Protected columns are listed under [origin].
+        return worth | dict.fromkeys((name for name in self.protected if name in worth), MUST_NOT_MATTER)
 
     def origin(self) -> str:
         """Where the weights came from, in a line: "revealed, 2026-03-01, edited by hand since"."""
@@ -188,18 +195,28 @@ def format_metric(metric: TableMetric | MetricFile, *, words: MetricComments | N
     stray += [f"{place[1]}: {text}" for place, text in words.beside.items() if place not in placed]
     lines = [f"# {line}" for line in (*HEADING, *words.above.get((None, None), ()), *stray)]
     lines += _lines(None, "p", _number(file.metric.p), "", words)
+    return "\n".join([*lines, *_sections(entries, words)]) + "\n"
+
+
+def format_shapes(metric: TableMetric, output_range: tuple[float, float] | None) -> str:
+    """The order, groups and distances of categories, and the output range, as sections of a metric file."""
+    entries = entries_of(MetricFile(metric, output_range))
+    kept = {section: entries[section] for section in (*CATEGORY_SECTIONS, "output") if section in entries}
+    return "".join(f"{line}\n" for line in _sections(kept, MetricComments()))
+
+
+def _sections(entries: dict[str, dict[str, tuple[Any, str]]], words: MetricComments) -> Iterator[str]:
     for section, values in entries.items():
-        lines += ["", f"[{section}]"]
-        lines += [f"# {line}" for line in (SECTION_NOTES[section], *words.above.get((section, None), ()))]
+        yield from ("", f"[{section}]")
+        yield from (f"# {line}" for line in (SECTION_NOTES[section], *words.above.get((section, None), ())))
         for key, (value, comment) in values.items():
-            lines += _lines(section, key, value, comment, words)
-    return "\n".join(lines) + "\n"
+            yield from _lines(section, key, value, comment, words)
 
 
 def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
     """Values and generated comments by section and key, without empty sections."""
     metric, worth = file.metric, file.meanings()
-    said = {name: worth[name] for name in {*metric.hidden, *file.not_forced} if name in worth}
+    said = {name: worth[name] for name in {*metric.hidden, *metric.zero_reasons}}
     numeric = {name: (_number(weight), said.get(name, as_rate(worth[name]))) for name, weight in metric.numeric.items()}
     given: dict[str, dict[Any, tuple[Any, str]]] = {
         "numeric": numeric,
@@ -218,9 +235,7 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "date": file.date,
         "how": file.how,
         "scaled_by": 0 if file.scaled_by == 1 else _number(float(f"{file.scaled_by:.6g}")),
-        "protected": list(file.protected),
-        "not_used": list(file.not_used),
-        "not_forced": list(file.not_forced),
+        **{key: list(getattr(file, key)) for key in ZERO_REASONS},
         "written": _checksum(metric, file.output_range) if file.as_written else "",
     }
     given["origin"] = {key: (value, ORIGIN_NOTES[key]) for key, value in origin.items() if value}
@@ -298,9 +313,9 @@ def read_metric_file(path: str | Path) -> MetricFile:
     domain = reader.domain(given.get("domain", {}), given.get("rules", {}))
     as_written = origin.pop("written", "") == _checksum(metric, output_range)
     if not as_written:  # a weight may have been raised since
-        for key in ("not_used", "not_forced"):
+        for key in set(ZERO_REASONS) - {"protected"}:
             origin[key] = tuple(name for name in origin.get(key, ()) if name in set(metric.hidden))
-    listed = {name for key in ("protected", "not_used", "not_forced") for name in origin.get(key, ())}
+    listed = {name for key in ZERO_REASONS for name in origin.get(key, ())}
     by_hand = [name for name in metric.hidden if name not in listed]
     origin["protected"] = (*origin.get("protected", ()), *by_hand)
     return MetricFile(metric, output_range, **origin, as_written=as_written, domain=domain)

@@ -13,6 +13,7 @@ from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from likewise.cli.dataset import Dataset, DatasetSource
+    from likewise.metrics.base import Metric
     from likewise.metrics.table import TableMetric
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
@@ -147,6 +148,7 @@ def enforce(
     _echo_scores(echo, result)
     _echo_noise(echo, fitted.estimator_ if decide else fitted, data.X)
     _echo_prices(echo, fitted.estimator_ if decide else fitted, data)
+    _echo_zeros(echo, metric)
     echo_coverage(echo, measure_coverage(metric, data.X))
     _echo_saved(echo, fitted, out)
     table = hinted(source.table)
@@ -189,6 +191,7 @@ def _fit_partitions(echo: Output, source: DatasetSource, out: Path, *, method: s
         model = _fit_additive(source, method=method, cluster=cluster)
     save_model(model, out)
     echo(model.guarantee_.statement)
+    _echo_zeros(echo, model.guarantee_.metric)
     echo(
         "\nNobody was held out, so nothing was measured. likewise report measures the model on a table that fits into "
         "memory."
@@ -289,6 +292,15 @@ def _echo_prices(echo: Output, model: Any, data: Dataset) -> None:
     if len(dearest):
         listed = ", ".join(f"{name} {gain:.2g}" for name, gain in dearest.itertuples(index=False))
         echo(f"\nThe weights that hold the model back most, by the gain in training loss if 10% looser: {listed}.")
+
+
+def _echo_zeros(echo: Output, metric: Metric) -> None:
+    """Print the columns of weight 0, by the reason."""
+    from likewise.metrics.zero_weights import list_by_reason
+
+    for title, names in list_by_reason((name, metric.zero_reasons.get(name)) for name in metric.hidden).items():
+        echo(f"\n{title}: {', '.join(names)}.")
+    echo.facts["zero_reasons"] = dict(metric.zero_reasons)
 
 
 def _echo_noise(echo: Output, model: Any, X: Any) -> None:

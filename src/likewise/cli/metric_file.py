@@ -85,6 +85,7 @@ def show(echo: Output, metric_file: Path) -> None:
     Example: likewise metric show metric.toml
     """
     from likewise.metric_file import read_metric_file
+    from likewise.metrics.zero_weights import ZERO_REASONS
 
     file = read_metric_file(metric_file)
     echo_weights(echo, file)
@@ -94,15 +95,11 @@ def show(echo: Output, metric_file: Path) -> None:
     if file.output_range is not None:
         low, high = file.output_range
         echo(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.", output_range=file.output_range)
-    for key, title in (
-        ("protected", "Protected, set to 0 by people"),
-        ("not_used", "Not used by the model"),
-        ("not_forced", "Not forced by the people it was revealed from, so not known"),
-    ):
+    for key, reason in ZERO_REASONS.items():
         names = list(getattr(file, key))
         echo.facts[key] = names
         if names:
-            echo(f"{title}: {', '.join(names)}.")
+            echo(f"{reason.title}: {', '.join(names)}.")
     echo(f"\nSource: {file.origin()}.", source=file.source or "by hand", date=file.date and file.date.isoformat())
     echo(file.how or "The file does not say more about where its weights came from.", how=file.how)
     echo(f"p = {file.metric.p:g}. Scaled by {file.scaled_by:g} since.", p=file.metric.p, scaled_by=file.scaled_by)

@@ -12,7 +12,8 @@ from likewise.display.base import BLUE, GREY, INK, ORANGE, axes, patch, tidy
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric, check_metric
 from likewise.metrics.encoders import as_frame, labels_of
-from likewise.reveal.empirical import NOT_FORCED, MetricEstimate
+from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
+from likewise.reveal.empirical import MetricEstimate
 
 
 class MetricDisplay:
@@ -25,8 +26,8 @@ class MetricDisplay:
     mismatch : sequence of bool
         Whether the weight is a distance between different categories, and not per unit.
     p : float
-    not_forced : sequence of str, optional
-        Features to which the people of an estimate give no weight; others of weight 0 must not matter.
+    zero_reasons : mapping from name to str, optional
+        Why features have the weight 0, as in `TableMetric`; others of weight 0 must not matter.
 
     Attributes
     ----------
@@ -45,12 +46,12 @@ class MetricDisplay:
     ax_: Any
     figure_: Any
 
-    def __init__(self, names: Any, weights: Any, mismatch: Any, p: float, *, not_forced: Any = ()) -> None:
+    def __init__(self, names: Any, weights: Any, mismatch: Any, p: float, *, zero_reasons: Any = None) -> None:
         self.names = tuple(names)
         self.weights = np.asarray(weights, dtype=np.float64)
         self.mismatch = np.asarray(mismatch, dtype=bool)
         self.p = p
-        self.not_forced = tuple(not_forced)
+        self.zero_reasons = dict(zero_reasons or {})
 
     @classmethod
     def from_metric(
@@ -75,6 +76,7 @@ class MetricDisplay:
         """
         idle = metric.not_forced if isinstance(metric, MetricEstimate) else ()
         metric = check_metric(metric.metric if isinstance(metric, MetricEstimate) else metric)
+        reasons = {**dict.fromkeys(idle, "not_forced"), **metric.zero_reasons}
         table = metric.describe()
         weights = table["weight"].to_numpy(dtype=np.float64).copy()
         mismatch = np.asarray(table["kind"] == "categorical") if "kind" in table else np.zeros(len(table), dtype=bool)
@@ -82,9 +84,9 @@ class MetricDisplay:
             power = 1.0 if np.isinf(metric.p) else metric.p
             weights[~mismatch] *= _spread(X, metric, list(table["column"][~mismatch])) ** power
         names = [str(name) for name in table["column"]]
-        return cls(names, weights, mismatch, metric.p, not_forced=[str(name) for name in idle]).plot(
-            ax=ax, max_features=max_features, per_spread=X is not None
-        )
+        return cls(
+            names, weights, mismatch, metric.p, zero_reasons={str(name): each for name, each in reasons.items()}
+        ).plot(ax=ax, max_features=max_features, per_spread=X is not None)
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any = None, *, ax: Any = None, max_features: int = 20) -> Self:
@@ -97,9 +99,9 @@ class MetricDisplay:
         return cls.from_metric(guarantee.metric, X, ax=ax, max_features=max_features)
 
     def _label(self, place: int) -> str:
-        if self.names[place] in self.not_forced:
-            return f"0: {NOT_FORCED}"
-        return f"{self.weights[place]:.3g}" if self.weights[place] else "0: must not matter"
+        if self.names[place] in self.zero_reasons:
+            return f"0: {ZERO_REASONS[self.zero_reasons[self.names[place]]].meaning}"
+        return f"{self.weights[place]:.3g}" if self.weights[place] else f"0: {MUST_NOT_MATTER}"
 
     def plot(self, *, ax: Any = None, max_features: int = 20, per_spread: bool = False) -> Self:
         """Draw the bars on `ax`, or on a new figure."""

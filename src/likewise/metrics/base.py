@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -182,10 +183,13 @@ class Metric(ABC):
         Exponent over the numeric columns.
     assumption : str
         What the metric takes for granted and cannot prove, as a sentence for guarantees; empty if nothing.
+    zero_reasons : mapping from column to str
+        Why columns have the weight 0, where that is known.
     """
 
     p: float
     assumption: str = ""
+    zero_reasons: Mapping[Any, str] = MappingProxyType({})
 
     @property
     def columns(self) -> list[Any]:

@@ -21,6 +21,7 @@ from likewise.metrics.odds import scale_of_odds
 from likewise.metrics.rounding import round_scale, round_share, round_step, round_weight
 from likewise.metrics.units import Unit, in_points
 from likewise.metrics.weighted_lp import WeightedLp, check_exponent, shortened
+from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS, check_reasons
 
 BLANKS_ONLY = 1e-40
 """Weight of a column of which only blanks matter: a metric cannot weigh the absence of a number whose weight is 0."""
@@ -68,6 +69,10 @@ class TableMetric(Metric):
         Distance matrix between categories, in any unit: only ratios count, and the two that are furthest apart are at
         the column's weight. It must be symmetric, 0 on the diagonal, and obey the triangle inequality. In both `groups`
         and `distances`, a missing value and a category that is not listed are at the column's weight from every other.
+    zero_reasons : mapping from column of weight 0 to reason, optional
+        Why the weight is 0, for tables and reports: "protected" (people decided it), "not_used" (by the model whose
+        metric this is), "not_forced" (by the people it was revealed from) or "not_judged" (no answer says that a
+        difference is fine). It has no effect on distances.
 
     Examples
     --------
@@ -111,6 +116,7 @@ class TableMetric(Metric):
     order: Mapping[Any, tuple[Any, ...]]
     groups: Mapping[Any, Any]
     distances: Mapping[Any, Any]
+    zero_reasons: Mapping[Any, str]
 
     def __init__(
         self,
@@ -123,6 +129,7 @@ class TableMetric(Metric):
         order: Mapping[Any, Sequence[Any]] | None = None,
         groups: Mapping[Any, Any] | None = None,
         distances: Mapping[Any, Any] | None = None,
+        zero_reasons: Mapping[Any, str] | None = None,
     ) -> None:
         numeric, categorical = _mapping("numeric", numeric), _mapping("categorical", categorical)
         absent = [name for name in (*numeric, *categorical) if name is None or name != name]
@@ -149,6 +156,10 @@ class TableMetric(Metric):
                 raise InvalidInputError(f"{kind} must name columns of the metric; it has no {names[0]!r}.")
         self.units = MappingProxyType({name: str(unit) for name, unit in units.items()})
         self._read_categories(order, groups, distances)
+        known = {**dict(zip(self.numeric, self._numbers.scales.tolist(), strict=False)), **self.categorical}
+        self.zero_reasons = MappingProxyType(
+            check_reasons(_mapping("zero_reasons", zero_reasons), known, least=NEGLIGIBLE)
+        )
 
     def _read_categories(self, order: Any, groups: Any, distances: Any) -> None:
         """Check the order, groups and distances of categories; kept as given, in plain types."""
@@ -221,7 +232,7 @@ class TableMetric(Metric):
         return cls(weights, mismatch, p, missing=missing, units=units)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Weights, p, missing weights, units, and the order, groups and distances of categories."""
+        """Weights, p, missing weights, units, the order, groups and distances of categories, and reasons of zeros."""
         return {
             "numeric": dict(self.numeric),
             "categorical": dict(self.categorical),
@@ -231,6 +242,7 @@ class TableMetric(Metric):
             "order": {name: list(listed) for name, listed in self.order.items()},
             "groups": dict(self.groups),
             "distances": dict(self.distances),
+            "zero_reasons": dict(self.zero_reasons),
         }
 
     @property
@@ -335,17 +347,21 @@ class TableMetric(Metric):
         rows = []
         for (name, weight), scale in zip(self.numeric.items(), self._numbers.scales.tolist(), strict=False):
             unit = self._unit(name)
-            worth = "must not matter"
+            worth = self._zero(name)
             if 0 < scale < NEGLIGIBLE and self.missing.get(name, 0) > 0:
-                worth = ONLY_BLANKS
+                worth = f"{worth}, but for blanks" if name in self.zero_reasons else ONLY_BLANKS
             elif weight:
                 one = Unit.of(unit)
                 worth = one.worth_of_one(scale) if one.one else _amount(0.01 / scale, unit)
             rows.append((name, "numeric", unit, weight, worth))
         for name, weight in self.categorical.items():
-            worth = f"mismatch = {self._range(name, weight)}" if weight else "must not matter"
+            worth = f"mismatch = {self._range(name, weight)}" if weight else self._zero(name)
             rows.append((name, "categorical", self.units.get(name, ""), weight, worth))
         return pd.DataFrame(rows, columns=["column", "kind", "unit", "weight", "one point"])
+
+    def _zero(self, name: Any) -> str:
+        """What a weight of 0 means."""
+        return ZERO_REASONS[self.zero_reasons[name]].meaning if name in self.zero_reasons else MUST_NOT_MATTER
 
     def _unit(self, name: Any) -> str:
         """Unit of a numeric column; ordered categories are counted in steps."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.decisions.costs import DecisionCosts
 from likewise.design.joint import Costs
-from likewise.metrics.table import NEGLIGIBLE
+from likewise.metric_file import format_shapes
+from likewise.metrics.table import NEGLIGIBLE, TableMetric
 from likewise.metrics.units import Unit, number
+from likewise.metrics.zero_weights import ZERO_REASONS, list_by_reason
 from likewise.report import charts
 from likewise.report import text as words
 from likewise.report.build import first_pair
@@ -46,7 +48,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "sections": [(key, title) for key, title, present in sections if present],
         "columns": columns,
         "top": sorted((column for column in columns if column.counts), key=lambda column: -column.counts)[:_TOP],
-        "hidden": [column for column in columns if not column.weight],
+        "hidden": list_by_reason((column, column.reason) for column in columns if not column.weight),
         # Up to three numbers that count most, for the sentence that explains a point.
         "examples": [
             (column.name, column.one_point)
@@ -121,7 +123,7 @@ class ColumnView:
 
     Columns are compared by what a `typical` difference counts, on one linear scale up to `longest`; a slider counts
     `top` at its right end. `scale` and `revealed_scale` are distances per unit, or between two different `options`;
-    `shares` are shares of it between any two, None for 1.
+    `shares` are shares of it between any two, None for 1. `reason` says why a weight is 0, if the metric does.
     """
 
     name: str
@@ -136,6 +138,12 @@ class ColumnView:
     revealed_scale: float | None
     longest: float
     top: float
+    reason: str | None
+
+    @property
+    def zero(self) -> str:
+        """What is said of a weight of 0."""
+        return words.WEIGHT_0 if self.reason is None else ZERO_REASONS[self.reason].short
 
     @property
     def short_unit(self) -> str:
@@ -165,7 +173,7 @@ class ColumnView:
     @property
     def worth(self) -> str:
         """Its exchange rate."""
-        return words.worth(self.scale, self.unit if self.is_number else None)
+        return self.zero if not self.scale else words.worth(self.scale, self.unit if self.is_number else None)
 
     @property
     def revealed_worth(self) -> str:
@@ -197,7 +205,20 @@ class ColumnView:
     def for_browser(self) -> dict[str, Any]:
         """Return what the page's script needs."""
         unit = Unit.of(self.unit)
-        fields = ("name", "is_number", "unit", "weight", "missing", "options", "shares", "typical", "longest", "top")
+        fields = (
+            "name",
+            "is_number",
+            "unit",
+            "weight",
+            "missing",
+            "options",
+            "shares",
+            "typical",
+            "longest",
+            "top",
+            "reason",
+            "zero",
+        )
         return {name: getattr(self, name) for name in fields} | {
             "factor": unit.factor,
             "prefix": unit.prefix,
@@ -229,6 +250,7 @@ def _columns(data: ReportData) -> list[ColumnView]:
             revealed_scale=None if revealed is None else float(revealed[i]),
             longest=float(1.25 * longest or 1.0),  # the longest bar has room to grow
             top=max(1.0, float(2 * counts.max())) if is_number else 1.0,
+            reason=data.metric.zero_reasons.get(column.name),
         )
         for i, (column, is_number) in enumerate(zip(encoder.columns, encoder.is_number, strict=True))
     ]
@@ -329,6 +351,7 @@ def for_browser(data: ReportData, view: dict[str, Any]) -> dict[str, Any]:
         "shown": 0 if n_outputs == 1 else data.shown % n_outputs,
         "range": data.output_range,
         "columns": [column.for_browser() for column in columns],
+        "shapes": format_shapes(cast("TableMetric", data.metric), data.output_range),
         "people": [
             {
                 "values": [column.known(x) for column, x in zip(columns, data.people.rows[i], strict=True)],

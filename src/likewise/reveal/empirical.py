@@ -18,6 +18,7 @@ from likewise.metrics.base import Metric
 from likewise.metrics.encoders import ArrayEncoder, People, TableEncoder, as_frame, is_table
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp, check_exponent
+from likewise.metrics.zero_weights import ZERO_REASONS
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.points import CODE, NULLABLE, Points
 from likewise.reveal.active_set import DistinctPeople, PeopleInMemory
@@ -93,7 +94,7 @@ _NOT_EXCHANGED = (
     "No column is exchanged on a Dask DataFrame: a weight may be 0 although the model uses the column. Ask about some "
     "of the people in memory."
 )
-NOT_FORCED, FORCED, FIXED = "not forced by these people", "forced", "fixed"
+NOT_FORCED, FORCED, FIXED = ZERO_REASONS["not_forced"].meaning, "forced", "fixed"
 TOLERANCE_OF_RANGES = 0.01
 """By how much the objective of solutions that count as equally good may exceed the optimum."""
 
@@ -135,6 +136,11 @@ class MetricEstimate:
     weights: pd.DataFrame
     not_forced: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.metric, TableMetric) and self.not_forced:
+            reasons = dict.fromkeys(self.not_forced, "not_forced")
+            object.__setattr__(self, "metric", self.metric.with_params(zero_reasons=reasons))
 
     def describe(self) -> pd.DataFrame:
         """Return the exchange rates of the metric, with the range of each weight and whether people force it."""

@@ -135,7 +135,8 @@ def minimal_metric(
                 f"{kind} of a table lie between 0 and 1; got {weights[largest]:.4g} for {largest!r}{cure}"
             )
     categorical, missing = ({name: min(1.0, w) for name, w in part.items()} for part in (categorical, missing))
-    return TableMetric(numeric, categorical, missing=missing or "refuse", **shapes)
+    zeros = dict.fromkeys((name for name, w in {**numeric, **categorical}.items() if not w), "not_used")
+    return TableMetric(numeric, categorical, missing=missing or "refuse", zero_reasons=zeros, **shapes)
 
 
 def find_jumps(model: Any, *, domain: Any = None) -> pd.DataFrame:

@@ -80,7 +80,7 @@ function score(outputs) {
 
 function worth(column, weight) {
   const scale = perUnit(column, weight);
-  if (scale === 0) return "weight 0";
+  if (scale === 0) return column.weight === 0 ? column.zero : "weight 0";
   if (!column.is_number) return (column.shares === null ? "any difference = " : "at most ") + points(scale);
   if (scale < 1e-30) return "only blanks matter";
   if (column.one) return column.one + " = " + points(scale);

@@ -88,7 +88,11 @@ function toml() {
   if (missing.length) lines.push("", "[missing]", ...missing.map((column) => quoted(column.name) + " = " + column.missing));
   const units = report.columns.filter((column) => column.unit);
   if (units.length) lines.push("", "[units]", ...units.map((column) => quoted(column.name) + " = " + quoted(column.unit)));
-  return lines.join("\n") + "\n";
+  const zeros = report.columns.filter((column, i) => column.reason !== null && weights[i] === 0);
+  const reasons = [...new Set(zeros.map((column) => column.reason))];
+  const listed = (reason) => zeros.filter((column) => column.reason === reason).map((column) => quoted(column.name));
+  const origin = reasons.map((reason) => reason + " = [" + listed(reason).join(", ") + "]");
+  return lines.join("\n") + "\n" + report.shapes + (origin.length ? ["", "[origin]", ...origin, ""].join("\n") : "");
 }
 
 let waiting = false;
