@@ -11,7 +11,8 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.additive.display import Panel, height
-from likewise.design.frontier import MetricFrontier, Reference
+from likewise.design.frontier import MetricFrontier
+from likewise.design.references import Reference
 from likewise.metrics.units import Unit
 from likewise.report.data import Cost
 from likewise.report.text import figure, measured
