@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from likewise.design.questions import Question as Question
     from likewise.design.questions import next_question as next_question
     from likewise.display.audit import AuditDisplay as AuditDisplay
-    from likewise.display.decisions import DecisionDisplay as DecisionDisplay
     from likewise.display.effect import EffectDisplay as EffectDisplay
-    from likewise.display.frontier import FrontierDisplay as FrontierDisplay
     from likewise.display.metric import MetricDisplay as MetricDisplay
     from likewise.display.metric import RangesDisplay as RangesDisplay
-    from likewise.display.selection import ComparisonDisplay as ComparisonDisplay
-    from likewise.display.selection import TradeoffDisplay as TradeoffDisplay
+    from likewise.display.tradeoffs import ComparisonDisplay as ComparisonDisplay
+    from likewise.display.tradeoffs import DecisionDisplay as DecisionDisplay
+    from likewise.display.tradeoffs import FrontierDisplay as FrontierDisplay
+    from likewise.display.tradeoffs import TradeoffDisplay as TradeoffDisplay
     from likewise.exceptions import DownloadError as DownloadError
     from likewise.exceptions import FileError as FileError
     from likewise.exceptions import InvalidInputError as InvalidInputError
@@ -105,7 +105,6 @@ _MODULES = {
     "likewise.additive.estimators": ("AdditiveClassifier", "AdditiveRegressor"),
     "likewise.scorecard.display": ("ScorecardDisplay",),
     "likewise.design.frontier": ("FrontierPoint", "MetricFrontier", "design_metric"),
-    "likewise.display.frontier": ("FrontierDisplay",),
     "likewise.projection.estimators": ("ProjectedClassifier", "ProjectedRegressor"),
     "likewise.lipschitz.estimators": ("LipschitzClassifier", "LipschitzRegressor"),
     "likewise.calibration.estimators": ("RecalibratedClassifier",),
@@ -137,9 +136,8 @@ _MODULES = {
     "likewise.design.judgements": ("JudgedMetric", "learn_metric"),
     "likewise.design.questions": ("Question", "next_question"),
     "likewise.display.audit": ("AuditDisplay",),
-    "likewise.display.decisions": ("DecisionDisplay",),
     "likewise.display.effect": ("EffectDisplay",),
-    "likewise.display.selection": ("ComparisonDisplay", "TradeoffDisplay"),
+    "likewise.display.tradeoffs": ("ComparisonDisplay", "DecisionDisplay", "FrontierDisplay", "TradeoffDisplay"),
     "likewise.display.metric": ("MetricDisplay", "RangesDisplay"),
     "likewise.reveal.empirical": ("MetricEstimate", "estimate_minimal_metric"),
     "likewise.reveal.linear": ("find_jumps", "minimal_metric"),

@@ -17,7 +17,8 @@ from likewise.exceptions import FileError
 
 if TYPE_CHECKING:
     from likewise.cli.dataset import Dataset, Task
-    from likewise.design.frontier import FrontierPoint, MetricFrontier, Reference
+    from likewise.design.frontier import FrontierPoint, MetricFrontier
+    from likewise.design.references import Reference
     from likewise.metric_file import MetricFile
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.

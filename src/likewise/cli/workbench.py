@@ -134,8 +134,9 @@ def serve(
     from likewise.guarantees.guarantee import IneffectiveWeightWarning, VacuousGuaranteeWarning
     from likewise.metric_file import read_metric_file
     from likewise.workbench.engine import Engine
-    from likewise.workbench.hub import Hub, file_as_start
+    from likewise.workbench.hub import Hub
     from likewise.workbench.server import HOST, bind, make_server
+    from likewise.workbench.starts import from_file
     from likewise.workbench.state import Session
 
     for kind in (VacuousGuaranteeWarning, IneffectiveWeightWarning):  # the page shows both in its figures
@@ -149,7 +150,7 @@ def serve(
     sheet = engine.empty_sheet(protected)
     if metric_file is not None:
         file = read_metric_file(metric_file)
-        found = file_as_start(engine, file, str(metric_file))
+        found = from_file(engine, file, str(metric_file))
         locked = dict.fromkeys([*protected, *(name for name in file.protected if name in engine.names)])
         sheet = replace(engine.empty_sheet(list(locked)), units={**sheet.units, **file.metric.units})
         sheet = sheet.with_weights(found["set"], found["how"])

@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from scipy.special import expit, softmax
 from sklearn.utils.multiclass import type_of_target
 
-from likewise._fit_validation import check_outcomes, check_sample_weight
+from likewise._fit_validation import check_outcomes
 from likewise._frozen import Frozen
-from likewise._links import LINKS
 from likewise._parallel import run_in_threads, single_threaded_blas
 from likewise._progress import progress_bar
-from likewise._typing import FloatArray, IntArray
-from likewise._validation import BOOL, LIMITS, NONE, THREADS, check_count, check_names, checking, one_of, short_repr
-from likewise.additive.binning import bin_columns, knots_for
-from likewise.additive.design_matrix import Layout
+from likewise._validation import BOOL, LIMITS, NONE, THREADS, check_count, check_names, one_of
 from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
-from likewise.additive.fit import effective_n_samples
-from likewise.additive.objective import Objective
-from likewise.additive.solver import choose_penalties
-from likewise.design.bounds import read_bounds
-from likewise.design.joint import Costs, JointProblem, Solution, WeightBounds, Weights
+from likewise.design.joint import Solution
+from likewise.design.problem import DesignProblem, read_bounds, widest_metric
+from likewise.design.references import Reference, measure_references
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.guarantee import VacuousGuaranteeWarning, warn_vacuous
+from likewise.guarantees.guarantee import warn_vacuous
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import People
-from likewise.metrics.table import BLANKS_ONLY, TableMetric
+from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
-from likewise.pairs.points import row_hashes
 from likewise.reveal.empirical import read_people
-from likewise.reveal.linear import least_missing_weight
 
 _FIRST, _LAST = 0.6, 3e-5  # of the price from which on nothing is worth its distance
-_MOST_VARIABLES = 1000  # of one quadratic program
-_KNOTS_EACH, _FEWEST_KNOTS = 8, 16  # for each variable that the data determine, and in a column
-_UNSEEN = 1e-3  # a weight that makes less distance than this between any two people is 0
 _TOLERANCE = 1e-9  # of the objective of everybody
 _HELD_OUT_TOLERANCE = 1e-5  # of the mean loss, far below its standard error
 
@@ -218,15 +203,6 @@ class MetricFrontier(Frozen):
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Reference:
-    """What something else is worth on the same people: its loss, and the mean distance of its metric if it has one."""
-
-    loss: float
-    standard_error: float
-    mean_distance: float | None = None
-
-
 def design_metric(
     X: Any,
     y: Any,
@@ -315,8 +291,8 @@ def design_metric(
     names = people.encoder.names
     hidden = check_names("protected", protected, names)
     bounds = read_bounds(names, people.encoder.is_number, hidden, fixed, lower, upper)
-    model = _estimator(_widest(people, bounds), y, task, output_range, max_knots, n_jobs)
-    problem = _Problem.read(model, people, y, sample_weight, bounds, cv)
+    model = _estimator(widest_metric(people, bounds), y, task, output_range, max_knots, n_jobs)
+    problem = DesignProblem.read(model, people, y, sample_weight, bounds, cv)
     return _path(problem, n_points, cv, hidden, references=bool(references), verbose=bool(verbose))
 
 
@@ -333,36 +309,6 @@ def _estimator(metric: Metric, y: Any, task: str, output_range: Any, max_knots: 
     return AdditiveClassifier(metric, max_knots=max_knots, n_jobs=n_jobs)
 
 
-def _widest(people: People, bounds: WeightBounds) -> Metric:
-    """A metric that holds no shape back, in which the columns count that may."""
-    free = bounds.upper > 0
-    if not free.any():
-        raise InvalidInputError(
-            "protected must leave a column that may matter: with all of them protected or fixed at 0, only a constant "
-            "satisfies the metric."
-        )
-    with np.errstate(invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any number
-        ranges = np.nanmax(people.rows, axis=0) - np.nanmin(people.rows, axis=0)
-    wide = np.where(people.encoder.is_number, 1e6 / np.where(ranges > 0, ranges, 1.0), 1.0)
-    missing = np.where(np.isnan(people.rows).any(axis=0), 1.0, np.nan)
-    return _metric_of(people, Weights(np.where(free, wide, 0.0), missing))
-
-
-def _metric_of(people: People, weights: Weights) -> Metric:
-    """Weights as a metric for people like these."""
-    encoder, columns = people.encoder, weights.columns.tolist()
-    if isinstance(people.table, pd.DataFrame):
-        named = list(zip(encoder.names, encoder.is_number, columns, weights.missing.tolist(), strict=True))
-        missing = {name: min(1.0, blank) for name, number, _, blank in named if number and blank == blank}
-        return TableMetric(
-            {name: weight for name, number, weight, _ in named if number},
-            {name: min(1.0, weight) for name, number, weight, _ in named if not number},
-            missing=missing,
-        )
-    return WeightedLp(columns, p=1, feature_names=encoder.labels)
-
-
 def _between(a: Metric, b: Metric, share: float) -> Metric:
     """Weights on the line between those of two metrics."""
 
@@ -377,148 +323,8 @@ def _between(a: Metric, b: Metric, share: float) -> Metric:
     return WeightedLp((1 - share) * a.weights + share * b.weights, p=1, feature_names=a.feature_names)
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """What is designed: people in an order that depends on their content alone, and the convex problem."""
-
-    model: Any
-    people: People
-    y: npt.NDArray[Any]
-    weights: FloatArray | None
-    folds: IntArray
-    joint: JointProblem
-
-    @classmethod
-    def read(
-        cls, model: Any, people: People, y: Any, sample_weight: Any, bounds: WeightBounds, n_folds: int
-    ) -> _Problem:
-        """Check, sort and bin."""
-        metric: Metric = model.metric
-        with checking():
-            people, y = model._read(people.table, y, metric)
-            weights = check_sample_weight(sample_weight, len(people))
-            model._check_target(y)
-        if model._classify and len(model.classes_) < 2:
-            raise InvalidInputError(f"y must hold at least two classes; got only {short_repr(model.classes_[0])}.")
-        if model._classify and weights is not None and len(np.unique(y[weights > 0])) < 2:
-            raise InvalidInputError("sample_weight must leave people of two classes; all but one have the weight 0.")
-        metric.check_people(people)
-        columns = metric.weights_of(people.encoder)
-        target = model.loss_of(y, people).target
-        counts = np.ones(len(people)) if weights is None else weights
-        seen = people.rows[:, columns.matters]
-        order = np.lexsort((counts, *target, *seen.T))
-        people, y, counts = people.take(order), y[order], counts[order]
-        loss, shares = model.loss_of(y, people), counts / counts.sum()
-        folds = (row_hashes((*seen[order].T, *loss.target)) % np.uint64(n_folds)).astype(np.int64)
-        n_effective = effective_n_samples(len(people), None if weights is None else counts)
-        knots, unit = knots_for(n_effective, model.max_knots), LINKS[model.link_name].unit
-
-        def objective_with(knots: int | IntArray) -> Objective:
-            parts = bin_columns(people.rows, shares, columns, knots, model.n_jobs)
-            layout = Layout(parts, columns, unit, {}, np.ones(len(columns.scales)))
-            return Objective(layout, loss, shares, np.zeros(len(parts)), n_effective, n_jobs=model.n_jobs)
-
-        objective = objective_with(knots)
-        enough = _enough_knots(objective, knots, labels=model._classify)
-        objective = objective_with(enough)
-        model.set_params(max_knots=dict(zip(people.encoder.names, enough.tolist(), strict=True)))
-        joint = JointProblem(objective, Costs.of(people.rows, shares, columns.is_number), bounds)
-        return cls(model, people, y, None if weights is None else counts, folds, joint)
-
-    def without(self, fold: int | None) -> JointProblem:
-        """The problem of everybody, or of those outside a fold, with penalties chosen by them."""
-        objective = self.joint.objective
-        if fold is not None:
-            kept = np.where(self.folds == fold, 0.0, objective.weights)
-            left = float(kept.sum())
-            objective = replace(objective, weights=kept / left, n_people=left * objective.n_people, n_jobs=1)
-        penalties = choose_penalties(objective, labels=self.model._classify).penalties
-        return replace(self.joint, objective=replace(objective, penalties=penalties))
-
-    def usable_folds(self, n_folds: int) -> list[int]:
-        """Folds with people in them, outside of which every class is left."""
-        shares, out = self.joint.objective.weights, []
-        for fold in range(n_folds):
-            kept = np.where(self.folds == fold, 0.0, shares)
-            means = self.joint.objective.loss.target @ kept
-            enough = kept.sum() > 0 and (not self.model._classify or ((means > 0) & (means < kept.sum())).all())
-            if enough and shares[self.folds == fold].sum() > 0:
-                out.append(fold)
-        if not out:
-            raise InvalidInputError(
-                f"cv must leave every class outside of each fold; {n_folds} folds of {len(self.y):,} people do not. "
-                "Give more people, or fewer folds."
-            )
-        return out
-
-    def losses(self, scores: FloatArray) -> FloatArray:
-        """Brier score or squared error of each person, from scores of shape (n_functions, n_samples)."""
-        if not self.model._classify:
-            low, high = self.model.output_range_
-            return np.asarray((low + (high - low) * np.clip(0.5 + scores[0], 0, 1) - self.y) ** 2)
-        if len(scores) == 1:
-            return np.asarray((expit(scores[0]) - (self.y == self.model.classes_[1])) ** 2)
-        return np.asarray(((softmax(scores, axis=0) - (self.model.classes_[:, None] == self.y)) ** 2).sum(axis=0) / 2)
-
-    def summary(self, losses: FloatArray, counted: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        """Mean of held-out losses, and its standard error."""
-        shares = np.where(counted, self.joint.objective.weights, 0.0)
-        shares = shares / shares.sum()
-        mean = float(shares @ losses)
-        return mean, float(np.sqrt(shares**2 @ (losses - mean) ** 2))
-
-    def metric(self, weights: Weights) -> Metric:
-        """Designed weights as a metric, those that make no difference at 0.
-
-        In a table with blanks, a column in which nobody has one gets the least weight of a blank that does not cut it.
-        """
-        columns, missing = weights.columns.copy(), weights.missing.copy()
-        rows, bounds = self.people.rows, self.joint.bounds
-        gaps = bool(np.isnan(rows).any())
-        for i, number in enumerate(self.people.encoder.is_number):
-            there = rows[~np.isnan(rows[:, i]), i] if number else np.array([0.0, 1.0])
-            ends = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
-            if columns[i] * (ends[1] - ends[0]) < _UNSEEN:
-                columns[i] = 0.0
-            columns[i] = np.clip(columns[i], bounds.lower[i], bounds.upper[i])
-            if columns[i] == 0 and missing[i] >= _UNSEEN:
-                columns[i] = BLANKS_ONLY
-            elif columns[i] == 0 and not np.isnan(missing[i]):
-                missing[i] = 0.0
-            elif number and gaps and np.isnan(missing[i]):
-                missing[i] = least_missing_weight(float(columns[i]), *ends)
-        return _metric_of(self.people, Weights(columns, missing))
-
-    def mean_distance(self, metric: Metric) -> float:
-        """Of two people drawn at random."""
-        return self.joint.costs.mean_distance(metric.weights_of(self.people.encoder))
-
-    def fit(self, metric: Metric, penalties: Mapping[Any, float]) -> Any:
-        """The card within a metric."""
-        card = self.model.with_metric(metric).set_params(penalty=dict(penalties))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", VacuousGuaranteeWarning)  # a frontier shows loose metrics as well
-            return card.fit(self.people.table, self.y, self.weights)
-
-
-def _enough_knots(problem: Objective, most: int, *, labels: bool) -> IntArray:
-    """Knots of each column: several for each variable that the data determine, and few enough for one matrix."""
-    layout, n_functions = problem.layout, problem.loss.n_functions
-    found = np.full(len(layout.weights.scales), most)
-    for part, count in zip(layout.parts, choose_penalties(problem, labels=labels).counts.tolist(), strict=True):
-        if part.knots is not None:
-            found[part.column] = min(most, max(_FEWEST_KNOTS, int(np.ceil(_KNOTS_EACH * count / n_functions))))
-    sizes = np.array([part.n_slots for part in layout.parts if part.knots is None])
-    room = _MOST_VARIABLES // n_functions - int(sizes.sum())
-    numbers = [part.column for part in layout.parts if part.knots is not None]
-    while found[numbers].sum() > room and (found[numbers] > 2).any():
-        found[numbers] = np.maximum(2, (0.8 * found[numbers]).astype(int))
-    return found
-
-
 def _path(
-    problem: _Problem, n_points: int, n_folds: int, hidden: list[Any], *, references: bool, verbose: bool
+    problem: DesignProblem, n_points: int, n_folds: int, hidden: list[Any], *, references: bool, verbose: bool
 ) -> MetricFrontier:
     """Optima of everybody from a high price to a low one, and the losses of those held out along it."""
     folds = problem.usable_folds(n_folds)
@@ -561,13 +367,6 @@ def _path(
             points.append(FrontierPoint(metric, distance, loss, error, optimum.value, price, fit))
     if not points:
         raise InvalidInputError("y does not vary with any column that may matter, so no metric can be designed.")
-    beside = _references(problem, folds, counted, hidden) if references else {}
+    beside = measure_references(problem, folds, counted, hidden) if references else {}
     kind: Task = "classification" if problem.model._classify else "regression"
     return MetricFrontier(tuple(points), beside, kind, tuple(hidden), len(problem.y), n_folds, penalties)
-
-
-def _references(problem: _Problem, folds: list[int], counted: Any, hidden: list[Any]) -> dict[str, Reference]:
-    """A constant, the linear model's own metric and boosting, on the same folds."""
-    from likewise.design.references import measure
-
-    return measure(problem, folds, counted, hidden)

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.design.frontier import Reference
+from likewise.design.joint import Weights
+from likewise.design.problem import DesignProblem, metric_of
 from likewise.exceptions import LikewiseError
 from likewise.inspection.baselines import table_model
 from likewise.metrics.base import Metric
-from likewise.metrics.table import TableMetric
-from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.linear import minimal_metric
 
 CONSTANT, OWN_METRIC, BOOSTING = "constant", "linear model's own metric", "boosting, no guarantee"
 
 
-def measure(problem: Any, folds: list[int], counted: Any, hidden: list[Any]) -> dict[str, Reference]:
-    """Losses of people held out, by title."""
+@dataclass(frozen=True)
+class Reference:
+    """What something else is worth on the same people: its loss, and the mean distance of its metric if it has one."""
+
+    loss: float
+    standard_error: float
+    mean_distance: float | None = None
+
+
+def measure_references(
+    problem: DesignProblem, folds: list[int], counted: Any, hidden: list[Any]
+) -> dict[str, Reference]:
+    """Losses on the same people held out, by title."""
     names = list(problem.people.encoder.names)
     table = problem.people.table
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(problem.people.rows, columns=names)
@@ -62,28 +73,23 @@ def measure(problem: Any, folds: list[int], counted: Any, hidden: list[Any]) -> 
     return found
 
 
-def _own_metric(problem: Any, shown: pd.DataFrame, frame: pd.DataFrame, hidden: list[Any], task: Any) -> Metric:
+def _own_metric(
+    problem: DesignProblem, shown: pd.DataFrame, frame: pd.DataFrame, hidden: list[Any], task: Any
+) -> Metric:
     """The linear model's metric, read exactly, the hidden columns at 0."""
     linear = table_model(shown, "logistic" if task == "classification" else "linear", task)
     limits = None if problem.model._classify else problem.model.output_range_
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         read: Any = minimal_metric(linear.fit(shown, problem.y), shown, output_range=limits)
-    numbers = problem.people.encoder.is_number
     weights = {**read.numeric, **read.categorical} | dict.fromkeys(hidden, 0.0)
-    names = list(frame.columns)
-    if not isinstance(problem.people.table, pd.DataFrame):
-        return WeightedLp([weights[name] for name in names], p=1, feature_names=problem.people.encoder.labels)
-    numeric = {name: weights[name] for name, number in zip(names, numbers, strict=True) if number}
-    categorical = {name: weights[name] for name, number in zip(names, numbers, strict=True) if not number}
-    missing = {name: weight for name, weight in read.missing.items() if name in numeric}
-    for name in numeric:
-        if name not in missing and frame[name].isna().any():
-            missing[name] = 1.0
-    return TableMetric(numeric, categorical, missing=missing)
+    blanks = dict.fromkeys(frame.columns[frame.isna().any()], 1.0) | dict(read.missing)
+    names = problem.people.encoder.names
+    columns, missing = [weights[name] for name in names], [blanks.get(name, np.nan) for name in names]
+    return metric_of(problem.people, Weights(np.array(columns), np.array(missing)))
 
 
-def _mean(problem: Any, kept: Any, weights: Any) -> FloatArray:
+def _mean(problem: DesignProblem, kept: Any, weights: Any) -> FloatArray:
     if not problem.model._classify:
         return np.atleast_1d(np.average(problem.y[kept].astype(np.float64), weights=weights))
     return np.array([np.average(problem.y[kept] == label, weights=weights) for label in problem.model.classes_])
@@ -97,7 +103,7 @@ def _answers(model: Any, people: Any, task: str) -> FloatArray:
     return np.asarray(model.predict_proba(people) if task == "classification" else model.predict(people))
 
 
-def _losses(problem: Any, answers: FloatArray, out: Any) -> FloatArray:
+def _losses(problem: DesignProblem, answers: FloatArray, out: Any) -> FloatArray:
     """Brier score or squared error of each person."""
     y = problem.y[out]
     if not problem.model._classify:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from likewise._typing import FloatArray
-from likewise.design.frontier import MetricFrontier, Reference
+from likewise.design.frontier import MetricFrontier
+from likewise.design.references import Reference
 from likewise.metrics.units import Unit
 from likewise.report.data import Cost
 from likewise.report.text import figure, measured

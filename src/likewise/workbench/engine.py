@@ -27,8 +27,7 @@ from likewise.pairs.points import row_hashes
 from likewise.report.charts import shapes
 from likewise.scorecard.display import panels_of
 from likewise.selection.cross_validation import align_classes
-from likewise.workbench.figures import TITLES, figures
-from likewise.workbench.pair_sample import PairSample
+from likewise.workbench.figures import TITLES, PairSample, figures
 from likewise.workbench.state import Sheet, Weights
 
 MOST_PEOPLE = 30_000

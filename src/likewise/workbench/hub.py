@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import math
-import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -15,8 +12,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from likewise.exceptions import InvalidInputError, LikewiseError
-from likewise.metric_file import read_metric_file
-from likewise.metrics.table import TableMetric
+from likewise.workbench import starts
+from likewise.workbench.browsers import Browsers, as_json
 from likewise.workbench.comparing import compare, person
 from likewise.workbench.engine import GUARANTEED, Engine
 from likewise.workbench.exports import FILES, MODEL, REPORT, Tools, commands, write_model, write_report, write_texts
@@ -28,7 +25,6 @@ _FROM_PAGE = (
     *("weights", "lock", "unlock", "unit", "undo", "redo", "version"),
     *("answer", "withdraw", "explain", "note"),
 )
-_HEARTBEAT = 10.0
 _MOST_KEPT = 16  # results of metrics
 
 
@@ -48,14 +44,12 @@ class Hub:
 
     def __init__(self, session: Session, engine: Engine, tools: Tools, folder: Path, *, tour: bool = False) -> None:
         self.session, self.engine, self.tools, self.folder, self.tour = session, engine, tools, folder, tour
-        self.judging = Judging(engine, session)
+        self.judging, self.browsers = Judging(engine, session), Browsers()
         self.job: dict[str, Any] | None = None
         self.trouble: dict[str, str] = {}
         self.judged: dict[str, Any] = {"answers": [], "ranges": [], "conflicts": [], "error": ""}
         self.result: dict[str, Any] | None = None
         self.results: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._browsers: set[asyncio.Queue[str | None]] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._later: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._wake = threading.Condition()
         self._wanted: tuple[int, Sheet] | None = None
@@ -67,7 +61,7 @@ class Hub:
     @asynccontextmanager
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
         """Start the threads with the server, and end them with it."""
-        self._loop = asyncio.get_running_loop()
+        self.browsers.open()
         for work in (self._live, self._work):  # daemons: Ctrl-C does not wait for a fit
             threading.Thread(target=work, name=f"workbench{work.__name__}", daemon=True).start()
         self._evaluate()
@@ -82,43 +76,11 @@ class Hub:
         with self._wake:
             self._wake.notify_all()
         self._later.put(lambda: None)
-        for queue in self._browsers:
-            queue.put_nowait(None)
+        self.browsers.close()
 
-    async def stream(self) -> AsyncIterator[str]:
-        """Server-sent events: the state at once, then each change."""
-        queue: asyncio.Queue[str | None] = asyncio.Queue(200)
-        self._browsers.add(queue)
-        try:
-            yield _event(self.snapshot())
-            while not self._closing:
-                try:
-                    message = await asyncio.wait_for(queue.get(), _HEARTBEAT)
-                except TimeoutError:
-                    yield ": still here\n\n"
-                    continue
-                if message is None:
-                    return
-                yield message
-        finally:
-            self._browsers.discard(queue)
-
-    def _tell(self, part: dict[str, Any]) -> None:
-        """Send part of the state to all browsers, from any thread."""
-        if self._loop is None or self._closing:
-            return
-        message = _event(part)
-
-        def deliver() -> None:
-            for queue in self._browsers:
-                if queue.full():  # a browser that does not read gets everything anew when it connects again
-                    while not queue.empty():
-                        queue.get_nowait()
-                    queue.put_nowait(None)
-                else:
-                    queue.put_nowait(message)
-
-        self._loop.call_soon_threadsafe(deliver)
+    def stream(self) -> AsyncIterator[str]:
+        """Everything that a page shows, then each change."""
+        return self.browsers.stream(self.snapshot)
 
     # -- what browsers see ----------------------------------------------------------------------------------------
 
@@ -210,7 +172,7 @@ class Hub:
         self.trouble.pop("job", None)
         if self.session.last_change == event["n"]:
             self._evaluate()
-        self._tell(self._state())
+        self.browsers.tell(self._state())
 
     def scale(self, given: dict[str, Any]) -> dict[str, Any]:
         """Multiply all weights; those of categories and blanks end at 1."""
@@ -227,54 +189,38 @@ class Hub:
 
     def start(self, given: dict[str, Any]) -> dict[str, Any]:
         """Replace the weights: by designed, revealed or judged ones, a version, a point of the frontier, or a file."""
-        source = given.pop("from", None)
+        source, log, engine = given.pop("from", None), self.session.log, self.engine
         if source == "version":
-            title = str(given.get("title"))
-            if title not in self.session.log.versions:
-                raise InvalidInputError(f"There is no version {title[:80]!r}.")
-            sheet = self.session.log.versions[title]
-            return self._act("start", given | {"set": sheet.weights, "how": f"Back to the version “{title}”."})
+            return self._act("start", given | starts.from_version(log, str(given.get("title"))))
         if source == "point":
-            return self._take_point(given)
+            return self._act("start", given | starts.from_point(log, given.get("point")))
         if source == "file":
-            return self._take_file(given)
+            name = str(given.get("title") or "a file")
+            return self._act("start", given | starts.from_text(engine, given.get("text"), name))
         if source == "zero":
             how = "Set to 0: nothing may matter yet."
-            return self._act("start", given | {"set": self.engine.empty_sheet().weights, "how": how})
-        if not str(given.get("name") or "").strip():
-            raise InvalidInputError("Say who you are: the record names who decided what.")
+            return self._act("start", given | {"set": engine.empty_sheet().weights, "how": how})
+        _check_name(given)
         if source == "designed":
             return self._run("Designing metrics from strict to loose", lambda: self._design(given))
         if source == "revealed":
-            return self._run("Reading the metric of a model", lambda: self._reveal(given))
+            return self._run("Reading the metric of a model", lambda: self._starting(given, self._reveal()))
         if source in ("judged", "near", "strict"):
-            return self._run("Learning from the answers", lambda: self._learn(given, str(source)))
+            return self._run(
+                "Learning from the answers",
+                lambda: self._starting(given, starts.from_answers(engine, self.judging, str(source))),
+            )
         raise InvalidInputError("from must be designed, revealed, judged, near, strict, version, point, file or zero.")
 
-    def _take_point(self, given: dict[str, Any]) -> dict[str, Any]:
-        frontier, k = self.session.log.frontier, given.get("point")
-        if frontier is None or not isinstance(k, int) or not 0 <= k < len(frontier["points"]):
-            raise InvalidInputError("There is no such point. Design metrics first.")
-        point = frontier["points"][k]
-        how = (
-            f"Designed together with a scorecard, from {frontier['n_people']:,} people: mean distance "
-            f"{point['mean_distance']:.3g}, {frontier['loss_name']} {point['loss']:.4g} ± {point['loss_se']:.2g} on "
-            "held-out people."
-        )
-        return self._act("start", given | {"set": point["set"], "how": how})
+    def _starting(self, given: dict[str, Any], found: dict[str, Any]) -> Callable[[], None]:
+        def finish() -> None:
+            self._act("start", {**given, **found})
 
-    def _take_file(self, given: dict[str, Any]) -> dict[str, Any]:
-        text, name = given.get("text"), str(given.get("title") or "a file")
-        if not isinstance(text, str):
-            raise InvalidInputError("text must be the text of a metric file.")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "metric.toml"
-            path.write_text(text, encoding="utf-8")
-            try:
-                file = read_metric_file(path)
-            except LikewiseError as error:
-                raise InvalidInputError(str(error).replace(str(path), name)) from None
-        return self._act("start", given | file_as_start(self.engine, file, name))
+        return finish
+
+    def _reveal(self) -> dict[str, Any]:
+        metric, how = self.tools.reveal(self.engine.problem)
+        return {"set": self.engine.weights_from(metric), "how": how}
 
     def _design(self, given: dict[str, Any]) -> Callable[[], None]:
         found = self.engine.design(self.session.sheet.locked)
@@ -282,28 +228,9 @@ class Hub:
         def finish() -> None:
             self._act("frontier", {**given, "reason": "", **found})
             best = next(k for k, point in enumerate(found["points"]) if point["best"])
-            self._take_point({**given, "point": best})
+            self._act("start", {**given, **starts.from_point(self.session.log, best)})
 
         return finish
-
-    def _reveal(self, given: dict[str, Any]) -> Callable[[], None]:
-        metric, how = self.tools.reveal(self.engine.problem)
-        weights = self.engine.weights_from(metric)
-        return lambda: void(self._act("start", {**given, "set": weights, "how": how}))
-
-    def _learn(self, given: dict[str, Any], which: str) -> Callable[[], None]:
-        learned = self.judging.learn(near=which == "near")
-        if learned is None:
-            raise InvalidInputError("Nobody has answered a question yet. Answer some under Pairs first.")
-        metric = learned.strict() if which == "strict" else learned.metric
-        words = {
-            "judged": "close to the middle of the ranges that",
-            "near": "of the metrics that fit, the one closest to the weights until then, which",
-            "strict": "the lower end of every range that",
-        }[which]
-        how = f"Learned from {learned.n_answers} answers: {words} the answers leave."
-        weights = self.engine.weights_from(metric)
-        return lambda: void(self._act("start", {**given, "set": weights, "how": how}))
 
     # -- questions ------------------------------------------------------------------------------------------------
 
@@ -393,15 +320,15 @@ class Hub:
                 self.result = as_json(result) | {"event": change}
                 self._keep(_key(sheet), self.result)
                 self.trouble.pop("live", None)
-                self._tell({"result": self._shown(self.result), "trouble": self.trouble})
+                self.browsers.tell({"result": self._shown(self.result), "trouble": self.trouble})
                 if result["done"]:
-                    self._tell({"minutes": minutes(self.session, self._facts())})
+                    self.browsers.tell({"minutes": minutes(self.session, self._facts())})
 
             try:
                 self.engine.evaluate(sheet, emit, is_wanted)
             except Exception as error:
                 self.trouble["live"] = _one_line(error)
-                self._tell({"trouble": self.trouble})
+                self.browsers.tell({"trouble": self.trouble})
 
     # -- long jobs ------------------------------------------------------------------------------------------------
 
@@ -414,7 +341,7 @@ class Hub:
         self._refuse_if_busy()
         self.job = {"title": title, "writes": list(writes)}
         self.trouble.pop("job", None)
-        self._tell({"job": self.job, "trouble": self.trouble})
+        self.browsers.tell({"job": self.job, "trouble": self.trouble})
 
         def finish(done: Callable[[], None] | None, error: Exception | None) -> None:
             self.job = None
@@ -425,7 +352,7 @@ class Hub:
                     done()
             except Exception as trouble:
                 self.trouble["job"] = _one_line(trouble)
-            self._tell(self._state())
+            self.browsers.tell(self._state())
 
         def in_thread() -> None:
             done, error = None, None
@@ -433,8 +360,7 @@ class Hub:
                 done = work()
             except Exception as raised:
                 error = raised
-            if self._loop is not None and not self._closing:
-                self._loop.call_soon_threadsafe(finish, done, error)
+            self.browsers.call(finish, done, error)
 
         threading.Thread(target=in_thread, name="workbench job", daemon=True).start()
         return {"started": title}
@@ -447,7 +373,7 @@ class Hub:
                 work()
             except Exception as error:
                 self.trouble["live"] = _one_line(error)
-                self._tell({"trouble": self.trouble})
+                self.browsers.tell({"trouble": self.trouble})
 
         self._later.put(in_thread)
 
@@ -472,18 +398,17 @@ class Hub:
     def _judge(self) -> None:
         def work() -> None:
             self.judged = as_json(self.judging.summary())
-            self._tell({"judged": self.judged})
+            self.browsers.tell({"judged": self.judged})
 
         self._background(work)
 
     def export(self, given: dict[str, Any]) -> dict[str, Any]:
         """Write all files: the texts at once, then the model, and last the report, while work goes on."""
-        if not str(given.get("name") or "").strip():
-            raise InvalidInputError("Say who you are: the record names who decided what.")
+        _check_name(given)
         self._refuse_if_busy()
         problem, folder, with_report = self.engine.problem, self.folder, bool(given.get("report", True))
         texts = write_texts(self.session, problem, folder, self._facts())
-        self._tell(self._state())
+        self.browsers.tell(self._state())
 
         def note(files: list[str]) -> None:
             self._act("exported", {**given, "folder": str(folder), "files": sorted(files, key=FILES.index)})
@@ -518,43 +443,9 @@ _DATA = (
 )
 
 
-def file_as_start(engine: Engine, file: Any, name: str) -> dict[str, Any]:
-    """The weights of a metric file, as the data of an event."""
-    known = [column for column in file.metric.columns if column in engine.names]
-    if not known:
-        raise InvalidInputError(f"{name} names no column of this table.")
-    if file.output_range is not None and file.output_range != engine.problem.output_range:
-        raise InvalidInputError(
-            f"The weights of {name} are shares of the range {file.output_range}; here it is "
-            f"{engine.problem.output_range}. Give --range."
-        )
-    _refuse_other_kinds(engine, file.metric, name)
-    left = [str(column) for column in file.metric.columns if column not in engine.names]
-    left += [] if file.domain is None else ["its domain"]
-    more = f" Left out: {', '.join(left)}." if left else ""
-    return {"set": engine.weights_from(file.metric), "how": f"From {name}. {file.how}{more}".strip()}
-
-
-def _refuse_other_kinds(engine: Engine, metric: TableMetric, name: str) -> None:
-    """Raise if a column of the file would get another distance here."""
-    for section in ("order", "groups", "distances"):
-        if getattr(metric, section):
-            raise InvalidInputError(
-                f"{name} has [{section}]; the workbench gives any two categories of a column the same distance. Leave "
-                f"[{section}] out, and give each column of categories one weight."
-            )
-    numbers = dict(zip(engine.names, engine.encoder.is_number, strict=True))
-    for column in metric.columns:
-        if column in numbers and numbers[column] != (column in metric.numeric):
-            here, there = ("numeric", "categorical") if numbers[column] else ("categorical", "numeric")
-            raise InvalidInputError(
-                f"{name} has {column!r} as {there}, but it is {here} here. Start the workbench with --categorical, or "
-                "change the file."
-            )
-
-
-def void(_: Any) -> None:
-    """Nothing, after something was done."""
+def _check_name(given: dict[str, Any]) -> None:
+    if not str(given.get("name") or "").strip():
+        raise InvalidInputError("Say who you are: the record names who decided what.")
 
 
 def _all(metric: Any) -> dict[str, dict[str, float]]:
@@ -572,26 +463,6 @@ def _frontier(event: Event | None, sheet: Sheet) -> dict[str, Any] | None:
     points = [{key: value for key, value in point.items() if key != "set"} for point in event["points"]]
     stale = sorted(event["locked"]) != sorted(sheet.locked)
     return {"points": points, "loss_name": event["loss_name"], "locked": event["locked"], "stale": stale}
-
-
-def _event(part: dict[str, Any]) -> str:
-    return f"data: {json.dumps(as_json(part), ensure_ascii=False)}\n\n"
-
-
-def as_json(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with None for numbers that JSON has no form for."""
-    return dict(_finite(document))
-
-
-def _finite(value: Any) -> Any:
-    """The same with None for numbers that JSON has no form for, and without types of NumPy."""
-    if isinstance(value, dict):
-        return {str(key): each if key == "model" else _finite(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _one_line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Plots of `compare` and `tradeoff`: the proper score on held-out people."""
+"""Plots of what a guarantee costs: of `compare`, `tradeoff`, `design_metric` and `decision_costs`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from likewise.decisions.costs import DecisionCosts
+from likewise.design.frontier import MetricFrontier
 from likewise.display.base import BLUE, GREY, INK, ORANGE, RED, ResultDisplay
+from likewise.guarantees.guarantee import suppress_guarantee_warnings
 from likewise.inspection.baselines import Task
 from likewise.selection.compare import Comparison
 from likewise.selection.cross_validation import SCORES
@@ -158,6 +161,116 @@ class TradeoffDisplay(ResultDisplay[Tradeoff]):
         ax.set_xlabel("Scale of the metric: stricter to the left, looser to the right")
         ax.set_ylabel(_axis_title(result.task))
         ax.margins(y=0.12)
+
+
+class FrontierDisplay(ResultDisplay[MetricFrontier]):
+    """Held-out loss against the mean distance of two people, with what it is compared to.
+
+    Bars and bands are one standard error; the circle is `MetricFrontier.best`.
+
+    Parameters
+    ----------
+    result : MetricFrontier
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure, after `plot`
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> import numpy as np
+    >>> from likewise import design_metric
+    >>> matplotlib.use("Agg")
+    >>> X, y = np.linspace(0, 1, 80)[:, None], np.arange(80) // 40
+    >>> frontier = design_metric(X, y, n_points=3, cv=2, references=False)
+    >>> FrontierDisplay.from_frontier(frontier).ax_.get_xlabel()
+    'Mean distance of two people: stricter to the left, looser to the right'
+    """
+
+    @classmethod
+    def from_frontier(cls, result: MetricFrontier, *, ax: Any = None) -> Self:
+        """Plot the result of `design_metric`."""
+        return cls._from_result(result, MetricFrontier, "design_metric", ax)
+
+    def _draw(self, ax: Any) -> None:
+        frontier = self.result
+        with suppress_guarantee_warnings():
+            table, best = frontier.table, frontier.best()
+        for title, reference in frontier.references.items():
+            colour = GREY if reference.mean_distance == 0 else ORANGE
+            if reference.mean_distance:
+                ax.errorbar(
+                    reference.mean_distance, reference.loss, yerr=reference.standard_error, fmt="D", color=colour
+                )
+                at, words = (reference.mean_distance, reference.loss), dict[str, Any](xytext=(8, 6))
+            else:
+                low, high = (reference.loss + sign * reference.standard_error for sign in (-1, 1))
+                ax.axhspan(low, high, color=colour, alpha=0.14, lw=0)
+                ax.axhline(reference.loss, color=colour, lw=1.4, ls=(0, (5, 3)))
+                at = (0.99, reference.loss)
+                words = {"xytext": (0, 4), "ha": "right", "xycoords": ("axes fraction", "data")}
+            ax.annotate(title, at, textcoords="offset points", fontsize=9, color=INK, **words)
+        ax.errorbar(
+            table["mean_distance"], table["loss"], yerr=table["standard_error"], color=BLUE, marker="o", lw=2, capsize=3
+        )
+        ax.plot(best.mean_distance, best.loss, "o", ms=12, mfc="none", mec=INK, mew=1.4, zorder=4)
+        ax.set_xscale("log")
+        ax.set_xlabel("Mean distance of two people: stricter to the left, looser to the right")
+        ax.set_ylabel(f"{frontier.loss_name} on held-out people (lower is better)")
+
+
+class DecisionDisplay(ResultDisplay[DecisionCosts]):
+    """What soft thresholds of several widths guarantee, and what they cost, in percent.
+
+    The guarantee is the largest probability that any two people at distance `near` are decided differently. Below it
+    is the largest found among near pairs. The cost is the share of decisions that contradict the plain threshold, and
+    with outcomes the accuracy that is lost.
+
+    Parameters
+    ----------
+    result : DecisionCosts
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure, after `plot`
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> from likewise import AdditiveClassifier, WeightedLp, decision_costs
+    >>> matplotlib.use("Agg")
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> card = AdditiveClassifier(WeightedLp([0.4]), penalty=0.01).fit(X, X[:, 0] > 0)
+    >>> DecisionDisplay.from_costs(decision_costs(card, X)).ax_.get_xlabel()
+    'Width of the band around the threshold 0.5'
+    """
+
+    @classmethod
+    def from_costs(cls, result: DecisionCosts, *, ax: Any = None) -> Self:
+        """Plot the result of `decision_costs`."""
+        return cls._from_result(result, DecisionCosts, "decision_costs", ax)
+
+    def _draw(self, ax: Any) -> None:
+        table = self.result.table.sort_index()
+        places = np.arange(len(table))  # widths span two orders of magnitude, and 0
+        near = f"distance {self.result.near:g}"
+        curves: list[tuple[Any, str, dict[str, Any]]] = [
+            (table["near_largest"], f"largest found among near pairs ({near})", {"color": BLUE, "ls": "--"}),
+            (table["against_threshold"], "decisions against the plain threshold", {"color": ORANGE}),
+        ]
+        if "guarantee" in table:
+            curves.insert(0, (table["guarantee"], f"guaranteed for any two people at {near}", {"color": BLUE}))
+        if "accuracy" in table:
+            lost = table["accuracy"].iloc[0] - table["accuracy"]
+            curves.append((lost, f"accuracy lost against width {table.index[0]:g}", {"color": GREY}))
+        for values, label, look in curves:
+            ax.plot(places, 100 * values, marker="o", ms=5, lw=2, label=label, **look)
+        ax.set_xticks(places, [f"{width:g}" for width in table.index])
+        ax.set_xlabel(f"Width of the band around the threshold {self.result.threshold:g}")
+        ax.set_ylabel("Percent: decided differently, or lost")
+        ax.axhline(0, color=GREY, lw=0.8)
+        ax.legend(frameon=False, fontsize=9, labelcolor=INK)
 
 
 def _axis_title(task: Task) -> str:
