@@ -125,8 +125,11 @@ def make_files(folder: Path) -> None:
         save_model(AdditiveClassifier(metric=metric).fit(table, y), folder / f"{name}.skops")
         table.assign(y=y).to_csv(folder / f"{name}.csv", index=False)
         write_metric(metric, folder / f"{name}.toml")
-    text = people[["age", "income"]][:1000].assign(employer=[f"employer {i}" for i in rng.permutation(1000)])
-    text.assign(y=people["repaid"][:1000]).to_csv(folder / "text.csv", index=False)
+    n = 5000
+    text = pd.DataFrame({"age": rng.integers(18, 80, n), "income": rng.normal(50, 15, n).round(1)})
+    text["employer"] = [f"employer {i}" for i in rng.permutation(n) % 1000]
+    score = text["age"] / 40 + text["income"] / 50 - 2 + rng.normal(0, 0.3, n)
+    text.assign(y=(rng.random(n) < 1 / (1 + np.exp(-score))).astype(int)).to_csv(folder / "text.csv", index=False)
     write_metric(TableMetric({"age": 0.005, "income": 0.01}, {"employer": 0.1}), folder / "text.toml")
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from likewise import TableMetric, load_model, write_metric
-from likewise.cli.dataset import Dataset
+from likewise.cli.dataset import Dataset, drop_names
 from likewise.cli.training import inner_model
 from likewise.metric_file import read_metric
 from shell import LOANS, run
@@ -244,7 +244,7 @@ def test_a_metric_file_that_forbids_a_column_is_noted_once(work):
 def names_table(work, n=300):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"age": rng.integers(18, 70, n), "name": [f"person {i}" for i in range(n)]})
-    table.assign(town=rng.choice([f"t{i}" for i in range(51)], n), repaid=table["age"] > 40).to_csv(
+    table.assign(town=rng.choice([f"t{i}" for i in range(12)], n), repaid=table["age"] > 40).to_csv(
         work / "names.csv", index=False
     )
     metric = TableMetric({"age": 0.01}, {"name": 0.3, "town": 0.1})
@@ -257,7 +257,7 @@ def test_a_column_that_names_people_is_left_out_and_said(work):
     done = run(work, enforce)
     assert done.exit_code == 0, done.output
     assert "Column 'name' is left out: it has 300 categories for 300 people." in done.stderr
-    assert "'town'" not in done.stderr  # 51 categories of 6 people
+    assert "'town'" not in done.stderr  # 12 categories of 25 people
     model = load_model(work / "names.skops")
     assert set(model.feature_names_in_) == {"age", "town"}
     # The metric without the column is nowhere larger, so the guarantee holds under the whole metric.
@@ -266,6 +266,33 @@ def test_a_column_that_names_people_is_left_out_and_said(work):
     assert kept.exit_code == 0, kept.output
     assert "left out" not in kept.stderr
     assert "name" in set(load_model(work / "names.skops").feature_names_in_)
+
+
+@pytest.mark.parametrize("command", ["metric", "design"])
+def test_a_new_metric_leaves_out_columns_that_name_people(work, command):
+    names_table(work)
+    out = work / f"{command}-names.toml"
+    new = f"{command} names.csv --target repaid --out {out.name} --force"
+    done = run(work, new)
+    assert done.exit_code == 0, done.output
+    assert "Column 'name' is left out: it has 300 categories for 300 people. --categorical name learns" in done.stderr
+    assert set(read_metric(out).columns) == {"age", "town"}
+    kept = run(work, f"{new} --{'zero' if command == 'metric' else 'protected'} name")  # weight 0: nothing to learn
+    assert kept.exit_code == 0, kept.output
+    assert read_metric(out).categorical["name"] == 0
+    kept = run(work, new)  # what a file protects stays in it
+    assert read_metric(out).categorical["name"] == 0
+
+
+@pytest.mark.parametrize(("n_categories", "n_people", "left_out"), [
+    (50, 60, False), (51, 1019, True), (51, 1020, False), (300, 6000, False), (301, 10_000, True),
+])  # fmt: skip
+def test_which_columns_are_left_out(n_categories, n_people, left_out):
+    table = pd.DataFrame({"town": [f"t{i % n_categories}" for i in range(n_people)], "age": np.arange(n_people)})
+    said = []
+    kept = drop_names(table, ["town"], (), said.append, option="--keep")
+    assert ("town" not in kept, len(said)) == (left_out, int(left_out))
+    assert "town" in drop_names(table, ["town"], ["town"], said.append, option="--keep")
 
 
 def test_keep_must_name_a_categorical_column(work):

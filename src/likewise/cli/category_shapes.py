@@ -38,6 +38,11 @@ class GivenShapes:
         )
         return cls(order, {**own, **groups}, distances)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that have a shape."""
+        return (*self.order, *self.groups, *self.distances)
+
     def applied_to(self, X: pd.DataFrame) -> pd.DataFrame:
         """People with these columns as ordered categories, or as text."""
         ordered = {name: as_ordered(X[name], listed) for name, listed in self.order.items()}

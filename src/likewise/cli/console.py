@@ -49,7 +49,10 @@ output_range = click.option(
 id_column = click.option("--id", "id_column", help="Column that names people: left out, and used in error messages.")
 drop = click.option("--drop", multiple=True, help="Column to leave out; may be given several times.")
 categorical = click.option(
-    "--categorical", multiple=True, help="Numeric column that holds codes; may be given several times."
+    "--categorical",
+    multiple=True,
+    help="Numeric column that holds codes, or one of many categories that would be left out; "
+    "may be given several times.",
 )
 orders = click.option(
     "--order",
@@ -200,8 +203,8 @@ def reads_dataset(table_type: click.Path) -> Callable[..., Any]:
         @click.option(
             "--keep",
             multiple=True,
-            help="Column to learn from though it has more than 50 categories with fewer than 5 people each on average, "
-            "such as names, which are left out otherwise; may be given several times.",
+            help="Column to learn from though it has more than 300 categories, or more than 50 with fewer than 20 "
+            "people each on average, such as names, which are left out otherwise; may be given several times.",
         )
         @reads_table
         @functools.wraps(function)

@@ -21,7 +21,8 @@ from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn, i
 from likewise.metrics.table import TableMetric
 
 _FEW_CLASSES, _MOST_CLASSES = 10, 50
-_MANY_CATEGORIES, _FEW_PEOPLE = 50, 5  # more categories than that, with fewer people each on average, are names
+_MANY_CATEGORIES, _FEW_PEOPLE = 50, 20  # more categories than that, with fewer people each on average, are like names
+_MOST_CATEGORIES = 300  # a fit takes time with the cube of them
 _RARE = 0.05  # share of people; classes beyond two that are rarer may be mistakes
 
 Task = Literal["classification", "regression"]
@@ -63,6 +64,12 @@ class DatasetSource:
         Left out are empty columns and, unless a given model needs them (`natural`), columns of names.
         """
         file = read_metric_file(self.metric_file)
+        categorical = list(file.metric.categorical)
+        for name in self.keep:
+            if name not in categorical:
+                raise InvalidInputError(
+                    f"--keep must name categorical columns of the metric, {categorical}; got {name!r}."
+                )
         if file.not_forced:
             note(
                 f"{', '.join(file.not_forced)}: weight 0 in {self.metric_file}, since the people it was revealed from "
@@ -80,7 +87,7 @@ class DatasetSource:
         )
         X = drop_empty_columns(data.X, note)
         if not natural:
-            X = drop_names(X, file.metric, self.keep, note)
+            X = drop_names(X, categorical, self.keep, note, option="--keep")
         limits = resolve_range(file, self.output_range, self.metric_file)
         limits = _range_for_dataset(data, limits, self.metric_file, note)
         return replace(data, X=X, output_range=limits), _restrict(file.metric, list(X.columns))
@@ -272,27 +279,28 @@ def drop_empty_columns(X: pd.DataFrame, note: Note) -> pd.DataFrame:
     return X.drop(columns=empty)
 
 
-def drop_names(X: pd.DataFrame, metric: TableMetric, keep: Sequence[str], note: Note) -> pd.DataFrame:
-    """Drop categorical columns that all but name people: more than 50 categories, with fewer than 5 people each.
+def drop_names(
+    X: pd.DataFrame, columns: Sequence[str], keep: Collection[str], note: Note, *, option: str
+) -> pd.DataFrame:
+    """Drop categorical columns of more than 300 categories, or of more than 50 with fewer than 20 people each.
 
-    A point per person would be learned from them by heart. Columns in `keep` stay.
+    They all but name people: a point for each of them would be learned by heart. Columns in `keep`, which the `option`
+    names, stay.
     """
-    for name in keep:
-        if name not in metric.categorical:
-            raise InvalidInputError(
-                f"--keep must name categorical columns of the metric, {list(metric.categorical)}; got {name!r}."
-            )
     names = []
-    for name in [name for name in metric.categorical if name in X.columns and name not in keep]:
+    for name in [name for name in columns if name in X.columns and name not in keep]:
         n_categories, n_people = X[name].nunique(), int(X[name].notna().sum())
-        if n_categories > _MANY_CATEGORIES and n_people < _FEW_PEOPLE * n_categories:
+        few_each = n_categories > _MANY_CATEGORIES and n_people < _FEW_PEOPLE * n_categories
+        if few_each or n_categories > _MOST_CATEGORIES:
             names.append(name)
             note(
-                f"Column {name!r} is left out: it has {n_categories:,} categories for {n_people:,} people. --keep "
+                f"Column {name!r} is left out: it has {n_categories:,} categories for {n_people:,} people. {option} "
                 f"{name} learns from it all the same; or group its categories first."
             )
     if len(names) == X.shape[1]:
-        raise FileError(f"Every column all but names people, so there is nothing to learn from: say --keep {names[0]}.")
+        raise FileError(
+            f"Every column all but names people, so there is nothing to learn from: say {option} {names[0]}."
+        )
     return X.drop(columns=names)
 
 

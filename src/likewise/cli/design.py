@@ -133,6 +133,7 @@ def design_file(
     from likewise import design_metric
     from likewise._optional import need
     from likewise.auditing.coverage import measure_coverage
+    from likewise.cli.dataset import drop_names
     from likewise.cli.metric import count_units, echo_blanks, echo_kept
     from likewise.cli.metric_file import echo_weights, replacing
     from likewise.cli.table_io import hinted, note_doubtful
@@ -148,7 +149,8 @@ def design_file(
         check_output_path(page, source.table, out, force=force)
     before = metric_at(out)
     data = source.load(echo)
-    X = data.X
+    named = (*source.categorical, *protected, *(() if before is None else before.protected))
+    X = drop_names(data.X, categorical_columns(data.X), named, echo.note, option="--categorical")
     note_doubtful(X, echo.note)
     kept = [] if before is None else [name for name in before.protected if name in X.columns]
     hidden, asked = _protected_columns(echo, list(map(str, X.columns)), protected, kept)

@@ -130,10 +130,11 @@ def reveal(
     """
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.category_shapes import GivenShapes
-    from likewise.cli.dataset import drop_empty_columns, range_for_metric, read_dataset
+    from likewise.cli.dataset import drop_empty_columns, drop_names, range_for_metric, read_dataset
     from likewise.cli.design import DesignSource, design_file
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.cli.training import reveal_model, reveal_scores, set_to_zero
+    from likewise.inspection.baselines import categorical_columns
     from likewise.io import check_output_path, unused_path
     from likewise.metric_edits import metric_at, read_comments
     from likewise.metric_file import read_metric_file, without_claim, write_metric
@@ -195,6 +196,9 @@ def reveal(
     X = drop_empty_columns(data.X, echo.note)
     shapes = GivenShapes.of(None if shaped is None else shaped.metric, X.drop(columns=[*orders]), groups)
     X = shapes.applied_to(X)
+    if scores is None:  # given scores may depend on any column
+        named = (*categorical, *zero, *shapes.columns, *(() if before is None else before.protected))
+        X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
     note_doubtful(X, echo.note)
     constant = _constant_columns(echo, X)
     if scores is None:

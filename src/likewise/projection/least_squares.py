@@ -20,6 +20,7 @@ _MAX_ANCHORS = 5_000
 _MAX_ANCHORS_OF_FUNCTION = 2_000  # each person is compared with every anchor
 
 _TOLERANCE = 1e-9
+_ROUGH = 0.01  # error of a round's solution beside the violation it starts from: the next round moves it anyway
 _MAX_ROUNDS = 200
 _MAX_SWEEPS = 20_000
 
@@ -97,8 +98,8 @@ def closest_values(
 ) -> FloatArray:
     """Minimise ``sum_i weights_i (v_i - targets_i)^2`` under ``|v_i - v_j| <= D_ij`` for all pairs.
 
-    Constraints are added as they are needed: those that each value violates the most, until none does
-    (`docs/theory.md` §13). The solution is unique.
+    Constraints are added as they are needed, those that each value violates the most, until none is violated; those
+    that no longer hold a value back are dropped (`docs/theory.md` §13). The solution is unique.
 
     Parameters
     ----------
@@ -131,7 +132,8 @@ def closest_values(
     with progress_bar("Projecting", None, show=verbose) as advance:
         for _ in range(_MAX_ROUNDS):
             found = bounds(values)
-            if max((values - found.upper).max(), (found.lower - values).max()) <= _TOLERANCE:
+            violation = float(max((values - found.upper).max(), (found.lower - values).max()))
+            if violation <= _TOLERANCE:
                 break
             high, low = np.flatnonzero(found.upper_anchor >= 0), np.flatnonzero(found.lower_anchor >= 0)
             above, below = found.upper_anchor[high], found.lower_anchor[low]
@@ -141,7 +143,11 @@ def closest_values(
             new = ~np.isin(violated, pairs)
             pairs, distances = np.append(pairs, violated[new]), np.append(distances, gaps[first][new])
             duals = np.append(duals, np.zeros(int(new.sum())))
-            hildreth(values, weights, pairs // n, pairs % n, distances, duals, 0.1 * _TOLERANCE, _MAX_SWEEPS)
+            tolerance = max(0.1 * _TOLERANCE, _ROUGH * violation)
+            hildreth(values, weights, pairs // n, pairs % n, distances, duals, tolerance, _MAX_SWEEPS)
+            # Without those that add nothing to the values, the dual objective stays what it is, and only rises.
+            held = duals > 0.0
+            pairs, distances, duals = pairs[held], distances[held], duals[held]
             advance(1)
     # Remove violations within the tolerance: both envelopes of the values are within the metric, and so is their mean.
     found = bounds(values)
