@@ -53,6 +53,15 @@ def threads():
 
 
 @pytest.fixture
+def impatient(monkeypatch):
+    """Clients that give up an unreachable scheduler after a moment, not after ten seconds."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(
+        distributed, "Client", lambda address, timeout, whole=distributed.Client: whole(address, timeout="0.1s")
+    )
+
+
+@pytest.fixture
 def cluster(tmp_path):
     """A scheduler and two workers, each a process of its own on loopback."""
     distributed = pytest.importorskip("distributed")

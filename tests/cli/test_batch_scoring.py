@@ -221,8 +221,8 @@ def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(place, clust
     pd.testing.assert_frame_equal(pd.read_parquet(place / "there.parquet"), pd.read_parquet(place / "here.parquet"))
 
 
+@pytest.mark.usefixtures("impatient")
 def test_an_unreachable_cluster_is_one_clear_error(place):
-    pytest.importorskip("distributed")
     with pytest.raises(FileError, match=r"Cannot reach a Dask scheduler at tcp://127.0.0.1:1"):
         score_file(order(place), place / "people.parquet", place / "out.parquet", cluster="tcp://127.0.0.1:1")
 

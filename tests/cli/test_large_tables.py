@@ -69,6 +69,7 @@ def test_enforce_and_audit_a_directory(work):
         ("audit loans --metric metric.toml --scores score --cluster tcp://127.0.0.1:1", "Cannot reach a Dask"),
     ],
 )
+@pytest.mark.usefixtures("impatient")
 def test_mistakes_are_one_clear_line(work, command, message):
     done = run(work, command)
     assert done.exit_code == 2

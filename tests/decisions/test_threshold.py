@@ -55,8 +55,16 @@ def test_chances_are_those_of_a_uniform_cut_off(card, favourable, threshold, wid
     expected = np.clip((card.predict_proba(X)[:, column] - (threshold - width / 2)) / width, 0, 1)
     np.testing.assert_allclose(decision.predict_proba(X)[:, column], expected, rtol=0, atol=1e-13)
     np.testing.assert_allclose(decision.predict_proba(X).sum(axis=1), 1, rtol=0, atol=1e-15)
-    outcomes = np.array([decision.decide(X[:20], round=str(i), key=KEY) for i in range(ROUNDS)])
-    np.testing.assert_allclose((outcomes == favourable).mean(axis=0), expected[:20], rtol=0, atol=MARGIN)
+
+
+@pytest.mark.parametrize(("favourable", "threshold", "width"), [("yes", 0.6, 0.2), ("no", 0.5, 1.0)])
+def test_decisions_are_as_frequent_as_their_chances(card, favourable, threshold, width):
+    decision = ThresholdDecision.from_model(card, threshold=threshold, width=width, favourable=favourable)
+    X, _ = people(20, 1)
+    chances = decision.predict_proba(X)[:, list(card.classes_).index(favourable)]
+    assert ((chances > 0) & (chances < 1)).any()
+    outcomes = np.array([decision.decide(X, round=str(i), key=KEY) for i in range(ROUNDS)])
+    np.testing.assert_allclose((outcomes == favourable).mean(axis=0), chances, rtol=0, atol=MARGIN)
 
 
 def test_people_outside_the_band_are_decided_for_sure_and_so_is_everyone_within_their_sure_distance(card):

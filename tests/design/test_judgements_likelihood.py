@@ -16,7 +16,7 @@ from likewise.design.judgements_polytope import Polytope
 from likewise.design.judgements_table import WeightSpace
 from simulated_judges import comparisons, distances
 
-N_PANELS, N_COMPARISONS, NOISE = 200, 150, 4.0
+N_PANELS, N_COMPARISONS, NOISE = 100, 150, 4.0
 HIDDEN = np.array([0.02, 0.05, 0.03])
 DROP = chi2.ppf(0.95, 1) / 2
 
@@ -92,8 +92,8 @@ def panels():
 def uncovered(low, high):
     """Whether ranges of 95% miss the hidden weight of some column too often.
 
-    Of 200 panels, 190 are expected to cover, with a standard deviation of 3.1. A check has a false-alarm rate of 1e-9,
-    which 164 panels or fewer reach.
+    Of 100 panels, 95 are expected to cover, with a standard deviation of 2.2. A check has a false-alarm rate of 1e-9,
+    which 77 panels or fewer reach.
     """
     covering = ((low <= HIDDEN) & (high >= HIDDEN)).sum(axis=0)
     return [too_few(int(n), N_PANELS, 0.95) for n in covering]

@@ -395,6 +395,7 @@ def test_a_killed_scheduler_is_one_clear_error_and_the_next_audit_is_whole(many_
     assert audit(None, place, metric, predictions="score").n_violations > 1000
 
 
+@pytest.mark.usefixtures("impatient")
 def test_an_unreachable_cluster_is_one_clear_error():
     with (
         pytest.raises(FileError, match=r"Cannot reach a Dask scheduler at tcp://127.0.0.1:1"),

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import tomllib
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -60,6 +61,24 @@ def tiny(monkeypatch, tmp_path):
     return lambda **options: reproduce(**{"datasets": ["ssl"], "quick": True, "out": tmp_path, **options})
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The directory of a finished run of the first seed."""
+    out = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trials, "QUICK", TINY)
+        patch.delenv("LIKEWISE_DATA", raising=False)
+        reproduce(["ssl"], quick=True, out=out)
+    return out
+
+
+@pytest.fixture
+def tiny_again(tiny, finished, tmp_path):
+    """As `tiny`, with the cells of the first seed already there."""
+    shutil.copytree(finished / "cells", tmp_path / "cells")
+    return tiny
+
+
 @pytest.fixture
 def made_up():
     """Two seeds of every cell of two data sets, with made-up results."""
@@ -81,10 +100,10 @@ def summary(made_up):
     return summarise(made_up)
 
 
-def test_every_cell_of_the_plan_is_in_the_results(tiny):
-    results = tiny(seeds=(0, 1))
+def test_every_cell_of_the_plan_is_in_the_results(tiny_again):
+    results = tiny_again(seeds=(2, 3))
     found = [Trial(*row) for row in results[KEY].itertuples(index=False)]
-    assert found == [cell for seed in (0, 1) for cell in planned("ssl-synthetic", seed)]
+    assert found == [cell for seed in (2, 3) for cell in planned("ssl-synthetic", seed)]
     assert results["confidence"].between(0, 1).all()
     models = results[results["model"] != CEILING]
     assert models["accuracy"].between(0, 1).all()
@@ -96,8 +115,8 @@ def test_every_cell_of_the_plan_is_in_the_results(tiny):
     assert (once["evaluations"] == 1).all()
 
 
-def test_models_within_the_metric_keep_their_guarantee_and_stay_below_the_ceiling(tiny):
-    results = tiny()
+def test_models_within_the_metric_keep_their_guarantee_and_stay_below_the_ceiling(tiny_again):
+    results = tiny_again()
     found = results[results["model"].isin(GUARANTEED)]
     assert set(found["model"]) == ({*GUARANTEED} if HAS_TORCH else {SMOOTHED, ADDITIVE})
     assert (found["n_pairs"] == 20 * 19 // 2).all()
@@ -154,18 +173,18 @@ def test_the_fast_forward_pass_is_taken():
     assert isinstance(model.fit(problem.X_train, problem.y_train).scorer_.sums, NetworkVotes)
 
 
-def test_synthetic_data_are_called_so(tiny, tmp_path):
-    assert set(tiny()["dataset"]) == {"ssl-synthetic"}
+def test_synthetic_data_are_called_so(tiny_again, tmp_path):
+    assert set(tiny_again()["dataset"]) == {"ssl-synthetic"}
     assert data_name("ssl-synthetic", "rows") == "SSL (synthetic)"
     assert "ssl-synthetic" in (tmp_path / "results.csv").read_text()
 
 
-def test_a_quick_run_has_the_first_seed(tiny):
+def test_a_quick_run_has_the_first_seed(tiny_again):
     assert SEEDS == (2, 3, 4)
-    assert set(tiny()["seed"]) == {2}
+    assert set(tiny_again()["seed"]) == {2}
 
 
-def test_an_interrupted_run_continues_where_it_stopped(tiny, monkeypatch, tmp_path):
+def test_an_interrupted_run_continues_where_it_stopped(tiny, finished, monkeypatch, tmp_path):
     compute, computed = trials.run, []
 
     def interrupted(cell, *args):
@@ -181,24 +200,23 @@ def test_an_interrupted_run_continues_where_it_stopped(tiny, monkeypatch, tmp_pa
     monkeypatch.setattr(trials, "run", lambda cell, *args: computed.append(cell) or compute(cell, *args))
     results = tiny()
     assert computed == planned("ssl-synthetic", 2)
-    monkeypatch.setattr(trials, "run", compute)
-    whole = tiny(out=tmp_path / "whole")
+    whole = tiny(out=finished)
+    assert computed == planned("ssl-synthetic", 2)  # and nothing again for the whole run
     pd.testing.assert_frame_equal(results.drop(columns=CLOCKS), whole.drop(columns=CLOCKS))
 
 
-def test_the_written_table_reads_back(tiny, tmp_path):
-    results = tiny()
+def test_the_written_table_reads_back(tiny_again, tmp_path):
+    results = tiny_again()
     read = read_results(tmp_path / "results.csv")
     pd.testing.assert_frame_equal(read[[*KEY, "accuracy", "confidence"]], results[[*KEY, "accuracy", "confidence"]])
     assert len(pd.read_csv(tmp_path / "summary.csv")) == len(summarise(results))
 
 
-def test_results_of_other_settings_are_not_mixed(tiny):
-    tiny()
+def test_results_of_other_settings_are_not_mixed(tiny, finished):
     with pytest.raises(ValueError, match="out must hold results of the same settings"):
-        tiny(rows=10)
+        tiny(rows=10, out=finished)
     with pytest.raises(ValueError, match="out must hold results of the same settings"):
-        tiny(n_draws=100)
+        tiny(n_draws=100, out=finished)
 
 
 def test_a_fixed_number_of_draws_is_taken(tiny):
@@ -299,8 +317,8 @@ def test_the_figure_can_be_drawn_for_one_data_set(summary, tmp_path):
     assert (tmp_path / "one.png").exists()
 
 
-def test_a_run_writes_its_figure_and_says_so(tiny, tmp_path, capsys):
-    tiny(verbose=True)
+def test_a_run_writes_its_figure_and_says_so(tiny_again, tmp_path, capsys):
+    tiny_again(verbose=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "cells",
         "figure.png",
@@ -361,8 +379,8 @@ def test_the_pages_say_what_the_results_say(name):
     assert page == fill(page, read_results(docs / "reproduced" / "results.csv"))
 
 
-def test_a_statement_that_does_not_hold_is_a_no(tiny):
-    results = tiny()
+def test_a_statement_that_does_not_hold_is_a_no(tiny_again):
+    results = tiny_again()
     assert [holds for said, *_, holds in statements(results) if said.startswith("No pair")] == ["yes"]
     results.loc[results["noise"] == "splitting", "n_violations"] = 1
     results.loc[results["noise"] == "gaussian", "confidence"] = 0.0

@@ -75,6 +75,12 @@ class ShareClassifier(ConstrainedClassifier):
         return ShareScorer(Guarantee(metric, Bound(), "exact", "Everybody gets the same."), share)
 
 
+@pytest.fixture(autouse=True)
+def two_scales(monkeypatch):
+    """Trade-offs of two scales; `report` is built before, with all."""
+    monkeypatch.setattr(build, "_SCALES", (0.5, 1.0))
+
+
 @pytest.fixture(scope="module")
 def smoothed():
     X, y = applicants(160)
