@@ -22,6 +22,7 @@ from likewise._validation import FOLDS, short_repr
 from likewise.base import ConstrainedClassifier, ConstrainedEstimator, Scorer
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import clipped_predictions, hard_votes, is_plain_function, soft_votes
+from likewise.metrics.base import Metric
 from likewise.metrics.encoders import Encoder, People
 
 
@@ -112,6 +113,12 @@ def inner_classifier(estimator: Any) -> ConstrainedClassifier:
             f"{kind}. Enforce a metric first: what comes after a model can keep a guarantee and cannot make one."
         )
     return inner
+
+
+def inner_for(estimator: Any, metric: Metric) -> ConstrainedClassifier:
+    """The inner classifier for another metric, to be fitted; only a frozen one keeps what it has learned."""
+    inner = inner_classifier(estimator)
+    return (inner if isinstance(estimator, FrozenEstimator) else clone(inner)).with_metric(metric)
 
 
 def fit_weighted(estimator: Any, table: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, logit, ndtr
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -210,6 +211,25 @@ def test_tables_and_columns_that_must_not_matter():
     np.testing.assert_array_equal(model.predict_proba(people[["age"]]), scores)
     assert audit(model, people, metric).n_violations == 0
     assert model.with_metric(metric.scaled(2)).metric == metric.scaled(2)
+
+
+def test_a_fitted_model_that_is_not_frozen_is_fitted_anew_for_out_of_fold_scores():
+    """A tree that knows everybody by heart: its scores are certain on its own people, and noise on others."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
+    inner = SmoothedClassifier(
+        DecisionTreeClassifier(random_state=0), metric=WeightedLp([30.0, 30.0]), n_draws=50, random_state=0
+    )
+    fitted = clone(inner).fit(X, y)
+
+    def spread(estimator):
+        return np.ptp(RecalibratedClassifier(estimator, random_state=0).fit(X, y).predict_proba(X)[:, 1])
+
+    assert spread(inner) < 0.3  # there is nothing to know
+    assert spread(fitted) == spread(inner)
+    assert spread(FrozenEstimator(fitted)) > 0.6  # the control: the people that it was trained on
+    twice = RecalibratedClassifier(fitted, random_state=0).with_metric(inner.metric).fit(X, y)
+    assert np.ptp(twice.predict_proba(X)[:, 1]) == spread(inner)
 
 
 def test_three_classes_by_temperature():

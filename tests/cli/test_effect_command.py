@@ -118,9 +118,9 @@ def test_review_writes_files_with_their_comparators(files):
     assert told["n_denied"] + told["n_approved"] == 254
     found = pd.read_csv("review.csv")
     loans = pd.read_csv("loans.csv").set_index("id")
-    assert (loans.loc[found["row"], "approved"] == "no").all()
+    assert (loans.loc[found["id"], "approved"] == "no").all()
     assert (loans.loc[found["comparator"], "approved"] == "yes").all()
-    assert (loans.loc[found["comparator"], "income"].to_numpy() <= loans.loc[found["row"], "income"].to_numpy()).all()
+    assert (loans.loc[found["comparator"], "income"].to_numpy() <= loans.loc[found["id"], "income"].to_numpy()).all()
     assert "--within needs --metric" in run(*words, "--within", "5", code=2).stderr
     assert "Give --higher" in run("review", "loans.csv", "--decisions", "approved", code=2).stderr
 

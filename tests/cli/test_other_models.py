@@ -188,6 +188,28 @@ def test_a_report_on_scores_alone_leaves_out_what_cannot_be_said(files):
     assert f"<strong>{found['n_violations']:,}</strong>" in page
 
 
+def test_a_report_shows_the_review_that_the_command_writes(files):
+    X, y = files
+    review = ["--decisions", "approved", "--higher", "income", "--lower", "age"]
+    found = told("review", "loans.csv", *review, "--metric", "metric.toml", "--id", "id")
+    first = found["files"][0]
+    words = ["--scores", "score", "--metric", "metric.toml", "--id", "id", *review]
+    run("report", "loans.csv", *words, "--out", "scores.html")
+    page = Path("scores.html").read_text(encoding="utf-8")
+    assert f"<strong>{found['n_files']}</strong> of {found['n_denied']} people" in page
+    card = page.partition('id="review"')[2].partition("</article>")[0]
+    assert re.findall(r">id (p\d+)</span>", card)[:2] == [first["id"], first["comparator"]]
+    save_model(AdditiveClassifier(METRIC).fit(X, y), "own.skops")
+    run("report", "own.skops", "loans.csv", "--target", "approved", "--id", "id", *review, "--out", "own.html")
+    own = Path("own.html").read_text(encoding="utf-8").partition('id="review"')[2].partition("</article>")[0]
+    assert f"id {first['id']}" in own
+    assert "Give --decisions" in run("report", "loans.csv", *words[:6], "--higher", "income", code=2).stderr
+    missing = run("report", "loans.csv", *words[:6], "--decisions", "approved", "--higher", "debt", code=2).stderr
+    assert "has no column 'debt'" in missing
+    unknown = run("report", "loans.csv", *words[:6], "--decisions", "approved", "--higher", "score", code=2).stderr
+    assert "The metric must name the columns by which files are compared; it has no 'score'" in unknown
+
+
 def test_a_report_on_another_model_and_its_errors(files):
     words = ["--metric", "metric.toml"]
     assert "a table alone with --scores" in run("report", "loans.csv", *words, code=2).stderr

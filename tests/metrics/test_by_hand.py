@@ -101,6 +101,9 @@ def test_positions_of_ordered_categories_become_the_nearest_one_and_never_one_be
         ("years", 9999.0, "9999 years"),
         ("", 10_000.0, "10,000"),
         ("", -10_000.0, "-10,000"),
+        ("$", -1000.0, "-$1,000"),
+        ("$1000 per year", -0.5, "-$500 per year"),
+        ("years", -1.0, "-1 years"),
     ],
 )
 def test_amounts_are_written_in_their_unit(unit, value, words):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from test_report_data import METRIC, PANELS, costs, mortgage, promise, rows_of
 
-from likewise import TableMetric, audit
-from likewise.report import GroupFigures, GroupScores, ReportData, render
+from likewise import TableMetric, audit, review_files
+from likewise.report import GroupFigures, GroupScores, ReportData, ReviewedFiles, render
 from likewise.report.build import first_pair
 from likewise.report.render import embedded_json
 
@@ -79,6 +79,9 @@ def hostile():
         groups_of=HOSTILE,
         panels=tuple(replace(panel, column=HOSTILE, levels=(HOSTILE,) * len(panel.levels)) for panel in PANELS),
         reasons=((HOSTILE,), ()),
+        review=ReviewedFiles(
+            review_files(people.table, [HOSTILE, "<b>"], approved="<b>", metric=metric, threshold=2), people, scores
+        ),
     )
 
 

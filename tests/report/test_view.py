@@ -4,12 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit
+from likewise import AdditiveClassifier, TableMetric, WeightedLp, audit, review_files
 from likewise.auditing.coverage import Coverage, measure_coverage
+from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound, LoosenedBound
 from likewise.guarantees.guarantee import Guarantee
-from likewise.report import ReportData, charts
+from likewise.report import ReportData, charts, render
 from likewise.report import text as words
+from likewise.report.build import build_scores_report
 from likewise.report.view import for_browser, prepare
 from likewise.scorecard.display import Panel, panels_of
 from likewise.selection.cross_validation import SCORES
@@ -233,3 +235,40 @@ def test_ticks_have_the_digits_of_their_step():
     ]
     assert [words.measured(brier, 0.8, step) for step in (1.0, 0.1, 0.05, 0.002)] == ["1", "0.8", "0.80", "0.800"]
     assert (words.measured(accuracy, 0.81234), words.measured(brier, np.nan)) == ("81.2%", "\N{EN DASH}")
+
+
+def test_denied_people_are_shown_beside_their_closest_comparators():
+    """Bob and Dan are denied; Ann, granted, is no older than both and owes no less than Dan."""
+    decided = ["granted", "denied", "granted", "denied"]
+    better = {"age": "higher", "debt": "lower"}
+    review = review_files(TABLE, decided, approved="granted", better={"age": "higher"}, metric=METRIC)
+    data = build_scores_report(TABLE, AFTER, METRIC, review=review)
+    bob, dan = sorted(prepare(data)["review"], key=lambda card: card["names"])
+    assert (bob["names"], dan["names"]) == (["Bob", "Ann"], ["Dan", "Ann"])
+    assert (bob["distance"], dan["distance"]) == pytest.approx((0.24, 0.0))
+    assert (bob["scores"], dan["scores"]) == ("Scores: 50.0% and 12.5%.", "Scores: 75.0% and 12.5%.")
+    assert [(column.name, a, b) for column, a, b in bob["apart"]] == [
+        ("height", "160", "150"),  # protected columns first, then what qualifies, then what counts most
+        ("age", "30 years", "20 years"),
+        ("job", "nurse", "cook"),
+        ("debt", "3", "1"),
+    ]
+    assert bob["n_comparators"] == 1
+    page = render(data)
+    assert '<section id="review"' in page
+    assert '<th scope="col" class="data">denied</th><th scope="col" class="data">granted</th>' in page
+    assert "more is better" in page
+    assert "<strong>2</strong> of 2 people with the decision" in page
+    # Bob owes more than Ann and is older: no comparator, if less debt is better.
+    review = review_files(TABLE, decided, approved="granted", better=better, metric=METRIC)
+    assert [card["names"] for card in prepare(build_scores_report(TABLE, AFTER, METRIC, review=review))["review"]] == [
+        ["Dan", "Ann"]
+    ]
+
+
+def test_a_review_without_comparators_is_said_to_have_none():
+    review = review_files(TABLE, [0, 1, 1, 1], better={"age": "higher", "height": "higher"}, metric=METRIC)
+    page = render(build_scores_report(TABLE, AFTER, METRIC, review=review))
+    assert "<strong>0</strong> of 1 people" in page
+    with pytest.raises(InvalidInputError, match="review must be of these 3 people"):
+        build_scores_report(TABLE[:3], AFTER[:3], METRIC, review=review)

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier
 
 from likewise import FunctionMetric, InvalidInputError, SmoothedClassifier, TableMetric, WeightedLp, compare
 from likewise.base import ConstrainedClassifier, PlainScorer
@@ -480,3 +481,16 @@ def test_where_nobody_watches_there_is_no_progress_bar(capfd):
     assert err.endswith("violations (0 left)\n")
     compare(X, Y, METRIC, ["constant"], cv=2)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_model_that_has_seen_who_is_held_out_is_trained_again():
+    """A tree that knows everybody by heart would be right about the people whom it was trained on."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 2)), rng.integers(0, 2, 120)
+    inner = DecisionTreeClassifier(random_state=0)
+    smoothed = SmoothedClassifier(inner, metric=WeightedLp([30.0, 30.0]), n_draws=50, random_state=0)
+    fitted = clone(smoothed).fit(X, y)
+    methods = [("unfitted", smoothed), ("fitted", fitted)]
+    table = compare(X, y, smoothed.metric, methods=methods, cv=2, task="classification").table
+    assert table.loc["fitted", "brier"] == table.loc["unfitted", "brier"] > 0.2
+    assert np.mean((fitted.predict_proba(X)[:, 1] - y) ** 2) < 0.1  # the control

@@ -40,6 +40,10 @@ class FileReview:
         All pairs of a denied person and a comparator.
     rule : str
         What makes an approved person a comparator.
+    better : mapping from column to "higher", "lower" or "same"
+        The directions that were given.
+    decisions : tuple
+        The unfavourable and the favourable decision.
     """
 
     files: pd.DataFrame
@@ -48,6 +52,8 @@ class FileReview:
     n_approved: int
     n_pairs: int
     rule: str
+    better: Mapping[Any, str]
+    decisions: tuple[Any, Any]
 
     @property
     def headline(self) -> str:
@@ -118,7 +124,7 @@ def review_files(
         )
     if threshold is not None:
         NON_NEGATIVE.check("threshold", threshold)
-    denied, granted = _sides(decisions, approved, len(frame))
+    denied, granted, both = _sides(decisions, approved, len(frame))
     if better is None and threshold is None:
         raise InvalidInputError("Give better, the directions in which columns qualify, or metric and threshold.")
     if threshold is not None and metric is None:
@@ -150,13 +156,21 @@ def review_files(
     )
     hidden = [] if metric is None else metric.hidden
     pairs["differs"] = _differs(frame, pairs["row"], pairs["comparator"], hidden)
-    rule = [] if better is None else ["who is no better in " + ", ".join(map(str, better))]
-    rule += [] if threshold is None else [f"within a distance of {threshold:g}"]
-    return FileReview(files, pairs, n_denied, n_granted, int(found.counts.sum()), " and ".join(rule))
+    n_pairs, rule = int(found.counts.sum()), _rule(better or {}, threshold)
+    return FileReview(files, pairs, n_denied, n_granted, n_pairs, rule, dict(better or {}), both)
 
 
-def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any]:
-    """Positions of denied and of approved people."""
+def _rule(better: Mapping[Any, str], threshold: float | None) -> str:
+    """What makes an approved person a comparator, in words."""
+    ordered = ", ".join(str(name) for name, direction in better.items() if direction != "same")
+    equal = ", ".join(str(name) for name, direction in better.items() if direction == "same")
+    parts = [f"no better in {ordered}"] * bool(ordered) + [f"the same in {equal}"] * bool(equal)
+    parts += [] if threshold is None else [f"within a distance of {threshold:g}"]
+    return "who is " + " and ".join(parts)
+
+
+def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any, tuple[Any, Any]]:
+    """Positions of denied and of approved people, and the two decisions."""
     try:
         values = pd.Series(decisions).reset_index(drop=True)
         values.map(hash)
@@ -172,7 +186,8 @@ def _sides(decisions: Any, approved: Any, n: int) -> tuple[Any, Any]:
     if not pd.api.types.is_scalar(wanted) or wanted is pd.NA or wanted not in kinds:
         raise InvalidInputError(f"approved must be one of the decisions, {kinds}; got {short_repr(approved)}.")
     yes = (values == wanted).to_numpy()
-    return np.flatnonzero(~yes), np.flatnonzero(yes)
+    other = next(kind for kind in kinds if kind != wanted)
+    return np.flatnonzero(~yes), np.flatnonzero(yes), (other, wanted)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from likewise._inner_estimator import (
     fit_weighted,
     folds_for,
     inner_classifier,
+    inner_for,
     seed_inner,
 )
 from likewise._typing import FloatArray
@@ -70,8 +71,8 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
     ----------
     estimator : classifier of likewise
         A classifier that enforces a metric, such as `AdditiveClassifier`. Clones are fitted for out-of-fold scores, and
-        one on all people. A fitted model in `sklearn.frozen.FrozenEstimator` is not fitted again: give `fit` people
-        that it was not trained on.
+        one on all people, even if it is fitted already. Only a model in `sklearn.frozen.FrozenEstimator` is not fitted
+        again: give `fit` people that it was not trained on.
     method : {"isotonic", "sigmoid"}, default="isotonic"
         "isotonic": any increasing c, by least squares; for two classes. "sigmoid" (Platt): ``sigma(a logit(h) + b)``
         with ``0 <= a <= 1``, by maximum likelihood; for models whose log-odds are within the metric, and any number of
@@ -155,7 +156,7 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
 
     def with_metric(self, metric: Metric) -> Self:
         """Return an unfitted copy with another metric."""
-        return clone(self).set_params(estimator=inner_classifier(self.estimator).with_metric(metric))  # type: ignore[no-any-return]
+        return clone(self).set_params(estimator=inner_for(self.estimator, metric))  # type: ignore[no-any-return]
 
     def learn(
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
@@ -178,11 +179,10 @@ class RecalibratedClassifier(WrapsEstimator, ConstrainedClassifier):
         self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric
     ) -> tuple[ConstrainedClassifier, FloatArray]:
         """The inner model, and out-of-fold scores."""
-        frozen, inner = isinstance(self.estimator, FrozenEstimator), inner_classifier(self.estimator)
-        if frozen:
+        if isinstance(self.estimator, FrozenEstimator):
+            inner = inner_classifier(self.estimator)
             return inner, self._scores(inner, people)
-        state = check_random(self.random_state)
-        inner = inner.with_metric(metric)
+        state, inner = check_random(self.random_state), inner_for(self.estimator, metric)
         if self.random_state is not None:
             seed_inner(inner, state)
         given = self._inner_weights(weights)

@@ -11,9 +11,11 @@ import click
 from likewise.cli import console as options
 from likewise.cli.console import Dialect, Output, command
 from likewise.cli.models import PeopleSource, answers_of, file_of, load_any_model
+from likewise.cli.review import ReviewOptions, read_review, reviews
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
+    from likewise.auditing.file_review import FileReview
     from likewise.report.data import ReportData
 
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--id", "id_column", help="Column that names people; by default the row, counted from 0.")
 @click.option("--date", help="Date of the data, shown as given; by default none.")
 @click.option("--title", default="How alike people are treated", show_default=True)
+@reviews
 @click.option("--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="Of the cross-validation.")
 @click.option("--out", type=options.FILE, default=Path("report.html"), show_default=True)
 @options.force
@@ -45,6 +48,7 @@ def report(
     id_column: str | None,
     date: str | None,
     title: str,
+    review: ReviewOptions,
     folds: int,
     out: Path,
     force: bool,
@@ -55,7 +59,8 @@ def report(
     Pairs are searched with the model itself. Scores of a model of likewise are cross-validated: models of its kind are
     trained on folds of the table, so it may be the table that the model was trained on. Of other models (see likewise
     effect --model), and of a column of scores (likewise report TABLE --scores COLUMN --metric FILE), the page shows the
-    distance and pairs of people; it leaves out what cannot be said.
+    distance and pairs of people; it leaves out what cannot be said. With --decisions and what qualifies people (see
+    likewise review), it shows denied people beside approved ones who are no better qualified.
 
     Example: likewise report model.skops loans.csv --target approved --out report.html
     """
@@ -78,7 +83,7 @@ def report(
                 "--target is for a model of likewise, which is trained again. Other models, and scores alone, need "
                 "--metric and no --target."
             )
-        other = OtherSystem(table, fitted, scores, id_column, dialect)
+        other = OtherSystem(table, fitted, scores, id_column, review, dialect)
         write_page(other.report(echo, metric_file, output_range, outcome, words), out)
         echo(f"Wrote {out}", report_file=str(out))
         echo.finish(f"open {out} in a browser")
@@ -90,6 +95,7 @@ def report(
     data = read_dataset(
         table,
         target,
+        [] if review.decisions is None else [review.decisions],
         dialect=dialect,
         task="classification" if hasattr(fitted, "classes_") else "regression",
         metric=model_metric,
@@ -106,6 +112,7 @@ def report(
         data.y,
         out,
         outcome=outcome if data.is_classification else target,
+        review=_review_of(echo, table, review, model_metric, id_column, dialect, target),
         cv=folds,
         verbose=not echo.as_json,
         model_name=model.name,
@@ -113,6 +120,21 @@ def report(
     )
     echo(f"Wrote {out}", report_file=str(out))
     echo.finish(f"open {out} in a browser")
+
+
+def _review_of(
+    echo: Output,
+    table: Path,
+    review: ReviewOptions,
+    metric: Any,
+    id_column: str | None,
+    dialect: Dialect,
+    ignore: str | None,
+) -> FileReview | None:
+    """The review of the table's files, if one was asked for; `ignore` is the target or the scores."""
+    if not review.is_given:
+        return None
+    return read_review(echo, table, review, metric, id_column, dialect, [] if ignore is None else [ignore])[0]
 
 
 def write_report(model: Any, X: Any, y: Any, path: Path, **parameters: Any) -> None:
@@ -140,6 +162,7 @@ class OtherSystem:
     model: Any
     scores: str | None
     id_column: str | None
+    review: ReviewOptions
     dialect: Dialect
 
     def report(
@@ -159,7 +182,7 @@ class OtherSystem:
             self.dialect,
             echo.note,
             id_column=self.id_column,
-            others=[] if self.scores is None else [self.scores],
+            others=[name for name in (self.scores, self.review.decisions) if name is not None],
         )
         if self.scores is None:
             taken, _ = PeopleSource(self.table, self.id_column, (), (), self.dialect).load(echo, self.model)
@@ -168,6 +191,9 @@ class OtherSystem:
         else:
             answers = people.scores(self.scores).to_numpy()
         limits = resolve_range(file, output_range, metric_file)
-        X = people.X if people.ids is None else people.X.set_axis(people.ids.astype(str).tolist())
+        X = people.X
+        if people.ids is not None:
+            X = X.set_axis([f"{self.id_column} {name}" for name in people.ids.astype(str)])
         what = outcome or self.scores or "the score"
-        return build_scores_report(X, answers, file.metric, outcome=what, output_range=limits, **words)
+        review = _review_of(echo, self.table, self.review, file.metric, self.id_column, self.dialect, self.scores)
+        return build_scores_report(X, answers, file.metric, outcome=what, output_range=limits, review=review, **words)

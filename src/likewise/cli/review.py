@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Dialect, Output, command
 from likewise.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from likewise.auditing.file_review import FileReview
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,18 @@ class ReviewOptions:
         """Columns with "higher", "lower" or "same"."""
         named = (("higher", self.higher), ("lower", self.lower), ("same", self.same))
         return {name: direction for direction, names in named for name in names}
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a review was asked for."""
+        return bool(self.decisions is not None or self.directions or self.within is not None)
+
+    def check(self) -> None:
+        """Raise if there is nothing to compare, or nothing to compare by."""
+        if self.decisions is None:
+            raise InvalidInputError("Give --decisions, the column with the decisions.")
+        if not self.directions and self.within is None:
+            raise InvalidInputError("Give --higher, --lower or --same, or --metric and --within.")
 
 
 def reviews(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,49 +113,19 @@ def compare_files(
     dialect: Dialect,
 ) -> None:
     """Review the files of a table, and tell what was found."""
-    from likewise import read_metric, review_files
-    from likewise.cli.column_kinds import infer_kinds
-    from likewise.cli.dataset import PeopleTable
-    from likewise.cli.table_io import check_columns, read_table
+    from likewise import read_metric
     from likewise.io import check_output_path
 
     if out is not None:
         check_output_path(out, table, metric_file, force=force)
-    decisions, within, directions = review.decisions, review.within, review.directions
-    if decisions is None:
-        raise InvalidInputError("Give --decisions, the column with the decisions.")
-    if within is not None and metric_file is None:
+    review.check()
+    if review.within is not None and metric_file is None:
         raise InvalidInputError("--within needs --metric: a distance is measured by a metric.")
-    if not directions and within is None:
-        raise InvalidInputError("Give --higher, --lower or --same, or --metric and --within.")
-    metric: Any = None if metric_file is None else read_metric(metric_file)
-    ids = [] if id_column is None else [id_column]
-    if metric is None:
-        whole = read_table(table, dialect, echo.note, as_text=[decisions, *review.same, *ids])
-        check_columns(whole, (decisions, *directions, *ids), table)
-        people, _ = infer_kinds(whole.drop(columns=[decisions, *ids]), dialect, echo.note, categorical=review.same)
-    else:
-        texts = [decisions, *review.same]
-        read = PeopleTable.read(
-            table, metric, dialect, echo.note, id_column=id_column, others=[decisions], as_text=texts
-        )
-        whole, people = read.whole, read.X
-        check_columns(whole, directions, table)
-    with echo.busy("Comparing files"):
-        found = review_files(
-            people,
-            whole[decisions],
-            approved=review.approved,
-            better=directions or None,
-            metric=metric,
-            threshold=None if within is None else within / 100,
-        )
+    metric = None if metric_file is None else read_metric(metric_file)
+    found, ids = read_review(echo, table, review, metric, id_column, dialect)
     files, pairs = found.files, found.pairs
-    if id_column is not None:
-        named_by = whole[id_column].to_numpy()
-        files, pairs = (
-            part.assign(row=named_by[part["row"]], comparator=named_by[part["comparator"]]) for part in (files, pairs)
-        )
+    if ids is not None:
+        files, pairs = (_by_id(part, ids, str(id_column)) for part in (files, pairs))
     echo(
         f"{found.headline}.",
         n_denied=found.n_denied,
@@ -153,3 +140,54 @@ def compare_files(
     if out is not None:
         echo.csv(pairs, out, "review_file")
     echo.finish()
+
+
+def _by_id(found: pd.DataFrame, ids: Any, id_column: str) -> pd.DataFrame:
+    """With ids for positions, under the name of their column unless that is taken."""
+    found = found.assign(row=ids[found["row"]], comparator=ids[found["comparator"]])
+    return found if id_column in found else found.rename(columns={"row": id_column})
+
+
+def read_review(
+    echo: Output,
+    table: Path,
+    review: ReviewOptions,
+    metric: Any,
+    id_column: str | None,
+    dialect: Dialect,
+    ignore: Sequence[str] = (),
+) -> tuple[FileReview, Any]:
+    """The review of the files of a table, under its options, and the ids of its rows."""
+    from likewise import review_files
+    from likewise.cli.column_kinds import infer_kinds
+    from likewise.cli.dataset import PeopleTable
+    from likewise.cli.table_io import check_columns, read_table
+
+    review.check()
+    decisions, within, directions = str(review.decisions), review.within, review.directions
+    texts = [decisions, *review.same]
+    if metric is None:
+        ids = [] if id_column is None else [id_column]
+        whole = read_table(table, dialect, echo.note, as_text=[*texts, *ids])
+        check_columns(whole, (decisions, *directions, *ids), table)
+        people, _ = infer_kinds(whole.drop(columns=[decisions, *ids]), dialect, echo.note, categorical=review.same)
+    else:
+        unknown = [name for name in directions if name not in metric.columns]
+        if unknown:
+            raise InvalidInputError(
+                f"The metric must name the columns by which files are compared; it has no {unknown[0]!r}. Give it a "
+                "weight, 0 if the distance must not count it."
+            )
+        others = [decisions, *ignore]
+        read = PeopleTable.read(table, metric, dialect, echo.note, id_column=id_column, others=others, as_text=texts)
+        whole, people = read.whole, read.X
+    with echo.busy("Comparing files"):
+        found = review_files(
+            people,
+            whole[decisions],
+            approved=review.approved,
+            better=directions or None,
+            metric=metric,
+            threshold=None if within is None else within / 100,
+        )
+    return found, None if id_column is None else whole[id_column].to_numpy()

@@ -20,7 +20,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from likewise._inner_estimator import WrappedScorer, WrapsEstimator, fit_weighted, inner_classifier
+from likewise._inner_estimator import WrappedScorer, WrapsEstimator, fit_weighted, inner_classifier, inner_for
 from likewise._shared_draw import SharedDraw
 from likewise._typing import FloatArray
 from likewise._validation import NONE, Rule, check_numbers, positive, short_repr
@@ -248,7 +248,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
 
     def with_metric(self, metric: Metric) -> Self:
         """Return an unfitted copy whose scores are within another metric."""
-        return clone(self).set_params(estimator=inner_classifier(self.estimator).with_metric(metric))  # type: ignore[no-any-return]
+        return clone(self).set_params(estimator=inner_for(self.estimator, metric))  # type: ignore[no-any-return]
 
     def _metric_to_enforce(self) -> Metric | None:
         inner = inner_classifier(self.estimator)
@@ -261,7 +261,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         _check_two(self.classes_)
         if not isinstance(self.estimator, FrozenEstimator):
             with suppress_guarantee_warnings():
-                inner = fit_weighted(inner.with_metric(metric), people.table, y, self._inner_weights(weights))
+                inner = fit_weighted(inner_for(self.estimator, metric), people.table, y, self._inner_weights(weights))
         return self._scorer(inner)
 
     def _scorer(self, inner: ConstrainedClassifier) -> ThresholdScorer:

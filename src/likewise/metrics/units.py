@@ -66,7 +66,17 @@ class Unit:
         amount = value * self.factor
         digits = 4 if self.suffix.startswith("%") else 6
         text = number(amount, digits) if not self.prefix or abs(amount) < 1000 else f"{amount:,.0f}"
-        return f"{self.prefix}{text}{self._single if self.one and self.suffix and amount == 1 else self.suffix}"
+        return self.prefixed(text) + (self._single if self.one and self.suffix and amount == 1 else self.suffix)
+
+    def prefixed(self, text: str) -> str:
+        """A number with the prefix, after its sign.
+
+        Examples
+        --------
+        >>> Unit.of("$").prefixed("-1,000"), Unit.of("years").prefixed("-1")
+        ('-$1,000', '-1')
+        """
+        return f"-{self.prefix}{text[1:]}" if text.startswith("-") else f"{self.prefix}{text}"
 
     def difference(self, size: str) -> str:
         """Format a difference, given as text that is multiplied by the factor already."""

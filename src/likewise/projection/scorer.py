@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from likewise._inner_estimator import scores_of
@@ -61,7 +62,7 @@ def fit_base(
             raise InvalidInputError(
                 f"base must have the same metric, {metric!r}; it has {base.metric!r}. Leave it out there."
             )
-        model = base.with_metric(metric)
+        model = clone(base).with_metric(metric)
         if "output_range" in model.get_params():
             model.set_params(output_range=limits)
         with suppress_guarantee_warnings():

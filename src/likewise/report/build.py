@@ -21,6 +21,7 @@ from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.auditing.audit import Audit, audit, tolerance_under
 from likewise.auditing.ceiling import ceiling
 from likewise.auditing.coverage import measure_coverage
+from likewise.auditing.file_review import FileReview
 from likewise.base import ConstrainedEstimator
 from likewise.decisions.costs import DecisionCosts, costs_of_scores
 from likewise.decisions.threshold import ThresholdDecision
@@ -30,7 +31,7 @@ from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
 from likewise.inspection.prediction import hard_votes, soft_votes
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People, as_frame, without_sparse
-from likewise.report.data import Cost, GroupScores, ReportData, check_table_metric
+from likewise.report.data import Cost, GroupScores, ReportData, ReviewedFiles, check_table_metric
 from likewise.report.tables import groups_of
 from likewise.report.text import KINDS
 from likewise.scorecard.display import panels_of
@@ -230,6 +231,7 @@ def build_report(
     frontier: MetricFrontier | None = None,
     comparison: Comparison | None = None,
     tradeoff: Tradeoff | None = None,
+    review: FileReview | None = None,
     cv: int = 3,
     verbose: bool = False,
     **words: Any,
@@ -258,6 +260,8 @@ def build_report(
         What `design_metric` returned, if the metric was designed.
     comparison, tradeoff : Comparison and Tradeoff, optional
         Of the same people; by default computed here.
+    review : FileReview, optional
+        Of decisions about the same people.
     cv : int, default=3
         Folds.
     verbose : bool, default=False
@@ -318,6 +322,7 @@ def build_report(
         reasons=_reasons(model, people),
         reach=measure_coverage(metric, table) if len(table) > 1 else None,
         decisions=_decisions(model, people, after, shown),
+        review=_reviewed(review, table, metric, lambda some: _predict(model, some, classes, guarantee.output_range)),
         kind=_kind(model),
         baseline="" if cost is None else cost.comparison.results[cost.baseline].row["title"],
         classes=() if classes is None else tuple(map(str, classes)),
@@ -334,6 +339,7 @@ def build_scores_report(
     *,
     outcome: str = "the score",
     output_range: tuple[float, float] | None = None,
+    review: FileReview | None = None,
     **words: Any,
 ) -> ReportData:
     """What can be said of the scores of another system: the distance, pairs of people, and nothing about others.
@@ -353,6 +359,8 @@ def build_scores_report(
         What is scored.
     output_range : tuple of float, optional
         Lowest and highest score, if these are no probabilities.
+    review : FileReview, optional
+        Of decisions about the same people.
     words : str
         As in `build_report`.
     """
@@ -361,9 +369,8 @@ def build_scores_report(
     table = without_sparse(as_frame(X))
     if not all(isinstance(label, str) for label in table.index):
         table = table.set_axis(range(len(table)))
-    chosen = evenly_spaced(len(table), _SEARCHED)
-    people = metric.encode_rows(table.iloc[chosen])
-    after = np.asarray(scores, dtype=np.float64)[chosen]
+    chosen, answers = evenly_spaced(len(table), _SEARCHED), np.asarray(scores, dtype=np.float64)
+    people, after = metric.encode_rows(table.iloc[chosen]), answers[chosen]
     searched = None
     if len(people) > 1:
         searched = audit(None, people.table, metric, predictions=after, output_range=output_range, n_worst=_WORST)
@@ -376,10 +383,24 @@ def build_scores_report(
         output_range=output_range,
         audit_after=searched,
         reach=measure_coverage(metric, table) if len(table) > 1 else None,
+        review=_reviewed(review, table, metric, answers),
         n_population=len(table),
         **words,
     )
     return replace(data, closest=closest_pairs(people, data.shares["after"], metric, 0.0, _WORST))
+
+
+def _reviewed(review: FileReview | None, table: pd.DataFrame, metric: Metric, answers: Any) -> ReviewedFiles | None:
+    """The first files of a review; `answers` are of the whole table, or a function of people."""
+    if review is None:
+        return None
+    if review.n_denied + review.n_approved != len(table):
+        raise InvalidInputError(f"review must be of these {len(table):,} people; got {review!r}.")
+    rows = review.files[["row", "comparator"]].head(_WORST).to_numpy().ravel()
+    if not len(rows):
+        return ReviewedFiles(review)
+    people = metric.encode_rows(table.iloc[rows])
+    return ReviewedFiles(review, people, answers(people) if callable(answers) else answers[rows])
 
 
 def _outcome(classes: npt.NDArray[Any], outcome: Any) -> tuple[int, str]:

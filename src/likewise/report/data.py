@@ -22,6 +22,7 @@ from likewise.pairs.model_outputs import as_shares
 if TYPE_CHECKING:
     from likewise.auditing.audit import Audit
     from likewise.auditing.coverage import Coverage
+    from likewise.auditing.file_review import FileReview
     from likewise.decisions.costs import DecisionCosts
     from likewise.design.frontier import MetricFrontier
     from likewise.scorecard.display import Panel
@@ -107,6 +108,24 @@ class GroupScores:
 
 
 @dataclass(frozen=True, eq=False)
+class ReviewedFiles:
+    """A review of files, and the pairs of it that are shown.
+
+    Attributes
+    ----------
+    found : FileReview
+    people : People or None
+        The denied people with most comparators, each followed by the closest comparator; None if there are none.
+    outputs : ndarray of shape (n_people,) or (n_people, n_classes), or None
+        What the report's model gives them, as `ReportData.after`.
+    """
+
+    found: FileReview
+    people: People | None = None
+    outputs: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class ReportData:
     """A whole report. "After" is the model that it is about, "before" the baseline without a guarantee.
 
@@ -154,6 +173,8 @@ class ReportData:
     decisions : DecisionCosts, optional
         Of a plain threshold (width 0) and a soft one, under `metric`; for two classes. The threshold is that of the
         model, or the median score.
+    review : ReviewedFiles, optional
+        Denied people beside approved ones who are no better qualified.
     kind : str
         Key of `text.KINDS`; empty where the method is not known.
     baseline : str
@@ -189,6 +210,7 @@ class ReportData:
     reasons: tuple[tuple[str, ...], ...] = ()
     reach: Coverage | None = None
     decisions: DecisionCosts | None = None
+    review: ReviewedFiles | None = None
     kind: str = ""
     baseline: str = "a model without a promise"
     classes: tuple[str, ...] = ()
@@ -227,14 +249,14 @@ class ReportData:
         """`before` and `after`, those that are there: probabilities of the outcome or of all of several classes, or
         where in its range a number is. Half the sum of differences is the total variation; of one column, all of it.
         """
-        found = {}
-        for name, outputs in (("before", self.before), ("after", self.after)):
-            if outputs is None:
-                continue
-            columns = np.asarray(outputs, dtype=np.float64)
-            shares = as_shares(columns if columns.ndim == 2 else columns[:, None], self.output_range)
-            found[name] = shares[:, [self.shown]] if shares.shape[1] == 2 else shares
-        return found
+        given = (("before", self.before), ("after", self.after))
+        return {name: self.shares_of(outputs) for name, outputs in given if outputs is not None}
+
+    def shares_of(self, outputs: FloatArray) -> FloatArray:
+        """Outputs as in `shares`; shape (n_people, n_outputs)."""
+        columns = np.asarray(outputs, dtype=np.float64)
+        shares = as_shares(columns if columns.ndim == 2 else columns[:, None], self.output_range)
+        return shares[:, [self.shown]] if shares.shape[1] == 2 else shares
 
     def differences(self, name: str, a: IntArray, b: IntArray) -> FloatArray:
         """What the scores of pairs of people differ by: in total variation, or as a share of the range."""
@@ -256,9 +278,9 @@ class ReportData:
         """Positions of the people whom the page shows."""
         return evenly_spaced(len(self.people), _SHOWN)
 
-    def name(self, position: int) -> str:
+    def name(self, position: int, people: People | None = None) -> str:
         """The index label of a person, or the row."""
-        label = self.people.table.index[position]
+        label = (people or self.people).table.index[position]
         return label if isinstance(label, str) else f"row {label}"
 
 

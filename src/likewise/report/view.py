@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, cast
@@ -13,13 +14,14 @@ from likewise._typing import FloatArray
 from likewise.decisions.costs import DecisionCosts
 from likewise.design.joint import Costs
 from likewise.metric_file import format_shapes
+from likewise.metrics.encoders import People
 from likewise.metrics.table import NEGLIGIBLE, TableMetric
 from likewise.metrics.units import Unit, number
 from likewise.metrics.zero_weights import ZERO_REASONS, list_by_reason
 from likewise.report import charts
 from likewise.report import text as words
 from likewise.report.build import first_pair
-from likewise.report.data import ReportData
+from likewise.report.data import ReportData, ReviewedFiles
 from likewise.report.tables import costs, groups
 
 _TOP = 6  # columns whose weights are shown unfolded
@@ -37,12 +39,13 @@ def prepare(data: ReportData) -> dict[str, Any]:
         ("shapes", "The model", bool(data.panels)),
         ("compare", "Two people", True),
         ("search", "Pairs", bool(data.audits)),
+        ("review", "Files", data.review is not None),
         ("decisions", "Decisions", data.decisions is not None),
         ("cost", "What it costs", data.cost is not None or bool(data.missed)),
         ("groups", "Groups", bool(data.groups)),
         ("limits", "Not promised" if promised else "Not said", True),
     ]
-    columns = _columns(data)
+    columns = _columns(data, data.people)
     cost = None if data.cost is None else costs(data.cost)
     return {
         "sections": [(key, title) for key, title, present in sections if present],
@@ -61,6 +64,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
         "over": [] if data.audit_after is None else _cards(data, columns, data.audit_after.violations, "after"),
         "broken": _is_broken(data),
         "closest": [] if data.closest is None else _cards(data, columns, data.closest, "after"),
+        "review": [] if data.review is None else _files(data, data.review),
         "first": first_pair(data),
         "decisions": None if data.decisions is None else _decisions(data.decisions),
         "cost": cost,
@@ -228,11 +232,11 @@ class ColumnView:
         }
 
 
-def _columns(data: ReportData) -> list[ColumnView]:
-    encoder: Any = data.people.encoder
+def _columns(data: ReportData, people: People) -> list[ColumnView]:
+    encoder: Any = people.encoder
     weights = data.metric.weights_of(encoder)
     rates = data.metric.describe().set_index("column").loc[encoder.names]
-    typical = np.where(encoder.is_number, _typical(data.people.rows), 1.0)
+    typical = np.where(encoder.is_number, _typical(people.rows), 1.0)
     counts = typical * weights.scales
     revealed = None if data.revealed is None else data.revealed.weights_of(encoder).scales
     longest = max(counts.max(), 0.0 if revealed is None else (typical * revealed).max())
@@ -286,28 +290,15 @@ def _cards(data: ReportData, columns: list[ColumnView], pairs: Any, name: str) -
 
     Columns that must not matter come first, and all of them; then what counts most.
     """
-    weights = data.metric.weights_of(data.people.encoder)
     cards = []
     for pair in pairs.to_dict("records"):
         both, difference = [pair["row_a"], pair["row_b"]], pair["difference"]
         allowed = min(1.0, pair["distance"] + data.epsilon)
-        first, second = data.people.rows[both]
-        gaps = np.where(weights.is_number, np.abs(first - second), first != second)
-        for i in weights.tables:
-            gaps[i] = weights.category_gaps(i, first[i], second[i])
-        parts = np.where(np.isnan(gaps), weights.missing, gaps * weights.scales)  # a number that one of them lacks
-        order = np.lexsort((-parts, weights.matters))
-        apart = [(columns[i], first[i], second[i]) for i in order]
-        apart = [(column, a, b) for column, a, b in apart if column.known(a) != column.known(b)]
-        hidden = [entry for entry in apart if not entry[0].weight]
-        others = [entry for entry in apart if entry[0].weight]
         cards.append(
             {
                 "names": [data.name(position) for position in both],
-                "scores": _scores(data, name, both),
-                "apart": [(column, column.written(a), column.written(b)) for column, a, b in hidden + others[:_APART]],
-                "n_more": len(others[_APART:]),
-                "n_equal": len(columns) - len(apart),
+                "scores": _scores(data, data.shares[name][both]) if name in data.shares else "",
+                **_apart(data, data.people, columns, both),
                 "allowed": allowed,
                 "difference": difference,
                 "allowed_bar": _share(allowed, max(allowed, difference)),
@@ -317,11 +308,53 @@ def _cards(data: ReportData, columns: list[ColumnView], pairs: Any, name: str) -
     return cards
 
 
-def _scores(data: ReportData, name: str, both: list[int]) -> str:
-    """The two scores in words; of several outcomes, of the one in which they differ most."""
-    if name not in data.shares:
-        return ""
-    shares = data.shares[name][both]
+def _files(data: ReportData, review: ReviewedFiles) -> list[dict[str, Any]]:
+    """Denied people, each with the closest comparator."""
+    people = review.people
+    if people is None:
+        return []
+    columns, files = _columns(data, people), review.found.files
+    shares = None if review.outputs is None else data.shares_of(review.outputs)
+    cards = []
+    for i in range(len(people) // 2):
+        both = [2 * i, 2 * i + 1]
+        cards.append(
+            {
+                "names": [data.name(position, people) for position in both],
+                "scores": "" if shares is None else _scores(data, shares[both]),
+                "n_comparators": int(files["n_comparators"].iloc[i]),
+                "distance": float(files["distance"].iloc[i]),
+                **_apart(data, people, columns, both, first=[str(name) for name in review.found.better]),
+            }
+        )
+    return cards
+
+
+def _apart(
+    data: ReportData, people: People, columns: list[ColumnView], both: list[int], first: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Columns in which two people differ: all that must not matter, all those named `first`, then what counts most."""
+    weights = data.metric.weights_of(people.encoder)
+    one, other = people.rows[both]
+    gaps = np.where(weights.is_number, np.abs(one - other), one != other)
+    for i in weights.tables:
+        gaps[i] = weights.category_gaps(i, one[i], other[i])
+    parts = np.where(np.isnan(gaps), weights.missing, gaps * weights.scales)  # a number that one of them lacks
+    order = np.lexsort((-parts, weights.matters))
+    apart = [(columns[i], one[i], other[i]) for i in order]
+    apart = [(column, a, b) for column, a, b in apart if column.known(a) != column.known(b)]
+    leading = [entry for entry in apart if not entry[0].weight]
+    leading += [entry for entry in apart if entry[0].weight and entry[0].name in first]
+    others = [entry for entry in apart if entry[0].weight and entry[0].name not in first]
+    return {
+        "apart": [(column, column.written(a), column.written(b)) for column, a, b in leading + others[:_APART]],
+        "n_more": len(others[_APART:]),
+        "n_equal": len(columns) - len(apart),
+    }
+
+
+def _scores(data: ReportData, shares: FloatArray) -> str:
+    """Two scores in words; of several outcomes, of the one in which they differ most."""
     if shares.shape[1] == 1:
         low, high = data.output_range or (0.0, 1.0)
         a, b = (low + (high - low) * shares[:, 0]).tolist()

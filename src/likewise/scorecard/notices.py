@@ -392,4 +392,4 @@ def _changes(
 def _all_digits(value: float, unit: Unit) -> str:
     """A number with its unit, not rounded: a rounded one may not do."""
     digits = f"{value * unit.factor:,.9f}".rstrip("0").rstrip(".")
-    return f"{unit.prefix}{digits}{unit.suffix}"
+    return f"{unit.prefixed(digits)}{unit.suffix}"

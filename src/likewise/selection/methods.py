@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length, column_or_1d
 
@@ -329,7 +329,7 @@ def custom_method(problem: LearningProblem, name: str, estimator: Any) -> Method
         kind = "classifier" if problem.task == "classification" else "regressor"
         raise InvalidTypeError(f"{name!r} must be an unfitted {kind}; got {short_repr(estimator)}.")
     if isinstance(estimator, ConstrainedEstimator):
-        estimator = estimator.with_metric(problem.metric)
+        estimator = clone(estimator).with_metric(problem.metric)  # a fitted one may have seen who is held out
         if problem.output_range is not None:
             estimator = estimator.set_params(output_range=problem.output_range)
     return Method(name, name, estimator, is_slow=hasattr(estimator, "n_draws"))
