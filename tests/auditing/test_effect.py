@@ -259,6 +259,27 @@ def test_scorecards():
     assert truth <= result.proven <= truth + 1e-6
 
 
+def test_a_card_in_whole_points():
+    X, y = people(7)
+    model = AdditiveClassifier(TableMetric({"age": 0.3, "income": 1.0}, {"sex": 0.4, "region": 0.5})).fit(X, y)
+    card = model.in_points()
+    truth, result = brute_force(card, ["region"]), effect(card, X, "region", tolerance=1e-6)
+    assert result.found == pytest.approx(truth, abs=1e-6)
+    assert truth <= result.proven <= truth + 1e-6
+
+
+@pytest.mark.parametrize("columns", [["age"], ["income"]])
+def test_numbers_that_are_categories_may_have_their_largest_effect_between_the_ends(columns):
+    X, _ = people(8)
+    y = X["age"].to_numpy() == np.sort(X["age"].unique())[1]
+    coded = make_column_transformer((OneHotEncoder(), ["age"]), remainder="passthrough")
+    model = make_pipeline(coded, LogisticRegression(C=10)).fit(X[["age", "income"]], y)
+    everybody = EVERYBODY[["age", "income"]].drop_duplicates(ignore_index=True)
+    result = effect(model, X[["age", "income"]], columns, tolerance=1e-6)
+    truth = brute_force(model, columns, everybody)
+    assert truth <= result.proven <= truth + 1e-4
+
+
 def excess_by_brute_force(model, metric):
     scores = outputs(model, EVERYBODY)
     share = 0.5 if scores.shape[1] > 1 else 1.0

@@ -32,6 +32,7 @@ from likewise import (
 from likewise.exceptions import InvalidInputError, UnprovableError
 from likewise.reveal import additive as exact
 from likewise.reveal.additive import ScoreSet, exact_weights
+from likewise.verification.domain import CategoricalDomain, NumericDomain
 
 pytestmark = pytest.mark.filterwarnings("ignore:Found unknown categories", "ignore:Bins whose width")
 DOMAIN = (
@@ -125,6 +126,28 @@ def test_on_a_declared_grid_weights_are_those_of_all_people(seed):
     least = min(1.0, metric.numeric["income"] * 5 / 2)
     assert metric.missing["income"] == pytest.approx(max(least, expected["missing"]["income"] / width), rel=1e-9)
     assert audit(model, everyone(), metric, output_range=limits).n_violations == 0
+
+
+@pytest.mark.parametrize("shift", [-3.0, 0.0, 3.0])
+def test_a_feature_that_is_the_same_for_everyone_moves_the_score(shift):
+    X, y = people(0)
+    X, domain = X.assign(country="here")[["age", "country"]], DOMAIN.columns["age"]
+    coded = make_column_transformer((OneHotEncoder(), ["country"]), (KBinsDiscretizer(3), ["age"]))
+    model = make_pipeline(coded, LogisticRegression(fit_intercept=False)).fit(X, y)
+    model[-1].coef_ += shift * (np.arange(4) == 0)  # the first feature is 1 for everyone
+    domain = Domain({"age": domain, "country": CategoricalDomain(("here",))})
+    found = minimal_metric(model, domain=domain)
+    assert found.numeric["age"] == pytest.approx(largest_effects(model, domain)["age"], rel=1e-9)
+
+
+def test_numbers_that_are_categories_need_a_step_in_the_domain():
+    X, y = people(0)
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()).fit(X[["age"]], y)
+    held = DOMAIN.columns["age"]
+    found = minimal_metric(model, domain=Domain({"age": held}))
+    assert found.numeric["age"] == pytest.approx(largest_effects(model, Domain({"age": held}))["age"], rel=1e-9)
+    with pytest.raises(UnprovableError, match="'age' has numbers as categories; declare a step"):
+        minimal_metric(model, domain=Domain({"age": NumericDomain(held.low, held.high, None)}))
 
 
 def test_control_a_weight_that_is_one_percent_smaller_is_exceeded():

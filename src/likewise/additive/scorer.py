@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,13 +19,14 @@ from likewise.base import PlainScorer
 from likewise.exceptions import UnprovableError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee
-from likewise.inspection.additive_form import LOGIT, PROBIT, AdditiveForm, ColumnEffect, clip
+from likewise.inspection.additive_form import AdditiveForm, ColumnEffect
+from likewise.inspection.additive_scores import LOGIT, PROBIT, AdditiveScores, clip
 from likewise.metrics.base import Metric
 from likewise.metrics.columns import CategoricalColumn
 from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
-_CURVES = {"logistic": LOGIT, "probit": PROBIT, "clip": clip(-0.5, 0.5)}  # of two classes
+_CURVES = {"logistic": LOGIT, "probit": PROBIT, "clip": clip(-0.5, 0.5, shift=0.5)}  # of two classes
 _POINT_CELLS = 4  # values that a column of one person counts for
 _POINTS_ERROR = 1e-12  # of log-odds, from points
 
@@ -137,26 +139,44 @@ class AdditiveScorer(PlainScorer):
 
     def additive_form(self, encoder: Encoder) -> AdditiveForm:
         """The functions and their link, for `minimal_metric`; two classes or regression."""
-        if len(self.model.intercepts) > 1:
+        scores, limits, effects = self.additive_scores(encoder), self.guarantee.output_range, {}
+        if scores.curve is None:
             raise UnprovableError(f"cards are read for two classes and regression, not for {self.n_outputs} classes")
-        limits = self.guarantee.output_range
-        curve = clip(*limits) if limits else _CURVES[self.link]
-        factor, shift = self.from_points
-        effects = {}
+        factor, _ = self.from_points
         for shape in self.model.shapes:
             values, levels = factor * shape.values[0], level_names(encoder, shape.column)
             other = None if shape.other is None else factor * float(shape.other[0])
             if shape.knots is None:
-                effect = ColumnEffect(values=factor * shape.all_values[0], levels=tuple(levels or ()))
+                effect = ColumnEffect(values=factor * shape.all_values[0])
             elif levels is not None:  # ordered categories
                 grid = np.arange(float(len(levels)))
                 effect = ColumnEffect(grid=grid, values=np.interp(grid, shape.knots, values), blank=other)
             else:
                 effect = ColumnEffect.of_knots(shape.knots, values, other)
             effects[encoder.names[shape.column]] = effect
-        intercept = factor * float(self.model.intercepts[0]) + shift
-        named = encoder.labels is not None
-        return AdditiveForm(intercept, effects, curve, tuple(encoder.names), named, limits, limits is not None)
+        baseline = float(scores.baseline[0])
+        return AdditiveForm(baseline, effects, scores.curve, scores.names, scores.named, limits, limits is not None)
+
+    def additive_scores(self, encoder: Encoder) -> AdditiveScores:
+        """What each column adds, by asking for its points."""
+        factor, shift = self.from_points
+        limits, shapes = self.guarantee.output_range, self.model.shapes
+
+        def part_of(j: int) -> Callable[[Any], FloatArray]:
+            return lambda rows: factor * self.points(People.read(rows, encoder))[:, j]
+
+        # Points between knots are rounded to the grid, by less than two of its steps.
+        error = 4 * (len(shapes) + 1) * 2.0**-self.model.bits * abs(factor)
+        return AdditiveScores(
+            tuple(encoder.names),
+            encoder.labels is not None,
+            factor * self.model.intercepts + shift,
+            {shape.column: part_of(j) for j, shape in enumerate(shapes)},
+            {shape.column: shape.knots for shape in shapes if shape.knots is not None},
+            clip(*limits) if limits else _CURVES.get(self.link),
+            limits is not None,
+            error + (_POINTS_ERROR * (1 + len(shapes)) if self.scale else 0.0),
+        )
 
     @cached_property
     def _packed(self) -> Packed:

@@ -1,49 +1,29 @@
-"""Additive models as one function per raw column behind a link: linear pipelines, and boosted step functions (EBM)."""
+"""Additive models with one score, as one function per raw column behind a link."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.interpolate import PPoly
-from scipy.special import expit, ndtr
 
 from likewise._typing import FloatArray
 from likewise.exceptions import InvalidInputError, UnprovableError
-from likewise.inspection.linear import CLIPPED, IDENTITY, LOGISTIC, LinearModel
+from likewise.inspection.additive_scores import (
+    AdditiveScores,
+    Curve,
+    boosted_scores,
+    is_boosted_steps,
+    is_scorecard,
+    linear_scores,
+)
+from likewise.inspection.linear import LinearModel, read_linear_model
 from likewise.inspection.preprocessing import sum_of_pieces, unwrap
-from likewise.metrics.columns import canonical_category
 
 _MAX_GRID = 100_000  # declared numbers of one column
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Link from one score to one output: increasing, with a slope that falls with the distance from `centre`.
-
-    So a given change of the score changes the output most where its middle is as close to the centre as can be.
-    """
-
-    value: Callable[[FloatArray], FloatArray]
-    slope: Callable[[FloatArray], FloatArray]
-    centre: float = 0.0
-
-
-LINE = Curve(lambda a: a, lambda a: np.ones(np.shape(a)))
-LOGIT = Curve(expit, lambda a: expit(a) * expit(-a))
-PROBIT = Curve(ndtr, lambda a: np.exp(-np.square(a) / 2) / np.sqrt(2 * np.pi))
-
-
-def clip(low: float, high: float, slope: float = 1.0) -> Curve:
-    """A line cut to a range; `slope` times the score between `low` and `high`."""
-    return Curve(
-        lambda a: slope * np.clip(a, low, high),
-        lambda a: np.where((a >= low) & (a <= high), slope, 0.0),
-        (low + high) / 2,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +38,6 @@ class ColumnEffect:
         The declared numbers, if they are a grid, increasing.
     values : ndarray or None
         At the numbers of the grid, or for the categories.
-    levels : tuple
-        Categories of the values, None for a missing one; the last value is for those that are not among them. Empty if
-        they are not known by name.
     blank : float or None
         For a missing number; None if it is refused.
     ends : tuple of float, or None
@@ -72,7 +49,6 @@ class ColumnEffect:
     values: FloatArray | None = None
     blank: float | None = None
     ends: tuple[float, float] | None = None
-    levels: tuple[Any, ...] = ()
 
     @classmethod
     def of_knots(cls, knots: FloatArray, values: FloatArray, blank: float | None) -> ColumnEffect:
@@ -152,27 +128,66 @@ class AdditiveForm:
     output_range: tuple[float, float] | None = None
     regression: bool = False
 
-    def within(self, domain: Any) -> AdditiveForm:
-        """The same for the numbers and categories that a domain declares; effects of numbers become grids."""
-        return replace(
-            self, effects={name: _within(effect, declared(domain, name), name) for name, effect in self.effects.items()}
-        )
+
+def additive_form(model: Any, domain: Any = None) -> AdditiveForm | None:
+    """The functions of an additive model; None for one that is linear in raw numbers, without a domain."""
+    steps, last = unwrap(model)
+    if not steps and is_scorecard(last):
+        form: AdditiveForm = last.scorer_.additive_form(last.encoder_)
+        scores: AdditiveScores = last.scorer_.additive_scores(last.encoder_)
+    elif not steps and is_boosted_steps(last):
+        scores = boosted_scores(last)
+        form = _boosted_form(last, scores)
+    else:
+        linear = read_linear_model(model, in_pieces=True)
+        if domain is None and all(source.pieces is None for source in linear.sources):
+            return None
+        scores = linear_scores(model, linear)
+        form = linear_form(linear, scores)
+    return form if domain is None else _within(form, scores, domain)
 
 
-def _within(effect: ColumnEffect, held: Any, name: Any) -> ColumnEffect:
-    if effect.levels:
-        assert effect.values is not None
-        at = {canonical_category(level): i for i, level in enumerate(effect.levels) if level is not None}
-        chosen = [at.get(canonical_category(value), -1) for value in getattr(held, "values", ())]
-        if held.blank:
-            chosen.append(effect.levels.index(None) if None in effect.levels else -1)
-        return replace(effect, values=effect.values[chosen], levels=())
-    if not hasattr(held, "low") or effect.pieces is None:
-        return effect
-    grid, blank = grid_of(held, name), effect.blank if held.blank else None
-    if grid is None:
-        return replace(effect, blank=blank, ends=(held.low, held.high))
-    return ColumnEffect(None, grid, effect.pieces(grid), blank, (float(grid[0]), float(grid[-1])))
+def _within(form: AdditiveForm, scores: AdditiveScores, domain: Any) -> AdditiveForm:
+    """The same for the numbers and categories that a domain declares, by asking the model's parts about them."""
+    declared_columns = {name: declared(domain, name) for name in form.effects}
+    anyone = {name: _any_value(domain.columns[name]) for name in form.names if name in domain.columns}
+    effects = dict(form.effects)
+    for i, name in enumerate(form.names):
+        if name not in effects or effects[name].grid is not None:  # ordered categories are declared by the model
+            continue
+        held = declared_columns[name]
+        values = _declared_values(held, name)
+        asked, added = values + [np.nan] * held.blank, np.empty(0)
+        if asked:
+            rows = pd.DataFrame({other: [anyone.get(other, np.nan)] * len(asked) for other in form.names})
+            rows[name] = asked
+            try:
+                added = scores.parts[i](rows if form.named else rows.to_numpy())[:, 0]
+            except (TypeError, ValueError) as problem:
+                raise UnprovableError(f"the model refuses what domain declares for {name!r} ({problem})") from None
+        blank = float(added[-1]) if held.blank else None
+        if hasattr(held, "values"):
+            effects[name] = ColumnEffect(values=added)
+        elif values:
+            ends = float(values[0]), float(values[-1])
+            effects[name] = ColumnEffect(None, np.array(values), added[: len(values)], blank, ends)
+        elif effects[name].pieces is None:
+            raise UnprovableError(f"{name!r} has numbers as categories; declare a step for it in domain")
+        else:
+            effects[name] = ColumnEffect(effects[name].pieces, blank=blank, ends=(held.low, held.high))
+    return replace(form, effects=effects)
+
+
+def _any_value(held: Any) -> Any:
+    return (*held.values, None)[0] if hasattr(held, "values") else held.low
+
+
+def _declared_values(held: Any, name: Any) -> list[Any]:
+    """Categories, or the numbers of a grid; none of a range without a step."""
+    if hasattr(held, "values"):
+        return list(held.values)
+    grid = grid_of(held, name)
+    return [] if grid is None else grid.tolist()
 
 
 def declared(domain: Any, name: Any) -> Any:
@@ -196,33 +211,26 @@ def grid_of(held: Any, name: Any) -> FloatArray | None:
     return np.asarray(held.at(np.arange(held.first, held.last + 1)), dtype=np.float64)
 
 
-# -- linear models behind preprocessing ------------------------------------------------------------------------------
-
-
-def linear_form(model: Any, linear: LinearModel, domain: Any) -> AdditiveForm:
+def linear_form(linear: LinearModel, scores: AdditiveScores) -> AdditiveForm:
     """A linear model behind splines, bins, or with a declared domain; two classes or regression."""
-    if len(linear.coef) != 2:
+    if scores.curve is None:
         raise UnprovableError(
             f"splines, bins and declared domains are read for two classes and regression, not for {len(linear.coef)} "
             "classes"
         )
-    coef, names = linear.coef[1] - linear.coef[0], linear.names
-    effects = _read_effects(linear, coef)
-    if domain is not None:
-        effects = _asked_effects(model, linear, coef, effects, domain)
-    curve = {id(IDENTITY): LINE, id(LOGISTIC): LOGIT, id(CLIPPED): clip(-1.0, 1.0, 0.5)}[id(linear.link)]
-    intercept = float(linear.intercept[1] - linear.intercept[0])
-    return AdditiveForm(intercept, effects, curve, names, linear.named, regression=linear.link is IDENTITY)
+    effects = _linear_effects(linear, linear.coef[1] - linear.coef[0])
+    baseline = float(scores.baseline[0])
+    return AdditiveForm(baseline, effects, scores.curve, linear.names, linear.named, regression=scores.regression)
 
 
-def _read_effects(linear: LinearModel, coef: FloatArray) -> dict[Any, ColumnEffect]:
+def _linear_effects(linear: LinearModel, coef: FloatArray) -> dict[Any, ColumnEffect]:
     """Effects for all numbers and categories, from the sources of the features."""
     numbers: dict[int, list[PPoly]] = {}
     levels: dict[int, FloatArray] = {}
     blanks: dict[int, float | None] = {}
     encoders: dict[int, Any] = {}
     for source, factor in zip(linear.sources, coef.tolist(), strict=True):
-        if source is None:
+        if source.is_constant:
             continue
         i = source.column
         if encoders.setdefault(i, source.encoder) is not source.encoder:
@@ -245,104 +253,20 @@ def _read_effects(linear: LinearModel, coef: FloatArray) -> dict[Any, ColumnEffe
     return found
 
 
-def _asked_effects(
-    model: Any, linear: LinearModel, coef: FloatArray, effects: dict[Any, ColumnEffect], domain: Any
-) -> dict[Any, ColumnEffect]:
-    """Effects for declared grids and categories, by asking the preprocessing itself: a bin's edge is where it says."""
-    held = {name: declared(domain, name) for name in linear.names}
-    values: dict[Any, list[Any]] = {}
-    for name, each in held.items():
-        grid = None if hasattr(each, "values") else grid_of(each, name)
-        values[name] = list(each.values) if hasattr(each, "values") else [] if grid is None else grid.tolist()
-    base = {name: each[0] if each else held[name].low for name, each in values.items()}
-    found = {}
-    for i, name in enumerate(linear.names):
-        if name not in effects:
+def _boosted_form(model: Any, scores: AdditiveScores) -> AdditiveForm:
+    """A step function per column."""
+    if scores.curve is None:
+        raise UnprovableError(f"{type(model).__name__} is read for two classes and regression only")
+    effects = {}
+    for (i,), values in zip(model.term_features_, model.term_scores_, strict=True):
+        if i not in scores.knots:
+            effects[scores.names[i]] = ColumnEffect(values=np.asarray(values, dtype=np.float64))
             continue
-        asked = values[name] + [np.nan] * held[name].blank
-        own = np.array([source is not None and source.column == i for source in linear.sources])
-        scores = np.empty(0)
-        if asked:
-            rows = pd.DataFrame({other: asked if other == name else [base[other]] * len(asked) for other in base})
-            scores = _preprocessed(model, rows if linear.named else rows.to_numpy(), name)[:, own] @ coef[own]
-        if hasattr(held[name], "values"):
-            found[name] = ColumnEffect(values=scores)
-            continue
-        numbers, ends = np.array(values[name]), (held[name].low, held[name].high)
-        blank = float(scores[-1]) if held[name].blank else None
-        if len(numbers):
-            on_grid = scores[: len(numbers)]
-            found[name] = ColumnEffect(None, numbers, on_grid, blank, (float(numbers[0]), float(numbers[-1])))
-        else:
-            found[name] = ColumnEffect(effects[name].pieces, blank=blank, ends=ends)
-    return found
-
-
-def _preprocessed(model: Any, rows: Any, name: Any) -> FloatArray:
-    """What the last step of a model is given."""
-    steps, _ = unwrap(model)
-    try:
-        for step in steps:
-            rows = step.transform(rows)
-    except ValueError as problem:
-        raise UnprovableError(f"the preprocessing refuses what domain declares for {name!r} ({problem})") from None
-    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-
-
-# -- explainable boosting machines -----------------------------------------------------------------------------------
-
-
-def is_boosted_steps(model: Any) -> bool:
-    """Whether it is an explainable boosting machine of the package `interpret`, which need not be installed."""
-    return type(model).__name__ in ("ExplainableBoostingClassifier", "ExplainableBoostingRegressor") and type(
-        model
-    ).__module__.startswith("interpret.")
-
-
-def boosted_steps_form(model: Any) -> AdditiveForm:
-    """An explainable boosting machine without interactions: a step function per column."""
-    kind = type(model).__name__
-    if any(len(term) > 1 for term in model.term_features_):
-        raise UnprovableError(f"{kind} has interactions; fit it with interactions=0")
-    regression = not hasattr(model, "classes_")
-    if model.link_ != ("identity" if regression else "logit"):
-        raise UnprovableError(f"{kind} with the link {model.link_!r} and {len(model.intercept_)} outputs is not read")
-    names, effects = tuple(model.feature_names_in_), {}
-    for (i,), scores in zip(model.term_features_, model.term_scores_, strict=True):
-        bins = model.bins_[i][0]  # position 0 is for missing values, the last for unseen ones
-        if isinstance(bins, dict):
-            levels = (None, *sorted(bins, key=bins.__getitem__))
-            effects[names[i]] = ColumnEffect(values=np.asarray(scores, dtype=np.float64), levels=levels)
-            continue
-        cuts = np.asarray(bins, dtype=np.float64)
+        cuts = scores.knots[i]
         low, high = (cuts[0], cuts[-1]) if len(cuts) else (0.0, 0.0)
         x = np.concatenate([[low - 1 - abs(low)], cuts, [high + 1 + abs(high)]])
-        effects[names[i]] = ColumnEffect(
-            pieces=PPoly(np.asarray(scores, dtype=np.float64)[None, 1:-1], x), blank=float(scores[0])
+        effects[scores.names[i]] = ColumnEffect(
+            pieces=PPoly(np.asarray(values, dtype=np.float64)[None, 1:-1], x), blank=float(values[0])
         )
-    intercept = float(np.ravel(model.intercept_)[0])
-    form = AdditiveForm(intercept, effects, LINE if regression else LOGIT, names, True, regression=regression)
-    _confirm_steps(model, form)
-    return form
-
-
-def _confirm_steps(model: Any, form: AdditiveForm) -> None:
-    """Raise if the model's own outputs differ from the sum of its step functions: versions vary."""
-    rng, n = np.random.default_rng(0), 50
-    columns: dict[Any, Any] = {}
-    scores = np.full(n, form.intercept)
-    for name, bins in zip(form.names, (each[0] for each in model.bins_), strict=True):
-        effect: Any = form.effects.get(name, ColumnEffect())
-        if isinstance(bins, dict):
-            columns[name] = rng.choice(np.array([*bins, None], dtype=object), n)
-            if effect.values is not None:
-                scores += effect.values[[bins.get(value, 0) for value in columns[name]]]
-        else:
-            x = np.zeros(1) if effect.pieces is None else effect.pieces.x
-            columns[name] = np.where(rng.random(n) < 0.1, np.nan, rng.choice(x, n))
-            if effect.pieces is not None:
-                scores += np.where(np.isnan(columns[name]), effect.blank, effect.pieces(columns[name]))
-    rows = pd.DataFrame(columns)
-    outputs = np.asarray(model.predict(rows) if form.regression else model.predict_proba(rows)[:, 1])
-    if not np.allclose(outputs, form.curve.value(scores), rtol=1e-6, atol=1e-9):
-        raise UnprovableError(f"the outputs of {type(model).__name__} are not the expected sum of its term_scores_")
+    baseline = float(scores.baseline[0])
+    return AdditiveForm(baseline, effects, scores.curve, scores.names, True, regression=scores.regression)

@@ -104,7 +104,7 @@ class LinearModel:
     coef: FloatArray
     intercept: FloatArray
     link: Link
-    sources: tuple[RawColumn | None, ...]
+    sources: tuple[RawColumn, ...]
     names: tuple[str, ...]
     named: bool
 
@@ -117,7 +117,7 @@ class LinearModel:
         effects: dict[int, FloatArray] = {}
         encoders: dict[int, Any] = {}
         for j, source in enumerate(self.sources):
-            if source is None:
+            if source.is_constant:
                 continue
             i, coef = source.column, self.coef[:, j]
             if encoders.setdefault(i, source.encoder) is not source.encoder:
@@ -185,10 +185,10 @@ def read_linear_model(model: Any, *, in_pieces: bool = False) -> LinearModel:
     known = getattr(model, "feature_names_in_", getattr(first, "feature_names_in_", None))
     n_raw = int(first.n_features_in_)
     names = tuple(f"x{i}" for i in range(n_raw)) if known is None else tuple(str(name) for name in known)
-    sources: list[RawColumn | None] = [RawColumn(i) for i in range(n_raw)]
+    sources = [RawColumn(i) for i in range(n_raw)]
     for step in steps:
         sources = sources_after(step, sources)
-    if not in_pieces and any(source is not None and source.pieces is not None for source in sources):
+    if not in_pieces and any(source.pieces is not None for source in sources):
         raise UnprovableError("splines and bins in front of it are not linear")
     if len(sources) != coef.shape[1]:
         raise UnprovableError(f"the preprocessing returns {len(sources)} columns, and the model takes {coef.shape[1]}")

@@ -122,6 +122,7 @@ class RawColumn:
     Attributes
     ----------
     column : int
+        -1 for a constant, which is `shift`.
     scale, shift : float
         ``scale = 0`` for a missing indicator.
     absent : float or object, or None
@@ -146,6 +147,16 @@ class RawColumn:
     raw: bool = True
     encoder: Any = None
 
+    @classmethod
+    def constant(cls, value: float) -> RawColumn:
+        """A column that is the same for everyone."""
+        return cls(-1, scale=0.0, shift=value, raw=False)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the same for everyone."""
+        return self.column < 0
+
     def mapped(self, factor: float, shift: float) -> RawColumn:
         """The column times `factor` plus `shift`."""
         return replace(
@@ -159,8 +170,8 @@ class RawColumn:
         )
 
 
-Sources = list[RawColumn | None]
-"""One per preprocessed column; None for a constant column."""
+Sources = list[RawColumn]
+"""One per preprocessed column."""
 
 
 def sources_after(step: Any, sources: Sources) -> Sources:
@@ -177,7 +188,7 @@ def sources_after(step: Any, sources: Sources) -> Sources:
         if getattr(step, "clip", False):
             raise UnprovableError(f"{kind.__name__} with clip=True is not linear")
         factors, shifts = (np.broadcast_to(part, len(sources)).tolist() for part in factor_and_shift(step))
-        return [source and source.mapped(*by) for source, *by in zip(sources, factors, shifts, strict=True)]
+        return [source.mapped(*by) for source, *by in zip(sources, factors, shifts, strict=True)]
     if kind is SimpleImputer:
         return _imputed(step, sources)
     if kind is OneHotEncoder:
@@ -194,7 +205,7 @@ def sources_after(step: Any, sources: Sources) -> Sources:
 
 def _column_transformer(step: ColumnTransformer, sources: Sources) -> Sources:
     n_columns = max((part.stop for part in step.output_indices_.values()), default=0)
-    result: Sources = [None] * n_columns
+    result = [RawColumn.constant(0.0)] * n_columns
     weights = step.transformer_weights or {}
     for name, part, _ in step.transformers_:
         if isinstance(part, str) and part == "drop":
@@ -202,9 +213,7 @@ def _column_transformer(step: ColumnTransformer, sources: Sources) -> Sources:
         chosen = [sources[i] for i in step._transformer_to_input_indices[name]]
         made = sources_after(part, chosen) if chosen else []
         factor = weights.get(name, 1.0)
-        result[step.output_indices_[name]] = [
-            source and (source.mapped(factor, 0.0) if factor != 1 else source) for source in made
-        ]
+        result[step.output_indices_[name]] = [source.mapped(factor, 0.0) if factor != 1 else source for source in made]
     return result
 
 
@@ -226,11 +235,11 @@ def _imputed_numbers(step: SimpleImputer, sources: Sources) -> Sources:
     n = len(sources)
     rows = np.vstack([np.zeros((1, n)), np.eye(n), np.where(np.eye(n) > 0, np.nan, 0.0)])
     coded = _transformed(step, pd.DataFrame(rows))
-    result: Sources = [None] * coded.shape[1]
+    result = [RawColumn.constant(at_zero) for at_zero in coded[0].tolist()]
     for k, (at_zero, *others) in enumerate(coded.T.tolist()):
         for i, source in enumerate(sources):
             factor, absent = others[i] - at_zero, others[n + i]
-            if source is None or (factor == 0 and absent == at_zero):
+            if factor == 0 and absent == at_zero:
                 continue
             made = source.mapped(factor, at_zero)
             result[k] = replace(made, absent=absent) if source.absent is None else made
@@ -243,10 +252,10 @@ def _imputed_categories(step: SimpleImputer, sources: Sources) -> Sources:
     flagged = step.indicator_.features_.tolist() if step.add_indicator else []
     if any(pd.isna(fill) for fill in fills):
         raise UnprovableError("SimpleImputer was fitted on a column without values")
-    if not all(source is not None and source.raw for source in sources):
+    if not all(source.raw for source in sources):
         raise UnprovableError("SimpleImputer of categories comes after a step that changes its columns")
-    kept = [s and (replace(s, absent=fill) if s.absent is None else s) for s, fill in zip(sources, fills, strict=True)]
-    flags = [s and replace(s, scale=0.0, absent=1.0, raw=False) for s in sources]
+    kept = [replace(s, absent=fill) if s.absent is None else s for s, fill in zip(sources, fills, strict=True)]
+    flags = [replace(s, scale=0.0, absent=1.0, raw=False) for s in sources]
     return [*kept, *(flags[i] for i in flagged)]
 
 
@@ -264,7 +273,7 @@ def _in_pieces(step: Any, sources: Sources) -> Sources:
     """Outputs of splines and bins as piecewise polynomials, compared with the step's own."""
     name, result = type(step).__name__, Sources()
     for j, source in enumerate(sources):
-        if source is None or source.levels is not None or source.pieces is not None or source.scale <= 0:
+        if source.levels is not None or source.pieces is not None or source.scale <= 0:
             raise UnprovableError(f"{name} comes after a step that does not keep numbers in their order")
         made = _spline_pieces(step, j) if isinstance(step, SplineTransformer) else _bin_pieces(step, j)
         _confirm_pieces(step, j, made, len(result))
@@ -356,12 +365,12 @@ def _one_hot(step: OneHotEncoder, sources: Sources) -> Sources:
     """Read off the encoder's own outputs for every category, since it may drop or merge some."""
     result: Sources | None = None
     for j, source in enumerate(sources):
-        if source is None or not (source.raw or source.scale == 0):
+        if source.is_constant or not (source.raw or source.scale == 0):
             raise UnprovableError("OneHotEncoder comes after a step that changes its columns")
         present = _codes(step, j, [source.shift] if source.scale == 0 else _levels(step, j))
         absent = present[:0] if source.absent is None else _codes(step, j, [source.absent])
         if result is None:
-            result = [None] * present.shape[1]
+            result = [RawColumn.constant(value) for value in present[0].tolist()] if len(present) else []
         absent = absent.reshape(-1, present.shape[1])
         for k in np.flatnonzero(np.ptp(np.vstack([present, absent]), axis=0) > 0):
             missing = float(absent[0, k]) if len(absent) else None

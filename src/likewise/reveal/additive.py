@@ -11,7 +11,8 @@ import pandas as pd
 
 from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
-from likewise.inspection.additive_form import AdditiveForm, ColumnEffect, Curve
+from likewise.inspection.additive_form import AdditiveForm, ColumnEffect
+from likewise.inspection.additive_scores import Curve
 
 _MAX_PIECES = 4096  # of a set of scores; beyond, the smallest gaps are closed
 _MAX_CLOSED = 0.01  # of a score: what closed gaps may add up to
@@ -190,7 +191,7 @@ def _steepest(name: Any, effect: ColumnEffect, rest: ScoreSet, curve: Curve) -> 
         slopes = np.polyder(c)
         places = np.array([0.0, end - start, *_roots(np.polyder(slopes), 0.0, end - start)])
         steep = np.abs(np.polyval(slopes, places))
-        largest = max(largest, float(curve.slope(np.asarray(curve.centre))) * float(steep.max()))
+        largest = max(largest, curve.steepest * float(steep.max()))
         middle = curve.centre - np.polyval(c, places)
         score, _ = rest.nearest(middle, middle)
         reached = max(reached, float((curve.slope(score - middle + curve.centre) * steep).max()))
@@ -221,12 +222,11 @@ def _sized_jumps(effect: ColumnEffect, rest: ScoreSet, curve: Curve) -> list[tup
     return list(zip(found[:, 0].tolist(), (found[:, 2] - found[:, 1]).tolist(), changes.tolist(), strict=True))
 
 
-def jumps_table(form: AdditiveForm) -> pd.DataFrame:
-    """Jumps of all columns."""
-    rests = _without_each([ScoreSet.of(effect) for effect in form.effects.values()], form.intercept)
-    rows = [
-        (name, *jump)
-        for (name, effect), rest in zip(form.effects.items(), rests, strict=True)
-        for jump in _sized_jumps(effect, rest, form.curve)
-    ]
+def jumps_table(form: AdditiveForm | None) -> pd.DataFrame:
+    """Jumps of all columns; none without a form, of a linear model."""
+    rows: list[tuple[Any, ...]] = []
+    if form is not None:
+        rests = _without_each([ScoreSet.of(effect) for effect in form.effects.values()], form.intercept)
+        for (name, effect), rest in zip(form.effects.items(), rests, strict=True):
+            rows += [(name, *jump) for jump in _sized_jumps(effect, rest, form.curve)]
     return pd.DataFrame(rows, columns=["column", "at", "jump", "change"])

@@ -10,9 +10,8 @@ import pandas as pd
 
 from likewise._validation import check_output_range, short_repr
 from likewise.exceptions import InvalidInputError, UnprovableError
-from likewise.inspection.additive_form import AdditiveForm, boosted_steps_form, is_boosted_steps, linear_form
+from likewise.inspection.additive_form import AdditiveForm, additive_form
 from likewise.inspection.linear import IDENTITY, BlankEffect, LinearModel, Link, read_linear_model
-from likewise.inspection.preprocessing import unwrap
 from likewise.metrics.columns import NumericColumn
 from likewise.metrics.encoders import as_frame
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
@@ -96,7 +95,7 @@ def minimal_metric(
     WeightedLp([2, 1], p=1)
     """
     try:
-        form = _additive_form(model, domain)
+        form = _read_form(model, domain)
         if form is None:
             found, named, width = _linear_weights(read_linear_model(model), X, output_range)
         else:
@@ -151,27 +150,15 @@ def find_jumps(model: Any, *, domain: Any = None) -> pd.DataFrame:
     0     x0  2.0   5.0     5.0
     """
     try:
-        form = _additive_form(model, domain) or linear_form(model, read_linear_model(model), None)
-        return jumps_table(form)
+        return jumps_table(_read_form(model, domain))
     except UnprovableError as reason:
         raise UnprovableError(f"find_jumps cannot read the model: {reason}.") from None
 
 
-def _additive_form(model: Any, domain: Any) -> AdditiveForm | None:
-    """The functions of an additive model; None for one that is linear in raw numbers, without a domain."""
+def _read_form(model: Any, domain: Any) -> AdditiveForm | None:
     if domain is not None and not isinstance(getattr(domain, "columns", None), Mapping):
         raise InvalidInputError(f"domain must be a Domain, such as Domain.learn(X); got {short_repr(domain)}.")
-    steps, last = unwrap(model)
-    if not steps and hasattr(getattr(last, "scorer_", None), "additive_form"):
-        form: AdditiveForm = last.scorer_.additive_form(last.encoder_)
-    elif not steps and is_boosted_steps(last):
-        form = boosted_steps_form(last)
-    else:
-        linear = read_linear_model(model, in_pieces=True)
-        if domain is None and all(source is None or source.pieces is None for source in linear.sources):
-            return None
-        return linear_form(model, linear, domain)
-    return form if domain is None else form.within(domain)
+    return additive_form(model, domain)
 
 
 def _linear_weights(linear: LinearModel, X: Any, output_range: Any) -> tuple[ExactWeights, bool, float]:

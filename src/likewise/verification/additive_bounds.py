@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
+from likewise.inspection.additive_scores import Curve, additive_scores
 from likewise.inspection.tree_ensembles import Tree
-from likewise.verification.additive_model import AdditiveModel
 from likewise.verification.cells import Cells
 from likewise.verification.domain import CategoricalDomain, NumericDomain
 from likewise.verification.input_space import InputSpace
@@ -22,12 +22,125 @@ _MOST_VALUES, _MOST_EXCHANGED = 1000, 100  # of all columns and of an exchanged 
 _MANY = 512  # values between two candidates that are tried for a pair
 
 
+@dataclass(frozen=True, eq=False)
+class Term:
+    """What one column adds to the scores.
+
+    Attributes
+    ----------
+    candidates : ndarray of shape (n_candidates,)
+        Encoded values between which the function is linear or constant: its extremes are among them.
+    values : ndarray of shape (n_candidates, n_scores)
+    """
+
+    candidates: FloatArray
+    values: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveModel:
+    """The additive scores of a model on the encoded people of a domain.
+
+    Attributes
+    ----------
+    space : InputSpace
+    baseline : ndarray of shape (n_scores,)
+    terms : list of Term
+        One for each column.
+    evaluate : callable
+        From a column and encoded values to what the column adds, shape (n_values, n_scores).
+    curve : Curve or None
+        Link to the output, as a share of the output range if there is one; None for the softmax of several scores.
+    rounding : float
+        What rounding may add to a score.
+    """
+
+    space: InputSpace
+    baseline: FloatArray
+    terms: list[Term]
+    evaluate: Callable[[int, FloatArray], FloatArray]
+    curve: Curve | None
+    rounding: float
+
+    @classmethod
+    def read(cls, space: InputSpace) -> AdditiveModel:
+        """Read the model of a space, or raise `UnprovableError`."""
+        scores = additive_scores(space.model)
+        by_name = scores.named and not space.as_array
+        position = {space.names.index(scores.names[i]) if by_name else i: i for i in scores.parts}
+
+        def evaluate(column: int, values: FloatArray) -> FloatArray:
+            if column not in position:
+                return np.zeros((len(values), len(scores.baseline)))
+            rows = np.repeat(space.rows[:1], len(values), axis=0)
+            rows[:, column] = values
+            return scores.parts[position[column]](space.given(rows))
+
+        terms = []
+        for i in range(len(space.names)):
+            candidates = _candidates(space, i, scores.knots.get(position.get(i, -1), np.empty(0)))
+            terms.append(Term(candidates, evaluate(i, candidates)))
+        size = float(np.abs(scores.baseline).max()) + sum(float(np.abs(each.values).max(initial=0.0)) for each in terms)
+        curve = scores.curve
+        if curve is not None and scores.regression and space.output_range is not None:
+            curve = curve.divided(space.output_range[1] - space.output_range[0])
+        found = cls(space, scores.baseline, terms, evaluate, curve, scores.rounding(size))
+        found._confirm()
+        return found
+
+    def _confirm(self) -> None:
+        """Raise if the model's own answers differ from what was read off it."""
+        rows = self.space.rows[:: max(1, len(self.space.rows) // 500)]
+        answers, _ = self.space.answers(rows)
+        if self.curve is None:
+            scores = self.scores(rows)
+            e = np.exp(scores - scores.max(axis=1, keepdims=True))
+            expected = e / e.sum(axis=1, keepdims=True) / 2
+        else:
+            expected = self.curve.value(self.scores(rows))[:, -1:]
+            if self.space.output_range is not None:
+                expected = expected - self.space.output_range[0] / np.diff(self.space.output_range)
+        if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=1e-7, atol=1e-9):
+            raise UnprovableError(
+                f"the answers of {type(self.space.model).__name__} are not the sum of functions that was expected"
+            )
+
+    def scores(self, rows: FloatArray) -> FloatArray:
+        """Scores of encoded people."""
+        total = np.tile(self.baseline, (len(rows), 1)).astype(np.float64)
+        for i in range(rows.shape[1]):
+            total += self.evaluate(i, rows[:, i])
+        return total
+
+
+def _candidates(space: InputSpace, column: int, knots: FloatArray) -> FloatArray:
+    """Categories, or the ends of the domain and both sides of each knot; a blank where there may be one."""
+    held = space.domain.columns[space.names[column]]
+    if isinstance(held, CategoricalDomain):
+        return space.codes(column)
+    numbers = _around(held, knots)
+    return np.append(numbers, np.nan) if held.blank else numbers
+
+
+def _around(held: NumericDomain, knots: FloatArray) -> FloatArray:
+    """Numbers of a domain next to knots, on both sides, and its ends."""
+    inside = knots[(knots >= held.low) & (knots <= held.high)]
+    if held.step is None:
+        near = np.concatenate([np.nextafter(inside, -np.inf), inside, np.nextafter(inside, np.inf)])
+        near = np.append(near, [held.low, held.high])
+        return np.unique(np.clip(near, held.low, held.high))
+    place = inside / held.step
+    places = np.concatenate([np.floor(place) - 1, np.floor(place), np.ceil(place), np.ceil(place) + 1])
+    places = np.append(places, [held.first, held.last])
+    return held.at(np.unique(np.clip(places, held.first, held.last)).astype(np.int64))
+
+
 def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float, FloatArray, FloatArray]:
     """Upper bound of what exchanging some columns can do, and a pair that comes close to it.
 
     With one score the bound is reached, but for gaps between the values that the other columns can add up to.
     """
-    if model.link is None:
+    if model.curve is None:
         return _largest_softmax(model, columns)
     low = np.array([term.values[:, 0].min() for term in model.terms])
     high = np.array([term.values[:, 0].max() for term in model.terms])
@@ -35,8 +148,8 @@ def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float,
     rise = float(high[chosen].sum() - low[chosen].sum()) + 2 * model.rounding
     rest_low = float(model.baseline[0] + low.sum()) - model.rounding
     rest_high = float(model.baseline[0] + high[~chosen].sum() + low[chosen].sum()) + model.rounding
-    at = min(max(model.link.centre - rise / 2, rest_low), rest_high)
-    proven = float(model.link.apply(np.array(at + rise)) - model.link.apply(np.array(at)))
+    at = min(max(model.curve.centre - rise / 2, rest_low), rest_high)
+    proven = float(model.curve.value(np.array(at + rise)) - model.curve.value(np.array(at)))
     a = np.array([term.candidates[term.values[:, 0].argmin()] for term in model.terms])
     b = a.copy()
     b[chosen] = [term.candidates[term.values[:, 0].argmax()] for i, term in enumerate(model.terms) if chosen[i]]
@@ -58,7 +171,7 @@ def finite_problem(model: AdditiveModel, columns: Sequence[int]) -> tuple[TreePr
         Encoded values of each column, in the order of its cells.
     """
     names, held = model.space.names, model.space.domain.columns
-    if model.link is None or model.link.name not in ("logistic", "identity"):
+    if model.curve is None or model.curve.name not in ("logistic", "identity"):
         return None
     sizes = [_size(held[name]) for name in names]
     if sum(sizes) > _MOST_VALUES or any(sizes[i] > _MOST_EXCHANGED for i in columns):
@@ -72,7 +185,7 @@ def finite_problem(model: AdditiveModel, columns: Sequence[int]) -> tuple[TreePr
         cells.append(Cells(each, ends, ends, np.eye(n, dtype=bool)[: n - 1], ordered=False))
         trees.append(_chain(model.evaluate(i, each)[:, 0], len(rows)))
         rows += [(i, row) for row in range(n - 1)]
-    share = 1.0 if model.link.name == "logistic" else model.link.slope
+    share = 1.0 if model.curve.name == "logistic" else model.curve.steepest
     trees = [replace(tree, values=tree.values * share) for tree in trees]
     rounding = model.rounding * share
     problem = TreeProblem(
@@ -81,7 +194,7 @@ def finite_problem(model: AdditiveModel, columns: Sequence[int]) -> tuple[TreePr
         trees,
         rows,
         float(model.baseline[0]) * share,
-        model.link.name,
+        model.curve.name,
         rounding,
         rules=model.space.rules(),
     )
@@ -100,7 +213,7 @@ def largest_excess(model: AdditiveModel, distance: Callable[[int, FloatArray, Fl
     distance : callable
         From a column and two arrays of encoded values to the least that they add to the distance.
     """
-    if model.link is None:
+    if model.curve is None:
         raise UnprovableError("the excess over a metric is bounded for two classes and for regression only")
     rises = []
     for i, term in enumerate(model.terms):
@@ -109,11 +222,11 @@ def largest_excess(model: AdditiveModel, distance: Callable[[int, FloatArray, Fl
     most = sum(float(rise.max()) for rise, _ in rises) + 2 * model.rounding
     grid = np.linspace(0.0, most, 4097)
     best = np.inf
-    curve = np.array([model.link.largest(d) for d in grid])
-    for m in np.concatenate([[0.0], model.link.slope * np.linspace(0.01, 1.0, 100)]):
+    curve = model.curve.largest(grid)
+    for m in np.concatenate([[0.0], model.curve.steepest * np.linspace(0.01, 1.0, 100)]):
         # Between two points of the grid the curve rises by no more than to the next of them. It is concave, with
         # this slope at 0: at the last m nothing is gained.
-        gain = float((curve[1:] - m * grid[:-1]).max()) if most and m < model.link.slope else 0.0
+        gain = float((curve[1:] - m * grid[:-1]).max()) if most and m < model.curve.steepest else 0.0
         apart = sum(float((m * rise - away).max()) for rise, away in rises)
         best = min(best, max(gain, 0.0) + apart)
     return max(0.0, best) * _OUTWARDS + 2.0**-50

@@ -10,8 +10,7 @@ import numpy as np
 from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
 from likewise.metrics.base import Metric
-from likewise.verification.additive_bounds import largest_excess
-from likewise.verification.additive_model import AdditiveModel
+from likewise.verification.additive_bounds import AdditiveModel, largest_excess
 from likewise.verification.base import Limits, Proof
 from likewise.verification.input_space import InputSpace
 from likewise.verification.tree_bounds import bound_trees

@@ -13,8 +13,7 @@ from likewise.base import ConstrainedEstimator
 from likewise.exceptions import UnprovableError
 from likewise.inspection.preprocessing import unwrap
 from likewise.inspection.tree_ensembles import looks_like_trees
-from likewise.verification.additive_bounds import finite_problem, largest_change
-from likewise.verification.additive_model import AdditiveModel
+from likewise.verification.additive_bounds import AdditiveModel, finite_problem, largest_change
 from likewise.verification.base import Limits, Proof
 from likewise.verification.domain import NumericDomain
 from likewise.verification.input_space import InputSpace
