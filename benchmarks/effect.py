@@ -119,7 +119,7 @@ def ours(model, X):
 
     import numpy as np
 
-    from likewise.verification.input_space import InputSpace
+    from likewise.verification.base import InputSpace
     from likewise.verification.tree_bounds import bound_trees
     from likewise.verification.tree_model import TreeModel
 

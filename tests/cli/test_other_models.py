@@ -228,7 +228,7 @@ def test_an_onnx_model_answers_as_the_model_that_it_was_made_from(files):
     skl2onnx = pytest.importorskip("skl2onnx")
     from skl2onnx.common.data_types import FloatTensorType, StringTensorType
 
-    from likewise.inspection.onnx_files import load_onnx
+    from likewise.inspection.external_models import load_onnx
 
     X, y = files
     model = make_pipeline(one_hot(), GradientBoostingClassifier(n_estimators=15, random_state=0)).fit(X, y)

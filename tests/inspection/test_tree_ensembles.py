@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from likewise.exceptions import FileError, UnprovableError
-from likewise.inspection.booster_files import load_booster
+from likewise.inspection.external_models import load_booster
 from likewise.inspection.tree_ensembles import Test, read_tree_ensemble
 
 RNG = np.random.default_rng(0)

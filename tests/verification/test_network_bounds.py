@@ -6,7 +6,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
 from likewise.auditing.effect import effect
-from likewise.verification.input_space import InputSpace
+from likewise.verification.base import InputSpace
 from likewise.verification.network_bounds import _Bounder
 from likewise.verification.network_model import NetworkModel
 from small_domain import EVERYBODY, brute_force, one_hot, outputs, people

@@ -8,11 +8,10 @@ import pytest
 from scipy.special import expit
 
 from likewise.inspection.tree_ensembles import Tree
-from likewise.verification import leaf_pairs
-from likewise.verification.cells import Cells
-from likewise.verification.leaf_pairs import TreeProblem, Variables, pieces_of
+from likewise.verification import tree_problem
 from likewise.verification.tree_bounds import bound_trees
 from likewise.verification.tree_merging import TreeMerger
+from likewise.verification.tree_problem import Cells, TreeProblem, Variables, pieces_of
 
 LINKS = ("identity", "logistic", "tanh")
 
@@ -207,6 +206,6 @@ def test_rounding_is_added_to_the_bound():
 
 
 def test_too_many_pieces_are_refused(monkeypatch):
-    monkeypatch.setattr(leaf_pairs, "_MOST_PIECES", 3)
+    monkeypatch.setattr(tree_problem, "_MOST_PIECES", 3)
     with pytest.raises(Exception, match="pairs of leaves"):
         bound_trees(random_problem(np.random.default_rng(5), link="logistic"))

@@ -10,8 +10,8 @@ import numpy as np
 
 from likewise._typing import FloatArray
 from likewise.auditing.exchange import spread_numbers
+from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain
-from likewise.verification.input_space import InputSpace
 
 _CANDIDATES = 12  # numbers of a column that a search tries
 

@@ -23,9 +23,8 @@ from likewise.auditing.exchange import Exchange, mean_interval, shown_pair
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.inspection.prediction import is_plain_function
 from likewise.metrics.base import Metric, check_metric
-from likewise.verification.base import Limits, Proof
+from likewise.verification.base import InputSpace, Limits, Proof
 from likewise.verification.domain import Domain
-from likewise.verification.input_space import InputSpace
 from likewise.verification.upper_bound import upper_bound
 
 _STARTS = 12  # people from whom a search starts

@@ -11,9 +11,8 @@ from likewise._typing import FloatArray
 from likewise.auditing.coordinate_ascent import CoordinateAscent, random_pairs
 from likewise.auditing.exchange import shown_pair
 from likewise.metrics.base import Metric
-from likewise.verification.base import Limits
-from likewise.verification.excess_bounds import prove_excess
-from likewise.verification.input_space import InputSpace
+from likewise.verification.base import InputSpace, Limits
+from likewise.verification.upper_bound import prove_excess
 
 _N_STARTS = 48  # pairs from which a search starts
 

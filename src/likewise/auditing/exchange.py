@@ -11,8 +11,8 @@ import pandas as pd
 from scipy import stats
 
 from likewise._typing import FloatArray
+from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain
-from likewise.verification.input_space import InputSpace
 
 _ALTERNATIVES = 16  # values of a column, or of several together, that people are given
 _LEVEL = 0.95

@@ -35,21 +35,21 @@ def file_of(name: str | None) -> Path | None:
 
 def load_any_model(name: str) -> Any:
     """Load a model by what its name looks like."""
-    from likewise.inspection.booster_files import ENDINGS, load_booster
+    from likewise.inspection.external_models import BOOSTER_ENDINGS, load_booster
     from likewise.io import load_inner, load_model
 
     if _is_url(name):
-        from likewise.inspection.endpoints import Endpoint
+        from likewise.inspection.external_models import Endpoint
 
         return Endpoint(name)
     if (parts := _function_of(name)) is not None:
         return _import_function(*parts)
     path = Path(name)
     if path.suffix.lower() == ".onnx":
-        from likewise.inspection.onnx_files import load_onnx
+        from likewise.inspection.external_models import load_onnx
 
         return load_onnx(path)
-    if path.suffix.lower() in ENDINGS:
+    if path.suffix.lower() in BOOSTER_ENDINGS:
         return load_booster(path)
     try:
         return load_model(path)

@@ -153,12 +153,13 @@ def additive_form(model: Any, domain: Any = None) -> AdditiveForm | None:
 
 def _within(form: AdditiveForm, scores: AdditiveScores, domain: Any) -> AdditiveForm:
     """The same for the numbers and categories that a domain declares, by asking the model's parts about them."""
+    declared_columns = {name: declared(domain, name) for name in form.effects}
     anyone = {name: _any_value(domain.columns[name]) for name in form.names if name in domain.columns}
     effects = dict(form.effects)
     for i, name in enumerate(form.names):
         if name not in effects or effects[name].grid is not None:  # ordered categories are declared by the model
             continue
-        held = declared(domain, name)
+        held = declared_columns[name]
         values = _declared_values(held, name)
         asked, added = values + [np.nan] * held.blank, np.empty(0)
         if asked:

@@ -12,10 +12,9 @@ from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
 from likewise.inspection.additive_scores import Curve, additive_scores
 from likewise.inspection.tree_ensembles import Tree
-from likewise.verification.cells import Cells
+from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain, NumericDomain
-from likewise.verification.input_space import InputSpace
-from likewise.verification.leaf_pairs import TreeProblem
+from likewise.verification.tree_problem import Cells, TreeProblem
 
 _OUTWARDS = 1 + 2.0**-40
 _MOST_VALUES, _MOST_EXCHANGED = 1000, 100  # of all columns and of an exchanged one, where all are looked at

@@ -1,10 +1,193 @@
-"""What a proof of an upper bound consists of, and what it may take."""
+"""What every proof works with: the people of a domain, coded as numbers; what it may take; and what it is."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from likewise._typing import FloatArray
+import numpy as np
+import pandas as pd
+
+from likewise._typing import BoolArray, FloatArray
+from likewise.exceptions import InvalidInputError
+from likewise.metrics.base import Metric
+from likewise.metrics.columns import UNSEEN, is_numeric
+from likewise.metrics.encoders import Encoder, People, TableEncoder, is_table
+from likewise.pairs.model_outputs import OutputLabels, predicted_outputs
+from likewise.verification.domain import CategoricalDomain, Domain, NumericDomain, frame_of
+
+
+@dataclass(frozen=True, eq=False)
+class InputSpace:
+    """People of a domain, coded as numbers, with a model that can be asked about them.
+
+    Attributes
+    ----------
+    model : object
+    encoder : TableEncoder
+    domain : Domain
+    rows : ndarray of shape (n_samples, n_columns)
+        The people given, coded: NaN where missing, positions among the known categories.
+    table : DataFrame
+        The people given.
+    as_array : bool
+        Whether the model takes an array.
+    output_range : tuple of float, optional
+        Of which differences of numbers are shares.
+    """
+
+    model: Any
+    encoder: Encoder
+    domain: Domain
+    rows: FloatArray
+    table: pd.DataFrame
+    as_array: bool
+    output_range: tuple[float, float] | None
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        metric: Metric | None = None,
+        domain: Domain | None = None,
+        output_range: tuple[float, float] | None = None,
+    ) -> InputSpace:
+        """Code people, and learn the domain if none is given."""
+        frame = frame_of(X).reset_index(drop=True)
+        if not len(frame):
+            raise InvalidInputError("X must hold at least one person; got none.")
+        known = getattr(model, "feature_names_in_", None)
+        if is_table(X) and known is not None:
+            absent = [name for name in known if name not in frame]
+            if absent:
+                raise InvalidInputError(f"X must have the column {absent[0]!r}, which the model takes.")
+            frame = frame[[*known, *(name for name in frame if name not in set(known))]]
+        n_taken = getattr(model, "n_features_in_", len(frame.columns))
+        if not is_table(X) and n_taken != len(frame.columns):
+            raise InvalidInputError(f"X must have {n_taken} columns, as the model takes; got {len(frame.columns)}.")
+        numeric = [name for name in frame if is_numeric(frame[name])]
+        if metric is not None:
+            metric.encode_rows(X)  # raises for columns and blanks that it does not take
+            kinds = metric.encoder(X)
+            named = frame.columns if kinds.labels is None else kinds.labels
+            numeric = [name for name, number in zip(named, kinds.is_number, strict=True) if number]
+        categories = [name for name in frame if name not in set(numeric)]
+        encoder = TableEncoder.learn(frame, numeric, categories)
+        if domain is None:
+            # Ordered categories are coded as numbers, and hold none but their own.
+            listed = [name for name in frame if name in set(categories) or not is_numeric(frame[name])]
+            domain = Domain.learn(frame, listed)
+        else:
+            unknown = [name for name in frame if name not in domain.columns]
+            if unknown:
+                raise InvalidInputError(f"domain must say what {unknown[0]!r} can hold; it has {list(domain.columns)}.")
+        limits = output_range or getattr(getattr(model, "guarantee_", None), "output_range", None)
+        return cls(model, encoder, domain, encoder.encode(frame), frame, not is_table(X), limits)
+
+    @property
+    def names(self) -> list[Any]:
+        """Names of the columns, in the order of the encoded rows."""
+        return list(self.encoder.names)
+
+    def given(self, rows: FloatArray) -> Any:
+        """Encoded people as the model takes them: only the columns that it has learned from, if it knows these."""
+        table = self.encoder.decode(rows)
+        known = getattr(self.model, "feature_names_in_", None)
+        if self.as_array:
+            array = table.to_numpy(dtype=np.float64)
+            return array if known is None else pd.DataFrame(array, columns=list(known))
+        return table if known is None else table[list(known)]
+
+    def for_metric(self, metric: Metric, rows: FloatArray) -> People:
+        """Encoded people as a metric takes them."""
+        table: Any = self.encoder.decode(rows)
+        if self.as_array:
+            table = table.to_numpy(dtype=np.float64)
+        known = self.table.to_numpy() if self.as_array else self.table
+        return People.read(table, metric.encoder(known))
+
+    def outputs(self, rows: FloatArray) -> FloatArray:
+        """Outputs of encoded people, in a form whose differences add up to the total variation."""
+        return self.answers(rows)[0]
+
+    def answers(self, rows: FloatArray) -> tuple[FloatArray, bool]:
+        """Outputs of encoded people, and whether these are probabilities."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a model thinks of people who do not exist
+            return predicted_outputs(
+                self.model, self.given(rows), self.output_range, getattr(self.model, "classes_", None)
+            )
+
+    def labels(self, *, probable: bool) -> OutputLabels:
+        """What the outputs are of."""
+        return OutputLabels.of(self.model, None, self.output_range, probable=probable)
+
+    def codes(self, column: int) -> FloatArray:
+        """Encoded categories of a column, a blank last where it may be missing."""
+        return self._codes[column]
+
+    @cached_property
+    def _codes(self) -> dict[int, FloatArray]:
+        held = self.domain.columns
+        return {i: self._encoded(i) for i, name in enumerate(self.names) if isinstance(held[name], CategoricalDomain)}
+
+    def _encoded(self, column: int) -> FloatArray:
+        name = self.names[column]
+        held = self.domain.columns[name]
+        assert isinstance(held, CategoricalDomain)
+        values = pd.Series([*held.values, *([None] if held.blank else [])], dtype=object, name=name)
+        codes = self.encoder.columns[column].encode(values)
+        unseen = codes == UNSEEN
+        if unseen.any():
+            raise InvalidInputError(
+                f"The domain of {name!r} lists {values[unseen.argmax()]!r}, which nobody in X has. Add such a person, "
+                "or take it off the list."
+            )
+        return np.asarray(codes, dtype=np.float64)
+
+    def people(self, rows: FloatArray) -> pd.DataFrame:
+        """Encoded people as they are shown: whole numbers without a point."""
+        table: pd.DataFrame = self.encoder.decode(rows)
+        for name, held in self.domain.columns.items():
+            if getattr(held, "step", None) == 1 and not table[name].isna().any():
+                table[name] = table[name].astype(np.int64)
+        return table
+
+    def differences(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Differences between the outputs of encoded people a and b, row by row."""
+        outputs = self.outputs(np.concatenate([a, b]))
+        return np.asarray(np.abs(outputs[: len(a)] - outputs[len(a) :]).sum(axis=1))
+
+    def keeps_rules(self, rows: FloatArray) -> BoolArray:
+        """Which encoded people keep the rules of the domain."""
+        return self.domain.keeps_rules(rows, self.names)
+
+    def holds(self, rows: FloatArray) -> BoolArray:
+        """Which encoded people are in the domain."""
+        fine = self.keeps_rules(rows)
+        for i, name in enumerate(self.names):
+            held = self.domain.columns[name]
+            if isinstance(held, CategoricalDomain):
+                codes = self.codes(i)
+                fine &= (rows[:, i, None] == codes).any(axis=1) | (np.isnan(rows[:, i]) & np.isnan(codes).any())
+            else:
+                fine &= held.holds(rows[:, i])
+        return fine
+
+    def rules(self) -> list[tuple[dict[int, float], float]]:
+        """The rules of the domain, by position of the columns, with room for rounding."""
+        found = []
+        for rule in self.domain.rules:
+            size = 0.0
+            for name, coefficient in rule.coefficients.items():
+                held = self.domain.columns[name]
+                assert isinstance(held, NumericDomain)
+                size += abs(coefficient) * max(abs(held.low), abs(held.high))
+            found.append(({self.names.index(n): c for n, c in rule.coefficients.items()}, rule.room(size)))
+        return found
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 
 from likewise._typing import BoolArray, FloatArray
 from likewise.verification.base import Limits, Proof
-from likewise.verification.leaf_pairs import Variables
 from likewise.verification.network_model import NetworkModel
+from likewise.verification.tree_problem import Variables
 
 _ROUNDING = 2.0**-40  # of the sum of all absolute values on the way: far more than what rounding adds
 

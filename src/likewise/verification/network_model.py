@@ -15,8 +15,8 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from likewise._typing import FloatArray
 from likewise.exceptions import UnprovableError
 from likewise.inspection.feature_sources import Preprocessing
+from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain
-from likewise.verification.input_space import InputSpace
 
 _RANGES = 32  # into which a column of numbers is cut
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.verification.leaf_pairs import TreeProblem, Variables, pieces_of
+from likewise.verification.tree_problem import TreeProblem, Variables, pieces_of
 
 if TYPE_CHECKING:
     from likewise.verification.tree_merging import TreeMerger

@@ -14,7 +14,7 @@ import numpy as np
 
 from likewise._numba import njit
 from likewise._typing import BoolArray, FloatArray, IntArray
-from likewise.verification.leaf_pairs import Pieces
+from likewise.verification.tree_problem import Pieces
 
 _compiled: Any = njit(nogil=True, cache=True, error_model="numpy")
 _ALL = np.uint64(2**64 - 1)

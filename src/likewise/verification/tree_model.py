@@ -12,10 +12,9 @@ from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnprovableError
 from likewise.inspection.feature_sources import Preprocessing
 from likewise.inspection.tree_ensembles import TreeEnsemble, read_tree_ensemble
-from likewise.verification.cells import Cells, ColumnTests, cells_of
+from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain
-from likewise.verification.input_space import InputSpace
-from likewise.verification.leaf_pairs import TreeProblem
+from likewise.verification.tree_problem import Cells, ColumnTests, TreeProblem, cells_of
 
 _CHECKED = 2000  # people whose outputs are compared with what was read off the model
 
