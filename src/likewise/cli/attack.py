@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @click.option("--only", multiple=True, help="Compare people who differ in this column alone; repeat it for several.")
 @click.option("--range", "output_range", type=float, nargs=2, help="Lowest and highest score, if not probabilities.")
-@click.option("--pairs", type=click.IntRange(1000), default=1_000_000, show_default=True, help="Pairs to try, about.")
+@click.option(
+    "--pairs",
+    type=click.IntRange(1000),
+    default=1_000_000,
+    show_default=True,
+    help="Approximate number of pairs to try.",
+)
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed tries the same pairs."
 )
@@ -99,9 +105,13 @@ def attack(
 @click.option("--column", "columns", multiple=True, required=True, help="Column to exchange; repeat it for several.")
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file, for its domain and the smallest excess.")
 @click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Time for the proof."
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds to spend on the proof.",
 )
-@click.option("--boxes", type=click.IntRange(1), help="Boxes to bound at most, in place of a time.")
+@click.option("--boxes", type=click.IntRange(1), help="Most boxes to bound, instead of a time limit.")
 @click.option(
     "--max-effect",
     type=click.FloatRange(0, 100),
@@ -172,7 +182,7 @@ def _points(share: float) -> str:
 
 
 def _echo_effect(echo: Output, found: Effect) -> None:
-    """The answers in the order of an examination: people, the worst pair, the proof."""
+    """Print the effect on people, the worst pair, and the proof."""
     names = " and ".join(map(str, found.columns))
     largest = float(found.on_people["effect"].max())
     low, high = found.mean_interval

@@ -21,8 +21,8 @@ from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn, i
 from likewise.metrics.table import TableMetric
 
 _FEW_CLASSES, _MOST_CLASSES = 10, 50
-_MANY_CATEGORIES, _FEW_PEOPLE = 50, 5  # more categories than that, with fewer people each on average, are names
-_RARE = 0.05  # share of people; classes beyond two that are rarer may be mistakes
+_MANY_CATEGORIES, _FEW_PEOPLE = 50, 5  # a column with more categories and fewer people in each identifies people
+_RARE = 0.05  # share of people below which classes beyond the first two may be typos
 
 Task = Literal["classification", "regression"]
 Range = tuple[float, float]
@@ -273,9 +273,9 @@ def drop_empty_columns(X: pd.DataFrame, note: Note) -> pd.DataFrame:
 
 
 def drop_names(X: pd.DataFrame, metric: TableMetric, keep: Sequence[str], note: Note) -> pd.DataFrame:
-    """Drop categorical columns that all but name people: more than 50 categories, with fewer than 5 people each.
+    """Drop categorical columns that identify people: more than 50 categories, with fewer than 5 people each.
 
-    A point per person would be learned from them by heart. Columns in `keep` stay.
+    A model would memorise people by them. Columns in `keep` stay.
     """
     for name in keep:
         if name not in metric.categorical:

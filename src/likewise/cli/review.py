@@ -95,7 +95,7 @@ def compare_files(
     force: bool,
     dialect: Dialect,
 ) -> None:
-    """Review the files of a table, and tell what was found."""
+    """Review the files of a table, and print what was found."""
     from likewise import read_metric, review_files
     from likewise.cli.column_kinds import infer_kinds
     from likewise.cli.dataset import PeopleTable

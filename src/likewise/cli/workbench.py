@@ -187,7 +187,7 @@ def _class_named(outcome: str | None, problem: Problem) -> Any:
 
 
 def _write_demo(echo: Output) -> tuple[Path, str]:
-    """The bundled mortgages as a table in the working directory; one that is there is kept."""
+    """Write the bundled mortgages to the working directory, unless they are there."""
     from likewise._writing import atomic_write, write_csv
     from likewise.datasets import load_mortgages
 
@@ -218,7 +218,7 @@ def _load(
     id_column: str | None,
     dialect: Dialect,
 ) -> tuple[Problem, Tools]:
-    """People and outcomes, and what the other commands do for a workbench."""
+    """Read people and outcomes; and what other commands do for the workbench."""
     from likewise.cli.dataset import DatasetSource
     from likewise.cli.design import DesignSource
     from likewise.cli.table_io import named, read_table

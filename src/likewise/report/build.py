@@ -42,7 +42,7 @@ from likewise.selection.tradeoff import tradeoff as measure_tradeoff
 _PEOPLE = 1200
 _BLOCK = 200
 _ROUNDING = 1e-9
-_LEAST = 0.002  # of a distance, and of a difference: below a fifth of a point there is nothing to look at
+_LEAST = 0.002  # smallest distance and difference of a pair to show: a fifth of a point
 
 
 def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: float, n: int) -> pd.DataFrame:
@@ -124,7 +124,7 @@ def first_pair(data: ReportData) -> dict[str, Any]:
 OWN, INNER = "this model", "the model inside"
 _SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _SEARCHED_COST = 500  # people of a fold among whom pairs are searched
-_DRAWS, _STEPS = 60, 1000  # at most, of models that are trained anew
+_DRAWS, _STEPS = 60, 1000  # most draws and training steps of retrained models
 _CEILING = {2: 500}  # people on whom the ceiling is computed, by the number of classes
 _CEILING_OF_SEVERAL = 120
 
@@ -214,8 +214,8 @@ def _quick(model: Any) -> Any:
 
 
 _SEARCHED = 3000  # people among whom all pairs are searched
-_EVALUATIONS = 20_000_000  # of a smoothed model, at most: then fewer people are searched
-_LEARNED = 6000  # people from whom models are trained anew
+_EVALUATIONS = 20_000_000  # most evaluations of a smoothed model; beyond, fewer people are searched
+_LEARNED = 6000  # people on whom models are retrained
 _WORST, _REASONS = 5, 3
 _WIDTH, _NEAR = 0.1, 0.02  # of the decisions that are shown for a model of scores
 
@@ -336,7 +336,7 @@ def build_scores_report(
     output_range: tuple[float, float] | None = None,
     **words: Any,
 ) -> ReportData:
-    """What can be said of the scores of another system: the distance, pairs of people, and nothing about others.
+    """Report on the scores of another system: the distance, and pairs of the given people.
 
     There is no guarantee, and without the model nothing is cross-validated: what the distance would cost, groups and
     decisions are left out.

@@ -181,7 +181,7 @@ def _spaced(ticks: Sequence[tuple[float, str]], room: float = 40.0) -> list[tupl
 
 
 def dots(values: Sequence[float], errors: Sequence[float]) -> list[tuple[float, float, float]]:
-    """Where values and the ends of their errors stand between the smallest and the largest, in percent."""
+    """Positions of values and their error bars between the smallest and the largest, in percent."""
     low = min(v - e for v, e in zip(values, errors, strict=True))
     high = max(v + e for v, e in zip(values, errors, strict=True))
     span = high - low or 1.0
@@ -207,7 +207,7 @@ def shapes(panels: Sequence[Panel], units: Any, prices: Mapping[Any, float], fir
     low, high = height(list(panels))
 
     def y(value: float) -> float:
-        inside = min(max(value, low - (high - low)), high + (high - low))  # what is far outside is cut anyway
+        inside = min(max(value, low - (high - low)), high + (high - low))  # far outside it is clipped anyway
         return round(PANEL_HEIGHT * (high - inside) / (high - low), 1)
 
     drawn = [
@@ -233,7 +233,7 @@ def _signed(tick: float) -> str:
 
 
 def round_ends(first: float, last: float) -> tuple[float, float]:
-    """Ends of an axis without digits that nobody could see: to a two-hundredth of its width at most.
+    """Ends of an axis, rounded to at most a two-hundredth of its width.
 
     Examples
     --------
