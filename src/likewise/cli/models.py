@@ -86,13 +86,13 @@ def _import_function(module: str, function: str) -> Any:
     return found
 
 
-def class_named(name: str | None, classes: Any) -> Any:
-    """The class of this name; None for none."""
+def class_named(name: str | None, classes: Any, option: str = "--favourable") -> Any:
+    """The class of this name; None if there is no name, or for a regression."""
     if name is None or classes is None:
         return None
     known = {str(label): label for label in classes.tolist()}
     if name not in known:
-        raise InvalidInputError(f"--favourable must be one of {', '.join(known)}; got {name!r}.")
+        raise InvalidInputError(f"{option} must be one of {', '.join(known)}; got {name!r}.")
     return known[name]
 
 

@@ -16,8 +16,8 @@ from likewise.metrics.table import NEGLIGIBLE
 from likewise.metrics.units import Unit, number
 from likewise.report import charts
 from likewise.report import text as words
-from likewise.report.build import first_pair
 from likewise.report.data import ReportData
+from likewise.report.pairs import first_pair
 from likewise.report.tables import costs, groups
 
 _TOP = 6  # columns whose weights are shown unfolded
