@@ -10,7 +10,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command
-from likewise.cli.models import PeopleSource, file_of, load_any_model, reads_model
+from likewise.cli.models import PeopleSource, file_of, load_any_model, model_option, reads_people
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@model_option(required=True)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @click.option("--only", multiple=True, help="Compare people who differ in this column alone; repeat it for several.")
 @click.option("--range", "output_range", type=float, nargs=2, help="Lowest and highest score, if not probabilities.")
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=options.FILE, help="Write the worst pair as CSV.")
 @options.force
 @command
-@reads_model(required=True)
+@reads_people
 def attack(
     echo: Output,
     source: PeopleSource,
@@ -102,6 +103,7 @@ def attack(
 
 
 @click.command()
+@model_option(required=True)
 @click.option("--column", "columns", multiple=True, required=True, help="Column to exchange; repeat it for several.")
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file, for its domain and the smallest excess.")
 @click.option(
@@ -120,7 +122,7 @@ def attack(
 @click.option("--out", type=options.FILE, help="Write what exchanging the column does to each person as CSV.")
 @options.force
 @command
-@reads_model(required=True)
+@reads_people
 def effect(
     echo: Output,
     source: PeopleSource,
