@@ -22,6 +22,7 @@ from likewise.selection.cross_validation import SCORES, Score
 TIMES = "\N{MULTIPLICATION SIGN}"
 BINS = 40
 SHADES = (1, 3, 10, 30, 100)  # pairs in a cell from which the next darker shade is used
+_LABEL_WIDTH = 40.0  # least distance of two ticks
 TOLERANCE = 1e-9  # a difference above the distance by less than this is a rounding error
 
 
@@ -171,11 +172,11 @@ def round_ticks(values: Sequence[float]) -> tuple[float, float, list[float]]:
     return first * step, last * step, [k * step for k in range(first, last + 1)]
 
 
-def _spaced(ticks: Sequence[tuple[float, str]], room: float = 40.0) -> list[tuple[float, str]]:
+def _spaced(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
     """Return the ticks whose labels do not overlap, keeping the scale 1 wherever it is."""
     kept = [tick for tick in ticks if tick[1] == f"{TIMES}1"]
     for tick in ticks:
-        if all(abs(tick[0] - other[0]) >= room for other in kept):
+        if all(abs(tick[0] - other[0]) >= _LABEL_WIDTH for other in kept):
             kept.append(tick)
     return sorted(kept)
 
