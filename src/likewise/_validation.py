@@ -20,6 +20,8 @@ LARGEST, SMALLEST = 1e100, 1e-100
 MAX_COUNT = 10**15
 """Largest count accepted."""
 
+_MAX_REPR = 200  # characters of a value in an error
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -64,10 +66,10 @@ class Rule:
                 raise self.error(f"{name} must be between {low:g} and {high:g} in size; got {value!r}.")
 
 
-def short_repr(value: Any, max_length: int = 200) -> str:
+def short_repr(value: Any) -> str:
     """`repr` in one line, truncated."""
     text = " ".join(repr(value).split())
-    return text if len(text) <= max_length else text[:max_length] + "..."
+    return text if len(text) <= _MAX_REPR else text[:_MAX_REPR] + "..."
 
 
 def check_rules(rules: Mapping[str, Rule], owner: Any) -> None:

@@ -10,7 +10,7 @@ from test_report_data import METRIC, PANELS, costs, mortgage, promise, rows_of
 
 from likewise import TableMetric, audit, review_files
 from likewise.report import GroupFigures, GroupScores, ReportData, ReviewedFiles, render
-from likewise.report.build import first_pair
+from likewise.report.pairs import first_pair
 from likewise.report.render import embedded_json
 
 HOSTILE = "</script><script>alert(1)</script><!--\"'&\u2028{{ 7 * 7 }}"

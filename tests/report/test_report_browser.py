@@ -13,7 +13,7 @@ from test_report_data import METRIC, mortgage, rows_of
 from likewise import TableMetric
 from likewise.metric_file import read_metric
 from likewise.report import ReportData, render
-from likewise.report.build import first_pair
+from likewise.report.pairs import first_pair
 from likewise.report.text import figure, points
 from likewise.report.view import prepare
 

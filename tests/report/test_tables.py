@@ -8,7 +8,8 @@ import pytest
 
 from likewise import TableMetric
 from likewise.report import GroupFigures, GroupScores
-from likewise.report.build import _n_measured, closest_pairs
+from likewise.report.build import _n_measured
+from likewise.report.pairs import closest_pairs
 from likewise.report.tables import groups, groups_of
 
 METRIC = TableMetric({"income": 0.01}, {"sex": 0.0, "job": 0.1})

@@ -147,7 +147,7 @@ class AdditiveScorer(PlainScorer):
             values, levels = factor * shape.values[0], level_names(encoder, shape.column)
             other = None if shape.other is None else factor * float(shape.other[0])
             if shape.knots is None:
-                effect = ColumnEffect(values=factor * shape.all_values[0])
+                effect = ColumnEffect(values=factor * shape.all_values[0], levels=tuple(levels or ()))
             elif levels is not None:  # ordered categories
                 grid = np.arange(float(len(levels)))
                 effect = ColumnEffect(grid=grid, values=np.interp(grid, shape.knots, values), blank=other)

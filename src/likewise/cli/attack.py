@@ -10,7 +10,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command, next_command
-from likewise.cli.models import PeopleSource, file_of, load_any_model, reads_model
+from likewise.cli.models import PeopleSource, file_of, load_any_model, model_option, reads_people
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -18,17 +18,24 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@model_option(required=True)
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
 @click.option("--only", multiple=True, help="Compare people who differ in this column alone; repeat it for several.")
 @click.option("--range", "output_range", type=float, nargs=2, help="Lowest and highest score, if not probabilities.")
-@click.option("--pairs", type=click.IntRange(1000), default=1_000_000, show_default=True, help="Pairs to try, about.")
+@click.option(
+    "--pairs",
+    type=click.IntRange(1000),
+    default=1_000_000,
+    show_default=True,
+    help="Approximate number of pairs to try.",
+)
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed tries the same pairs."
 )
 @click.option("--out", type=options.FILE, help="Write the worst pair as CSV.")
 @options.force
 @command
-@reads_model(required=True)
+@reads_people
 def attack(
     echo: Output,
     source: PeopleSource,
@@ -102,12 +109,17 @@ def attack(
 
 
 @click.command()
+@model_option(required=True)
 @click.option("--column", "columns", multiple=True, required=True, help="Column to exchange; repeat it for several.")
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file, for its domain and the smallest excess.")
 @click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Time for the proof."
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds to spend on the proof.",
 )
-@click.option("--boxes", type=click.IntRange(1), help="Boxes to bound at most, in place of a time.")
+@click.option("--boxes", type=click.IntRange(1), help="Most boxes to bound, instead of a time limit.")
 @click.option(
     "--max-effect",
     type=click.FloatRange(0, 100),
@@ -116,7 +128,7 @@ def attack(
 @click.option("--out", type=options.FILE, help="Write what exchanging the column does to each person as CSV.")
 @options.force
 @command
-@reads_model(required=True)
+@reads_people
 def effect(
     echo: Output,
     source: PeopleSource,
@@ -174,7 +186,7 @@ def _points(share: float) -> str:
 
 
 def _echo_effect(echo: Output, found: Effect) -> None:
-    """The answers in the order of an examination: people, the worst pair, the proof."""
+    """Print the effect on people, the worst pair, and the proof."""
     from likewise.auditing.effect import rounded_up
 
     names = " and ".join(map(str, found.columns))

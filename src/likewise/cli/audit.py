@@ -11,7 +11,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command
-from likewise.cli.models import PeopleSource, answers_of, file_of, load_any_model, reads_model
+from likewise.cli.models import PeopleSource, answers_of, file_of, load_any_model, model_option, reads_people
 from likewise.cli.review import ReviewOptions, compare_files, reviews
 from likewise.exceptions import FileError, InvalidInputError
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--metric", "metric_file", type=options.FILE, help="Metric file; by default the model's metric.")
+@model_option(required=False)
 @click.option("--scores", help="Or a column of the table with the scores of any other system, between 0 and 1.")
 @click.option(
     "--range",
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 @options.force
 @options.cluster
 @command
-@reads_model(required=False)
+@reads_people
 def audit(
     echo: Output,
     source: PeopleSource,

@@ -114,7 +114,7 @@ def keyed_decisions(model: Any, people: pd.DataFrame, probabilities: FloatArray,
 
 
 def uniform_from(digests: bytes) -> FloatArray:
-    """Numbers from 0 to below 1, of 53 bits each, from 8 bytes each: 64 bits would be rounded to 1 now and then.
+    """Uniform numbers in [0, 1) of 53 bits, from 8 bytes each: of 64 bits, some would be rounded to 1.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def score_file(
             unseen.tell(note)
             _join(_finished_parts(parts), total, target, keep if kind_of(source) == "csv" else ())
         except BaseException as error:
-            if not _finished_parts(parts):  # nothing to go on from
+            if not _finished_parts(parts):  # nothing to resume
                 _remove(parts)
             elif isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(

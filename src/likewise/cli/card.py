@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_ROWS = 60  # of a card that are printed
+_ROWS = 60  # printed of a card
 _ENDINGS = (".csv", ".xlsx", ".json", ".sql", ".onnx", ".skops")
 
 
@@ -36,8 +36,8 @@ _ENDINGS = (".csv", ".xlsx", ".json", ".sql", ".onnx", ".skops")
 @click.option("--points-to-double", type=float, help="Points that double the odds (20).")
 @click.option("--base-score", type=int, help="Points of someone with the base odds (600).")
 @click.option("--base-odds", type=float, help="Odds at the base score: 50 means 50 to 1 (50).")
-@click.option("--max-bins", type=int, help="Ranges per column of numbers, at most (8).")
-@click.option("--whole-numbers", multiple=True, help="Column of whole numbers that gets whole points for each of them.")
+@click.option("--max-bins", type=int, help="Most ranges per numeric column (8).")
+@click.option("--whole-numbers", multiple=True, help="Integer column with whole points for each value.")
 @click.option("--favourable", help="Class whose points are shown; the last one by default.")
 @click.option("--table", type=options.FILE, help="People with known outcomes, to measure what rounding costs.")
 @click.option("--target", help="Column of --table with the outcome.")
@@ -203,9 +203,11 @@ def verify_card(echo: Output, card: Path, people: Path | None) -> None:
 @click.option("--id", "id_column", help="Column that names people.")
 @click.option("--policy", type=options.FILE, help="TOML or JSON file with names, approved reasons and what is fixed.")
 @click.option("--threshold", type=float, help="Probability that is needed; a model made with --decide has its own.")
-@click.option("--width", type=float, help="Of the band around the threshold in which a draw decides.")
+@click.option("--width", type=float, help="Width of the band around the threshold in which the draw decides.")
 @click.option("--favourable", help="Class whose probability is explained; the last one by default.")
-@click.option("--reasons", type=click.IntRange(1), default=4, show_default=True, help="At most, ties aside.")
+@click.option(
+    "--reasons", type=click.IntRange(1), default=4, show_default=True, help="Most reasons to give, ties aside."
+)
 @click.option("--out", type=options.FILE, help="Also write it: .html, .txt or .json.")
 @options.force
 @command

@@ -28,7 +28,7 @@ _TRUTHS = {"true": 1.0, "false": 0.0}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _SHOWN_ROWS = 3
-_MANY_NUMBERS = 4  # for each value that is none
+_MANY_NUMBERS = 4  # per other value: the column is nearly numeric
 _FEW_VALUES = 10
 
 
@@ -160,7 +160,7 @@ def _days_of(moment: datetime) -> float:
 
 
 def _days(moments: pd.Series[Any]) -> FloatArray:
-    """Days of any century: a count of nanoseconds ends in 1677 and 2262."""
+    """Days since 1970-01-01 in any century: nanoseconds would only cover 1677 to 2262."""
     plain = moments if moments.dt.tz is None else moments.dt.tz_convert("UTC").dt.tz_localize(None)
     counted = plain.to_numpy()
     per_day = _PER_DAY[np.datetime_data(counted.dtype)[0]]

@@ -37,7 +37,7 @@ Note = Callable[[str], None]
 
 force = click.option("--force", is_flag=True, help="Overwrite the output file; never an input file.")
 target = click.option("--target", required=True, help="Column with the outcome to predict.")
-task = click.option("--task", type=click.Choice(TASKS), help="Needed where the target could be either.")
+task = click.option("--task", type=click.Choice(TASKS), help="Needed if the target could be either.")
 
 output_range = click.option(
     "--range",
@@ -152,7 +152,7 @@ def reads_table(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add options on the format of a CSV file, passed to the function as one `dialect`."""
 
     @click.option("--delimiter", default=",", show_default=True, help="Column separator of a CSV file, or 'tab'.")
-    @click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file, such as latin-1.")
+    @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of a CSV file, such as latin-1.")
     @click.option("--decimal", default=".", show_default=True, help="Decimal sign of a CSV file.")
     @functools.wraps(function)
     def wrapped(*args: Any, delimiter: str, encoding: str, decimal: str, **options: Any) -> Any:
@@ -363,7 +363,7 @@ def _for_commands(message: Warning | Exception | str) -> str:
 
 
 def _words(interrupt: BaseException | None) -> list[str]:
-    """The message of the interrupt that carries one, even after a second Ctrl-C."""
+    """The message of the first interrupt, even after a second Ctrl-C."""
     while interrupt is not None and not (isinstance(interrupt, KeyboardInterrupt) and interrupt.args):
         interrupt = interrupt.__context__
     return [] if interrupt is None else [str(word) for word in interrupt.args]

@@ -21,9 +21,9 @@ from likewise.metrics.columns import UNSEEN, CategoricalColumn, NumericColumn, i
 from likewise.metrics.table import TableMetric
 
 _FEW_CLASSES, _MOST_CLASSES = 10, 50
-_MANY_CATEGORIES, _FEW_PEOPLE = 50, 20  # more categories than that, with fewer people each on average, are like names
+_MANY_CATEGORIES, _FEW_PEOPLE = 50, 20  # a column with more categories and fewer people in each identifies people
 _MOST_CATEGORIES = 300  # a fit takes time with the cube of them
-_RARE = 0.05  # share of people; classes beyond two that are rarer may be mistakes
+_RARE = 0.05  # share of people below which classes beyond the first two may be typos
 
 Task = Literal["classification", "regression"]
 Range = tuple[float, float]
@@ -284,8 +284,7 @@ def drop_names(
 ) -> pd.DataFrame:
     """Drop categorical columns of more than 300 categories, or of more than 50 with fewer than 20 people each.
 
-    They all but name people: a point for each of them would be learned by heart. Columns in `keep`, which the `option`
-    names, stay.
+    A model would memorise people by them. Columns in `keep`, which the `option` names, stay.
     """
     names = []
     for name in [name for name in columns if name in X.columns and name not in keep]:

@@ -147,7 +147,7 @@ def verify_scores(
 def _aligned(
     first: Iterator[pd.DataFrame], second: Iterator[pd.DataFrame]
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Equally many rows of both at a time; what one of them has beyond the other comes last, beside nothing."""
+    """Batches of equal length from both; the rest of the longer one comes last, beside an empty batch."""
     a, b = next(first, None), next(second, None)
     while a is not None and b is not None:
         n = min(len(a), len(b))

@@ -118,7 +118,7 @@ def demo(echo: Output, out: Path) -> None:
 
 
 def _echo_reasons(echo: Output, model: Any, people: pd.DataFrame) -> None:
-    """Why three people are the least likely to be approved, if the model can say."""
+    """Print why three people are the least likely to be approved, if the model has reasons."""
     import numpy as np
 
     if not hasattr(model, "reasons"):
@@ -132,7 +132,7 @@ def _echo_reasons(echo: Output, model: Any, people: pd.DataFrame) -> None:
 
 
 def _echo_conclusion(echo: Output, result: Any, method: str, baseline: str, before: Any, after: Any) -> None:
-    """What is guaranteed, and what it cost."""
+    """Print what is guaranteed, and what it costs."""
     import pandas as pd
 
     from likewise.selection.methods import CONSTANT

@@ -185,27 +185,11 @@ def _with_band(estimator: Any, data: Dataset, threshold: Any, width: Any, favour
 
 def _fit_partitions(echo: Output, source: DatasetSource, out: Path, *, method: str, cluster: str | None) -> None:
     """Train an additive model on a table in partitions."""
-    from likewise.io import save_model
-
-    with echo.busy("Fitting, block by block"):
-        model = _fit_additive(source, method=method, cluster=cluster)
-    save_model(model, out)
-    echo(model.guarantee_.statement)
-    _echo_zeros(echo, model.guarantee_.metric)
-    echo(
-        "\nNobody was held out, so nothing was measured. likewise report measures the model on a table that fits into "
-        "memory."
-    )
-    _echo_saved(echo, model, out)
-    echo.finish(next_command("audit", source.table, "--model", out))
-
-
-def _fit_additive(source: DatasetSource, *, method: str, cluster: str | None) -> Any:
-    """Fit an additive model to a table in partitions."""
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
     from likewise.cli.dataset import resolve_range
     from likewise.distributed.cluster import connected
     from likewise.distributed.frames import DaskTable, workers_for
+    from likewise.io import save_model
     from likewise.metric_file import read_metric_file
     from likewise.metrics.columns import is_numeric
 
@@ -228,8 +212,17 @@ def _fit_additive(source: DatasetSource, *, method: str, cluster: str | None) ->
         raise InvalidInputError(f"An output range is for --task regression; {target!r} has classes. Leave it out.")
     else:
         model = AdditiveClassifier(file.metric)
-    with connected(cluster or workers_for(source.table)):
-        return model.fit(source.table, target)
+    with echo.busy("Fitting, block by block"), connected(cluster or workers_for(source.table)):
+        model.fit(source.table, target)
+    save_model(model, out)
+    echo(model.guarantee_.statement)
+    _echo_zeros(echo, model.guarantee_.metric)
+    echo(
+        "\nNobody was held out, so nothing was measured. likewise report measures the model on a table that fits into "
+        "memory."
+    )
+    _echo_saved(echo, model, out)
+    echo.finish(next_command("audit", source.table, "--model", out))
 
 
 def _echo_saved(echo: Output, model: Any, out: Path) -> None:

@@ -41,7 +41,13 @@ _ANSWER = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:(\+)|-\s*(\d+(?:\.\d*)?|\.\
 @click.option("--drop", multiple=True, help="Column to leave out, such as the outcome; may be given several times.")
 @options.categorical
 @options.id_column
-@click.option("--questions", type=click.IntRange(min=1), default=20, show_default=True, help="Most questions to ask.")
+@click.option(
+    "--questions",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Most questions to ask in this session.",
+)
 @command
 @options.reads_table
 def judge(
@@ -70,7 +76,7 @@ def judge(
 
     check_output_path(out, table, metric_file, force=True)
     if not name.strip():
-        raise InvalidInputError("--judge must be a name; got blanks.")
+        raise InvalidInputError("--judge must be a name; got only spaces.")
     file = None if metric_file is None else read_metric_file(metric_file)
     start = None if file is None else file.metric
     X = read_people_table(echo, table, drop, categorical, id_column, dialect, start)
@@ -99,14 +105,14 @@ def judge(
 
 
 def _show(question: Question, echo: Output) -> None:
-    """Two people side by side, only where they differ; not what is known so far, which would sway the judge."""
+    """Show two people side by side, only where they differ. What is known so far would sway the judge."""
     shown = question.differences.set_axis(["", f"#{question.a}", f"#{question.b}"], axis=1)
     cells = shown.map(lambda cell: f"{cell:g}" if isinstance(cell, float) else str(cell))
     click.echo("\n" + cells.where(shown.notna(), "(blank)").to_string(index=False), err=echo.as_json)
 
 
 def _ask(echo: Output) -> list[dict[str, Any]] | None:
-    """Answers to a question; None to stop."""
+    """Ask until an answer can be read; None to stop."""
     while True:
         text = click.prompt("Points (? for help)", default="", show_default=False, err=echo.as_json).strip()
         if text.lower() in ("q", "quit"):
@@ -120,7 +126,7 @@ def _ask(echo: Output) -> list[dict[str, Any]] | None:
 
 
 def parse_answer(text: str) -> list[dict[str, Any]] | None:
-    """Kinds and points of a typed answer; None if it is none.
+    """Kinds and points of a typed answer; None if it cannot be read.
 
     Examples
     --------
@@ -161,7 +167,7 @@ def read_judgements(path: str | Path) -> pd.DataFrame:
 
 
 def append_judgements(path: str | Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Add answers to a CSV file, on disk when this returns; what is there stays as it is."""
+    """Append answers to a CSV file and flush it to disk."""
     from likewise.design.judgements_table import COLUMNS
 
     now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -38,7 +38,7 @@ class DefaultGroup(click.Group):
 
 
 def check_factor(option: str, factor: float) -> None:
-    """Raise if it is no factor."""
+    """Validate a scale factor."""
     if not 0 < factor < float("inf"):
         raise InvalidInputError(f"{option} must be a positive number; got {factor:g}.")
 

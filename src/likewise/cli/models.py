@@ -86,13 +86,13 @@ def _import_function(module: str, function: str) -> Any:
     return found
 
 
-def class_named(name: str | None, classes: Any) -> Any:
-    """The class of this name; None for none."""
+def class_named(name: str | None, classes: Any, option: str = "--favourable") -> Any:
+    """The class of this name; None if there is no name, or for a regression."""
     if name is None or classes is None:
         return None
     known = {str(label): label for label in classes.tolist()}
     if name not in known:
-        raise InvalidInputError(f"--favourable must be one of {', '.join(known)}; got {name!r}.")
+        raise InvalidInputError(f"{option} must be one of {', '.join(known)}; got {name!r}.")
     return known[name]
 
 
@@ -154,29 +154,30 @@ class PeopleSource:
         return people, names
 
 
-def reads_model(*, required: bool) -> Callable[[Any], Any]:
-    """Add a table, --model, and how to read the table for it, passed to the function as one `source`."""
+def model_option(*, required: bool) -> Callable[[Any], Any]:
+    """Add --model, passed on as text."""
+    return click.option("--model", "model_name", required=required, help=f"Model: {KINDS}.")
 
-    def decorate(function: Any) -> Any:
-        @click.argument("table", type=options.TABLE)
-        @click.option("--model", "model_name", required=required, help=f"Model: {KINDS}.")
-        @options.id_column
-        @options.categorical
-        @options.drop
-        @options.reads_table
-        @functools.wraps(function)
-        def wrapped(
-            *args: Any,
-            table: Path,
-            id_column: str | None,
-            categorical: tuple[str, ...],
-            drop: tuple[str, ...],
-            dialect: Dialect,
-            **given: Any,
-        ) -> Any:
-            source = PeopleSource(table, id_column, categorical, drop, dialect)
-            return function(*args, source=source, **given)
 
-        return wrapped
+def reads_people(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add a table and how to read it for a model, passed to the function as one `source`."""
 
-    return decorate
+    @click.argument("table", type=options.TABLE)
+    @options.id_column
+    @options.categorical
+    @options.drop
+    @options.reads_table
+    @functools.wraps(function)
+    def wrapped(
+        *args: Any,
+        table: Path,
+        id_column: str | None,
+        categorical: tuple[str, ...],
+        drop: tuple[str, ...],
+        dialect: Dialect,
+        **given: Any,
+    ) -> Any:
+        source = PeopleSource(table, id_column, categorical, drop, dialect)
+        return function(*args, source=source, **given)
+
+    return wrapped

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 @click.option("--date", help="Date of the data, shown as given; by default none.")
 @click.option("--title", default="How alike people are treated", show_default=True)
 @reviews
-@click.option("--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="Of the cross-validation.")
+@click.option(
+    "--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="Folds of the cross-validation."
+)
 @click.option("--out", type=options.FILE, default=Path("report.html"), show_default=True)
 @options.force
 @command
@@ -156,7 +158,7 @@ def write_page(data: ReportData, path: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class OtherSystem:
-    """Scores of a system that is not of likewise: a model to be asked, or a column of a table."""
+    """Scores of another system: a model, or a column of a table."""
 
     table: Path
     model: Any
@@ -168,7 +170,7 @@ class OtherSystem:
     def report(
         self, echo: Output, metric_file: Path, output_range: Any, outcome: str | None, words: dict[str, Any]
     ) -> ReportData:
-        """The report of what can be said."""
+        """Measure what scores alone can show."""
         import numpy as np
 
         from likewise.cli.dataset import PeopleTable, resolve_range

@@ -112,7 +112,7 @@ def compare_files(
     force: bool,
     dialect: Dialect,
 ) -> None:
-    """Review the files of a table, and tell what was found."""
+    """Review the files of a table, and print what was found."""
     from likewise import read_metric
     from likewise.io import check_output_path
 

@@ -134,7 +134,7 @@ def _check_equal_people(X: pd.DataFrame, scores: npt.NDArray[Any]) -> None:
 
 
 def _distinct_people(X: pd.DataFrame, max_people: int) -> tuple[pd.DataFrame, str]:
-    """At most so many distinct people, evenly spaced, and how many of how many they are."""
+    """At most `max_people` distinct people, evenly spaced; and their number, in words."""
     distinct = X.drop_duplicates()
     some = distinct.iloc[evenly_spaced(len(distinct), max_people)]
     of = f" of {len(distinct):,}" if len(some) < len(distinct) else ""
@@ -261,7 +261,7 @@ def score_models(
     predictions: dict[str, FloatArray] = {}
     classes = None
     if classify:
-        classes = np.unique(np.concatenate([y_train, y]))  # a rare class may be among the people left only
+        classes = np.unique(np.concatenate([y_train, y]))  # a rare class may occur among the held-out people only
         for name, model in models.items():
             predictions[name] = align_classes(np.asarray(model.predict_proba(X)), model.classes_, classes)
         shares = (y_train[:, None] == classes).mean(axis=0)

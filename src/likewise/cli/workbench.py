@@ -12,6 +12,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Dialect, Output, command, next_command
+from likewise.cli.models import class_named, load_any_model
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def workbench(
 
     Example: likewise workbench loans.csv --target approved --protected race,sex
     """
+    import numpy as np
+
     from likewise._optional import need
 
     need("starlette", "The workbench")
@@ -99,7 +102,10 @@ def workbench(
     problem, tools = _load(
         echo, table, target, task, output_range, (*drop, *([scores] if scores else [])), categorical, id_column, dialect
     )
-    problem = replace(problem, units={**problem.units, **units}, outcome=_class_named(outcome, problem))
+    if outcome is not None and problem.task == "regression":
+        raise InvalidInputError(f"--outcome is for a classification; {problem.target!r} is a regression.")
+    shown = class_named(outcome, np.unique(problem.y), "--outcome")
+    problem = replace(problem, units={**problem.units, **units}, outcome=shown)
     problem = _with_scores(echo, problem, table, model_file, scores, dialect)
     serve(
         echo,
@@ -174,20 +180,8 @@ def serve(
         hub.close()
 
 
-def _class_named(outcome: str | None, problem: Problem) -> Any:
-    """A class by its text; None if none is asked for."""
-    if outcome is None:
-        return None
-    if problem.task == "regression":
-        raise InvalidInputError(f"--outcome is for a classification; {problem.target!r} is a regression.")
-    known = {str(label): label for label in sorted(set(problem.y.tolist()))}
-    if outcome not in known:
-        raise InvalidInputError(f"--outcome must be one of {', '.join(known)}; got {outcome!r}.")
-    return known[outcome]
-
-
 def _write_demo(echo: Output) -> tuple[Path, str]:
-    """The bundled mortgages as a table in the working directory; one that is there is kept."""
+    """Write the bundled mortgages to the working directory, unless they are there."""
     from likewise._writing import atomic_write, write_csv
     from likewise.datasets import load_mortgages
 
@@ -218,7 +212,7 @@ def _load(
     id_column: str | None,
     dialect: Dialect,
 ) -> tuple[Problem, Tools]:
-    """People and outcomes, and what the other commands do for a workbench."""
+    """Read people and outcomes; and what other commands do for the workbench."""
     from likewise.cli.dataset import DatasetSource
     from likewise.cli.design import DesignSource
     from likewise.cli.table_io import named, read_table
@@ -286,12 +280,7 @@ def _with_scores(
         return replace(problem, scores=numbers, scores_title=f"scores in {scores}")
     if model_file is None:
         return problem
-    from likewise.io import load_inner, load_model
-
-    try:
-        model = load_model(model_file)
-    except FileError:
-        model = load_inner(model_file)
+    model = load_any_model(str(model_file))
     X = problem.X
     known = getattr(model, "feature_names_in_", None)
     needed = getattr(model, "required_features_", () if known is None else known)

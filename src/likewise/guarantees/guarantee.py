@@ -1,4 +1,4 @@
-"""What holds for all pairs of people, and warnings where that says little."""
+"""The guarantee of a model for all pairs of people, and warnings if it says little."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ class Guarantee:
 
 
 def round_upwards(value: float, digits: int = 2) -> str:
-    """A positive number to so many digits, rounded upwards.
+    """A positive number rounded up to `digits` significant digits.
 
     Examples
     --------

@@ -32,6 +32,7 @@ from likewise.inspection.prediction import hard_votes, soft_votes
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People, as_frame, without_sparse
 from likewise.report.data import Cost, GroupScores, ReportData, ReviewedFiles, check_table_metric
+from likewise.report.pairs import closest_pairs
 from likewise.report.tables import groups_of
 from likewise.report.text import KINDS
 from likewise.scorecard.display import panels_of
@@ -40,92 +41,10 @@ from likewise.selection.cross_validation import SCORES
 from likewise.selection.tradeoff import Tradeoff
 from likewise.selection.tradeoff import tradeoff as measure_tradeoff
 
-_PEOPLE = 1200
-_BLOCK = 200
-_ROUNDING = 1e-9
-_LEAST = 0.002  # of a distance, and of a difference: below a fifth of a point there is nothing to look at
-
-
-def closest_pairs(people: People, answers: FloatArray, metric: Metric, epsilon: float, n: int) -> pd.DataFrame:
-    """The `n` pairs with the largest ``difference / min(1, D + epsilon)`` and D < 1; nobody is in two of them.
-
-    Among an even sample of up to 1,200 people.
-
-    Parameters
-    ----------
-    people : People
-    answers : ndarray of shape (n_people, n_classes)
-        Probabilities; or one column, of numbers as shares of their range.
-
-    Returns
-    -------
-    DataFrame
-        ``row_a`` and ``row_b`` (positions among the people), ``difference`` and ``distance``.
-
-    Examples
-    --------
-    >>> from likewise import TableMetric
-    >>> metric = TableMetric({"age": 0.01})
-    >>> people = metric.encode_rows(pd.DataFrame({"age": [30, 40, 60]}))
-    >>> closest_pairs(people, np.array([[0.5], [0.58], [0.6]]), metric, 0.0, 1).round(2)
-       row_a  row_b  difference  distance
-    0      0      1        0.08       0.1
-    """
-    chosen = evenly_spaced(len(people), _PEOPLE)
-    rows, shares, weights = people.rows[chosen], answers[chosen], metric.weights_of(people.encoder)
-    half = 1.0 if shares.shape[1] == 1 else 0.5
-    best = np.empty((0, 5))
-    for start in range(0, len(rows), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        distances = weights.pairwise(rows[block], rows)
-        gaps = half * np.abs(shares[block, None, :] - shares[None]).sum(axis=2)
-        used = gaps / np.minimum(1.0, distances + epsilon + 1e-300)
-        a, b = np.indices(used.shape)
-        able = (b > a + start) & (distances < 1) & (distances >= _LEAST) & (gaps >= _LEAST)
-        found = np.stack([used, a + start, b, gaps, distances], axis=-1)[able]
-        best = np.concatenate([best, found[np.argsort(-found[:, 0], kind="stable")[: 20 * n]]])
-    best = best[np.argsort(-best[:, 0], kind="stable")]
-    kept: list[tuple[int, int, float, float]] = []
-    met = set[float]()
-    for _, a, b, gap, distance in best.tolist():
-        if len(kept) < n and not met & {a, b}:
-            met |= {a, b}
-            kept.append((int(chosen[int(a)]), int(chosen[int(b)]), gap, distance))
-    return pd.DataFrame(kept, columns=["row_a", "row_b", "difference", "distance"])
-
-
-def first_pair(data: ReportData) -> dict[str, Any]:
-    """The pair that the page shows first, as positions in its sample, and the rule by which it was chosen.
-
-    Of the pairs with D < 1 that the model keeps within ``D + epsilon``, the one that the baseline exceeds most. If
-    there is none, the closest pair.
-    """
-    sample, shares = data.sample, data.shares
-    if len(sample) < 2:
-        return {"pair": [0, 0] if len(sample) else None, "rule": ""}
-    first, second = np.triu_indices(len(sample), 1)
-    a, b = sample[first], sample[second]
-    rows = data.people.rows
-    distances = data.metric.weights_of(data.people.encoder).distances(rows[a], rows[b])
-    if {"before", "after"} <= shares.keys():
-        excess = data.differences("before", a, b) - distances
-        kept = data.differences("after", a, b) <= distances + data.epsilon + _ROUNDING
-        able = (distances < 1) & kept & (excess > _ROUNDING)
-        if able.any():
-            best = int(np.where(able, excess, -np.inf).argmax())
-            rule = (
-                f"Shown first are the two whose scores {data.baseline} sets furthest apart beyond their distance, of "
-                "those whom this model keeps within it."
-            )
-            return {"pair": [int(first[best]), int(second[best])], "rule": rule}
-    best = int(distances.argmin())
-    return {"pair": [int(first[best]), int(second[best])], "rule": "Shown first are the two at the smallest distance."}
-
-
 OWN, INNER = "this model", "the model inside"
 _SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _SEARCHED_COST = 500  # people of a fold among whom pairs are searched
-_DRAWS, _STEPS = 60, 1000  # at most, of models that are trained anew
+_DRAWS, _STEPS = 60, 1000  # most draws and training steps of retrained models
 _CEILING = {2: 500}  # people on whom the ceiling is computed, by the number of classes
 _CEILING_OF_SEVERAL = 120
 
@@ -215,8 +134,8 @@ def _quick(model: Any) -> Any:
 
 
 _SEARCHED = 3000  # people among whom all pairs are searched
-_EVALUATIONS = 20_000_000  # of a smoothed model, at most: then fewer people are searched
-_LEARNED = 6000  # people from whom models are trained anew
+_EVALUATIONS = 20_000_000  # most evaluations of a smoothed model; beyond, fewer people are searched
+_LEARNED = 6000  # people on whom models are retrained
 _WORST, _REASONS = 5, 3
 _WIDTH, _NEAR = 0.1, 0.02  # of the decisions that are shown for a model of scores
 
@@ -342,7 +261,7 @@ def build_scores_report(
     review: FileReview | None = None,
     **words: Any,
 ) -> ReportData:
-    """What can be said of the scores of another system: the distance, pairs of people, and nothing about others.
+    """Report on the scores of another system: the distance, and pairs of the given people.
 
     There is no guarantee, and without the model nothing is cross-validated: what the distance would cost, groups and
     decisions are left out.

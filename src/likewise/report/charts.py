@@ -22,6 +22,7 @@ from likewise.selection.cross_validation import SCORES, Score
 TIMES = "\N{MULTIPLICATION SIGN}"
 BINS = 40
 SHADES = (1, 3, 10, 30, 100)  # pairs in a cell from which the next darker shade is used
+_LABEL_WIDTH = 40.0  # least distance of two ticks
 TOLERANCE = 1e-9  # a difference above the distance by less than this is a rounding error
 
 
@@ -171,17 +172,17 @@ def round_ticks(values: Sequence[float]) -> tuple[float, float, list[float]]:
     return first * step, last * step, [k * step for k in range(first, last + 1)]
 
 
-def _spaced(ticks: Sequence[tuple[float, str]], room: float = 40.0) -> list[tuple[float, str]]:
+def _spaced(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
     """Return the ticks whose labels do not overlap, keeping the scale 1 wherever it is."""
     kept = [tick for tick in ticks if tick[1] == f"{TIMES}1"]
     for tick in ticks:
-        if all(abs(tick[0] - other[0]) >= room for other in kept):
+        if all(abs(tick[0] - other[0]) >= _LABEL_WIDTH for other in kept):
             kept.append(tick)
     return sorted(kept)
 
 
 def dots(values: Sequence[float], errors: Sequence[float]) -> list[tuple[float, float, float]]:
-    """Where values and the ends of their errors stand between the smallest and the largest, in percent."""
+    """Positions of values and their error bars between the smallest and the largest, in percent."""
     low = min(v - e for v, e in zip(values, errors, strict=True))
     high = max(v + e for v, e in zip(values, errors, strict=True))
     span = high - low or 1.0
@@ -207,7 +208,7 @@ def shapes(panels: Sequence[Panel], units: Any, prices: Mapping[Any, float], fir
     low, high = height(list(panels))
 
     def y(value: float) -> float:
-        inside = min(max(value, low - (high - low)), high + (high - low))  # what is far outside is cut anyway
+        inside = min(max(value, low - (high - low)), high + (high - low))  # far outside it is clipped anyway
         return round(PANEL_HEIGHT * (high - inside) / (high - low), 1)
 
     drawn = [
@@ -233,7 +234,7 @@ def _signed(tick: float) -> str:
 
 
 def round_ends(first: float, last: float) -> tuple[float, float]:
-    """Ends of an axis without digits that nobody could see: to a two-hundredth of its width at most.
+    """Ends of an axis, rounded to at most a two-hundredth of its width.
 
     Examples
     --------

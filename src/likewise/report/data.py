@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from likewise.selection.compare import Comparison
     from likewise.selection.tradeoff import Tradeoff
 
-_SHOWN = 200  # the page looks at all pairs among them while a slider moves
+_SHOWN = 200  # the page compares all pairs of them while a slider moves
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class GroupScores:
-    """One group, as measured on people held out.
+    """One group, as measured on held-out people.
 
     Attributes
     ----------
@@ -246,8 +246,9 @@ class ReportData:
 
     @property
     def shares(self) -> dict[str, FloatArray]:
-        """`before` and `after`, those that are there: probabilities of the outcome or of all of several classes, or
-        where in its range a number is. Half the sum of differences is the total variation; of one column, all of it.
+        """Outputs `before` and `after`, where given: probabilities, or predictions as shares of their range.
+
+        For several classes, the total variation is half the sum of differences.
         """
         given = (("before", self.before), ("after", self.after))
         return {name: self.shares_of(outputs) for name, outputs in given if outputs is not None}
@@ -265,7 +266,7 @@ class ReportData:
 
     @property
     def audits(self) -> dict[str, Audit]:
-        """The audits before and after, those that are there."""
+        """The audits before and after, where given."""
         return {name: x for name, x in (("before", self.audit_before), ("after", self.audit_after)) if x is not None}
 
     @property

@@ -185,7 +185,7 @@ def _verdict(cost: Cost, rows: list[dict[str, Any]], measure: Score) -> str:
         found = "The promise has a price"
     return (
         f"{found}: the {measure.title}, of which less is better, is {own['figures'][0]}; that of the baseline "
-        f"({free['name']}) is {free['figures'][0]}, of a constant {constant}, on people held out."
+        f"({free['name']}) is {free['figures'][0]}, of a constant {constant}, on held-out people."
     )
 
 

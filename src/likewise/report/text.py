@@ -9,7 +9,7 @@ from likewise.metrics.table import NEGLIGIBLE, ONLY_BLANKS
 from likewise.metrics.units import Unit
 from likewise.selection.cross_validation import Score
 
-WEIGHT_0 = "weight 0"  # why it is 0, a model does not know
+WEIGHT_0 = "weight 0"  # a model does not know why
 
 
 def figure(x: float) -> str:
@@ -171,7 +171,7 @@ def measured(measure: Score, value: float, step: float | None = None) -> str:
 
 
 def reach(found: Coverage) -> str:
-    """Say about how many pairs a metric says something.
+    """Say how many pairs a metric constrains.
 
     Examples
     --------

@@ -20,8 +20,8 @@ from likewise.metrics.units import Unit, number
 from likewise.metrics.zero_weights import ZERO_REASONS, list_by_reason
 from likewise.report import charts
 from likewise.report import text as words
-from likewise.report.build import first_pair
 from likewise.report.data import ReportData, ReviewedFiles
+from likewise.report.pairs import first_pair
 from likewise.report.tables import costs, groups
 
 _TOP = 6  # columns whose weights are shown unfolded
@@ -82,7 +82,7 @@ def prepare(data: ReportData) -> dict[str, Any]:
 
 
 def _mean_distance(data: ReportData) -> float:
-    """Of two of the people drawn at random, by the report's metric."""
+    """Mean distance of two people drawn at random, by the report's metric."""
     rows, encoder = data.people.rows, data.people.encoder
     shares = np.full(len(rows), 1 / max(1, len(rows)))
     return Costs.of(rows, shares, encoder.is_number).mean_distance(data.metric.weights_of(encoder))
@@ -151,7 +151,7 @@ class ColumnView:
 
     @property
     def short_unit(self) -> str:
-        """Without what a percentage is of, which the name of the column says."""
+        """The unit without what a percentage is of, which the column's name says."""
         return "%" if self.unit.startswith("%") else self.unit
 
     @property
@@ -202,7 +202,7 @@ class ColumnView:
         return Unit.of(self.short_unit).written(known) if self.is_number else self.options[int(known)]
 
     def known(self, value: float) -> float | None:
-        """A value of the coding, None where it is missing: categories count that as one more."""
+        """A code, or None for a missing value: in a categorical column, missing is one more category."""
         absent = math.isnan(value) if self.is_number else value >= len(self.options)
         return None if absent else float(value)
 
@@ -261,7 +261,7 @@ def _columns(data: ReportData, people: People) -> list[ColumnView]:
 
 
 def _typical(rows: FloatArray) -> FloatArray:
-    """A usual difference in each column: the standard deviation among the people, or 1."""
+    """A typical difference in each column: the standard deviation of the people, or 1."""
     known = [column[~np.isnan(column)] for column in rows.T]
     return np.array([values.std() if len(values) and np.ptp(values) > 0 else 1.0 for values in known])
 

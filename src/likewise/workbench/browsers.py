@@ -20,7 +20,7 @@ class Browsers:
         self._closed = False
 
     def open(self) -> None:
-        """Deliver in the loop that is running."""
+        """Deliver messages in the running event loop."""
         self._loop = asyncio.get_running_loop()
 
     def close(self) -> None:
@@ -35,7 +35,7 @@ class Browsers:
             self._loop.call_soon_threadsafe(function, *args)
 
     async def stream(self, snapshot: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
-        """The state at once, then each change; it is taken once changes are heard of, so that none is lost."""
+        """The state, then each change. The queue is registered before the state is taken, so that no change is lost."""
         queue: asyncio.Queue[str | None] = asyncio.Queue(200)
         self._queues.add(queue)
         try:
@@ -58,7 +58,7 @@ class Browsers:
 
         def deliver() -> None:
             for queue in self._queues:
-                if queue.full():  # a browser that does not read gets everything anew when it connects again
+                if queue.full():  # a browser that does not read gets the whole state when it reconnects
                     while not queue.empty():
                         queue.get_nowait()
                     queue.put_nowait(None)
@@ -73,12 +73,11 @@ def _event(part: dict[str, Any]) -> str:
 
 
 def as_json(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with None for numbers that JSON has no form for."""
+    """The document with None for numbers that JSON cannot represent, and without NumPy types."""
     return dict(_finite(document))
 
 
 def _finite(value: Any) -> Any:
-    """The same with None for numbers that JSON has no form for, and without types of NumPy."""
     if isinstance(value, dict):
         return {str(key): each if key == "model" else _finite(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -36,7 +36,7 @@ _MOST_DESIGNED = 10_000
 _MOST_AT_ONCE = 60  # columns whose penalties are chosen at once
 _MOST_KNOTS, _ALL_KNOTS = 32, 900  # of live fits, per column and in all; `likewise enforce` fits exported models
 _TOLERANCE = 1e-9  # of a difference of scores, for rounding
-_WORST = 12  # cases that are shown
+_WORST = 12  # violations that are shown
 _FIRST_SHAPES = 6
 _MOST_PRICED = 8000  # people on whom prices are measured at first
 GUARANTEED, CONSTANT = "within these weights", "a constant"
@@ -78,14 +78,14 @@ class Problem:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the table, its target and its columns."""
+        """A hash of the table, its target and its columns."""
         found = hashlib.sha256(repr([self.target, self.task, list(map(str, self.X.columns))]).encode())
         for part in (self.X, pd.Series(self.y).astype(str)):
             found.update(pd.util.hash_pandas_object(part, index=False).to_numpy().tobytes())
         return found.hexdigest()[:32]
 
     def take(self, rows: IntArray) -> Problem:
-        """Some of the people."""
+        """The problem of some of the people."""
         scores = None if self.scores is None else self.scores[rows]
         return replace(self, X=self.X.iloc[rows], y=self.y[rows], scores=scores)
 
@@ -115,7 +115,7 @@ class Engine:
         self.problem = problem.take(evenly_spaced(len(whole), MOST_PEOPLE)) if len(whole) > MOST_PEOPLE else problem
         X = self.X = self.problem.X
         if X.index.has_duplicates:
-            raise InvalidInputError("People must have different names; the id column has some twice. Leave --id out.")
+            raise InvalidInputError("The id column must name each person once; it has duplicates. Leave --id out.")
         self.categorical = categorical_columns(X)
         numeric = [name for name in X.columns if name not in self.categorical]
         self.encoder = TableEncoder.learn(X, numeric, self.categorical)
@@ -283,7 +283,7 @@ class Engine:
         return found
 
     def known_references(self, locked: Sequence[str]) -> dict[str, Reference]:
-        """Those that are measured already."""
+        """The references measured so far."""
         return self._references.get(tuple(sorted(locked)), {})
 
     # -- what a metric does ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the page measures: scores of people held out with standard errors, and all pairs of a sample of people."""
+"""What the page measures: scores of held-out people with standard errors, and all pairs of a sample of people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.metrics.base import ColumnWeights
 from likewise.selection.cross_validation import proper_losses
 
-_MOST_PAIRED, _MOST_CELLS = 700, 8_000_000  # people whose pairs are looked at, and numbers that are kept for it
+_MOST_PAIRED, _MOST_CELLS = 700, 8_000_000  # people whose pairs are compared, and most numbers kept for it
 _OFTEN, _LOOKED_AT = 2, 2000  # how often a person may be in a case; pairs to choose from
 TITLES = {"classification": ("Brier score", "AUC"), "regression": ("squared error", "R²")}
 

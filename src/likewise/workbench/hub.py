@@ -56,7 +56,7 @@ class Hub:
         self._sequence = 0
         self._closing = False
 
-    # -- life -----------------------------------------------------------------------------------------------------
+    # -- lifecycle ------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
@@ -146,7 +146,7 @@ class Hub:
     # -- changes --------------------------------------------------------------------------------------------------
 
     def act(self, given: dict[str, Any]) -> dict[str, Any]:
-        """An event from a page."""
+        """Record an event from a page."""
         kind = given.pop("kind", None)
         if kind not in _FROM_PAGE:
             raise InvalidInputError(f"kind must be one of {', '.join(_FROM_PAGE)}; got {str(kind)[:40]!r}.")
@@ -366,7 +366,7 @@ class Hub:
         return {"started": title}
 
     def _background(self, work: Callable[[], None]) -> None:
-        """Run something that nobody waits for, after what was put there before."""
+        """Queue work that nobody waits for."""
 
         def in_thread() -> None:
             try:
@@ -419,7 +419,7 @@ class Hub:
 
             def report() -> Callable[[], None]:
                 write_report(model, X, y, problem, folder)
-                given.pop("reason", None)  # it stands in the record already
+                given.pop("reason", None)  # it is in the record already
                 return lambda: note(list(REPORT))
 
             def finish() -> None:

@@ -141,7 +141,7 @@ def comments(session: Session) -> MetricComments:
 
 
 def _cell(text: Any) -> str:
-    """Text that is no Markdown."""
+    """Text with Markdown escaped."""
     safe = " ".join(str(text).split())
     for sign in "\\`*_[]|<>#":
         safe = safe.replace(sign, f"\\{sign}")

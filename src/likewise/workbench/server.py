@@ -1,4 +1,4 @@
-"""The server of a workbench: routes, and who may ask. It listens on this machine only."""
+"""The server of a workbench: its routes, and the checks of every request. It listens on this machine only."""
 
 from __future__ import annotations
 

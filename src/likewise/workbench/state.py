@@ -77,7 +77,7 @@ class Log:
         return self.sheets[self.position]
 
     def copy(self) -> Log:
-        """A copy that later events do not change; sheets and events themselves never change."""
+        """A copy that later events do not change; sheets and events are immutable."""
         return Log(
             list(self.sheets),
             list(self.sources),
@@ -89,14 +89,14 @@ class Log:
         )
 
     def push(self, sheet: Sheet, event: int) -> None:
-        """A new sheet; what was undone is gone."""
+        """Append a sheet; what was undone cannot be redone."""
         del self.sheets[self.position + 1 :], self.sources[self.position + 1 :]
         self.sheets.append(sheet)
         self.sources.append(event)
         self.position += 1
 
     def apply(self, event: Event) -> None:
-        """Take an event into account."""
+        """Apply an event."""
         sheet, kind = self.sheet, event["kind"]
         if kind == "start":
             self.push(sheet.with_weights(event["set"], event["how"]), event["n"])
