@@ -86,7 +86,7 @@ class ColumnWeights(Frozen):
     def splits(self) -> list[tuple[int, FloatArray, float]] | None:
         """Columns with a table as sums of mismatches: the column, the block of each code, and the scale.
 
-        None if a table is no such sum (`partitions`): only scans of all pairs can take it.
+        None if a table is no such sum (`partitions`), so that every pair has to be compared.
         """
         nested = {i: partitions(table) for i, table in self.tables.items()}
         if None in nested.values():
