@@ -237,6 +237,8 @@ def design_metric(
     upper: Mapping[Any, float] | None = None,
     output_range: tuple[float, float] | None = None,
     categorical: Sequence[Any] | None = None,
+    groups: Mapping[Any, Any] | None = None,
+    distances: Mapping[Any, Any] | None = None,
     task: Literal["auto", "classification", "regression"] = "auto",
     sample_weight: Any = None,
     n_points: int = 10,
@@ -269,7 +271,10 @@ def design_metric(
     output_range : tuple of float, optional
         Limits of predictions, for regression; None takes the range of `y`.
     categorical : sequence of names, optional
-        Columns of a table that are categories; None decides by their types.
+        Columns of a table that are categories; None decides by their types. Ordered categories (of pandas) are numbers,
+        with one weight per step.
+    groups, distances : mapping from column of categories, optional
+        Which categories are near, as in `TableMetric`; the weight of the two furthest apart is designed.
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" takes continuous outcomes, and any with an `output_range`, as regression.
     sample_weight : array-like of shape (n_samples,), optional
@@ -315,7 +320,8 @@ def design_metric(
     names = people.encoder.names
     hidden = check_names("protected", protected, names)
     bounds = read_bounds(names, people.encoder.is_number, hidden, fixed, lower, upper)
-    model = _estimator(_widest(people, bounds), y, task, output_range, max_knots, n_jobs)
+    shapes = {"groups": groups, "distances": distances}
+    model = _estimator(_widest(people, bounds, hidden, shapes), y, task, output_range, max_knots, n_jobs)
     problem = _Problem.read(model, people, y, sample_weight, bounds, cv)
     return _path(problem, n_points, cv, hidden, references=bool(references), verbose=bool(verbose))
 
@@ -333,7 +339,7 @@ def _estimator(metric: Metric, y: Any, task: str, output_range: Any, max_knots: 
     return AdditiveClassifier(metric, max_knots=max_knots, n_jobs=n_jobs)
 
 
-def _widest(people: People, bounds: WeightBounds) -> Metric:
+def _widest(people: People, bounds: WeightBounds, hidden: list[Any], shapes: dict[str, Any]) -> Metric:
     """A metric that holds no shape back, in which the columns count that may."""
     free = bounds.upper > 0
     if not free.any():
@@ -346,19 +352,29 @@ def _widest(people: People, bounds: WeightBounds) -> Metric:
         ranges = np.nanmax(people.rows, axis=0) - np.nanmin(people.rows, axis=0)
     wide = np.where(people.encoder.is_number, 1e6 / np.where(ranges > 0, ranges, 1.0), 1.0)
     missing = np.where(np.isnan(people.rows).any(axis=0), 1.0, np.nan)
-    return _metric_of(people, Weights(np.where(free, wide, 0.0), missing))
+    weights = Weights(np.where(free, wide, 0.0), missing)
+    if not isinstance(people.table, pd.DataFrame):
+        if any(shapes.values()):
+            raise InvalidInputError("groups and distances must name columns of categories, which an array has not.")
+        return _metric_of(people, weights, WeightedLp([1.0], p=1))
+    kinds = dict(zip(people.encoder.names, people.encoder.is_number, strict=True))
+    numeric, categorical = ({name: 0 for name, number in kinds.items() if number == kind} for kind in (True, False))
+    reasons = dict.fromkeys(hidden, "protected")
+    return _metric_of(people, weights, TableMetric(numeric, categorical, zero_reasons=reasons, **shapes))
 
 
-def _metric_of(people: People, weights: Weights) -> Metric:
-    """Weights as a metric for people like these."""
+def _metric_of(people: People, weights: Weights, like: Metric) -> Metric:
+    """Weights as a metric for people like these; all else is as in `like`."""
     encoder, columns = people.encoder, weights.columns.tolist()
-    if isinstance(people.table, pd.DataFrame):
+    if isinstance(like, TableMetric):
         named = list(zip(encoder.names, encoder.is_number, columns, weights.missing.tolist(), strict=True))
         missing = {name: min(1.0, blank) for name, number, _, blank in named if number and blank == blank}
-        return TableMetric(
-            {name: weight for name, number, weight, _ in named if number},
-            {name: min(1.0, weight) for name, number, weight, _ in named if not number},
+        zeros = {name: "not_used" for name, *_, weight, _ in named if not weight}
+        return like.with_params(
+            numeric={name: weight for name, number, weight, _ in named if number},
+            categorical={name: min(1.0, weight) for name, number, weight, _ in named if not number},
             missing=missing or "refuse",
+            zero_reasons={**zeros, **{name: each for name, each in like.zero_reasons.items() if each == "protected"}},
         )
     return WeightedLp(columns, p=1, feature_names=encoder.labels)
 
@@ -370,9 +386,10 @@ def _between(a: Metric, b: Metric, share: float) -> Metric:
         return {name: (1 - share) * one.get(name, 0.0) + share * other.get(name, 0.0) for name in {**one, **other}}
 
     if isinstance(a, TableMetric) and isinstance(b, TableMetric):
-        missing = mixed(a.missing, b.missing)
-        return TableMetric(
-            mixed(a.numeric, b.numeric), mixed(a.categorical, b.categorical), missing=missing or "refuse"
+        missing, reasons = mixed(a.missing, b.missing), {**a.zero_reasons, **b.zero_reasons}
+        numeric, categorical = mixed(a.numeric, b.numeric), mixed(a.categorical, b.categorical)
+        return a.with_params(
+            numeric=numeric, categorical=categorical, missing=missing or "refuse", zero_reasons=reasons
         )
     assert isinstance(a, WeightedLp)
     assert isinstance(b, WeightedLp)
@@ -425,7 +442,7 @@ class _Problem:
         enough = _enough_knots(objective, knots, labels=model._classify)
         objective = objective_with(enough)
         model.set_params(max_knots=dict(zip(people.encoder.names, enough.tolist(), strict=True)))
-        joint = JointProblem(objective, Costs.of(people.rows, shares, columns.is_number), bounds)
+        joint = JointProblem(objective, Costs.of(people.rows, shares, columns.is_number, columns.tables), bounds)
         return cls(model, people, y, None if weights is None else counts, folds, joint)
 
     def without(self, fold: int | None) -> JointProblem:
@@ -490,11 +507,13 @@ class _Problem:
                 missing[i] = 0.0
             elif number and gaps and np.isnan(missing[i]):
                 missing[i] = least_missing_weight(float(columns[i]), *ends)
-        return _metric_of(self.people, Weights(columns, missing))
+        return _metric_of(self.people, Weights(columns, missing), self.model.metric)
 
     def mean_distance(self, metric: Metric) -> float:
         """Of two people drawn at random."""
-        return self.joint.costs.mean_distance(metric.weights_of(self.people.encoder))
+        columns = metric.weights_of(self.people.encoder)
+        costs = Costs.of(self.people.rows, self.joint.objective.weights, columns.is_number, columns.tables)
+        return costs.mean_distance(columns)
 
     def fit(self, metric: Metric, penalties: Mapping[Any, float]) -> Any:
         """The card within a metric."""

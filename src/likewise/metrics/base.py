@@ -101,7 +101,8 @@ class ColumnWeights(Frozen):
             if self.matters[i]:
                 raise InvalidInputError(
                     f"metric must have one weight for all pairs of categories for {method}; {names[i]!r} has groups "
-                    "or distances. Use an additive or projected model, or leave them out of the metric."
+                    "or distances. Use an additive or projected model, or give it the weight of its nearest "
+                    f"categories, {self.nearest_categories(i):.4g}, in their place: that is stricter."
                 )
 
     def category_gaps(self, column: int, a: FloatArray, b: FloatArray) -> FloatArray:
