@@ -282,7 +282,7 @@ def test_people_held_out_teach_nothing():
     X, y, _ = people(200)
     encoded = read_people(X, None)
     bounds = read_bounds(encoded.encoder.names, encoded.encoder.is_number, ["race"], None, None, None)
-    model = AdditiveClassifier(widest_metric(encoded, bounds))
+    model = AdditiveClassifier(widest_metric(encoded, bounds, [], {}))
     problem = DesignProblem.read(model, encoded, y, None, bounds, 4)
     for fold in problem.usable_folds(4):
         weights = problem.without(fold).objective.weights
@@ -314,7 +314,9 @@ def test_a_column_of_which_only_blanks_matter():
     X, y, _ = people(300)
     encoded = read_people(X, None)
     bounds = read_bounds(encoded.encoder.names, encoded.encoder.is_number, ["race"], None, None, None)
-    problem = DesignProblem.read(AdditiveClassifier(widest_metric(encoded, bounds)), encoded, y, None, bounds, 2)
+    problem = DesignProblem.read(
+        AdditiveClassifier(widest_metric(encoded, bounds, [], {})), encoded, y, None, bounds, 2
+    )
     nan = np.nan
     metric = problem.metric(Weights(np.array([0.01, 0, 0, 0.1, 0]), np.array([nan, 0.3, nan, nan, nan])))
     assert metric.describe().set_index("column")["one point"]["tenure"] == "only blanks matter"

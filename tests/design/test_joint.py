@@ -38,10 +38,13 @@ OUTCOMES = {
 UNITS = {"two classes": 4.0, "three classes": 2.0, "regression": 1.0}
 
 
-def joint(rows, outcome, lower=None, upper=None, penalty=1e-3):
+NEAR = {3: np.array([[0, 0.1, 1, 1], [0.1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]])}  # two of the categories are near
+
+
+def joint(rows, outcome, lower=None, upper=None, penalty=1e-3, tables=None):
     loss, n = OUTCOMES[outcome](np.random.default_rng(1), rows), len(rows)
     is_number, missing = np.array([True, True, True, False]), np.array([np.nan, 1.0, np.nan, np.nan])
-    columns = ColumnWeights(np.array([1e3, 1e3, 1e3, 1.0]), is_number, missing, 1.0)
+    columns = ColumnWeights(np.array([1e3, 1e3, 1e3, 1.0]), is_number, missing, 1.0, tables or {})
     shares = np.full(n, 1 / n)
     parts = bin_columns(rows, shares, columns, 5)
     layout = Layout(parts, columns, UNITS[outcome], {}, np.ones(4))
@@ -49,7 +52,7 @@ def joint(rows, outcome, lower=None, upper=None, penalty=1e-3):
     bounds = WeightBounds(
         np.zeros(4) if lower is None else lower, np.array([np.inf] * 3 + [1]) if upper is None else upper
     )
-    return JointProblem(objective, Costs.of(rows, shares, is_number), bounds)
+    return JointProblem(objective, Costs.of(rows, shares, is_number, tables), bounds)
 
 
 def basis(problem):
@@ -92,7 +95,9 @@ def reference(problem, price):
             total = total + problem.objective.penalties[j] * cp.sum_squares(root @ x[f, here])
             shape = values @ x[f, here]
             if part.knots is None:
-                held.append(cp.max(shape) - cp.min(shape) <= unit * w[part.column])
+                shares = layout.weights.tables.get(part.column, 1 - np.eye(part.n_slots))
+                for a, b in zip(*np.triu_indices(part.n_slots, 1), strict=True):
+                    held.append(cp.abs(shape[a] - shape[b]) <= unit * w[part.column] * shares[a, b])
                 continue
             knots = part.n_knots
             held.append(cp.abs(cp.diff(shape[:knots])) <= unit * w[part.column] * np.diff(part.knots))
@@ -117,6 +122,17 @@ def test_the_optimum_is_that_of_a_reference_solver(rows, outcome, share):
     weights = problem.weights(found.v)
     spent = problem.costs.weights @ weights.columns + problem.costs.missing @ np.nan_to_num(weights.missing)
     assert spent == pytest.approx(problem.costs.weights @ w + problem.costs.missing @ m, rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("share", [0.3, 1e-3])
+def test_near_categories_stay_near_at_the_optimum(rows, outcome, share):
+    problem = joint(rows, outcome, tables=NEAR)
+    price = share * problem.largest_price()
+    found = problem.solve(price)
+    assert found.value + price * found.v.sum() == pytest.approx(reference(problem, price)[0], abs=1e-6)
+    plain = joint(rows, outcome)
+    assert reference(problem, 1e-3)[0] > reference(plain, 1e-3)[0] + 1e-4  # control: the shape costs something
 
 
 def test_bounds_are_obeyed_and_optimal(rows):
@@ -148,6 +164,11 @@ def test_costs_are_those_of_all_pairs(rows):
         gaps = np.abs(rows[:, None, i] - rows[None, :, i])
         expected = (pairs * (gaps > 0)).sum() if i == 3 else np.nansum(pairs * gaps)
         assert costs.weights[i] == pytest.approx(expected, rel=1e-12)
+        if i == 3:
+            codes = rows[:, i].astype(int)
+            near = Costs.of(rows, shares, np.array([True, True, True, False]), NEAR).weights[i]
+            assert near == pytest.approx((pairs * NEAR[i][codes][:, codes]).sum(), rel=1e-12)
+            assert near < expected
         absent = np.isnan(rows[:, i])
         assert costs.missing[i] == pytest.approx((pairs * (absent[:, None] != absent[None])).sum(), abs=1e-12)
 

@@ -410,13 +410,34 @@ def test_an_unreachable_cluster_is_one_clear_error():
             pass
 
 
-def test_groups_of_categories_are_audited_as_in_memory():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"age": rng.integers(20, 60, 200), "job": rng.choice(list("abcd"), 200)})
-    scores = rng.random(200)
-    groups = {"job": {"within": 0.25, "groups": [["a", "b"], ["c", "d", "nobody"]]}}
-    metric = TableMetric({"age": 0.01}, {"job": 0.5}, groups=groups)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"groups": {"job": {"within": 0.25, "groups": [["a", "b"], ["c", "d", "nobody"]]}}},
+        {"distances": {"job": {"a": {"b": 1, "c": 2, "d": 3}, "b": {"c": 1, "d": 2}, "c": {"d": 1}}}},
+        {"distances": {"job": {"a": {"b": 5, "c": 3, "d": 4}, "b": {"c": 4, "d": 3}, "c": {"d": 2}}}},
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_shapes_of_categories_are_audited_as_in_memory(shape, seed):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"age": rng.integers(20, 60, 300), "job": rng.choice(list("abcd"), 300)})
+    scores = rng.random(300)
+    metric = TableMetric({"age": 0.01}, {"job": 0.5}, **shape)
     whole = audit(None, table, metric, predictions=scores)
     parts = audit(None, dd.from_pandas(table.assign(s=scores), npartitions=3), metric, predictions="s")
-    assert parts.n_violations == whole.n_violations > 0
-    assert parts.max_excess == whole.max_excess
+    assert_same(parts, whole, but=("n_compared",))
+    i, j = np.triu_indices(300, 1)
+    excess = np.abs(scores[i] - scores[j]) - metric.pairwise(table)[i, j]
+    assert parts.n_violations == (excess > 1e-9).sum()
+    plain = audit(None, table, TableMetric({"age": 0.01}, {"job": 0.5}), predictions=scores)
+    assert plain.n_violations < whole.n_violations  # control: the shape counts
+
+
+def test_distances_that_are_no_sum_of_mismatches_are_refused_in_partitions():
+    graph = {x: {y: 2 if (x in "ab") == (y in "ab") else 1 for y in "abcde" if y != x} for x in "abcde"}
+    metric = TableMetric({}, {"job": 0.5}, distances={"job": graph})
+    table = pd.DataFrame({"job": [*"abcde"], "s": 0.5})
+    with pytest.raises(InvalidInputError, match=r"'job' for a table in partitions.* Use groups, or take up") as error:
+        audit(None, dd.from_pandas(table, npartitions=2), metric, predictions="s")
+    assert "\n" not in str(error.value)

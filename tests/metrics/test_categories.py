@@ -148,11 +148,25 @@ def test_nested_partitions_add_up_to_an_ultrametric():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_partitions_exist_for_ultrametrics_only(seed):
+def test_partitions_exist_for_distances_in_l1_and_have_their_sum(seed):
     rng = np.random.default_rng(seed)
-    table = random_distances(rng, 4)
-    ultrametric = all(table[i, j] <= max(table[i, k], table[k, j]) for i, j, k in product(range(4), repeat=3))
-    assert (partitions(table) is not None) == ultrametric
+    points = rng.normal(size=(9, 3)).round(1)
+    for table in (
+        random_distances(rng, 4),  # all distances of four points are those of points in L1
+        np.abs(points[:, None] - points).sum(axis=2),
+        np.sqrt(((points[:, None] - points) ** 2).sum(axis=2)),  # as are those of points in L2
+    ):
+        share = table / table.max()
+        found = sum(weight * (codes[:, None] != codes) for codes, weight in partitions(share))
+        np.testing.assert_allclose(found, share, atol=1e-13)
+
+
+def test_distances_that_are_no_sum_of_mismatches_have_no_partitions():
+    graph = np.array([[0, 2, 1, 1, 1], [2, 0, 1, 1, 1], [1, 1, 0, 2, 2], [1, 1, 2, 0, 2], [1, 1, 2, 2, 0]]) / 2
+    assert partitions(graph) is None  # K(2, 3)
+    line = np.abs(np.subtract.outer(np.arange(13), np.arange(13))) / 12
+    assert partitions(line) is None  # too many to try
+    assert partitions(line[:12, :12]) is not None
 
 
 # -- bad input, in one line --------------------------------------------------------------------------------------------

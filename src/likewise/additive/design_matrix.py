@@ -204,12 +204,9 @@ class Layout(Frozen):
                 half = self.unit * self.weights.scales[part.column] / 2
                 for at in range(start, start + part.n_slots):
                     lines += [([at], [1.0], half), ([at], [-1.0], half)]
-                if part.column in self.weights.tables:
-                    table = self.weights.tables[part.column][: part.n_slots, : part.n_slots]
-                    for a, b in np.argwhere(np.triu(table < 1, 1)).tolist():
-                        most = 2 * half * max(table[a, b], _NEAREST)
-                        for way in (1.0, -1.0):
-                            lines.append(([start + a, start + b], [way, -way], most))
+                for a, b, share in self.near_categories(part):
+                    for way in (1.0, -1.0):
+                        lines.append(([start + a, start + b], [way, -way], 2 * half * share))
                 continue
             rises = rises[rises > _SMALLEST]
             sign = self.signs.get(part.column, 0)
@@ -242,6 +239,13 @@ class Layout(Frozen):
             shape=(len(lines), size),
         )
         return matrix, np.array([line[2] for line in lines]), inside
+
+    def near_categories(self, part: Part) -> list[tuple[int, int, float]]:
+        """Categories nearer to each other than the weight of their column, with the share of it between them."""
+        if part.knots is not None or part.column not in self.weights.tables:
+            return []
+        table = self.weights.tables[part.column][: part.n_slots, : part.n_slots]
+        return [(a, b, max(float(table[a, b]), _NEAREST)) for a, b in np.argwhere(np.triu(table < 1, 1)).tolist()]
 
     def _has_level(self, part: Part) -> bool:
         return part.has_missing and bool(self.weights.missing[part.column] > 0)

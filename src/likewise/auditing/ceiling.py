@@ -18,6 +18,7 @@ from likewise.pairs.scans import worst_partners
 
 _TOLERANCE = 1e-7
 _MAX_ROUNDS = 500
+_MOST_SCANNED = 2000  # people, whose distances fit into a matrix
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     metric = check_metric(metric)
     people = metric.encode_rows(X)
     weights = metric.weights_of(people.encoder)
-    points = Points.of(people, weights)
+    points = Points.of(people, None if weights.splits is None else weights)
     with checking():
         labels = np.asarray(y)
     if labels.shape != (len(points),):
@@ -95,12 +96,10 @@ def ceiling(X: Any, y: Any, metric: Metric) -> Ceiling:
     distinct = replace(points, people=points.people.take(groups.first), X=points.X[groups.first])
 
     triangle = not (weights.scales[points.nullable] > 0).any()  # only missing numbers break the inequality
-    if len(classes) == 2 and triangle:
+    if len(classes) == 2 and triangle and weights.splits is not None:
         total, n_rounds, n_constraints = _two_classes(distinct, weights, tally)
     else:
-        program = Confidence(distinct, weights, tally)
-        n_rounds = program.solve_with_cuts(_MAX_ROUNDS, "Take fewer people.")
-        total, n_constraints = float((tally * program.h).sum()), program.n_constraints
+        total, n_rounds, n_constraints = largest_confidence(distinct, weights, tally)
     n = len(distinct)
     return Ceiling(min(1.0, total / len(points)), n * (n - 1) // 2, n_rounds, n_constraints)
 
@@ -115,6 +114,19 @@ def _two_classes(points: Points, weights: ColumnWeights, tally: FloatArray) -> t
     return float(tally[:, 0].sum() + mass[some] @ best.h), best.n_rounds, best.n_constraints
 
 
+def largest_confidence(points: Points, weights: ColumnWeights, tally: FloatArray) -> tuple[float, int, int]:
+    """Largest sum of ``tally * h`` over probabilities within the metric, and the rounds and constraints it took."""
+    if weights.splits is None and len(points) > _MOST_SCANNED:
+        raise InvalidInputError(
+            f"X must hold at most {_MOST_SCANNED:,} distinct people here; got {len(points):,}. The metric's distances "
+            "between categories are no sum of mismatches, or of too many categories to find one, so every pair has to "
+            "be compared. Draw some of the rows, or use groups."
+        )
+    program = Confidence(points, weights, tally)
+    n_rounds = program.solve_with_cuts(_MAX_ROUNDS, "Take fewer people.")
+    return float((tally * program.h).sum()), n_rounds, program.n_constraints
+
+
 class Confidence(PairProgram):
     """Probabilities h, one row per person, with the largest sum of ``tally * h``."""
 
@@ -123,12 +135,16 @@ class Confidence(PairProgram):
         self.points, self.weights, self.n_constraints = points, weights, 0
         self.h: FloatArray = np.eye(self.m)[tally.argmax(axis=1)]  # the optimum without constraints
         self._columns, self._scales = np.ascontiguousarray(points.X.T), points.scales(weights)
+        rows = points.people.rows
+        self._distances = weights.pairwise(rows, rows) if weights.splits is None else None
         self._program = IncrementalProgram(-tally.ravel(), np.zeros(tally.size), np.ones(tally.size))
         self._program.add_rows(np.arange(tally.size).reshape(tally.shape), np.ones(tally.shape), 1.0, 1.0)
 
     def violated(self) -> IntArray:
         """For each person, the partners with the largest excess and with the smallest ratio."""
         outputs = np.ascontiguousarray((self.h[:, 1:] if self.m == 2 else self.h / 2).T)
+        if self._distances is not None:
+            return _worst_pairs(outputs, self._distances)
         partner, excess, _ = worst_partners(
             self._columns, outputs, self._scales, self.weights.p, 0.0, self.points.kinds
         )
@@ -151,3 +167,13 @@ class Confidence(PairProgram):
     def solve(self) -> None:
         """Solve for the probabilities."""
         self.h = self._program.solve().reshape(self.n, self.m)
+
+
+def _worst_pairs(outputs: FloatArray, distances: FloatArray) -> IntArray:
+    """For each person, the partner with the largest excess, if it is above the tolerance."""
+    excess = -distances
+    for output in outputs:
+        excess += np.abs(output[:, None] - output)
+    partner, everyone = excess.argmax(axis=1), np.arange(len(excess))
+    pairs = np.stack([everyone, partner], axis=1)
+    return np.unique(pairs[excess[everyone, partner] > _TOLERANCE], axis=0)

@@ -244,11 +244,12 @@ def _comparators(
 
     people = None if metric is None else metric.encode_rows(X)
     weights = None if people is None or metric is None else metric.known_weights(people.encoder)
-    if len(denied) * len(granted) <= _AT_ONCE or (metric is not None and weights is None):
+    scanned = metric is not None and (weights is None or weights.splits is None)
+    if len(denied) * len(granted) <= _AT_ONCE or scanned:
         return _every_pair(metric, people, limits, denied, granted, threshold, n)
     points, kinds, scales, p = np.empty((len(limits.complete), 0)), np.empty(0, np.int8), np.empty(0), 1.0
     if people is not None and weights is not None:
-        held = Points.among(people, np.array(people.missing(), dtype=np.int64))
+        held = Points.among(people, np.array(people.missing(), dtype=np.int64), weights)
         scales, p = held.scales(weights), weights.p
         used = np.flatnonzero(scales > 0)
         used = used[np.argsort(held.kinds[used] == CODE, kind="stable")]
@@ -260,7 +261,7 @@ def _comparators(
 def _every_pair(
     metric: Metric | None, people: People | None, limits: _Limits, denied: Any, granted: Any, threshold: float, n: int
 ) -> _Found:
-    """The same for few pairs, or a distance that is a function: every pair is compared."""
+    """The same for few pairs, a function, or a matrix of categories without `splits`: every pair is compared."""
     counts = np.zeros(len(denied), np.int64)
     nearest, kept = np.full((len(denied), n), -1), np.full((len(denied), n), np.inf)
     size = max(1, _AT_ONCE // max(1, len(granted)))

@@ -168,9 +168,9 @@ def _comparators(metric: Metric, people: People, scores: FloatArray, tolerance: 
     from likewise.pairs.comparators import count_exceeding
 
     weights = metric.known_weights(people.encoder)
-    if len(people) ** 2 <= _AT_ONCE or weights is None:
+    if len(people) ** 2 <= _AT_ONCE or weights is None or weights.splits is None:
         return _every_pair(metric, people, scores, tolerance)
-    points = Points.of(people)
+    points = Points.of(people, weights)
     groups, unit = points.groups(scores[:, None]), power_of_two_unit(float(np.ptp(scores)))
     tree = box_tree_of(
         points.X[groups.first],
@@ -185,7 +185,7 @@ def _comparators(metric: Metric, people: People, scores: FloatArray, tolerance: 
 
 
 def _every_pair(metric: Metric, people: People, scores: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
-    """The same for few people, or a distance that is a function: every pair is compared."""
+    """The same for few people, a function, or a matrix of categories without `splits`: every pair is compared."""
     n, weights = len(people), metric.known_weights(people.encoder)
     below, above = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     size = max(1, _AT_ONCE // max(1, n))

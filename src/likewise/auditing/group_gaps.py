@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from likewise._subsample import fixed_sample
 from likewise._typing import BoolArray, FloatArray
 from likewise._validation import check_names
 from likewise.additive.scorer import AdditiveScorer
+from likewise.auditing.ceiling import largest_confidence
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.base import Metric, check_metric
+from likewise.metrics.base import ColumnWeights, Metric, check_metric
 from likewise.metrics.encoders import People
 from likewise.pairs.model_outputs import given_outputs, predicted_outputs, rows_for
 from likewise.pairs.points import Points
@@ -103,11 +104,12 @@ def group_gaps(
     where, values = pd.factorize(given[name], use_na_sentinel=False)
     if not 2 <= len(values) <= _MOST_VALUES:
         raise InvalidInputError(f"column must hold 2 to {_MOST_VALUES} values; {name!r} has {len(values)}.")
-    points, rows = Points.of(people, metric.weights_of(people.encoder)), []
+    weights, rows = metric.weights_of(people.encoder), []
+    points = Points.of(people, None if weights.splits is None else weights)
     for k in np.argsort([str(value) for value in values], kind="stable"):
         inside = where == k
         mean, others = float(outputs[inside].mean()), float(outputs[~inside].mean())
-        allowed = _largest_gap(points, metric, inside)
+        allowed = _largest_gap(points, weights, inside)
         rows.append((str(values[k]), int(inside.sum()), mean, others, mean - others, allowed))
     return GroupGaps(
         pd.DataFrame(rows, columns=["value", "n", "mean", "others", "gap", "allowed"]),
@@ -116,19 +118,26 @@ def group_gaps(
     )
 
 
-def _largest_gap(points: Points, metric: Metric, inside: BoolArray) -> float:
+def _largest_gap(points: Points, weights: ColumnWeights, inside: BoolArray) -> float:
     """Largest ``mean h(a) - mean h(b)`` of functions h in [0, 1] within the metric: the transport distance."""
     from likewise.pairs.transport import potentials
 
-    weights, n, m = metric.weights_of(points.people.encoder), int(inside.sum()), int((~inside).sum())
+    n, m = int(inside.sum()), int((~inside).sum())
     groups = points.groups()
     mass = np.bincount(groups.of_row, weights=np.where(inside, float(m), -float(n)), minlength=len(groups.first))
     some = mass != 0  # people who are in both groups alike cancel
     if not some.any():
         return 0.0
-    best = potentials(points.X[groups.first[some]], mass[some], points.scales(weights), weights.p, points.kinds)
+    first, mass = groups.first[some], mass[some]
+    if weights.splits is None:
+        distinct = replace(points, people=points.people.take(first), X=points.X[first])
+        tally = np.maximum(np.stack([-mass, mass], axis=1), 0.0) / (n * m)
+        total, *_ = largest_confidence(distinct, weights, tally)
+        # The program is solved to 1e-7 per pair, and its objective is that of h on one group, 1 - h on the other.
+        return float(min(1.0, total - tally[:, 0].sum() + 1e-6))
+    best = potentials(points.X[first], mass, points.scales(weights), weights.p, points.kinds)
     # Potentials are solved to 1e-9 per pair: rounded upwards.
-    return float(min(1.0, mass[some] @ best.h / (n * m) + 1e-8))
+    return float(min(1.0, mass @ best.h / (n * m) + 1e-8))
 
 
 def _proxies(people: People, name: Any, where: Any) -> pd.DataFrame:

@@ -13,9 +13,11 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Dialect, Output, command, echo_coverage, next_command
-from likewise.exceptions import FileError
+from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from likewise.cli.dataset import Dataset, Task
     from likewise.design.frontier import FrontierPoint, MetricFrontier
     from likewise.design.references import Reference
@@ -77,8 +79,8 @@ def design(
 
     Without --protected, a person at a terminal is asked which columns are protected by law.
 
-    With --force, the protected columns, units and comments of the replaced file are kept; the old file is kept as a
-    .bak, and the lines that changed are printed.
+    With --force, the protected columns, units, comments, and the order, groups and distances of categories of the
+    replaced file are kept; the old file is kept as a .bak, and the lines that changed are printed.
 
     Example: likewise design loans.csv --target approved --protected race,sex --out metric.toml
     """
@@ -140,7 +142,7 @@ def design_file(
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import check_output_path, unused_path
     from likewise.metric_edits import metric_at, read_comments
-    from likewise.metric_file import write_metric
+    from likewise.metric_file import CATEGORY_SECTIONS, write_metric
 
     page = out.with_suffix(".html") if with_report else None
     check_output_path(out, source.table, force=force)
@@ -149,8 +151,14 @@ def design_file(
         check_output_path(page, source.table, out, force=force)
     before = metric_at(out)
     data = source.load(echo)
-    named = (*source.categorical, *protected, *(() if before is None else before.protected))
+    shapes: dict[str, Any] = {section: {} for section in CATEGORY_SECTIONS}
+    if before is not None:
+        shapes = {s: {n: e for n, e in getattr(before.metric, s).items() if n in data.X} for s in CATEGORY_SECTIONS}
+        data = replace(data, X=_with_kinds(data.X, shapes, out))
+    shaped = [name for part in shapes.values() for name in part]
+    named = (*source.categorical, *protected, *shaped, *(() if before is None else before.protected))
     X = drop_names(data.X, categorical_columns(data.X), named, echo.note, option="--categorical")
+    order = shapes.pop("order")
     note_doubtful(X, echo.note)
     kept = [] if before is None else [name for name in before.protected if name in X.columns]
     hidden, asked = _protected_columns(echo, list(map(str, X.columns)), protected, kept)
@@ -160,17 +168,19 @@ def design_file(
         protected=hidden,
         output_range=data.output_range,
         categorical=categorical_columns(X),
+        **shapes,
         task=data.task,
         n_points=points,
         cv=folds,
         verbose=not echo.as_json,
     )
     point = frontier.best() if mean_distance is None else frontier.at(mean_distance=mean_distance)
-    metric: Any = point.metric
+    metric: Any = point.metric.with_params(order=order)
     words = None if before is None else read_comments(out)
     kept_units = echo_kept(echo, out, metric, [name for name in kept if name in hidden], words)
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
     file = designed_file(frontier, point, units, asked, data.output_range, chosen=mean_distance is None)
+    file = replace(file, metric=metric.with_params(units=units))
     with replacing(echo, out):
         write_metric(file, out, words=words)
     echo(file.how, how=file.how, task=data.task, protected=hidden, output_range=data.output_range)
@@ -195,6 +205,22 @@ def design_file(
         next_command("enforce", *same, "--method", "additive", "--out", unused_path("model.skops")),
         next_command("compare", *same),
     )
+
+
+def _with_kinds(X: pd.DataFrame, shapes: dict[str, dict[str, Any]], out: Path) -> pd.DataFrame:
+    """People whose columns are what the replaced file says of their categories."""
+    from pandas.api.types import is_numeric_dtype
+
+    from likewise.cli.column_kinds import as_ordered
+
+    for section in ("groups", "distances"):
+        for name in shapes[section]:
+            if is_numeric_dtype(X[name]):
+                raise InvalidInputError(
+                    f"{out} has {section} of the categories of {name!r}, whose values are numbers. Give --categorical "
+                    f"{name!r}, or take them out of the file."
+                )
+    return X.assign(**{name: as_ordered(X[name], listed) for name, listed in shapes["order"].items()})
 
 
 def _write_page(

@@ -316,12 +316,9 @@ def _for_file(result: JudgedMetric, X: pd.DataFrame, start: TableMetric | None, 
     if start is None:
         encoder = read_people(X, None).encoder
         named = dict(zip(encoder.names, encoder.is_number, strict=True))
-        numbers, texts = ([name for name in named if named[name] == kind] for kind in (True, False))
-    else:
-        numbers, texts = list(start.numeric), list(start.categorical)
-        missing = {**start.missing, **missing}
-    return TableMetric(
-        {name: float(weights.get(name, 0.0)) for name in numbers},
-        {name: float(weights.get(name, 0.0)) for name in texts},
-        missing=missing,
+        numbers, texts = ({name: 0 for name in named if named[name] == kind} for kind in (True, False))
+        start = TableMetric(numbers, texts)
+    numeric, categorical = (
+        {name: float(weights.get(name, 0.0)) for name in part} for part in (start.numeric, start.categorical)
     )
+    return start.with_params(numeric=numeric, categorical=categorical, missing={**start.missing, **missing})

@@ -222,10 +222,11 @@ def reveal(
             )
         scale *= 0.5 / median
     words = None if before is None else read_comments(out)
+    edited = edited.with_params(order=_orders(X, edited))
     units = {**count_units(X[list(edited.numeric)]), **data.units, **echo_kept(echo, out, edited, kept, words)}
     file = replace(
         found,
-        metric=edited.with_params(units=units, order=_orders(X, edited)),
+        metric=edited.with_params(units=units),
         how=without_claim(revealed.how) if protected else revealed.how,
         protected=protected,
         not_used=tuple(name for name in found.not_used if name not in protected),
@@ -362,14 +363,27 @@ def echo_blanks(echo: Output, metric: TableMetric, X: Any) -> None:
 def echo_kept(
     echo: Output, out: Path, metric: TableMetric, kept: list[str], words: MetricComments | None
 ) -> dict[str, str]:
-    """Print what is kept of the replaced file; return its units."""
+    """Print what is kept of the replaced file, and which shapes of categories are not; return its units."""
+    from likewise.metric_edits import metric_at
+    from likewise.metric_file import CATEGORY_SECTIONS
+
+    old = metric_at(out)
+    listed = {s: [n for n in getattr(old and old.metric, s, ()) if n in metric.columns] for s in CATEGORY_SECTIONS}
+    lost = {s: [n for n in names if n not in getattr(metric, s)] for s, names in listed.items()}
     units = {} if words is None else {name: unit for name, unit in words.units.items() if name in metric.columns}
     n_comments = 0 if words is None else words.n_comments
     parts = [f"{', '.join(kept)} at 0"] if kept else []
     parts += [f"the units of {', '.join(units)}"] if units else []
+    parts += [f"the {s} of {', '.join(names)}" for s, names in listed.items() if names and not lost[s]]
     parts += [f"{n_comments} comment{'s' * (n_comments > 1)}"] if n_comments else []
     if parts:
-        listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+        text = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
         facts = {"protected": kept, "units": units, "n_comments": n_comments}
-        echo(f"Kept of the old {out}: {listed}.", kept=facts)
+        echo(f"Kept of the old {out}: {text}.", kept=facts)
+    for section, names in lost.items():
+        if names:
+            echo.note(
+                f"Not kept of the old {out}: the {section} of {', '.join(names)}. One weight was found for all their "
+                f"values; put [{section}] back to be stricter, and audit the model again."
+            )
     return units

@@ -213,6 +213,8 @@ def design_metric(
     upper: Mapping[Any, float] | None = None,
     output_range: tuple[float, float] | None = None,
     categorical: Sequence[Any] | None = None,
+    groups: Mapping[Any, Any] | None = None,
+    distances: Mapping[Any, Any] | None = None,
     task: Literal["auto", "classification", "regression"] = "auto",
     sample_weight: Any = None,
     n_points: int = 10,
@@ -245,7 +247,10 @@ def design_metric(
     output_range : tuple of float, optional
         Limits of predictions, for regression; None takes the range of `y`.
     categorical : sequence of names, optional
-        Columns of a table that are categories; None decides by their types.
+        Columns of a table that are categories; None decides by their types. Ordered categories (of pandas) are numbers,
+        with one weight per step.
+    groups, distances : mapping from column of categories, optional
+        Which categories are near, as in `TableMetric`; the weight of the two furthest apart is designed.
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" takes continuous outcomes, and any with an `output_range`, as regression.
     sample_weight : array-like of shape (n_samples,), optional
@@ -291,7 +296,8 @@ def design_metric(
     names = people.encoder.names
     hidden = check_names("protected", protected, names)
     bounds = read_bounds(names, people.encoder.is_number, hidden, fixed, lower, upper)
-    model = _estimator(widest_metric(people, bounds), y, task, output_range, max_knots, n_jobs)
+    shapes = {"groups": groups, "distances": distances}
+    model = _estimator(widest_metric(people, bounds, hidden, shapes), y, task, output_range, max_knots, n_jobs)
     problem = DesignProblem.read(model, people, y, sample_weight, bounds, cv)
     return _path(problem, n_points, cv, hidden, references=bool(references), verbose=bool(verbose))
 
@@ -316,8 +322,9 @@ def _between(a: Metric, b: Metric, share: float) -> Metric:
         return {name: (1 - share) * one.get(name, 0.0) + share * other.get(name, 0.0) for name in {**one, **other}}
 
     if isinstance(a, TableMetric) and isinstance(b, TableMetric):
-        missing = mixed(a.missing, b.missing)
-        return TableMetric(mixed(a.numeric, b.numeric), mixed(a.categorical, b.categorical), missing=missing)
+        missing, reasons = mixed(a.missing, b.missing), {**a.zero_reasons, **b.zero_reasons}
+        numeric, categorical = mixed(a.numeric, b.numeric), mixed(a.categorical, b.categorical)
+        return a.with_params(numeric=numeric, categorical=categorical, missing=missing, zero_reasons=reasons)
     assert isinstance(a, WeightedLp)
     assert isinstance(b, WeightedLp)
     return WeightedLp((1 - share) * a.weights + share * b.weights, p=1, feature_names=a.feature_names)

@@ -2,14 +2,16 @@
 
     minimise over x and w     loss(x) + roughness(x) + price * sum_i c_i w_i
     subject to                |rise of f_i over a gap d| <= u w_i d,   |f_i - f_i(missing)| <= u m_i,
-                              range of g_c <= u w_c,   lower <= w <= upper
+                              |g_c(a) - g_c(b)| <= u w_c d_c(a, b),   lower <= w <= upper
 
-with u the unit of the link, ``c_i`` the mean difference of two people in column i, and ``m_i`` the weight of a blank,
+with u the unit of the link, ``d_c`` the share of the weight between two categories (1 without groups or distances),
+``c_i`` the mean difference of two people in column i, and ``m_i`` the weight of a blank,
 which is a weight as any other. The sum is the mean distance of two people. `docs/theory.md` §11 has the proofs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,7 +38,8 @@ class Costs:
     Attributes
     ----------
     weights : ndarray of shape (n_columns,)
-        Mean difference of two people who have the number, counted 0 for others; probability of two categories.
+        Mean difference of two people who have the number, counted 0 for others; mean share of the weight between their
+        categories, which is the probability of two different ones where all are equally far apart.
     missing : ndarray of shape (n_columns,)
         Probability that exactly one of two people has the number.
     """
@@ -45,8 +48,10 @@ class Costs:
     missing: FloatArray
 
     @classmethod
-    def of(cls, rows: FloatArray, shares: FloatArray, is_number: BoolArray) -> Costs:
-        """From coded people and what they count, which adds up to 1.
+    def of(
+        cls, rows: FloatArray, shares: FloatArray, is_number: BoolArray, tables: Mapping[int, FloatArray] | None = None
+    ) -> Costs:
+        """From coded people and what they count, which adds up to 1; `tables` are those of `ColumnWeights`.
 
         Examples
         --------
@@ -59,7 +64,10 @@ class Costs:
         for i, number in enumerate(is_number):
             values = rows[:, i]
             if not number:
-                found[i] = 1 - (np.bincount(values.astype(np.int64), shares) ** 2).sum()
+                held = np.bincount(values.astype(np.int64), shares)
+                found[i] = 1 - (held**2).sum()
+                if tables and i in tables:
+                    found[i] = held @ tables[i][: len(held), : len(held)] @ held
                 continue
             there = ~np.isnan(values)
             order = np.argsort(values[there], kind="stable")
@@ -248,6 +256,9 @@ class JointProblem:
                     if reach:
                         lines.add([first + variable, at], [1 / reach, -1 / cost], 0.0)
                         lines.add([first + variable, at], [-1 / reach, -1 / cost], 0.0)
+                for a, b, share in layout.near_categories(part):
+                    for way in (1.0, -1.0):
+                        lines.add([first + a, first + b, at], [way, -way, -unit * share / cost], 0.0)
         return Limits(lines.matrix(len(inside)), np.array(lines.highest), (), 1.0, inside)
 
     @property

@@ -102,7 +102,8 @@ def learn_metric(
     X : DataFrame or array-like of shape (n_samples, n_features)
         The people that the answers are about.
     start : WeightedLp or TableMetric with p = 1, optional
-        Columns of weight 0 stay at 0. Where answers leave a choice, the result is as close to it as possible, in
+        Columns of weight 0 stay at 0, and the order, groups and distances of categories are kept: one weight is learned
+        for a column with any of them. Where answers leave a choice, the result is as close to it as possible, in
         relative changes. Without any answer in points it also gives the mean distance, as comparisons fix ratios only.
     categorical : sequence of column names, optional
         Without `start`, columns that are categories; by default those that do not hold numbers.

@@ -12,7 +12,7 @@ import pandas as pd
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
-from likewise.metrics.base import Metric, check_metric
+from likewise.metrics.base import ColumnWeights, Metric, check_metric
 from likewise.metrics.columns import canonical_category
 from likewise.metrics.encoders import ArrayEncoder, People, as_frame
 from likewise.metrics.table import TableMetric
@@ -23,12 +23,16 @@ AT_MOST, AT_LEAST, CLOSER, SKIP = KINDS = ("at_most", "at_least", "closer", "ski
 COLUMNS = ("judge", "kind", "a", "b", "c", "d", "points", "time", "comment")
 _PEOPLE = ("a", "b", "c", "d")
 _ROUNDS = 8  # pairs per person in means over pairs
+_KEPT = ("units", "order", "groups", "distances")  # of a metric to start from
 _LEAST_SIZE = 0.01  # rare categories do not spoil the scaling of a program
 
 
 @dataclass(frozen=True, eq=False)
 class WeightSpace:
     """The weights that answers can determine, for people and p = 1: a distance is ``features @ weights``.
+
+    The order, groups and distances of categories in `start_metric` are kept: what is learned of such a column is its
+    one weight, and its feature is the share of it between two categories.
 
     Attributes
     ----------
@@ -46,6 +50,7 @@ class WeightSpace:
     start : ndarray or None
         Weights to stay close to.
     start_metric : Metric or None
+    start_weights : ColumnWeights or None
     """
 
     people: People
@@ -57,6 +62,7 @@ class WeightSpace:
     upper: FloatArray
     start: FloatArray | None
     start_metric: Metric | None
+    start_weights: ColumnWeights | None
 
     @classmethod
     def of(cls, X: Any, start: Metric | None, categorical: Sequence[Any] | None) -> WeightSpace:
@@ -84,12 +90,12 @@ class WeightSpace:
                 values.append(None if given is None else given.missing[i])
         if not names:
             raise InvalidInputError("X must have a column in which people differ, with a positive weight in start.")
-        means = _mean_features(people, names, kinds)
+        means = _mean_features(people, names, kinds, given)
         upper = np.where([kind == "numeric" for kind in kinds], np.inf, 1.0)
         sizes = np.maximum(means, np.where(np.isinf(upper), 1e-12 * means.max(), _LEAST_SIZE))
         weights = None if given is None else np.array(values, dtype=np.float64)
         labels = tuple(X.index) if isinstance(X, pd.DataFrame) else tuple(range(len(people)))
-        return cls(people, labels, tuple(names), tuple(kinds), sizes, means, upper, weights, start)
+        return cls(people, labels, tuple(names), tuple(kinds), sizes, means, upper, weights, start, given)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -100,8 +106,8 @@ class WeightSpace:
         return np.asarray(100 * self.sizes)
 
     def features(self, a: IntArray, b: IntArray) -> FloatArray:
-        """Of pairs of people, by position: gaps of numbers, and 1 where categories or missing values differ."""
-        return _features(self.people, self.names, self.kinds, a, b)
+        """Of pairs of people, by position: gaps of numbers, shares of categories, and 1 where one number is missing."""
+        return _features(self.people, self.names, self.kinds, self.start_weights, a, b)
 
     def metric(self, weights: FloatArray) -> Metric:
         """The metric with these weights; other columns have weight 0."""
@@ -113,34 +119,47 @@ class WeightSpace:
         numbers = [name for name, number in zip(encoder.names, encoder.is_number, strict=True) if number]
         others = [name for name in encoder.names if name not in numbers]
         missing = {name: w for (kind, name), w in given.items() if kind == "missing"}
-        units, order = (getattr(self.start_metric, part, {}) for part in ("units", "order"))
-        return TableMetric(
-            {name: given.get(("numeric", name), 0.0) for name in numbers},
-            {name: given.get(("categorical", name), 0.0) for name in others},
-            missing=missing,
-            units={name: unit for name, unit in units.items() if name in encoder.names},
-            order={name: listed for name, listed in order.items() if name in encoder.names},
-        )
+        numeric = {name: given.get(("numeric", name), 0.0) for name in numbers}
+        categorical = {name: given.get(("categorical", name), 0.0) for name in others}
+        reasons = {name: "not_judged" for name, weight in {**numeric, **categorical}.items() if not weight}
+        start = self.start_metric
+        if not isinstance(start, TableMetric):
+            return TableMetric(numeric, categorical, missing=missing, zero_reasons=reasons)
+        reasons = {name: each for name, each in reasons.items() if name not in start.hidden} | dict(start.zero_reasons)
+        kept = {"zero_reasons": reasons, **{part: getattr(start, part) for part in _KEPT}}
+        kept = {part: {n: each for n, each in of.items() if n in encoder.names} for part, of in kept.items()}
+        return TableMetric(numeric, categorical, missing=missing, **kept)
 
 
-def _features(people: People, names: Sequence[Any], kinds: Sequence[str], a: IntArray, b: IntArray) -> FloatArray:
+def _features(
+    people: People,
+    names: Sequence[Any],
+    kinds: Sequence[str],
+    given: ColumnWeights | None,
+    a: IntArray,
+    b: IntArray,
+) -> FloatArray:
     at = {name: i for i, name in enumerate(people.encoder.names)}
     out = np.empty((len(a), len(names)))
     for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         x, y = people.rows[a, at[name]], people.rows[b, at[name]]
         if kind == "numeric":
             out[:, k] = np.nan_to_num(np.abs(x - y))
+        elif kind == "categorical":
+            out[:, k] = x != y if given is None else given.category_gaps(at[name], x, y)
         else:
-            out[:, k] = x != y if kind == "categorical" else np.isnan(x) != np.isnan(y)
+            out[:, k] = np.isnan(x) != np.isnan(y)
     return out
 
 
-def _mean_features(people: People, names: Sequence[Any], kinds: Sequence[str]) -> FloatArray:
+def _mean_features(
+    people: People, names: Sequence[Any], kinds: Sequence[str], given: ColumnWeights | None
+) -> FloatArray:
     """Mean features over some pairs of people, with everybody in at least two of them."""
     rng, n = np.random.default_rng(0), len(people)
     order = rng.permutation(n)
     shifts = np.unique(rng.integers(1, n, size=_ROUNDS))
-    each = [_features(people, names, kinds, order, np.roll(order, s)).mean(axis=0) for s in shifts]
+    each = [_features(people, names, kinds, given, order, np.roll(order, s)).mean(axis=0) for s in shifts]
     return np.asarray(np.mean(each, axis=0))
 
 
@@ -154,7 +173,6 @@ def _read_within(start: Metric, X: Any) -> tuple[People, Any]:
     given = start.known_weights(people.encoder)
     if given is None:
         raise InvalidInputError(f"start must have a weight per column; got {short_repr(start)}.")
-    given.refuse_tables(people.encoder.names, "judgements")
     return people, given
 
 

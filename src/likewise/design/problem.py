@@ -82,7 +82,7 @@ class DesignProblem:
         enough = _enough_knots(objective, knots, labels=model._classify)
         objective = objective_with(enough)
         model.set_params(max_knots=dict(zip(people.encoder.names, enough.tolist(), strict=True)))
-        joint = JointProblem(objective, Costs.of(people.rows, shares, columns.is_number), bounds)
+        joint = JointProblem(objective, Costs.of(people.rows, shares, columns.is_number, columns.tables), bounds)
         return cls(model, people, y, None if weights is None else counts, folds, joint)
 
     def without(self, fold: int | None) -> JointProblem:
@@ -147,11 +147,13 @@ class DesignProblem:
                 missing[i] = 0.0
             elif number and gaps and np.isnan(missing[i]):
                 missing[i] = least_missing_weight(float(columns[i]), *ends)
-        return metric_of(self.people, Weights(columns, missing))
+        return metric_of(self.people, Weights(columns, missing), self.model.metric)
 
     def mean_distance(self, metric: Metric) -> float:
         """Of two people drawn at random."""
-        return self.joint.costs.mean_distance(metric.weights_of(self.people.encoder))
+        columns = metric.weights_of(self.people.encoder)
+        costs = Costs.of(self.people.rows, self.joint.objective.weights, columns.is_number, columns.tables)
+        return costs.mean_distance(columns)
 
     def fit(self, metric: Metric, penalties: Mapping[Any, float]) -> Any:
         """The card within a metric."""
@@ -176,7 +178,7 @@ def _enough_knots(problem: Objective, most: int, *, labels: bool) -> IntArray:
     return found
 
 
-def widest_metric(people: People, bounds: WeightBounds) -> Metric:
+def widest_metric(people: People, bounds: WeightBounds, hidden: list[Any], shapes: dict[str, Any]) -> Metric:
     """A metric that holds no shape back, in which the columns count that may."""
     free = bounds.upper > 0
     if not free.any():
@@ -189,19 +191,29 @@ def widest_metric(people: People, bounds: WeightBounds) -> Metric:
         ranges = np.nanmax(people.rows, axis=0) - np.nanmin(people.rows, axis=0)
     wide = np.where(people.encoder.is_number, 1e6 / np.where(ranges > 0, ranges, 1.0), 1.0)
     missing = np.where(np.isnan(people.rows).any(axis=0), 1.0, np.nan)
-    return metric_of(people, Weights(np.where(free, wide, 0.0), missing))
+    weights = Weights(np.where(free, wide, 0.0), missing)
+    if not isinstance(people.table, pd.DataFrame):
+        if any(shapes.values()):
+            raise InvalidInputError("groups and distances must name columns of categories, which an array has not.")
+        return metric_of(people, weights, WeightedLp([1.0], p=1))
+    kinds = dict(zip(people.encoder.names, people.encoder.is_number, strict=True))
+    numeric, categorical = ({name: 0 for name, number in kinds.items() if number == kind} for kind in (True, False))
+    reasons = dict.fromkeys(hidden, "protected")
+    return metric_of(people, weights, TableMetric(numeric, categorical, zero_reasons=reasons, **shapes))
 
 
-def metric_of(people: People, weights: Weights) -> Metric:
-    """Weights as a metric for people like these."""
+def metric_of(people: People, weights: Weights, like: Metric) -> Metric:
+    """Weights as a metric for people like these; all else is as in `like`."""
     encoder, columns = people.encoder, weights.columns.tolist()
-    if isinstance(people.table, pd.DataFrame):
+    if isinstance(like, TableMetric):
         named = list(zip(encoder.names, encoder.is_number, columns, weights.missing.tolist(), strict=True))
         missing = {name: min(1.0, blank) for name, number, _, blank in named if number and blank == blank}
-        return TableMetric(
-            {name: weight for name, number, weight, _ in named if number},
-            {name: min(1.0, weight) for name, number, weight, _ in named if not number},
+        zeros = {name: "not_used" for name, *_, weight, _ in named if not weight}
+        return like.with_params(
+            numeric={name: weight for name, number, weight, _ in named if number},
+            categorical={name: min(1.0, weight) for name, number, weight, _ in named if not number},
             missing=missing,
+            zero_reasons={**zeros, **{name: each for name, each in like.zero_reasons.items() if each == "protected"}},
         )
     return WeightedLp(columns, p=1, feature_names=encoder.labels)
 

@@ -15,6 +15,7 @@ from likewise.design.problem import DesignProblem, metric_of
 from likewise.exceptions import LikewiseError
 from likewise.inspection.baselines import table_model
 from likewise.metrics.base import Metric
+from likewise.metrics.table import TableMetric
 from likewise.reveal.linear import minimal_metric
 
 CONSTANT, OWN_METRIC, BOOSTING = "constant", "linear model's own metric", "boosting, no guarantee"
@@ -86,7 +87,10 @@ def _own_metric(
     blanks = dict.fromkeys(frame.columns[frame.isna().any()], 1.0) | dict(read.missing)
     names = problem.people.encoder.names
     columns, missing = [weights[name] for name in names], [blanks.get(name, np.nan) for name in names]
-    return metric_of(problem.people, Weights(np.array(columns), np.array(missing)))
+    like = problem.model.metric
+    if isinstance(like, TableMetric):  # the linear model has one weight for all categories of a column
+        like = like.with_params(groups={}, distances={})
+    return metric_of(problem.people, Weights(np.array(columns), np.array(missing)), like)
 
 
 def _mean(problem: DesignProblem, kept: Any, weights: Any) -> FloatArray:

@@ -86,7 +86,7 @@ class ColumnWeights(Frozen):
     def splits(self) -> list[tuple[int, FloatArray, float]] | None:
         """Columns with a table as sums of mismatches: the column, the block of each code, and the scale.
 
-        None if a table is no such sum (`partitions`): only scans of all pairs can take it.
+        None if a table is no such sum (`partitions`), so that every pair has to be compared.
         """
         nested = {i: partitions(table) for i, table in self.tables.items()}
         if None in nested.values():
@@ -101,7 +101,8 @@ class ColumnWeights(Frozen):
             if self.matters[i]:
                 raise InvalidInputError(
                     f"metric must have one weight for all pairs of categories for {method}; {names[i]!r} has groups "
-                    "or distances. Use an additive or projected model, or leave them out of the metric."
+                    "or distances. Use an additive or projected model, or give it the weight of its nearest "
+                    f"categories, {self.nearest_categories(i):.4g}, in their place: that is stricter."
                 )
 
     def category_gaps(self, column: int, a: FloatArray, b: FloatArray) -> FloatArray:

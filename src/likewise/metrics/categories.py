@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from likewise.metrics.columns import LevelIndex, canonical_category
 
 _MOST_CATEGORIES = 500  # the triangle inequality is checked for all triples
 _TOLERANCE = 1e-12  # of the largest distance: rounding of decimals
+_MOST_CUT = 12  # codes, whose 2,047 partitions into two parts are tried
+_ROUNDING = 1e-13  # of a sum of shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,24 +140,47 @@ class CategoryDistances(Frozen):
 
 
 def partitions(table: FloatArray) -> list[tuple[FloatArray, float]] | None:
-    """Nested partitions of codes, with weights whose sum over those that separate two codes is their distance.
+    """Partitions of codes, with weights whose sum over those that separate two codes is their distance.
 
-    They exist for ultrametrics, ``d(a, c) <= max(d(a, b), d(b, c))``, such as groups; None for other distances.
+    Ultrametrics, ``d(a, c) <= max(d(a, b), d(b, c))``, such as groups, have nested ones. Of up to `_MOST_CUT` codes,
+    all distances have them that are those of points in L1, so lines, trees and the plane do. None if there are none.
 
     Examples
     --------
     >>> table = np.array([[0, 0.3, 1], [0.3, 0, 1], [1, 1, 0]])
     >>> [(codes.tolist(), round(weight, 1)) for codes, weight in partitions(table)]
     [([0.0, 1.0, 2.0], 0.3), ([0.0, 0.0, 2.0], 0.7)]
+    >>> line = np.array([[0, 0.5, 1], [0.5, 0, 0.5], [1, 0.5, 0]])
+    >>> [(codes.tolist(), round(weight, 1)) for codes, weight in partitions(line)]
+    [([1.0, 0.0, 0.0], 0.5), ([1.0, 1.0, 0.0], 0.5)]
     """
     if any((np.maximum(row[:, None], row) < table).any() for row in table):
-        return None
+        return _cuts(tuple(map(tuple, table.tolist()))) if len(table) <= _MOST_CUT else None
     found, before = [], 0.0
     for height in np.unique(table[table > 0]).tolist():
         # Everybody within the height before is in one block, named by its first code.
         found.append(((table <= before).argmax(axis=1).astype(np.float64), height - before))
         before = height
     return found
+
+
+@lru_cache(maxsize=32)
+def _cuts(rows: tuple[tuple[float, ...], ...]) -> list[tuple[FloatArray, float]] | None:
+    """Partitions into two parts; distances that are sums of such are exactly those of points in L1."""
+    from scipy.optimize import nnls
+
+    table, n = np.array(rows), len(rows)
+    a, b = np.triu_indices(n, 1)
+    parts = np.arange(1, 2 ** (n - 1))[:, None] >> np.arange(n) & 1  # the last code is in the other part
+    separated = (parts[:, a] != parts[:, b]).T.astype(np.float64)
+    try:
+        weights = nnls(separated, table[a, b])[0]
+    except RuntimeError:  # no convergence
+        return None
+    weights[weights < _ROUNDING / len(weights)] = 0.0
+    if np.abs(separated @ weights - table[a, b]).max() > _ROUNDING:
+        return None
+    return [(parts[k].astype(np.float64), float(weights[k])) for k in np.flatnonzero(weights).tolist()]
 
 
 def check_order(column: Any, given: Any) -> tuple[Any, ...]:

@@ -198,6 +198,10 @@ class TableMetric(Metric):
         *,
         missing: Literal["refuse", "category"] | Mapping[Any, float] = "refuse",
         units: Mapping[Any, str] | None = None,
+        order: Mapping[Any, Sequence[Any]] | None = None,
+        groups: Mapping[Any, Any] | None = None,
+        distances: Mapping[Any, Any] | None = None,
+        zero_reasons: Mapping[Any, str] | None = None,
     ) -> TableMetric:
         """A metric stated in odds: by which share a difference in one column may change them.
 
@@ -209,9 +213,9 @@ class TableMetric(Metric):
         numeric : mapping from column to share, or to (share, amount)
             ``{"balance": (0.05, 1000)}`` lets 1,000 units change the odds by 5%; without an amount, one unit.
         categorical : mapping from column to share
-            By which any two different values may change the odds.
-        p, missing, units
-            As for `TableMetric`; `missing` in shares of odds as well.
+            By which any two different values may change the odds, or the two furthest apart by `groups` or `distances`.
+        p, missing, units, order, groups, distances, zero_reasons
+            As for `TableMetric`; `missing` in shares of odds as well. One step of an `order` is a unit.
 
         Examples
         --------
@@ -229,7 +233,8 @@ class TableMetric(Metric):
         mismatch = {n: _share_of_odds(change, n) for n, change in _mapping("categorical", categorical).items()}
         if not isinstance(missing, str):
             missing = {n: _share_of_odds(change, n) for n, change in _mapping("missing", missing).items()}
-        return cls(weights, mismatch, p, missing=missing, units=units)
+        shapes: dict[str, Any] = {"order": order, "groups": groups, "distances": distances}
+        return cls(weights, mismatch, p, missing=missing, units=units, zero_reasons=zero_reasons, **shapes)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Weights, p, missing weights, units, the order, groups and distances of categories, and reasons of zeros."""

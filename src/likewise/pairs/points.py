@@ -199,12 +199,13 @@ class Points:
 
 
 def _splits(people: People, weights: ColumnWeights) -> list[tuple[int, FloatArray, float]]:
-    """Blocks of categories; raises for tables of distances that are not nested groups."""
+    """Blocks of categories; raises for tables of distances that are no sum of mismatches."""
     if weights.splits is None:
         name = people.encoder.names[next(iter(weights.tables))]
         raise InvalidInputError(
-            f"metric must have groups in place of distances between the categories of {name!r} here: these are not "
-            "nested groups, so every pair would have to be compared. Only audit, of up to 10,000 people, and attack do."
+            f"metric must have groups in place of distances between the categories of {name!r} for a table in "
+            "partitions: these distances are no sum of mismatches, or of too many categories to find one, so every "
+            "pair would have to be compared. Use groups, or take up to 10,000 rows as a pandas DataFrame."
         )
     return weights.splits
 

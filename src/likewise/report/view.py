@@ -85,7 +85,8 @@ def _mean_distance(data: ReportData) -> float:
     """Mean distance of two people drawn at random, by the report's metric."""
     rows, encoder = data.people.rows, data.people.encoder
     shares = np.full(len(rows), 1 / max(1, len(rows)))
-    return Costs.of(rows, shares, encoder.is_number).mean_distance(data.metric.weights_of(encoder))
+    columns = data.metric.weights_of(encoder)
+    return Costs.of(rows, shares, encoder.is_number, columns.tables).mean_distance(columns)
 
 
 def _decisions(costs: DecisionCosts) -> dict[str, Any]:
