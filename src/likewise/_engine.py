@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def is_compiling_worth(function: str, cells: float) -> bool:
     _plain_cells[function] += cells
     if _plain_cells[function] <= PLAIN_CELLS_IF_KEPT:
         return False
-    return _plain_cells[function] > PLAIN_CELLS or _is_kept(function)
+    return _plain_cells[function] > PLAIN_CELLS or _is_kept(function, os.environ.get("NUMBA_CACHE_DIR"))
 
 
 def is_compiled(function: str) -> bool:
@@ -66,12 +67,15 @@ def always_compiled() -> Iterator[None]:
         _always_compiled = before
 
 
-def _is_kept(function: str) -> bool:
-    """Whether numba's cache has a file for the function; it may be of an older version, and is compiled anew then."""
+@cache
+def _is_kept(function: str, folder: str | None) -> bool:
+    """Whether numba's cache has a file for the function; it may be of an older version, and is compiled anew then.
+
+    The disk is asked once: code that another process keeps meanwhile is found by the next process.
+    """
     module, _, name = function.rpartition(".")
     stem = module.rpartition(".")[2]
     pattern = f"{stem}.{name}-*.nbi"
-    folder = os.environ.get("NUMBA_CACHE_DIR")
     if folder:
         return next(Path(folder).glob(f"*/{pattern}"), None) is not None
     beside = Path(__file__).parent.joinpath(*module.split(".")[1:-1], "__pycache__")

@@ -151,6 +151,7 @@ def design_file(
     data = source.load(echo)
     named = (*source.categorical, *protected, *(() if before is None else before.protected))
     X = drop_names(data.X, categorical_columns(data.X), named, echo.note, option="--categorical")
+    data = replace(data, X=X)
     note_doubtful(X, echo.note)
     kept = [] if before is None else [name for name in before.protected if name in X.columns]
     hidden, asked = _protected_columns(echo, list(map(str, X.columns)), protected, kept)
