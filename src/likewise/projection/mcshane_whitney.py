@@ -22,6 +22,7 @@ from likewise.pairs.scans import cells_of
 from likewise.projection import plain
 
 _BLOCK = 512  # people at a time, per thread
+_N_ROUNDS = 20  # about as often the closest values ask for the envelopes of their anchors
 
 
 def caps(weights: ColumnWeights) -> FloatArray:
@@ -120,10 +121,24 @@ class BoxEnvelope(Envelope):
 
     def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``."""
+        return self._bounds(people, values, lower, upper, compiled=self._is_compiling_worth(len(people)))
+
+    def at_anchors(self, anchors: People) -> Callable[[FloatArray], EnvelopeBounds]:
+        """As in general; whether loops are compiled is decided once, for all values to come."""
+        compiled = self._is_compiling_worth(len(anchors), n_times=_N_ROUNDS)
+        return lambda values: self._bounds(anchors, values, values, values, compiled=compiled)
+
+    def _is_compiling_worth(self, n_people: int, n_times: int = 1) -> bool:
+        cells = n_times * cells_of(n_people * len(self.rows), len(self.columns), self.p)
+        return is_compiling_worth("likewise.projection.kernels.tighten", cells)
+
+    def _bounds(
+        self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray, *, compiled: bool
+    ) -> EnvelopeBounds:
         rows = np.ascontiguousarray(people.rows[:, self.columns])
         lower, upper = lower.copy(), upper.copy()
         lower_anchor, upper_anchor = np.full((2, len(rows)), -1)
-        tighten = self._search(values, cells_of(len(rows) * len(values), len(self.columns), self.p))
+        tighten = self._search(values, compiled=compiled)
         counts: list[int] = []
 
         def work(start: int) -> None:
@@ -134,10 +149,10 @@ class BoxEnvelope(Envelope):
         run_in_threads(work, range(0, len(rows), _BLOCK), None)
         return EnvelopeBounds(lower, upper, lower_anchor, upper_anchor, sum(counts))
 
-    def _search(self, values: FloatArray, cells: float) -> Callable[..., int]:
+    def _search(self, values: FloatArray, *, compiled: bool) -> Callable[..., int]:
         """Tightens the bounds of people: compiled with the box tree, or plain by a scan of all anchors."""
         weights = self.scales, self.caps, self.p
-        if not is_compiling_worth("likewise.projection.kernels.tighten", cells):
+        if not compiled:
             columns = np.ascontiguousarray(self.rows.T)
             return lambda rows, *out: plain.tighten(rows, columns, values, self.n_numbers, *weights, *out)
         from likewise.projection.kernels import tighten
