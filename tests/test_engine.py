@@ -30,6 +30,8 @@ def test_code_that_is_kept_is_read_sooner(tmp_path):
     assert not _engine.is_compiling_worth(LOOP, 2 * _engine.PLAIN_CELLS_IF_KEPT)
     (tmp_path / "pairs_0").mkdir()
     (tmp_path / "pairs_0" / "kernels.no_such_loop-12.py311.nbi").touch()
+    assert not _engine.is_compiling_worth(LOOP, 0)  # the disk is asked once per process and folder
+    _engine._is_kept.cache_clear()
     assert _engine.is_compiling_worth(LOOP, 0)
 
 

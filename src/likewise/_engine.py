@@ -67,9 +67,12 @@ def always_compiled() -> Iterator[None]:
         _always_compiled = before
 
 
-@cache  # looking costs more than a small loop
+@cache
 def _is_kept(function: str, folder: str | None) -> bool:
-    """Whether numba's cache has a file for the function; it may be of an older version, and is compiled anew then."""
+    """Whether numba's cache has a file for the function; it may be of an older version, and is compiled anew then.
+
+    The disk is asked once: code that another process keeps meanwhile is found by the next process.
+    """
     module, _, name = function.rpartition(".")
     stem = module.rpartition(".")[2]
     pattern = f"{stem}.{name}-*.nbi"

@@ -158,6 +158,7 @@ def design_file(
     shaped = [name for part in shapes.values() for name in part]
     named = (*source.categorical, *protected, *shaped, *(() if before is None else before.protected))
     X = drop_names(data.X, categorical_columns(data.X), named, echo.note, option="--categorical")
+    data = replace(data, X=X)
     order = shapes.pop("order")
     note_doubtful(X, echo.note)
     kept = [] if before is None else [name for name in before.protected if name in X.columns]

@@ -186,3 +186,41 @@ def _write_pairs(
     one, other = first + i, start + k
     pairs[place] = np.column_stack([np.minimum(one, other), np.maximum(one, other)])
     costs[place], kept[place] = far[i, k], True
+
+
+def build(
+    columns: FloatArray, outputs: FloatArray, n_numbers: int, scales: FloatArray, leaf: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """As in `likewise.pairs.box_tree`, except for which of several equal people come first."""
+    rows, place = np.concatenate([columns, outputs]), np.arange(len(columns) + len(outputs))
+    is_code = (place >= n_numbers) & (place < len(columns))
+    factors = np.concatenate([scales, np.ones(len(outputs))])
+    order, start, stop, child = np.arange(rows.shape[1]), [0], [rows.shape[1]], [-1]
+    node = 0
+    while node < len(start):
+        a, b = start[node], stop[node]
+        if b - a > leaf:
+            here = rows[:, order[a:b]]
+            widths = np.ptp(here, axis=1)
+            widths = factors * np.where(is_code, np.minimum(widths, 1.0), widths)
+            axis = int(widths.argmax())
+            by_key = np.argsort(here[axis], kind="stable")
+            order[a:b], key, half = order[a:b][by_key], here[axis][by_key], (b - a) // 2
+            if is_code[axis] and widths[axis] > 0:  # between two codes
+                below, above = np.searchsorted(key, key[half]), np.searchsorted(key, key[half], side="right")
+                half = int(below if below > 0 and (above == b - a or half - below <= above - half) else above)
+            child[node] = len(start)
+            start += [a, a + half]
+            stop += [a + half, b]
+            child += [-1, -1]
+        node += 1
+    return order, np.array(start), np.array(stop), np.array(child)
+
+
+def ranges(rows: FloatArray, start: IntArray, stop: IntArray, child: IntArray) -> tuple[FloatArray, FloatArray]:
+    """As in `likewise.pairs.box_tree`."""
+    low, high = np.empty((len(start), len(rows))), np.empty((len(start), len(rows)))
+    for node in range(len(start)):
+        here = rows[:, start[node] : stop[node]]
+        low[node], high[node] = here.min(axis=1), here.max(axis=1)
+    return low, high

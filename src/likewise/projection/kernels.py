@@ -42,17 +42,18 @@ _STACK_SIZE = 128  # at most one pending box per level of the tree
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def tighten(people, anchors, values, tree, boxes, scales, caps, p, lower, upper, lower_anchor, upper_anchor):
+def tighten(people, anchors, values, names, tree, boxes, scales, caps, p, lower, upper, lower_anchor, upper_anchor):
     """Raise `lower` to the greatest ``values - D`` over all anchors, and lower `upper` to the least ``values + D``.
 
-    The result is that of a scan of all anchors, to the last bit: a minimum does not depend on the order, and a box is
-    skipped only where its bounds, rounded outwards, can change neither.
+    The result is that of `likewise.projection.plain.tighten`, to the last bit: a minimum does not depend on the order,
+    the first of equal anchors attains it, and a box is skipped only where its bounds, rounded outwards, can change
+    neither.
 
     Parameters
     ----------
     people : ndarray of shape (n_people, n_features)
     anchors : ndarray of shape (n_features, n_anchors)
-    values : ndarray of shape (n_anchors,)
+    values, names : ndarray of shape (n_anchors,)
     tree : start, stop, child of the boxes
     boxes : least and greatest number per box and feature; 0 if none of the box misses it, 1 some, 2 all; least and
         greatest value per box; n_numbers
@@ -61,7 +62,7 @@ def tighten(people, anchors, values, tree, boxes, scales, caps, p, lower, upper,
     lower, upper : ndarray of shape (n_people,)
         Initial bounds, changed in place.
     lower_anchor, upper_anchor : ndarray of shape (n_people,)
-        The anchors that attain the bounds, changed where the bounds are.
+        The anchors that attain the bounds, by their `names`; -1 at the start, changed where the bounds are.
 
     Returns
     -------
@@ -69,17 +70,20 @@ def tighten(people, anchors, values, tree, boxes, scales, caps, p, lower, upper,
         Number of distances computed.
     """
     start, stop, child = tree
-    low, high, gaps, least, greatest, n_numbers = boxes
+    box_low, box_high, gaps, least, greatest, n_numbers = boxes
     stack, bounds = np.empty(_STACK_SIZE, np.int64), np.empty(_STACK_SIZE)
     out = np.empty(LEAF_SIZE)
     n_distances = 0
     for i in range(len(people)):
-        person, below, above = people[i], lower[i], upper[i]
+        person, below, above, least_at, greatest_at = people[i], lower[i], upper[i], -1, -1
         stack[0], bounds[0], n_stack = 0, 0.0, 1
         while n_stack:
             n_stack -= 1
             node, bound = stack[n_stack], bounds[n_stack]
-            if least[node] + bound >= above and greatest[node] - bound <= below:
+            # Boxes may hold an anchor that is as good and comes first, except beside the initial bounds.
+            too_high = least[node] + bound > above or (least_at < 0 and least[node] + bound == above)
+            too_low = greatest[node] - bound < below or (greatest_at < 0 and greatest[node] - bound == below)
+            if too_high and too_low:
                 continue
             if child[node] < 0:
                 a, b = start[node], stop[node]
@@ -88,21 +92,22 @@ def tighten(people, anchors, values, tree, boxes, scales, caps, p, lower, upper,
                 _distances(person, anchors, a, b, scales, caps, n_numbers, p, limit, out)
                 n_distances += b - a
                 for j in range(b - a):
-                    if values[a + j] + out[j] < above:
-                        above, upper_anchor[i] = values[a + j] + out[j], a + j
-                    if values[a + j] - out[j] > below:
-                        below, lower_anchor[i] = values[a + j] - out[j], a + j
+                    high, low, name = values[a + j] + out[j], values[a + j] - out[j], names[a + j]
+                    if high < above or (high == above and name < least_at):
+                        above, least_at = high, name
+                    if low > below or (low == below and name < greatest_at):
+                        below, greatest_at = low, name
                 continue
             near, far = child[node], child[node] + 1
-            to_near = _least_distance(person, low[near], high[near], gaps[near], scales, caps, n_numbers, p)
-            to_far = _least_distance(person, low[far], high[far], gaps[far], scales, caps, n_numbers, p)
+            to_near = _least_distance(person, box_low[near], box_high[near], gaps[near], scales, caps, n_numbers, p)
+            to_far = _least_distance(person, box_low[far], box_high[far], gaps[far], scales, caps, n_numbers, p)
             if to_far < to_near:
                 near, far, to_near, to_far = far, near, to_far, to_near
             # The nearer box on top: it is searched first, and often makes the other one unnecessary.
             stack[n_stack], bounds[n_stack] = far, to_far
             stack[n_stack + 1], bounds[n_stack + 1] = near, to_near
             n_stack += 2
-        lower[i], upper[i] = below, above
+        lower[i], upper[i], lower_anchor[i], upper_anchor[i] = below, above, greatest_at, least_at
     return n_distances
 
 

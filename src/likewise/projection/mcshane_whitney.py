@@ -6,17 +6,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from likewise._engine import is_compiling_worth
 from likewise._frozen import Frozen
 from likewise._parallel import run_in_threads
 from likewise._typing import FloatArray, IntArray
 from likewise.metrics.base import ColumnWeights, Metric
 from likewise.metrics.encoders import People
+from likewise.pairs import plain as pairs_plain
+from likewise.pairs.scans import cells_of
+from likewise.projection import plain
 
 _BLOCK = 512  # people at a time, per thread
+_N_ROUNDS = 20  # about as often the closest values ask for the envelopes of their anchors
 
 
 def caps(weights: ColumnWeights) -> FloatArray:
@@ -76,7 +82,7 @@ def make_envelope(metric: Metric, anchors: People) -> Envelope:
 
 @dataclass(frozen=True, eq=False)
 class BoxEnvelope(Envelope):
-    """Envelope under a metric with weights: compiled, with a box tree that skips most anchors.
+    """Envelope under a metric with weights: plain for few people, else compiled, with a box tree that skips anchors.
 
     Attributes
     ----------
@@ -115,26 +121,47 @@ class BoxEnvelope(Envelope):
 
     def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``."""
-        from likewise.pairs.box_tree import ranges
-        from likewise.projection.kernels import tighten
+        return self._bounds(people, values, lower, upper, compiled=self._is_compiling_worth(len(people)))
 
+    def at_anchors(self, anchors: People) -> Callable[[FloatArray], EnvelopeBounds]:
+        """As in general; whether loops are compiled is decided once, for all values to come."""
+        compiled = self._is_compiling_worth(len(anchors), n_times=_N_ROUNDS)
+        return lambda values: self._bounds(anchors, values, values, values, compiled=compiled)
+
+    def _is_compiling_worth(self, n_people: int, n_times: int = 1) -> bool:
+        cells = n_times * cells_of(n_people * len(self.rows), len(self.columns), self.p)
+        return is_compiling_worth("likewise.projection.kernels.tighten", cells)
+
+    def _bounds(
+        self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray, *, compiled: bool
+    ) -> EnvelopeBounds:
         rows = np.ascontiguousarray(people.rows[:, self.columns])
         lower, upper = lower.copy(), upper.copy()
         lower_anchor, upper_anchor = np.full((2, len(rows)), -1)
-        order, anchors, tree, boxes = self._tree
-        values = values[order]
-        least, greatest = (np.ravel(end) for end in ranges(values[None, :], *tree))
-        search = anchors, values, tree, (*boxes, least, greatest, self.n_numbers), self.scales, self.caps, self.p
+        tighten = self._search(values, compiled=compiled)
         counts: list[int] = []
 
         def work(start: int) -> None:
             block = slice(start, start + _BLOCK)
             out = (each[block] for each in (lower, upper, lower_anchor, upper_anchor))
-            counts.append(tighten(rows[block], *search, *out))
+            counts.append(tighten(rows[block], *out))
 
         run_in_threads(work, range(0, len(rows), _BLOCK), None)
-        lower_anchor, upper_anchor = (np.where(k < 0, -1, order[k]) for k in (lower_anchor, upper_anchor))
         return EnvelopeBounds(lower, upper, lower_anchor, upper_anchor, sum(counts))
+
+    def _search(self, values: FloatArray, *, compiled: bool) -> Callable[..., int]:
+        """Tightens the bounds of people: compiled with the box tree, or plain by a scan of all anchors."""
+        weights = self.scales, self.caps, self.p
+        if not compiled:
+            columns = np.ascontiguousarray(self.rows.T)
+            return lambda rows, *out: plain.tighten(rows, columns, values, self.n_numbers, *weights, *out)
+        from likewise.projection.kernels import tighten
+
+        order, anchors, tree, boxes = self._tree
+        values = values[order]
+        least, greatest = (np.ravel(end) for end in _ranges(values[None, :], *tree))
+        search = anchors, values, order, tree, (*boxes, least, greatest, self.n_numbers), *weights
+        return lambda rows, *out: tighten(rows, *search, *out)
 
     def numbers(self) -> Iterator[tuple[int, FloatArray]]:
         """Numeric columns of positive weight."""
@@ -143,18 +170,35 @@ class BoxEnvelope(Envelope):
     @cached_property
     def _tree(self) -> Any:
         """Order of the anchors, the anchors in that order, the tree, and the ranges of its boxes."""
-        from likewise.pairs.box_tree import build, ranges
         from likewise.projection.kernels import LEAF_SIZE
 
         columns = np.ascontiguousarray(self.rows.T)
         missing = np.isnan(columns)
         no_outputs = np.zeros((0, len(self.rows)))
+        build = _tree_function("build", columns)
         order, *tree = build(np.where(missing, 0.0, columns), no_outputs, self.n_numbers, self.scales, LEAF_SIZE)
         columns, missing = columns.take(order, axis=1), missing.take(order, axis=1)
-        low = ranges(np.where(missing, np.inf, columns), *tree)[0]
-        high = ranges(np.where(missing, -np.inf, columns), *tree)[1]
-        all_missing, some_missing = ranges(missing.astype(np.float64), *tree)
+        low = _ranges(np.where(missing, np.inf, columns), *tree)[0]
+        high = _ranges(np.where(missing, -np.inf, columns), *tree)[1]
+        all_missing, some_missing = _ranges(missing.astype(np.float64), *tree)
         return order, columns, tuple(tree), (low, high, (all_missing + some_missing).astype(np.int8))
+
+
+def _ranges(rows: FloatArray, *tree: IntArray) -> tuple[FloatArray, FloatArray]:
+    found: tuple[FloatArray, FloatArray] = _tree_function("ranges", rows)(rows, *tree)
+    return found
+
+
+def _tree_function(name: str, columns: FloatArray) -> Any:
+    """A function of `likewise.pairs.box_tree`, or its twin in `likewise.pairs.plain`.
+
+    They may place equal values differently: the bounds do not depend on the tree.
+    """
+    function = f"likewise.pairs.box_tree.{name}"
+    cells = columns.size * np.log2(1 + columns.shape[1])
+    return getattr(
+        import_module("likewise.pairs.box_tree") if is_compiling_worth(function, cells) else pairs_plain, name
+    )
 
 
 class _ScannedEnvelope(Envelope):

@@ -18,10 +18,12 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
+from likewise._engine import kernel
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound
 from likewise.pairs.points import GOLDEN, splitmix64
+from likewise.smoothing import plain
 from likewise.smoothing.noise import Splitting
 from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, PreparedRow
 
@@ -30,6 +32,7 @@ from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, PreparedRow
 TOLERANCE = 2.0**-20
 _MAX_FRACTIONAL_STEPS = 2.0**28  # beyond that many fractional steps, rounding uses up the tolerance
 _MAX_STEPS_BETWEEN = 2.0**20  # beyond that many steps, values between two grid points lose digits
+_CALL = 10_000  # values that a plain call counts for, however few it goes through
 _MAX_STEPS_IN_DATA = 2**20  # a finer step over the range of the data is not taken for a grid
 
 
@@ -233,11 +236,7 @@ class ShiftedGrids(Perturbation):
     def perturb_by(self, rows: FloatArray, chosen: IntArray, rng: np.random.Generator) -> FloatArray:
         """Perturb each person once, by the draw with the given number."""
         draws = self._draws(self.shifts[chosen], self.background[chosen])
-        positions = self._positions(self.prepare(rows), rng.random(len(rows)))
-        out = np.empty(rows.shape)
-        for j, position in enumerate(positions):
-            draws.write(slice(j, j + 1), position, out[j : j + 1])
-        return out
+        return draws.apply(self._positions(self.prepare(rows), rng.random(len(rows))))
 
     def breakpoints(self, n_columns: int) -> list[FloatArray]:
         """Borders between positions near the origin, and between cells further away."""
@@ -295,18 +294,18 @@ class GridDraws:
         return len(self.shifts)
 
     def apply(self, person: PreparedRow) -> FloatArray:
-        """Perturb one person."""
+        """Perturb one person by all draws, or one person by each."""
         rows = np.empty((len(self), len(self.visible)))
         self.write(slice(None), person, rows)
         return rows
 
     def write(self, chosen: slice, person: PreparedRow, rows: FloatArray) -> None:
-        """Write one person under the chosen draws to `rows`."""
-        from likewise.smoothing.kernels import cell_centres
-
+        """Write one person under the chosen draws, or one person under each, to `rows`."""
         rows[:, ~self.visible] = self.background[chosen]
-        columns = np.flatnonzero(self.visible)
-        cell_centres(self.shifts[chosen], person, self.n_positions, self.middle, self.unit, self.origins, columns, rows)
+        columns, shifts = np.flatnonzero(self.visible), self.shifts[chosen]
+        each = person.ndim > 1
+        cell_centres = plain.cell_centres if each else kernel("smoothing", "cell_centres", _CALL + 8 * shifts.size)
+        cell_centres(shifts, person, self.n_positions, self.middle, self.unit, self.origins, columns, rows)
 
 
 def _grids(noise: Splitting, X: FloatArray) -> tuple[FloatArray, FloatArray]:

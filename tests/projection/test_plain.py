@@ -1,0 +1,104 @@
+"""Projection in NumPy is the compiled one, to the last bit: bounds, the anchors that attain them, and fitted values."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engines import with_both
+from likewise import ProjectedClassifier, TableMetric
+from likewise.inspection.baselines import table_model
+from likewise.pairs import box_tree, plain
+from likewise.projection.least_squares import closest_values
+from likewise.projection.mcshane_whitney import make_envelope
+
+POWERS = st.sampled_from([1.0, 2.0, np.inf, 1.5, 3.0])
+SIZES = st.sampled_from([1, 2, 64, 65, 200, 700])  # a box holds 64
+SEEDS = st.integers(0, 2**32 - 1)
+few = settings(max_examples=40, deadline=None)
+
+
+def table(rng, n):
+    """Few values per column, so that there are ties, and some of them missing."""
+    numbers = {name: rng.integers(0, 6, n).astype(float) if rng.random() < 0.6 else rng.normal(size=n) for name in "ab"}
+    numbers["b"] = np.where(rng.random(n) < 0.2, np.nan, numbers["b"])
+    return pd.DataFrame(numbers | {"job": rng.choice(list("uvwxyz"), n)})
+
+
+def metric_of(rng, p):
+    weights = {name: float(rng.choice([0.01, 0.1, rng.random()])) for name in "ab"}
+    return TableMetric(weights, {"job": float(rng.choice([0.0, 0.05, 0.25]))}, missing={"b": 0.125}, p=p)
+
+
+def as_bytes(found):
+    return [each.tobytes() for each in (found.lower, found.upper, found.lower_anchor, found.upper_anchor)]
+
+
+@few
+@given(n=SIZES, n_people=SIZES, seed=SEEDS, p=POWERS)
+def test_bounds_and_the_anchors_that_attain_them(n, n_people, seed, p):
+    rng = np.random.default_rng(seed)
+    metric, values = metric_of(rng, p), np.round(rng.random(n), int(rng.integers(1, 4)))
+    anchors = metric.encode_rows(table(rng, n))
+    people = metric.encode_rows(table(rng, n_people))
+    compiled, plain = with_both(
+        lambda: make_envelope(metric, anchors).bounds(people, values, np.zeros(n_people), np.ones(n_people))
+    )
+    assert as_bytes(plain) == as_bytes(compiled)
+
+
+@few
+@given(n=SIZES, seed=SEEDS, p=POWERS)
+def test_the_closest_values(n, seed, p):
+    rng = np.random.default_rng(seed)
+    metric, targets, weights = metric_of(rng, p), np.round(rng.random(n), 2), rng.integers(1, 4, n).astype(float)
+    people = metric.encode_rows(table(rng, n))
+    compiled, plain = with_both(
+        lambda: closest_values(targets, weights, make_envelope(metric, people).at_anchors(people))
+    )
+    assert plain.tobytes() == compiled.tobytes()
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_scores_of_a_projected_model(p):
+    rng = np.random.default_rng(p)
+    people, others, metric = table(rng, 300), table(rng, 100), metric_of(rng, p)
+    y = rng.integers(0, 2, 300)
+    make = ProjectedClassifier(table_model(people, "forest", "classification"), metric=metric, random_state=0)
+    compiled, plain = with_both(lambda: make.fit(people, y).predict_proba(others))
+    assert plain.tobytes() == compiled.tobytes()
+
+
+def test_the_comparison_sees_one_bit(monkeypatch):
+    """Control: a distance that is one unit in the last place further is not the same."""
+    from likewise.projection import plain as ours
+
+    exact = ours.distances
+    monkeypatch.setattr(ours, "distances", lambda *given: np.nextafter(exact(*given), np.inf))
+    metric = TableMetric({"a": 0.1})
+    people = metric.encode_rows(pd.DataFrame({"a": np.arange(50.0)}))
+    values = np.random.default_rng(0).random(50)
+    compiled, plain = with_both(lambda: make_envelope(metric, people).bounds(people, values, np.zeros(50), np.ones(50)))
+    assert as_bytes(plain) != as_bytes(compiled)
+
+
+@few
+@given(n=SIZES, seed=SEEDS, leaf=st.sampled_from([1, 8, 64]), n_outputs=st.integers(0, 2))
+def test_trees_hold_everyone_once_in_the_ranges_of_their_boxes(n, seed, leaf, n_outputs):
+    rng = np.random.default_rng(seed)
+    rows = np.stack([rng.normal(size=n), rng.integers(0, 4, n), rng.integers(0, 3, n)]).astype(float)
+    outputs, scales = rng.random((n_outputs, n)), np.array([0.1, 0.2, 0.3])
+    made = [module.build(rows, outputs, 2, scales, leaf) for module in (box_tree, plain)]
+    for order, start, stop, child in made:
+        leaves = child < 0
+        assert sorted(order.tolist()) == list(range(n))
+        assert (stop - start)[leaves].max() <= leaf
+        assert (stop - start)[leaves].sum() == n
+        for node in np.flatnonzero(~leaves):
+            one, other = child[node], child[node] + 1
+            assert (start[one], stop[one], stop[other]) == (start[node], start[other], stop[node])
+            assert start[one] < stop[one] < stop[other]
+        placed = rows[:, order]
+        compiled, ours = (module.ranges(placed, start, stop, child) for module in (box_tree, plain))
+        assert [each.tobytes() for each in ours] == [each.tobytes() for each in compiled]
