@@ -11,7 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ def always_compiled() -> Iterator[None]:
         _always_compiled = before
 
 
-@lru_cache(maxsize=None)  # looking costs more than a small loop
+@cache  # looking costs more than a small loop
 def _is_kept(function: str, folder: str | None) -> bool:
     """Whether numba's cache has a file for the function; it may be of an older version, and is compiled anew then."""
     module, _, name = function.rpartition(".")

@@ -14,7 +14,7 @@ penalty that does not depend on them is the same for every metric with the same 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotri
