@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -121,11 +124,25 @@ def inner_for(estimator: Any, metric: Metric) -> ConstrainedClassifier:
     return (inner if isinstance(estimator, FrozenEstimator) else clone(inner)).with_metric(metric)
 
 
+_find_fit: ContextVar[Callable[[Any, Any, npt.NDArray[Any]], Any] | None] = ContextVar("find_fit", default=None)
+
+
+@contextmanager
+def reuse_fits(find: Callable[[Any, Any, npt.NDArray[Any]], Any]) -> Iterator[None]:
+    """Let `fit_weighted` take models from `find`, which returns a fitted one for an unfitted one, X and y, or None."""
+    token = _find_fit.set(find)
+    try:
+        yield
+    finally:
+        _find_fit.reset(token)
+
+
 def fit_weighted(estimator: Any, table: Any, y: npt.NDArray[Any], weights: FloatArray | None) -> Any:
     """Fit a clone, with weights if given; raise if its `fit` does not take them."""
-    model = clone(estimator)
+    model, find = clone(estimator), _find_fit.get()
     if weights is None:
-        return model.fit(table, y)
+        found = None if find is None else find(model, table, y)
+        return model.fit(table, y) if found is None else found
     if get_config()["enable_metadata_routing"]:  # a pipeline routes them itself
         return model.fit(table, y, sample_weight=weights)
     last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)

@@ -183,7 +183,7 @@ def _longest(values: FloatArray, change: FloatArray) -> float:
 
 
 def factorised(system: FloatArray) -> FloatArray:
-    """Cholesky factor for `solve_factorised`; the diagonal is raised where rounding made the system indefinite."""
+    """Cholesky factor; with rising weights on the diagonal where rounding made the system indefinite."""
     for lift in (0.0, *(10.0**k for k in range(-14, 1))):
         lifted = system + lift * np.diag(np.diag(system)) if lift else system
         # Turned, a symmetric matrix is the same one in the order that LAPACK reads.

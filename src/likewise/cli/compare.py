@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from likewise.cli.dataset import DatasetSource
 
 _METHODS = (*options.METHODS, "augmented")
+_DRAWS = (
+    "Budget of smoothing: evaluations of its model per person, for at most 1,000 people of each fold. More lower its "
+    "epsilon."
+)
 
 
 def _cross_validates(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,7 +33,7 @@ def _cross_validates(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @options.reads_dataset(options.FILE)
     @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
-    @click.option("--draws", type=click.IntRange(1), default=100, show_default=True, help="For smoothing.")
+    @click.option("--draws", type=click.IntRange(1), default=100, show_default=True, help=_DRAWS)
     @click.option("--out", type=options.FILE, help="Write the table as CSV.")
     @options.force
     @functools.wraps(function)

@@ -15,6 +15,7 @@ from likewise._inner_estimator import WrapsEstimator, is_trained_here, out_of_fo
 from likewise._links import from_unit_range, to_unit_range
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import BOOL, FOLDS, SEED, Rule, check_random, integer, one_of
+from likewise.additive.fit import effective_n_samples
 from likewise.base import METRIC, ConstrainedClassifier, ConstrainedRegressor
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.bounds import Bound
@@ -111,12 +112,13 @@ class _Projected(WrapsEstimator):
     ) -> tuple[Any, BlendWeights]:
         """An additive model as base if that reduces the error on held-out anchors, and the blend weights."""
         anchor_rows = people.take(anchors.first)
-        unfitted = default_base(metric, people.encoder, classify=self._classify)
+        n_people = effective_n_samples(len(people), weights)
+        unfitted, coarse = default_base(metric, people.encoder, n_people, classify=self._classify)
         targets = self._unit_outcomes(y)
         base: Any = None
         if unfitted is not None and np.ptp(targets):
             base = fit_base(unfitted, people, y, weights, metric, self._limits)
-            unfitted.set_params(penalty=base.penalty_)  # chosen once, not in every fold
+            coarse.set_params(penalty=base.penalty_)  # chosen once, not in every fold
 
         def held_out_scores(held_out: IntArray) -> FloatArray:
             train = np.flatnonzero(~np.isin(anchors.of_row, held_out))
@@ -124,7 +126,7 @@ class _Projected(WrapsEstimator):
             if not np.ptp(targets[used]):  # nothing to learn from
                 return np.full(len(held_out), targets[used].mean())
             train_weights = None if weights is None else weights[train]
-            model = fit_base(unfitted, people.take(train), y[train], train_weights, metric, self._limits)
+            model = fit_base(coarse, people.take(train), y[train], train_weights, metric, self._limits)
             return base_scores(model, anchor_rows.take(held_out), self._classes, self._limits)
 
         outcomes = anchors.mean(targets[anchors.rows], weights)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from likewise._inner_estimator import scores_of
+from likewise._inner_estimator import fit_weighted, scores_of
 from likewise._links import from_unit_range, to_unit_range
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
@@ -28,15 +28,20 @@ from likewise.projection.mcshane_whitney import Envelope, make_envelope
 _MAX_PARAMETERS = 900
 
 
-def default_base(metric: Metric, encoder: Encoder, *, classify: bool) -> Any:
-    """An unfitted additive model; None for a metric without weights of single columns."""
+def default_base(metric: Metric, encoder: Encoder, n_people: float, *, classify: bool) -> tuple[Any, Any]:
+    """Unfitted additive models: the base, and one that is fitted several times, with few knots.
+
+    Both are None for a metric without weights of single columns.
+    """
     if metric.known_weights(encoder) is None or encoder.mixes_features:
-        return None
+        return None, None
+    from likewise.additive.binning import knots_for
     from likewise.additive.estimators import AdditiveClassifier, AdditiveRegressor
 
-    # It is fitted several times, so wide tables get fewer knots.
-    knots = max(2, min(32, _MAX_PARAMETERS // len(encoder.names)))
-    return (AdditiveClassifier if classify else AdditiveRegressor)(metric, max_knots=knots)
+    model, n_columns = AdditiveClassifier if classify else AdditiveRegressor, len(encoder.names)
+    base, coarse = model(metric), model(metric, max_knots=max(2, min(32, _MAX_PARAMETERS // n_columns)))
+    is_small = n_columns * knots_for(n_people, _MAX_PARAMETERS) <= _MAX_PARAMETERS
+    return base if is_small else coarse, coarse
 
 
 def fit_base(
@@ -66,7 +71,7 @@ def fit_base(
         if "output_range" in model.get_params():
             model.set_params(output_range=limits)
         with suppress_guarantee_warnings():
-            model = model.fit(people.table, y) if weights is None else model.fit(people.table, y, sample_weight=weights)
+            model = fit_weighted(model, people.table, y, weights)
     else:
         raise InvalidTypeError(
             "base must be None, a number, or an estimator that is within the metric, such as AdditiveClassifier; got "

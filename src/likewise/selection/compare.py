@@ -13,12 +13,20 @@ from sklearn.base import clone
 
 from likewise._frozen import Frozen
 from likewise._html import grid, panel, words
-from likewise._progress import progress_bar, show_line
+from likewise._progress import show_line
 from likewise._validation import BOOL
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
-from likewise.selection.cross_validation import SCORES, CVResult, Fold, Score, cross_validate_method, make_folds
-from likewise.selection.methods import CONSTANT, build_methods, check_problem
+from likewise.selection.cross_validation import (
+    SCORES,
+    CVResult,
+    Fold,
+    FoldFits,
+    Score,
+    cross_validate_method,
+    make_folds,
+)
+from likewise.selection.methods import CONSTANT, Method, build_methods, check_problem
 
 _COUNTS = ["people", "violations", "pairs", "evaluations"]
 _COLUMNS = ["people", "violations", "pairs", "guarantee", "level", "epsilon", "evaluations", "microseconds"]
@@ -284,7 +292,7 @@ def compare(
     n_people : int, default=1000
         Held-out people per fold whose pairs are searched, and on whom smoothing is measured: an even sample.
     n_draws : int, default=200
-        Evaluations per person of a smoothed model; the more, the smaller its epsilon.
+        Budget of smoothing: evaluations per person of its model, for `n_people` of each fold. More lower its epsilon.
     estimator : classifier or regressor, optional
         What is projected and smoothed: unfitted, or fitted in a `FrozenEstimator`. None is gradient boosting.
     smoothing : dict, optional
@@ -293,7 +301,7 @@ def compare(
     random_state : int, default=0
         Seeds folds and models.
     verbose : bool, default=False
-        Show a progress bar, and each method's score as it is measured, the quick ones first.
+        Show a progress bar, and each method's score as it is measured, the quick ones first, with what is left.
 
     Returns
     -------
@@ -303,6 +311,9 @@ def compare(
     -----
     Scores describe people like those held out. Finding no violation does not prove a guarantee; the proof is that of
     the method. Standard errors over folds are somewhat too small, since training sets overlap.
+
+    No model is fitted twice to the same people: projection takes the card of a fold, and smoothing its boosting. Their
+    ``fit_seconds`` include these.
 
     Examples
     --------
@@ -321,12 +332,12 @@ def compare(
     problem = check_problem(X, y, metric, task, output_range, n_draws, random_state, estimator, smoothing)
     chosen = build_methods(problem, methods)
     folds = make_folds(problem, cv, n_people)
-    results: dict[str, CVResult] = {}
-    with progress_bar("Comparing", len(chosen) * len(folds), show=verbose) as advance:
-        for method in sorted(chosen, key=lambda each: _SLOWEST_LAST.get(each.name, 0)):
-            result = results[method.name] = cross_validate_method(method, problem, folds, advance)
-            line = _line(result, problem.task, len(chosen) - len(results))
-            show_line(line, show=verbose)
+    results, fits = dict[str, CVResult](), FoldFits(problem, folds)
+    ordered = sorted(chosen, key=_slowness)
+    for method, *later in (ordered[i:] for i in range(len(ordered))):
+        title = f"Fitting {method.title} on {len(folds)} folds" if verbose else ""
+        result = results[method.name] = cross_validate_method(method, problem, fits, title=title)
+        show_line(result_line(result, problem.task, [each.title for each in later]), show=verbose)
     results = {method.name: results[method.name] for method in chosen}
     estimators = {method.name: method.estimator for method in chosen if method.estimator is not None}
     return Comparison(results, estimators, folds, problem.task, problem.metric)
@@ -335,15 +346,21 @@ def compare(
 _SLOWEST_LAST = {"projection": 1, "network": 2, "smoothing": 3, "augmented": 4}
 
 
-def _line(result: CVResult, task: Task, n_left: int) -> str:
-    """A progress line: the score of a method, and how many methods are left."""
+def _slowness(method: Method) -> int:
+    # Models that others fit inside come before these, which take them over.
+    return _SLOWEST_LAST.get(method.name, 3 if method.is_slow else 0)
+
+
+def result_line(result: CVResult, task: Task, later: list[str], title: str = "") -> str:
+    """A method's score as it comes, under its title or another, and the titles of what is left."""
     score, row = SCORES[task][0], result.row
     if score.name in row:
         cell = _score_cell(score, row[score.name], row[f"{score.name}_se"])
         text = f"{score.title} {cell}, {row['violations']:,} violations"
     else:
         text = str(row["note"])
-    return f"{row['title']}: {text} ({n_left} left)"
+    left = f"{len(later)} left, next: {later[0]}" if later else "the last"
+    return f"{title or row['title']}: {text} ({left})"
 
 
 def measured_on(folds: tuple[Fold, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -9,12 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate
 
-from likewise._inner_estimator import positions_by
+from likewise._inner_estimator import positions_by, reuse_fits
+from likewise._progress import progress_bar
 from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_count
@@ -186,17 +189,69 @@ class CVResult:
     model: Any = None
 
 
-def cross_validate_method(
-    method: Method, problem: LearningProblem, folds: tuple[Fold, ...], advance: Callable[[int], None]
-) -> CVResult:
-    """Fit a method on each fold and measure it there; a method that does not apply is skipped, with the reason."""
-    if method.estimator is None:
-        advance(len(folds))
-        return _skipped(method, problem, method.why_not)
-    scorer = _FoldScorer(method, problem, folds, advance)
-    vacuous: list[str] = []
+class FoldFits:
+    """Models fitted on folds, for methods that fit an equal one inside: projection fits a card, smoothing boosting.
+
+    Attributes
+    ----------
+    problem : LearningProblem
+        Its people and outcomes are those of the folds.
+    folds : tuple of Fold
+    """
+
+    def __init__(self, problem: LearningProblem, folds: tuple[Fold, ...]) -> None:
+        self.problem, self.folds = problem, folds
+        self._fits: dict[str, list[tuple[Any, float]]] = {}
+        self._seconds = 0.0
+
+    def add(self, estimator: Any, models: list[Any], seconds: list[float]) -> None:
+        """Keep what clones of `estimator` became on each fold, and how long that took."""
+        self._fits[_hash(estimator)] = list(zip(models, seconds, strict=True))
+
+    def find(self, estimator: Any, table: Any, y: npt.NDArray[Any]) -> Any:
+        """A model fitted to these people; None if there is none."""
+        for fold, (model, seconds) in zip(self.folds, self._fits.get(_hash(estimator), ()), strict=False):
+            if np.array_equal(y, self.problem.y[fold.train]) and _equal_rows(
+                table, self.problem.people.take(fold.train).table
+            ):
+                self._seconds += seconds
+                return model
+        return None
+
+    def pop_seconds(self) -> float:
+        """How long the fits took that were found since the last call."""
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
+
+def _hash(estimator: Any) -> str:
+    """The same for unfitted estimators of equal parameters; empty where these cannot be hashed."""
     try:
-        with _collect_vacuous(vacuous):
+        return str(joblib.hash(estimator))
+    except (AttributeError, TypeError, pickle.PicklingError):  # such as a function without a name
+        return ""
+
+
+def _equal_rows(one: Any, other: Any) -> bool:
+    return bool(pd.DataFrame(one).reset_index(drop=True).equals(pd.DataFrame(other).reset_index(drop=True)))
+
+
+def cross_validate_method(method: Method, problem: LearningProblem, fits: FoldFits, *, title: str = "") -> CVResult:
+    """Fit a method on each fold and measure it there; a method that does not apply is skipped, with the reason.
+
+    With a `title`, a progress bar is shown.
+    """
+    if method.estimator is None:
+        return _skipped(method, problem, method.why_not)
+    vacuous, folds = list[str](), fits.folds
+    fits.pop_seconds()
+    try:
+        with (
+            progress_bar(title, len(folds), show=bool(title)) as advance,
+            reuse_fits(fits.find),
+            _collect_vacuous(vacuous),
+        ):
+            scorer = _FoldScorer(method, problem, fits, advance)
             measured = cross_validate(
                 method.estimator,
                 problem.people.table,
@@ -212,8 +267,8 @@ def cross_validate_method(
                 raise
             words = " ".join(str(error).split())
             raise InvalidInputError(f"The model {method.title!r} cannot take these people ({words}).") from error
-        advance(len(folds) - scorer.n_done)
         return _skipped(method, problem, str(error))
+    fits.add(method.estimator, measured["estimator"], measured["fit_time"].tolist())
     parts = pd.DataFrame({name.removeprefix("test_"): x for name, x in measured.items() if name != "estimator"})
     row = _summary(method, problem, folds, parts)
     if vacuous:
@@ -250,14 +305,14 @@ class _FoldScorer:
     """A scorer for `cross_validate`: all numbers of one fold. Losses and predictions are kept by person."""
 
     def __init__(
-        self, method: Method, problem: LearningProblem, folds: tuple[Fold, ...], advance: Callable[[int], None]
+        self, method: Method, problem: LearningProblem, fits: FoldFits, advance: Callable[[int], None]
     ) -> None:
-        self.method, self.problem, self.folds, self.advance = method, problem, folds, advance
+        self.method, self.problem, self.fits, self.advance = method, problem, fits, advance
         self.losses, self.predictions = _unmeasured(problem)
         self.n_done = 0
 
     def __call__(self, model: Any, X_test: Any, y_test: Any) -> dict[str, float]:
-        fold = self.folds[self.n_done]  # `cross_validate` takes the folds in order
+        fold = self.fits.folds[self.n_done]  # `cross_validate` takes the folds in order
         problem, is_slow = self.problem, self.method.is_slow
         measured = fold.test[fold.sample] if is_slow else fold.test
         table = problem.people.take(measured).table
@@ -295,6 +350,7 @@ class _FoldScorer:
             "epsilon": guarantee.epsilon if guarantee else np.nan,
             "evaluations": (guarantee.n_draws or 1) if guarantee else 1,
             "microseconds": 1e6 * seconds / len(measured),
+            "reused_seconds": self.fits.pop_seconds(),
         }
 
 
@@ -320,11 +376,14 @@ def _summary(method: Method, problem: LearningProblem, folds: tuple[Fold, ...], 
     row["level"] = _LEVELS[int(parts["level"].max())] if guaranteed else "none"
     row["epsilon"] = float(parts["epsilon"].max()) if guaranteed else np.nan
     row["evaluations"] = int(parts["evaluations"].max())
-    row["microseconds"], row["fit_seconds"] = float(parts["microseconds"].mean()), float(parts["fit_time"].mean())
+    row["microseconds"] = float(parts["microseconds"].mean())
+    row["fit_seconds"] = float((parts["fit_time"] + parts["reused_seconds"]).mean())  # as if fitted alone
     notes = []
     total = sum(len(fold.test) for fold in folds)
     if row["people"] < total:
         notes.append(f"measured on an even sample of {row['people']:,} of {total:,} held-out people")
+    if row["evaluations"] > 1:
+        notes.append(f"budget of {row['evaluations']:,} evaluations per person, of which more lower epsilon")
     if guaranteed and row["violations"]:
         notes.append("violates its guarantee")
     row["note"] = "; ".join(notes)

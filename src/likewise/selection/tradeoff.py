@@ -10,14 +10,22 @@ import numpy as np
 import pandas as pd
 
 from likewise._frozen import Frozen
-from likewise._progress import progress_bar
+from likewise._progress import show_line
 from likewise._validation import BOOL, check_positive, short_repr
 from likewise.base import ConstrainedEstimator
 from likewise.exceptions import InvalidInputError
 from likewise.inspection.baselines import Task
 from likewise.metrics.base import Metric
-from likewise.selection.compare import Comparison, Recommendation, as_html, as_table, as_text, measured_on
-from likewise.selection.cross_validation import SCORES, CVResult, Fold, cross_validate_method, make_folds
+from likewise.selection.compare import (
+    Comparison,
+    Recommendation,
+    as_html,
+    as_table,
+    as_text,
+    measured_on,
+    result_line,
+)
+from likewise.selection.cross_validation import SCORES, CVResult, Fold, FoldFits, cross_validate_method, make_folds
 from likewise.selection.methods import (
     CONSTANT,
     REFERENCE,
@@ -116,7 +124,7 @@ class Tradeoff(Frozen):
     def _all_rows(self) -> pd.DataFrame:
         """The constant, the scales, and the models without a guarantee."""
         table, baselines = self.table, self.baseline_table
-        table["title"] = [f"{self.title}, x {scale:g}" for scale in table.index]
+        table["title"] = [_title_at(self.title, scale) for scale in table.index]
         return pd.concat([baselines[:1], table, baselines[1:]]).rename_axis("model")
 
 
@@ -185,24 +193,30 @@ def tradeoff(
     others = [build_method(problem, name) for name in (CONSTANT, "linear", REFERENCE)]
     others = [other for other in others if other.estimator is not None]
 
-    with progress_bar("Measuring", (len(factors) + len(others)) * len(folds), show=verbose) as advance:
-
-        def measure(method: Method, problem: LearningProblem, result: CVResult | None) -> CVResult:
-            if result is None:
-                return cross_validate_method(method, problem, folds, advance)
-            advance(len(folds))
-            return result
-
-        results = {
-            factor: measure(methods[factor], problems[factor], measured_at_1 if factor == 1 else None)
-            for factor in factors
-        }
-        constant, *baselines = (measure(other, problem, known.get(other.name)) for other in others)
-    names = [other.name for other in others[1:]]
     title = methods[factors[0]].title
+    fits = FoldFits(problem, folds)
+    titles = [*(other.title for other in others), *(_title_at(title, factor) for factor in factors)]
+
+    def measure(method: Method, problem: LearningProblem, result: CVResult | None) -> CVResult:
+        what = titles.pop(0)
+        if result is None:
+            bar = f"Fitting {what} on {len(folds)} folds" if verbose else ""
+            result = cross_validate_method(method, problem, fits, title=bar)
+            show_line(result_line(result, problem.task, titles, what), show=verbose)
+        return result
+
+    constant, *baselines = [measure(other, problem, known.get(other.name)) for other in others]
+    results = {
+        factor: measure(methods[factor], problems[factor], measured_at_1 if factor == 1 else None) for factor in factors
+    }
+    names = [other.name for other in others[1:]]
     return Tradeoff(
         title, results, constant, dict(zip(names, baselines, strict=True)), folds, problem.task, problem.metric
     )
+
+
+def _title_at(title: str, scale: float) -> str:
+    return f"{title}, x {scale:g}"
 
 
 def _check_scales(scales: Any) -> list[float]:
