@@ -68,12 +68,12 @@ def test_no_command_asks_for_columns_that_must_not_matter(work, tmp_path):
         "audit blind.csv --model model.skops",
         "audit parts --model model.skops",
         "audit blind.csv --metric metric.toml --scores score",
-        "report model.skops blind.csv --target approved",
+        "report model.skops blind.csv --target approved --folds 2",
         "compare blind.csv --target approved --metric metric.toml --method additive --folds 2",
         "tradeoff blind.csv --target approved --metric metric.toml --scale 1 --folds 2",
         f"enforce blind.csv {enforce} --out card.skops",
         f"enforce parts {enforce} --out partitioned.skops",
-        "report card.skops blind.csv --target approved --out card.html",
+        "report card.skops blind.csv --target approved --folds 2 --out card.html",
     ):
         done = run(tmp_path, command)
         assert (done.exit_code, command) == (0, command), done.output
