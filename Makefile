@@ -12,6 +12,8 @@ demo: $(READY)
 # Two workers with one thread each: more would only wait for each other, and OpenMP would spin meanwhile.
 test test-all lowest attack planted fuzz: export OMP_NUM_THREADS = 1
 test test-all lowest attack planted fuzz: export OMP_WAIT_POLICY = passive
+# Both workers, and some thirty processes that tests start, would compile the same modules anew.
+test test-all: export PYTHONDONTWRITEBYTECODE =
 
 # By file, since the blocks of a page share names.
 test: $(READY)

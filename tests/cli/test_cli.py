@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -67,12 +68,12 @@ def test_no_command_asks_for_columns_that_must_not_matter(work, tmp_path):
         "audit blind.csv --model model.skops",
         "audit parts --model model.skops",
         "audit blind.csv --metric metric.toml --scores score",
-        "report model.skops blind.csv --target approved",
+        "report model.skops blind.csv --target approved --folds 2",
         "compare blind.csv --target approved --metric metric.toml --method additive --folds 2",
         "tradeoff blind.csv --target approved --metric metric.toml --scale 1 --folds 2",
         f"enforce blind.csv {enforce} --out card.skops",
         f"enforce parts {enforce} --out partitioned.skops",
-        "report card.skops blind.csv --target approved --out card.html",
+        "report card.skops blind.csv --target approved --folds 2 --out card.html",
     ):
         done = run(tmp_path, command)
         assert (done.exit_code, command) == (0, command), done.output
@@ -345,19 +346,15 @@ def test_no_permission_is_one_clear_line(work, tmp_path):
     assert "Permission denied" in done.stderr
 
 
-def test_a_full_disk_is_one_clear_line(work):
-    code = (
-        "import pathlib\n"
-        "from likewise.cli.main import main\n"
-        "real = pathlib.Path.write_text\n"
-        "def full(self, *a, **k):\n"
-        "    raise OSError(28, 'No space left on device')\n"
-        "pathlib.Path.write_text = pathlib.Path.write_bytes = full\n"
-        "main(['metric', 'loans.csv', '--target', 'approved', '--drop', 'id', '--out', 'full.toml'])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=work, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == "Error: Cannot write full.toml: No space left on device."
+def test_a_full_disk_is_one_clear_line(work, monkeypatch):
+    def full(self, *given, **options):
+        raise OSError(28, "No space left on device")
+
+    for name in ("write_text", "write_bytes"):
+        monkeypatch.setattr(Path, name, full)
+    done = run(work, "metric loans.csv --target approved --drop id --out full.toml")
+    assert done.exit_code == 2
+    assert done.output.splitlines()[-1] == "Error: Cannot write full.toml: No space left on device."
     assert not list(work.glob("*full.toml*"))
 
 

@@ -67,8 +67,21 @@ PEOPLE = pd.DataFrame({"age": [20, 30, 40, 50] * 10, "income": np.arange(40.0), 
 OUTCOME = np.array([0, 1] * 20)
 
 
-@pytest.mark.parametrize("noise", ["auto", "gaussian", "laplace", "uniform", "splitting"])
-@pytest.mark.parametrize("kind", MODELS)
+NOISES = ["gaussian", "laplace", "uniform", "splitting"]
+
+
+# A file has the noise beside the model, so every noise with one model and every model with one noise show it all.
+@pytest.mark.parametrize(
+    ("kind", "noise"),
+    [
+        *((kind, "auto") for kind in MODELS),
+        *(
+            pytest.param(kind, noise, marks=[pytest.mark.slow] * (kind != "boosting"))
+            for kind in MODELS
+            for noise in NOISES
+        ),
+    ],
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_models_come_back_as_they_were(tmp_path, kind, noise):
     metric = TableMetric({"age": 0.01, "income": 0.02}, {"region": 0.2})

@@ -113,7 +113,7 @@ def test_ranges_in_a_conflict_are_those_without_the_answers_in_it():
     assert result.strict().weights.tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_every_upper_limit_holds_under_the_strict_metric_whatever_conflicts(seed):
     X, rng = population(seed)
     noisy = answers_in_points(X, HIDDEN, 25, rng)

@@ -90,7 +90,7 @@ def test_no_piece_of_the_work_grows_with_the_table(small):
             results(dd.from_pandas(people(n), chunksize=500))
         return plugin.sizes
 
-    few, many = largest(2000), largest(8000)
+    few, many = largest(2000), largest(6000)
     assert {"_box", "_bin", "_distinct"} <= set(many)
     for function in ("_box", "_bin", "_distinct", "_search", "_evaluate"):
         assert many[function] < 2 * few[function], function  # buckets are even within a factor of 2

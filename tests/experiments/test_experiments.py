@@ -55,8 +55,9 @@ def planned(name, seed):
 
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
-    """Runs of seconds on synthetic data: `run(seeds)` writes into one directory."""
+    """Runs of seconds on synthetic data, without a figure: `run(seeds)` writes into one directory."""
     monkeypatch.setattr(trials, "QUICK", TINY)
+    monkeypatch.setattr(running, "draw", lambda *given: None)
     monkeypatch.delenv("LIKEWISE_DATA", raising=False)
     return lambda **options: reproduce(**{"datasets": ["ssl"], "quick": True, "out": tmp_path, **options})
 
@@ -317,7 +318,8 @@ def test_the_figure_can_be_drawn_for_one_data_set(summary, tmp_path):
     assert (tmp_path / "one.png").exists()
 
 
-def test_a_run_writes_its_figure_and_says_so(tiny_again, tmp_path, capsys):
+def test_a_run_writes_its_figure_and_says_so(tiny_again, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(running, "draw", draw)
     tiny_again(verbose=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "cells",

@@ -39,14 +39,16 @@ ROUNDING = 1e-12
 EXPONENTS = (1, 2, 3.5, np.inf)
 
 
-@parametrize_with_checks([ProjectedClassifier(LogisticRegression(), base=0.5), ProjectedRegressor(Ridge())])
+@parametrize_with_checks(
+    [ProjectedClassifier(LogisticRegression(), base=0.5), ProjectedRegressor(Ridge(), base=0.0, output_range=(-1e3, 1e3))]
+)
 def test_scikit_learn_contract(estimator, check):
     run_check(estimator, check)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([ProjectedClassifier(LogisticRegression())])
-def test_scikit_learn_contract_of_a_classifier_whose_base_is_fitted_too(estimator, check):
+@parametrize_with_checks([ProjectedClassifier(LogisticRegression()), ProjectedRegressor(Ridge())])
+def test_scikit_learn_contract_of_models_whose_base_is_fitted_too(estimator, check):
     run_check(estimator, check)
 
 

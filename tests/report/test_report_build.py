@@ -93,7 +93,7 @@ def smoothed():
 
 @pytest.fixture(scope="module")
 def report(smoothed):
-    return build_report(*smoothed, outcome="no", revealed=METRIC.scaled(2), title="Loans", model_name="a.skops")
+    return build_report(*smoothed, outcome="no", revealed=METRIC.scaled(2), cv=2, title="Loans", model_name="a.skops")
 
 
 def test_the_report_holds_the_objects_of_the_model(smoothed, report):

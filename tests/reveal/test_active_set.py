@@ -41,7 +41,7 @@ def make_table(rng, n):
 
 
 # The scan of every pair takes long for powers other than 1 and 2; `benchmarks/estimate.py` compares them for 10,000.
-SIZES = {("table", 1): 10_000, ("smooth", 1): 10_000, ("forest", 1): 10_000, ("smooth", 2): 10_000}
+SIZES = {("table", 1): 5000, ("smooth", 1): 5000, ("forest", 1): 5000, ("smooth", 2): 5000}
 
 
 @pytest.mark.parametrize(

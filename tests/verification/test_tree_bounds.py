@@ -112,11 +112,12 @@ def brute_force(problem):
     return best
 
 
+@pytest.mark.parametrize("n_problems", [400, pytest.param(2500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("kept", "tried"), [(1, 1), (2, 5), (20, 100), (10**4, 10**6)])
-def test_merged_trees_bound_every_box(kept, tried):
-    """2,500 problems for each size of the lists; with nothing left out, the bound of all people is the truth."""
+def test_merged_trees_bound_every_box(kept, tried, n_problems):
+    """For each size of the lists; with nothing left out, the bound of all people is the truth."""
     rng = np.random.default_rng(kept)
-    for _ in range(2500):
+    for _ in range(n_problems):
         problem = random_problem(rng, link="identity", n_exchanged=int(rng.integers(1, 3)))
         variables = Variables.of(problem.cells, problem.exchanged)
         merger = TreeMerger(pieces_of(problem, variables), variables.start, kept=kept, tried=tried)

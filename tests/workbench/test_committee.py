@@ -37,6 +37,9 @@ def test_a_committee_leaves_with_what_the_command_line_makes_too(place):
         before = ann.state()
         os.kill(process.pid, signal.SIGKILL)
         process.wait(10)
+    document = json.loads((place / "loans.likewise.json").read_text(encoding="utf-8"))  # the state is one readable file
+    assert document["format"] == "likewise workbench 1"
+    assert "Bob will look at the pair again" in [event.get("text") for event in document["events"]]
     with command(place, *WORDS) as (address, _), Client(address) as ann:
         after = ann.settled()
     for name in ("columns", "record", "versions", "how", "last", "exports"):
@@ -118,14 +121,6 @@ def test_the_command_names_what_is_missing(place):
         done = run(place, f"{words} --no-browser")
         assert (done.exit_code, said in done.output) == (2, True), done.output
     assert list(place.glob("*.json")) == []
-
-
-def test_the_state_is_one_readable_file(place):
-    with command(place, *WORDS) as (address, _), Client(address) as ann:
-        ann.act("note", text="hello")
-    document = json.loads((place / "loans.likewise.json").read_text(encoding="utf-8"))
-    assert document["format"] == "likewise workbench 1"
-    assert [event["text"] for event in document["events"]] == ["hello"]
 
 
 def test_the_report_is_written_while_work_goes_on(place):
