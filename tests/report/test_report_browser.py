@@ -1,16 +1,20 @@
 """The page in a real browser: sliders, comparer, keyboard, no errors, no network, no sideways scrolling."""
 
 import math
+import os
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from test_report import HOSTILE, hostile
 from test_report_data import METRIC, mortgage, rows_of
 
 from likewise import TableMetric
+from likewise.cli.main import main
 from likewise.metric_file import read_metric
 from likewise.report import ReportData, render
 from likewise.report.pairs import first_pair
@@ -18,6 +22,7 @@ from likewise.report.text import figure, points
 from likewise.report.view import prepare
 
 pytestmark = pytest.mark.slow
+PICTURES = os.environ.get("LIKEWISE_PICTURES")
 
 
 @pytest.fixture
@@ -318,3 +323,21 @@ def test_odd_reports_raise_no_errors(show):
     show(ReportData("One column", "yes", only, rows_of(only, [["a"]]).take(slice(0))))
     show(replace(mortgage(3), guarantee=None, before=None, after=None, reasons=()))
     show(replace(mortgage(3), before=None, audit_before=None))
+
+
+def test_the_picture_of_the_readme_shows_what_its_caption_says(browser, tmp_path):
+    """With LIKEWISE_PICTURES naming a directory, such as docs, the picture is renewed there."""
+    done = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "demo")])
+    assert done.exit_code == 0, done.output
+    page = browser.new_page(viewport={"width": 1000, "height": 1080}, color_scheme="light")
+    page.goto((tmp_path / "demo" / "report.html").as_uri())
+    parts = ["#promise .claim", "#promise .numbers", "#promise .scope"]  # guaranteed; pairs and cost; not covered
+    boxes = [page.locator(part).bounding_box() for part in parts]
+    bottom = boxes[-1]["y"] + boxes[-1]["height"] + 10
+    assert [box["y"] for box in boxes] == sorted(box["y"] for box in boxes)
+    assert bottom < 1300
+    assert page.locator("#promise .number").count() == 4
+    if PICTURES:
+        clip = {"x": 0, "y": 0, "width": 1000, "height": bottom}
+        page.screenshot(path=str(Path(PICTURES) / "report.png"), clip=clip, full_page=True)
+    page.close()
