@@ -125,7 +125,7 @@ def make_files(folder: Path) -> None:
         save_model(AdditiveClassifier(metric=metric).fit(table, y), folder / f"{name}.skops")
         table.assign(y=y).to_csv(folder / f"{name}.csv", index=False)
         write_metric(metric, folder / f"{name}.toml")
-    n = 5000
+    n = 3000
     text = pd.DataFrame({"age": rng.integers(18, 80, n), "income": rng.normal(50, 15, n).round(1)})
     text["employer"] = [f"employer {i}" for i in rng.permutation(n) % 1000]
     score = text["age"] / 40 + text["income"] / 50 - 2 + rng.normal(0, 0.3, n)
