@@ -245,8 +245,11 @@ def test_distances_that_are_no_nested_groups_compare_every_pair_of_some_people_o
     monkeypatch.setattr("likewise.reveal.empirical.MOST_COMPARED", 30)
     people = table(40, 0)
     scores = model(0)(people)
-    with pytest.raises(ValueError, match="at most 30 distinct people for distances that are not nested groups"):
-        estimate_minimal_metric(None, people, predictions=scores, distances={"region": HOURS})
+    places = people.assign(region=np.random.default_rng(0).choice(list("abcde"), 40))
+    # Two places, each as far from three others: no sum of groups has these distances.
+    far = {"a": {"b": 2, "c": 1, "d": 1, "e": 1}, "b": {"c": 1, "d": 1, "e": 1}, "c": {"d": 2, "e": 2}, "d": {"e": 2}}
+    with pytest.raises(ValueError, match="at most 30 distinct people for distances that are not"):
+        estimate_minimal_metric(None, places, predictions=scores, distances={"region": far})
     nested = {"north": {"south": 1, "east": 0.5, "west": 1}, "south": {"east": 1, "west": 0.5}, "east": {"west": 1}}
     estimate_minimal_metric(None, people, predictions=scores, distances={"region": nested})
     assert shapes.MOST_COMPARED == 10_000

@@ -381,7 +381,7 @@ def _summary(method: Method, problem: LearningProblem, folds: tuple[Fold, ...], 
     notes = []
     total = sum(len(fold.test) for fold in folds)
     if row["people"] < total:
-        notes.append(f"measured on an even sample of {row['people']:,} of {total:,} held-out people")
+        notes.append(f"measured on an even sample of {row['people']:,} of {total:,} people held out")
     if row["evaluations"] > 1:
         notes.append(f"budget of {row['evaluations']:,} evaluations per person, of which more lower epsilon")
     if guaranteed and row["violations"]:
