@@ -63,7 +63,7 @@ USE = "people.csv --target approved --metric agreed.toml"
 WRITING = {
     "scaled": "metric scale agreed.toml --by 0.5 --out scaled.toml",
     "round": "metric round agreed.toml --out round.toml",
-    "judged": "metric people.csv --judgements answers.csv --start agreed.toml --drop id --drop approved --out judged.toml",
+    "judged": "metric people.csv --judgements answers.csv --start agreed.toml --drop id --out judged.toml",
 }
 FIRST = [
     f"enforce {USE} --method additive --out model.skops",
