@@ -11,11 +11,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.common import section
-
-if TYPE_CHECKING:
 
 TITLE = "From the first second, nothing compiled"
 IMPORTS = "import sklearn, pandas"

@@ -144,63 +144,7 @@ protected = ["race"] # the law
 
 # Signed: the chair
 """
-COMMENTS = ("Agreed on 3 May", "Of the last tax return.", "says the bank", "by law", "Signed: the chair")
 ANSWERS = "judge,kind,a,b,points\nAnn,at_least,1,2,3\nAnn,at_most,1,2,90\nBob,at_most,3,4,80\n"
-
-
-def test_a_committees_file_goes_through_every_command(tmp_path):
-    LOANS.drop(columns=["constant"]).to_csv(tmp_path / "loans.csv", index=False)
-    (tmp_path / "answers.csv").write_text(ANSWERS)
-    given = LENDERS.encode()
-    (tmp_path / "agreed.toml").write_bytes(given)
-    (tmp_path / "draft.toml").write_text("p = 1\n[numeric]\nincome = 1e-5\n")
-    use = "loans.csv --target approved --metric agreed.toml"
-    reading = [
-        "metric show agreed.toml",
-        "metric check agreed.toml loans.csv",
-        "metric diff agreed.toml draft.toml",
-        "metric scale agreed.toml --by 0.5 --out scaled.toml",
-        "metric round agreed.toml --out round.toml",
-        f"enforce {use} --method additive --out model.skops",
-        "audit loans.csv --metric agreed.toml --model model.skops",
-        f"compare {use} --method additive --folds 2",
-        "judge loans.csv --metric agreed.toml --judge Ann --id id --out new.csv",
-        "metric loans.csv --judgements answers.csv --start agreed.toml --drop id --out judged.toml",
-    ]
-    for command in reading:
-        done = run(tmp_path, command, given="q\n")
-        assert done.exit_code in (0, 1), (command, done.output)
-        assert (tmp_path / "agreed.toml").read_bytes() == given, command
-    for written in ("scaled", "round", "judged"):
-        text = (tmp_path / f"{written}.toml").read_text()
-        assert all(comment in text for comment in COMMENTS), written
-        assert read_metric_file(tmp_path / f"{written}.toml").protected == ("race",)
-    replacing = [
-        "metric loans.csv --target approved --drop id --out agreed.toml",
-        "metric loans.csv --judgements answers.csv --drop id --drop approved --out agreed.toml",
-        "design loans.csv --target approved --drop id --points 2 --folds 2 --out agreed.toml",
-        "metric scale draft.toml --by 0.5 --out agreed.toml",
-        "metric round draft.toml --out agreed.toml",
-    ]
-    for command in replacing:
-        (tmp_path / "agreed.toml").write_bytes(given)
-        assert run(tmp_path, command).exit_code == 2, command  # only with --force
-        assert (tmp_path / "agreed.toml").read_bytes() == given
-        done = run(tmp_path, f"{command} --force")
-        assert done.exit_code == 0, (command, done.output)
-        (copy,) = tmp_path.glob("agreed.toml*bak")
-        assert copy.read_bytes() == given, command
-        assert f"The old agreed.toml is kept as {copy.name}. What changed:" in done.stdout
-        assert "-income = 2.05e-5   # 1 point = $488, says the bank" in done.stdout
-        copy.unlink()
-        if "draft.toml" not in command:  # another file's comments are its own
-            text = (tmp_path / "agreed.toml").read_text()
-            assert all(comment in text for comment in COMMENTS), (command, text)
-            assert read_metric_file(tmp_path / "agreed.toml").metric.units["income"] == "$"
-
-
-def test_control_a_comment_that_is_lost_is_found():
-    assert not all(comment in LENDERS.replace("by law", "") for comment in COMMENTS)
 
 
 @pytest.mark.parametrize(

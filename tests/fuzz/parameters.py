@@ -117,6 +117,9 @@ def calls():
             likewise.MahalanobisMetric.from_protected, {"X": rows, "protected": y}, distances
         ),
         "WeightedLp.scaled": Call(NUMBERS.scaled, {"factor": 2}, distances),
+        "TableMetric.from_odds": Call(
+            TableMetric.from_odds, {"numeric": {"age": 0.1}, "categorical": {"job": 1}}, distances
+        ),
         "TableMetric.scaled": Call(METRIC.scaled, {"factor": 2}, distances),
         "TableMetric.pairwise": Call(METRIC.pairwise, {"A": X, "B": X}),
         "WeightedLp.pairwise": Call(NUMBERS.pairwise, {"A": rows, "B": rows}),

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -22,7 +23,13 @@ from likewise import (
     WeightedLp,
     attack,
     audit,
+    audit_groups,
+    ceiling,
+    effect,
+    group_gaps,
+    learn_metric,
     load_model,
+    review_files,
     save_model,
 )
 from likewise.exceptions import InvalidInputError
@@ -143,6 +150,45 @@ def test_an_unconstrained_model_is_caught():
     assert worst.n_violations > 0
     assert worst.difference > 0.5
     assert found.violations["differs"][0].startswith("feature 0: ")
+
+
+def test_what_is_measured_under_it_is_that_of_all_pairs():
+    X, y = some_people(40)
+    scores, D = np.random.default_rng(1).random(40), METRIC.pairwise(X)
+    i, j = np.triu_indices(40, 1)
+    n_over = (np.abs(scores[i] - scores[j]) > D[i, j] + 1e-9).sum()
+    assert n_over > 0
+    assert audit_groups(None, X, METRIC, predictions=scores, columns=[], n_permutations=2).n_violations == n_over
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(score=scores)
+    dd = pytest.importorskip("dask.dataframe")
+    assert audit(None, dd.from_pandas(table, npartitions=3), METRIC, predictions="score").n_violations == n_over
+    close = review_files(X, np.where(y, "yes", "no"), approved="yes", metric=METRIC, threshold=0.2)
+    assert close.n_pairs == (D[np.ix_(y == 0, y == 1)] <= 0.2).sum() > 0
+    rows = np.eye(40)[i] - np.eye(40)[j]
+    limits = np.concatenate([D[i, j], D[i, j]])
+    solved = linprog(np.where(y, -1.0, 1.0), np.vstack([rows, -rows]), limits, bounds=(0, 1))
+    assert ceiling(X, y, METRIC).value == pytest.approx(((y == 0).sum() - solved.fun) / 40, abs=1e-6)
+    group = (X[:, 2] > 0).astype(float)
+    blind = MahalanobisMetric.from_directions([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], scales=0.2)
+    both = np.column_stack([X, group])
+    mass = np.where(group == 1, 1 / group.sum(), -1 / (1 - group).sum())
+    pairs = blind.pairwise(both)[i, j]
+    largest = -linprog(-mass, np.vstack([rows, -rows]), np.concatenate([pairs, pairs]), bounds=(0, 1)).fun
+    found = group_gaps(None, both, blind, 3, predictions=scores).gaps
+    np.testing.assert_allclose(found["allowed"], largest, atol=1e-6)
+
+
+def test_what_is_about_single_columns_refuses_it_in_one_line():
+    X, y = some_people()
+    model = LogisticRegression().fit(X, y)
+    answers = pd.DataFrame({"kind": ["at_most"], "a": [0], "b": [1], "points": [5]})
+    for p in (1, 2):
+        metric = METRIC.with_params(p=p)
+        with pytest.raises(InvalidInputError, match="weighs directions") as caught:
+            effect(model, X, "feature 0", metric=metric)
+        assert "\n" not in str(caught.value)
+        with pytest.raises(InvalidInputError, match="start must have a weight per column"):
+            learn_metric(answers, X, metric)
 
 
 @pytest.mark.parametrize("p", [1, 2])

@@ -84,6 +84,32 @@ def test_a_card_that_is_read_back_has_the_same_bits(kind, p, tmp_path):
         assert read.to_sql() == model.to_sql()
 
 
+GROUPS = {"region": {"within": 0.2, "groups": [["north", "west"], ["south", "island"]]}}
+SHAPES = {
+    "groups": {"groups": GROUPS},
+    "one group": {"groups": {"region": {"within": 0.3, "groups": [["north", "west", "south"]]}}},
+    "matrix": {"distances": {"region": {"north": {"south": 8, "west": 4}, "west": {"south": 6}}}},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", ["logistic", "several", "regression", "points"])
+def test_distances_between_categories_are_read_back(kind, shape, monkeypatch):
+    shaped = metric().with_params(zero_reasons={"race": "protected"}, **SHAPES[shape])
+    monkeypatch.setattr(f"{__name__}.metric", lambda p: shaped)
+    model = fitted(kind)
+    read = type(model).from_json(model.to_json())
+    X = between(model, table(300, 1)[0])
+    assert (output(read, X) == output(model, X)).all()
+    assert read.to_json() == model.to_json()
+    assert read.guarantee_.metric.zero_reasons == {"race": "protected"}
+    people = X[list(shaped.columns)]
+    here, there = (each.guarantee_.metric.pairwise(people[:40]) for each in (read, model))
+    assert (here == there).all()
+    plain = shaped.with_params(groups={}, distances={}).pairwise(people[:40])
+    assert (here < plain - 0.01).any()  # control: the shape counts
+
+
 def test_either_outcome_is_the_same_model():
     model = fitted("logistic")
     X = table(100, 2)[0]

@@ -262,7 +262,7 @@ def metric_from_judgements(
     units = {} if kept_of is None else echo_kept(echo, kept_of, full, [], words)
     judges = sorted({*judgements["judge"].dropna()})
     protected = tuple(dict.fromkeys((*zero, *(() if begun is None else begun.protected))))
-    unjudged = tuple(name for name in full.hidden if name not in protected)
+    unjudged = tuple(name for name in full.hidden if name not in (*protected, *full.zero_reasons))
     file = MetricFile(
         full.with_params(units=units),
         output_range=None if begun is None else begun.output_range,

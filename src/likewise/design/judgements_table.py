@@ -164,15 +164,15 @@ def _mean_features(
 
 
 def _read_within(start: Metric, X: Any) -> tuple[People, Any]:
+    people = start.encode_rows(X)
+    given = start.known_weights(people.encoder)
+    if given is None or people.encoder.mixes_features:
+        raise InvalidInputError(f"start must have a weight per column; got {short_repr(start)}.")
     if start.p != 1:
         raise InvalidInputError(
             f"start must have p = 1, where distances are linear in the weights; it has p = {start.p:g}. Use "
             "start.with_params(p=1)."
         )
-    people = start.encode_rows(X)
-    given = start.known_weights(people.encoder)
-    if given is None:
-        raise InvalidInputError(f"start must have a weight per column; got {short_repr(start)}.")
     return people, given
 
 

@@ -193,7 +193,7 @@ def widest_metric(people: People, bounds: WeightBounds, hidden: list[Any], shape
     missing = np.where(np.isnan(people.rows).any(axis=0), 1.0, np.nan)
     weights = Weights(np.where(free, wide, 0.0), missing)
     if not isinstance(people.table, pd.DataFrame):
-        if any(shapes.values()):
+        if any(each is not None for each in shapes.values()):
             raise InvalidInputError("groups and distances must name columns of categories, which an array has not.")
         return metric_of(people, weights, WeightedLp([1.0], p=1))
     kinds = dict(zip(people.encoder.names, people.encoder.is_number, strict=True))

@@ -102,6 +102,8 @@ def metric_document(metric: Metric, encoder: Encoder) -> dict[str, Any]:
             entry["distances"] = weights.tables[i].tolist()
         if name in units:
             entry["unit"] = units[name]
+        if name in metric.zero_reasons:
+            entry["zero_reason"] = metric.zero_reasons[name]
         if weights.is_number[i] and column.categories is not None:
             entry["order"] = [json_value(level) for level in column.categories]
         columns.append(entry)
@@ -179,12 +181,39 @@ def _read_columns(document: dict[str, Any]) -> tuple[Encoder, Metric]:
         by_kind[entry["kind"]][entry["column"]] = entry["weight"]
     blanks = {e["column"]: e["missing"] for e in entries if e["kind"] == "numeric" and e["missing"] is not None}
     units = {entry["column"]: entry["unit"] for entry in entries if "unit" in entry}
-    if any("distances" in column for column in document["columns"]):
-        raise FileError(
-            "A card whose categories have groups or distances cannot be read back; keep such a model with save_model."
-        )
-    table = TableMetric(by_kind["numeric"], by_kind["categorical"], p, missing=blanks or "refuse", units=units)
-    return TableEncoder(tuple(columns), tuple(table.hidden)), table
+    reasons = {entry["column"]: entry["zero_reason"] for entry in entries if "zero_reason" in entry}
+    shapes: dict[str, Any] = _read_shapes(entries, columns)
+    numeric, categorical = by_kind["numeric"], by_kind["categorical"]
+    table = TableMetric(
+        numeric, categorical, p, missing=blanks or "refuse", units=units, zero_reasons=reasons, **shapes
+    )
+    encoder = TableEncoder(tuple(columns), tuple(table.hidden))
+    found = table.weights_of(encoder).tables
+    for i, entry in enumerate(entries):
+        if "distances" in entry and not np.array_equal(found.get(i, ()), entry["distances"]):
+            raise InvalidInputError(
+                f"from_json cannot read the distances between the categories of {entry['column']!r}; keep such a model "
+                "with save_model."
+            )
+    return encoder, table
+
+
+def _read_shapes(
+    entries: list[dict[str, Any]], columns: list[NumericColumn | CategoricalColumn]
+) -> dict[str, dict[str, Any]]:
+    """Distances between the categories of a card; as one group if none are at the column's weight."""
+    shapes: dict[str, dict[str, Any]] = {"groups": {}, "distances": {}}
+    for entry, column in zip(entries, columns, strict=True):
+        if "distances" not in entry or not isinstance(column, CategoricalColumn):
+            continue
+        levels = list(column.levels)
+        shares = np.array(entry["distances"], dtype=np.float64)[: len(levels), : len(levels)]
+        if shares.max(initial=0.0) < 1:
+            shapes["groups"][entry["column"]] = {"within": float(shares.max(initial=0.0)), "groups": [levels]}
+        else:
+            rows = {a: dict(zip(levels, row, strict=True)) for a, row in zip(levels, shares.tolist(), strict=True)}
+            shapes["distances"][entry["column"]] = rows
+    return shapes
 
 
 def _level(level: dict[str, Any]) -> Any:

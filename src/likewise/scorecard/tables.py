@@ -19,6 +19,7 @@ from likewise.exceptions import InvalidInputError
 from likewise.metrics.columns import UNSEEN
 from likewise.metrics.encoders import Encoder, People
 from likewise.metrics.units import Unit
+from likewise.metrics.zero_weights import list_by_reason
 
 BASE = "base points"
 COLUMNS = ["column", "range", "points", "points at end", "allowed", "binds"]
@@ -26,6 +27,7 @@ _NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it
 _FLAT = 1e-6  # and one that counts as nothing
 _UNSEEN = 0.05  # of a gap between knots: what rounding may move one by
 _MISSING, _OTHER = "missing", "any other"
+_ABSENT = "absent"  # columns of weight 0, by the reason
 
 
 class Scorecard(pd.DataFrame):
@@ -51,6 +53,9 @@ class Scorecard(pd.DataFrame):
             "between two categories, or from a missing number to any other; where the model uses it up, the metric "
             "holds it back."
         )
+        note += "".join(
+            f" {title}: {', '.join(map(str, names))}." for title, names in self.attrs.get(_ABSENT, {}).items()
+        )
         head = ["column", "range", "points", "allowed", ""]
         return panel("Scorecard", grid(head, rows, left=2), words(note, quiet=True))
 
@@ -66,7 +71,13 @@ def scorecard_table(model: Any, outcome: Any) -> Scorecard:
     if isinstance(scorer, PointsScorer):
         return _points_table(scorer, encoder)
     rows = [row for shape in scorer.model.shapes for row in _rows(scorer, encoder, shape, signs)]
-    return Scorecard(rows, columns=COLUMNS)
+    return _card(rows, scorer)
+
+
+def _card(rows: list[tuple[Any, ...]], scorer: AdditiveScorer) -> Scorecard:
+    card, metric = Scorecard(rows, columns=COLUMNS), scorer.guarantee.metric
+    card.attrs[_ABSENT] = list_by_reason((name, metric.zero_reasons.get(name)) for name in metric.hidden)
+    return card
 
 
 def allowed_rises(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, function: int) -> FloatArray:
@@ -174,7 +185,7 @@ def _points_table(scorer: PointsScorer, encoder: Encoder) -> Scorecard:
             most = scorer.unit * float(weights.missing[i])
             far = int(np.abs(shape.values[0] - other).max())
             rows.append((name, "missing", other, other, most, bool(far + 1 > most)))
-    return Scorecard(rows, columns=COLUMNS)
+    return _card(rows, scorer)
 
 
 def explanation(model: Any, X: Any, outcome: Any) -> pd.DataFrame:
