@@ -1,9 +1,13 @@
 """Bounds of ReLU networks against brute force over all people of a small domain, and inside every layer."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 from likewise.auditing.effect import effect
 from likewise.verification.base import InputSpace
@@ -37,6 +41,37 @@ def test_other_outputs(kind):
     truth, result = brute_force(model, ["sex"]), effect(model, X, "sex", max_seconds=None, max_boxes=2000)
     assert result.found == pytest.approx(truth, abs=1e-9)
     assert truth <= result.proven
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.parametrize("blank", [True, False])
+def test_numbers_that_are_coded_one_by_one_are_looked_at_one_by_one(blank):
+    rng = np.random.default_rng(0)
+    for n_values, is_read in ((20, True), (80, False)):
+        X = pd.DataFrame({"number": np.arange(400.0) % n_values, "other": rng.normal(size=400)})
+        y = X["number"] == 3
+        X.loc[:5, "number"] = np.nan if blank else 0.0
+        coded = make_column_transformer(
+            (make_pipeline(SimpleImputer(), OneHotEncoder()), ["number"]), remainder="passthrough"
+        )
+        model = make_pipeline(coded, MLPClassifier((4,), max_iter=100, random_state=0)).fit(X, y)
+        result = effect(model, X, "number", max_boxes=200)
+        assert (result.proven is not None) == is_read
+        assert is_read or "are coded one by one" in result.how
+        if is_read:
+            everybody = pd.DataFrame({"number": np.tile(np.arange(20.0), 41), "other": np.repeat(X["other"][:41], 20)})
+            assert brute_force(model, ["number"], everybody) <= result.proven
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_a_number_and_its_clipped_copy_do_not_add_up_to_a_line():
+    X = pd.DataFrame({"number": np.linspace(0, 1, 500)})
+    clipped = make_pipeline(MinMaxScaler(clip=True))
+    coded = make_column_transformer(("passthrough", ["number"]), (clipped, ["number"]))
+    model = make_pipeline(coded, MLPClassifier((4,), max_iter=50, random_state=0)).fit(X, X["number"] > 0.5)
+    assert "are coded one by one" in effect(model, X, "number").how
+    alone = make_pipeline(clipped, MLPClassifier((4,), max_iter=50, random_state=0)).fit(X, X["number"] > 0.5)
+    assert effect(alone, X, "number").proven is not None
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")

@@ -69,12 +69,7 @@ def fit_scorer(
 ) -> tuple[AdditiveScorer, Penalty]:
     """Return the fitted scorer and the penalties that were used."""
     plan = Plan.of(metric, people.encoder, monotone, link)
-    n, n_effective = len(people), effective_n_samples(len(people), weights)
-    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    knots = options.knots(n_effective, people.encoder.names)
-    parts = bin_columns(people.rows, shares, plan.columns, knots, options.n_jobs)
-    problem = Objective(plan.layout(parts), loss, shares, np.zeros(len(parts)), n_effective, n_jobs=options.n_jobs)
-    return plan.fit(problem, options, output_range)
+    return plan.fit(plan.objective(people, loss, weights, options), options, output_range)
 
 
 def effective_n_samples(n_rows: int, weights: FloatArray | None) -> float:
@@ -112,6 +107,14 @@ class Plan:
                 "column a positive weight."
             )
         return cls(metric, encoder, columns, check_monotone(monotone, encoder, columns), link)
+
+    def objective(self, people: People, loss: Loss, weights: FloatArray | None, options: FitOptions) -> Objective:
+        """What is minimised, without penalties."""
+        n, n_effective = len(people), effective_n_samples(len(people), weights)
+        shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+        knots = options.knots(n_effective, self.encoder.names)
+        parts = bin_columns(people.rows, shares, self.columns, knots, options.n_jobs)
+        return Objective(self.layout(parts), loss, shares, np.zeros(len(parts)), n_effective, n_jobs=options.n_jobs)
 
     def layout(self, parts: list[Part]) -> Layout:
         """The variables."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from likewise._numba import njit
 
-_compiled_pass: Any = njit(nogil=True, cache=True, error_model="numpy")
+_compiled: Any = njit(nogil=True, cache=True, error_model="numpy")
 
 
-@_compiled_pass
+@_compiled
 def add_numbers(index, fraction, values, out):  # type: ignore[no-untyped-def]
     """Add to each person the value at their place between two slots; `values` has one slot to spare."""
     for r in range(len(index)):
@@ -20,14 +20,14 @@ def add_numbers(index, fraction, values, out):  # type: ignore[no-untyped-def]
         out[r] += values[k] + fraction[r] * (values[k + 1] - values[k])
 
 
-@_compiled_pass
+@_compiled
 def add_categories(index, values, out):  # type: ignore[no-untyped-def]
     """Add to each person the value of their slot."""
     for r in range(len(index)):
         out[r] += values[index[r]]
 
 
-@_compiled_pass
+@_compiled
 def sum_numbers(index, fraction, weights, out):  # type: ignore[no-untyped-def]
     """Sums of weights per slot; each person counts for two of them."""
     for r in range(len(index)):
@@ -37,14 +37,14 @@ def sum_numbers(index, fraction, weights, out):  # type: ignore[no-untyped-def]
         out[k + 1] += upper
 
 
-@_compiled_pass
+@_compiled
 def sum_categories(index, weights, out):  # type: ignore[no-untyped-def]
     """Sums of weights per slot."""
     for r in range(len(index)):
         out[index[r]] += weights[r]
 
 
-@_compiled_pass
+@_compiled
 def cross_numbers(index_a, fraction_a, index_b, fraction_b, weights, out):  # type: ignore[no-untyped-def]
     """Sums per pair of slots of two columns of numbers, for each line of weights."""
     for line in range(len(weights)):
@@ -60,7 +60,7 @@ def cross_numbers(index_a, fraction_a, index_b, fraction_b, weights, out):  # ty
             out[line, k + 1, m + 1] += upper * f
 
 
-@_compiled_pass
+@_compiled
 def cross_mixed(index_a, fraction_a, index_b, weights, out):  # type: ignore[no-untyped-def]
     """Sums per pair of slots of a column of numbers and one of categories, for each line of weights."""
     for line in range(len(weights)):
@@ -71,7 +71,7 @@ def cross_mixed(index_a, fraction_a, index_b, weights, out):  # type: ignore[no-
             out[line, k + 1, m] += upper
 
 
-@_compiled_pass
+@_compiled
 def cross_categories(index_a, index_b, weights, out):  # type: ignore[no-untyped-def]
     """Sums per pair of slots of two columns of categories, for each line of weights."""
     for line in range(len(weights)):
@@ -79,7 +79,7 @@ def cross_categories(index_a, index_b, weights, out):  # type: ignore[no-untyped
             out[line, index_a[r], index_b[r]] += weights[line, r]
 
 
-@_compiled_pass
+@_compiled
 def add_products(starts, columns, values, weights, out):  # type: ignore[no-untyped-def]
     """Add ``A' diag(weights) A`` to `out`, for a sparse matrix A by rows."""
     for r in range(len(starts) - 1):
@@ -87,9 +87,6 @@ def add_products(starts, columns, values, weights, out):  # type: ignore[no-unty
             scaled = weights[r] * values[a]
             for b in range(starts[r], starts[r + 1]):
                 out[columns[a], columns[b]] += scaled * values[b]
-
-
-_compiled: Any = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @_compiled

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_ndtr, logit, logsumexp, ndtri, softmax
@@ -34,8 +34,6 @@ class Loss(ABC):
     """
 
     target: FloatArray
-
-    of_classes: ClassVar[bool] = True
 
     @property
     def n_functions(self) -> int:
@@ -127,8 +125,6 @@ class ProbitLoss(Loss):
 
 class SquaredLoss(Loss):
     """``(a - t)^2``."""
-
-    of_classes: ClassVar[bool] = False
 
     def best_constants(self, means: FloatArray) -> FloatArray:
         """The mean."""

@@ -163,15 +163,9 @@ def _preprocessed(steps: list[Any], rows: Any) -> FloatArray:
 
 def _numeric_categories(sources: list[RawColumn]) -> FloatArray:
     """Numbers that an encoder takes for categories, of all its columns: each may have a value of its own."""
-    found = [np.empty(0)]
-    for encoder in {id(source.encoder): source.encoder for source in sources if source.encoder is not None}.values():
-        found += [each.astype(np.float64) for each in encoder.categories_ if each.dtype.kind in "biuf"]
-        found += [_numbers_of(each) for each in encoder.categories_ if each.dtype.kind == "O"]
-    return np.unique(np.concatenate(found))
-
-
-def _numbers_of(categories: FloatArray) -> FloatArray:
-    return np.array([float(each) for each in categories if isinstance(each, (int, float, np.number))])
+    encoders = {id(source.encoder): source.encoder for source in sources if source.encoder is not None}.values()
+    listed = [each for encoder in encoders for column in encoder.categories_ for each in column.tolist()]
+    return np.unique([float(each) for each in listed if isinstance(each, (int, float))])
 
 
 # -- explainable boosting machines -----------------------------------------------------------------------------------

@@ -25,10 +25,18 @@ class Source(NamedTuple):
     monotone : bool
         Whether the feature rises or falls with the number in that column, in floating point too. Otherwise every value
         has to be looked at.
+    linear : bool
+        Whether it is a factor times the number plus a constant. Sums of such features are, too.
     """
 
     column: int
-    monotone: bool
+    monotone: bool = True
+    linear: bool = True
+
+    @property
+    def recoded(self) -> Source:
+        """A feature in which every number may be anything."""
+        return self._replace(monotone=False, linear=False)
 
 
 Sources = list[Source | None]
@@ -57,7 +65,7 @@ class Preprocessing:
     def of(cls, model: Any, n_columns: int) -> Preprocessing:
         """Take a fitted model apart, or raise `UnprovableError` with the reason."""
         steps, last = unwrap(model)
-        sources: Sources = [Source(i, True) for i in range(n_columns)]
+        sources: Sources = [Source(i) for i in range(n_columns)]
         for step in steps:
             sources = _after(step, sources)
         return cls(steps, last, sources)
@@ -79,12 +87,16 @@ def _after(step: Any, sources: Sources) -> Sources:
             sources = _after(part, sources)
         return sources
     kind = type(step)
-    if step is None or (kind is FunctionTransformer and step.func is None) or is_scaler(step):
+    if is_scaler(step):
+        return [
+            source and source._replace(linear=source.linear and not getattr(step, "clip", False)) for source in sources
+        ]
+    if step is None or (kind is FunctionTransformer and step.func is None):
         return sources
     if kind is SimpleImputer:
         return _after_imputer(step, sources)
     if kind is OrdinalEncoder:
-        return [source and source._replace(monotone=False) for source in sources]
+        return [source and source.recoded for source in sources]
     if kind is OneHotEncoder:
         return _after_one_hot(step, sources)
     if kind is ColumnTransformer:
@@ -101,18 +113,14 @@ def _after_imputer(step: SimpleImputer, sources: Sources) -> Sources:
     empty = np.array([fill != fill for fill in step.statistics_.tolist()])
     kept = [source for source, gone in zip(sources, empty, strict=True) if not gone or step.keep_empty_features]
     flagged = step.indicator_.features_.tolist() if step.add_indicator else []
-    return [*kept, *(source and source._replace(monotone=False) for source in (sources[i] for i in flagged))]
+    return [*kept, *(sources[i] for i in flagged)]  # an indicator is the same for all numbers
 
 
 def _after_one_hot(step: OneHotEncoder, sources: Sources) -> Sources:
     sizes = list(step._n_features_outs)
     if len(sizes) != len(sources):
         raise UnprovableError("OneHotEncoder takes another number of columns than it is given")
-    return [
-        source and source._replace(monotone=False)
-        for source, size in zip(sources, sizes, strict=True)
-        for _ in range(size)
-    ]
+    return [source and source.recoded for source, size in zip(sources, sizes, strict=True) for _ in range(size)]
 
 
 def _after_columns(step: ColumnTransformer, sources: Sources) -> Sources:

@@ -13,10 +13,8 @@ from sklearn.base import clone
 from likewise._fit_validation import check_fitted, check_sample_weight
 from likewise._typing import FloatArray
 from likewise._validation import check_count, checking
-from likewise.additive.binning import bin_columns
 from likewise.additive.design_matrix import Layout, constant
-from likewise.additive.fit import FitOptions, Plan, effective_n_samples
-from likewise.additive.objective import Objective
+from likewise.additive.fit import FitOptions, Plan
 from likewise.additive.qp import solve_quadratic
 from likewise.additive.solver import coarsened, solve
 from likewise.exceptions import InvalidTypeError
@@ -93,13 +91,7 @@ def weight_gains(
     """
     metric: Metric = model.guarantee_.metric
     plan, options = Plan.of(metric, people.encoder, model.monotone, model.link_name), FitOptions.read(model)
-    n, n_effective = len(people), effective_n_samples(len(people), weights)
-    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    knots = options.knots(n_effective, people.encoder.names)
-    parts = bin_columns(people.rows, shares, plan.columns, knots, options.n_jobs)
-    problem = Objective(
-        plan.layout(parts), model.loss_of(y, people), shares, np.zeros(len(parts)), n_effective, n_jobs=options.n_jobs
-    )
+    problem = plan.objective(people, model.loss_of(y, people), weights, options)
     problem = coarsened(plan.with_penalties(problem, model.penalty_))
     x = solve(problem, constant(problem.layout, problem.best_constants()))
     scores = problem.scores(x)

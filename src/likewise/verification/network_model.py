@@ -132,11 +132,14 @@ def _ranges(space: InputSpace, column: int, preprocessing: Preprocessing, where:
         codes = space.codes(column)
         return NumberRanges(codes, codes, False)
     own = [s for s in preprocessing.sources if s is not None and where[s.column] == column]
-    affine = all(s.monotone for s in own) or held.blank
+    # The ends of a range bound what it adds.
+    bounded = all(s.linear for s in own) or (len(own) == 1 and own[0].monotone)
     if held.step is not None and held.last - held.first < _RANGES:
         low = high = held.at(np.arange(held.first, held.last + 1))
-    elif not affine:
-        raise UnprovableError(f"the numbers of {space.names[column]!r} are coded one by one, and there are too many")
+    elif not bounded:
+        raise UnprovableError(
+            f"the numbers of {space.names[column]!r} are coded one by one or clipped, and there are too many"
+        )
     elif held.step is not None:
         places = np.linspace(held.first, held.last + 1, _RANGES + 1).astype(np.int64)
         low, high = held.at(places[:-1]), held.at(places[1:] - 1)
