@@ -72,10 +72,8 @@ def audit(
     Example: likewise audit loans.csv --metric metric.toml --scores score --id id --max-excess 0.5
     """
     from likewise.base import ConstrainedEstimator
-    from likewise.cli.dataset import resolve_range
     from likewise.cli.table_io import in_partitions
     from likewise.io import check_output_path
-    from likewise.metric_file import read_metric_file
 
     if is_review:
         if model_name is not None or scores is not None:
@@ -97,27 +95,10 @@ def audit(
         check_output_path(out, source.table, metric_file, file_of(model_name), force=force)
     loaded: Any = None if model_name is None else load_any_model(model_name)
     model: Any = loaded if isinstance(loaded, ConstrainedEstimator) else None  # with a metric and a range of its own
-    if model is not None and output_range is not None:
-        raise InvalidInputError("--range is for scores and models of other systems: this model has its own range.")
-    if metric_file is None:
-        if model is None:
-            raise InvalidInputError("Give --metric as well: only models of likewise have one.")
-        chosen = model.guarantee_.metric
-        echo(f"Against the metric in {model_name}.")
-    else:
-        file = read_metric_file(metric_file)
-        chosen, agreed = file.metric, resolve_range(file, output_range, metric_file)
-        if model is None:
-            output_range = agreed
-        elif agreed is not None and agreed != model.guarantee_.output_range:
-            raise InvalidInputError(
-                f"The weights of {metric_file} are shares of the range {agreed[0]:g} to {agreed[1]:g}; the range of "
-                f"{model_name} is {model.guarantee_.output_range or (0, 1)}, so a point differs between them. Use "
-                "the metric that the model was trained with, or train the model again."
-            )
-    guaranteed = model is not None and model.guarantee_.metric == chosen
+    metric, output_range = _metric_and_range(echo, model, model_name, metric_file, output_range)
+    guaranteed = model is not None and model.guarantee_.metric == metric
     limits = _Thresholds(model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
-    job = _AuditJob(model, chosen, scores, output_range, limits.thresholds, worst)
+    job = _AuditJob(model, metric, scores, output_range, limits.thresholds, worst)
     partitioned, id_column = in_partitions(source.table, cluster), source.id_column
     if partitioned and (groups or loaded is not model):
         what = "--groups" if groups else "--model of another system"
@@ -149,6 +130,32 @@ def audit(
     echo.finish()
     if not passed:
         sys.exit(1)
+
+
+def _metric_and_range(
+    echo: Output, model: Any, model_name: str | None, metric_file: Path | None, output_range: Any
+) -> tuple[Any, Any]:
+    """The metric to audit against, and the output range; `model` is one of likewise, or None."""
+    from likewise.cli.dataset import resolve_range
+    from likewise.metric_file import read_metric_file
+
+    if model is not None and output_range is not None:
+        raise InvalidInputError("--range is for scores and models of other systems: this model has its own range.")
+    if metric_file is None:
+        if model is None:
+            raise InvalidInputError("Give --metric as well: only models of likewise have one.")
+        echo(f"Against the metric in {model_name}.")
+        return model.guarantee_.metric, None
+    file = read_metric_file(metric_file)
+    agreed = resolve_range(file, output_range, metric_file)
+    own = None if model is None else model.guarantee_.output_range
+    if model is not None and agreed not in (None, own):
+        raise InvalidInputError(
+            f"The weights of {metric_file} are shares of the range {agreed[0]:g} to {agreed[1]:g}; the range of "
+            f"{model_name} is {own or (0, 1)}, so a point differs between them. Use the metric that the model was "
+            "trained with, or train the model again."
+        )
+    return file.metric, agreed if model is None else None
 
 
 @dataclass(frozen=True)
