@@ -40,7 +40,10 @@ EXPONENTS = (1, 2, 3.5, np.inf)
 
 
 @parametrize_with_checks(
-    [ProjectedClassifier(LogisticRegression(), base=0.5), ProjectedRegressor(Ridge(), base=0.0, output_range=(-1e3, 1e3))]
+    [
+        ProjectedClassifier(LogisticRegression(), base=0.5),
+        ProjectedRegressor(Ridge(), base=0.0, output_range=(-1e3, 1e3)),
+    ]
 )
 def test_scikit_learn_contract(estimator, check):
     run_check(estimator, check)
