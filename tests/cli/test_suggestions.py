@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
+import likewise
 from likewise.cli.main import main
 from likewise.datasets import load_mortgages
 from shell import run
@@ -18,6 +19,13 @@ def people(n=100):
     table = bunch.data[["income", "obligations", "consumer_credit", "race"]].dropna()[:n]
     outcome = np.where(bunch.target[table.index] == 1, "yes", "no")
     return table.assign(id=range(len(table)), **{"was approved": outcome}).reset_index(drop=True)
+
+
+@pytest.fixture(autouse=True)
+def two_folds(monkeypatch):
+    """Comparisons in two folds, which take less time than the default; tests/test_readme.py has a whole one."""
+    real = likewise.compare
+    monkeypatch.setattr(likewise, "compare", lambda *given, **options: real(*given, **options | {"cv": 2}))
 
 
 @pytest.fixture(scope="module")

@@ -113,8 +113,8 @@ def test_shared_cut_offs_differ_as_often_as_the_closed_form_says_and_independent
     different = (shared[:, 0] != shared[:, 1]).mean()
     assert abs(different - abs(a - b)) <= MARGIN
     assert different <= decision.decision_bound(decision.guarantee_.metric(X[:1], X[1:]))[0] + MARGIN
-    independent = np.array([decision.decide(X, random_state=i) for i in range(ROUNDS)])
-    assert (independent[:, 0] != independent[:, 1]).mean() > abs(a - b) + MARGIN
+    independent = np.array([decision.decide(X, random_state=i) for i in range(ROUNDS // 4)])
+    assert (independent[:, 0] != independent[:, 1]).mean() > abs(a - b) + 2 * MARGIN
 
 
 def test_a_metric_enforced_at_width_times_d_gives_decisions_within_d():
