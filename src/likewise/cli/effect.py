@@ -115,10 +115,10 @@ def _tell(echo: Output, found: Effect) -> None:
         mean_interval=list(found.mean_interval),
         largest_on_people=largest,
     )
-    if len(found.directions):
+    if len(found.directions) and largest > 0:
         echo("\nWho gains:")
         echo.table(found.directions, "directions")
-    if len(found.groups):
+    if len(found.groups) and largest > 0:
         echo("\nBy the people's own value:")
         echo.table(found.groups, "groups")
     pairs = f"no two people of the domain who differ in {names} alone"
@@ -145,8 +145,10 @@ def _tell(echo: Output, found: Effect) -> None:
         if found.excess.pair is not None:
             worst = f"outputs exceed the metric by {points(found.excess.found)} points in the worst pair found"
         limit = f"no upper bound is proven: {found.excess.how}"
-        if found.excess.proven is not None:
-            limit = f"proven is at most {rounded_up(found.excess.proven, 100)}"
+        if found.excess.proven is not None and found.excess.proven <= found.rounding:
+            limit = "proven: none does, but for rounding"
+        elif found.excess.proven is not None:
+            limit = f"proven: by at most {rounded_up(found.excess.proven, 100)} points"
         echo(
             f"\nOver all pairs of the domain, {worst}; {limit}.",
             excess_found=found.excess.found,
