@@ -105,7 +105,7 @@ def test_effect_of_a_booster_in_its_own_file(files):
 
 def test_bad_input_is_one_line(files):
     words = ["effect", "loans.csv", "--model", "model.skops", "--column"]
-    assert "column must list columns of X" in run(*words, "gender", code=2).stderr
+    assert "--column must name columns that the model takes, " in run(*words, "gender", code=2).stderr
     assert "no model file" in run("effect", "loans.csv", "--model", "no.json", "--column", "sex", code=2).stderr
     pd.DataFrame({"age": [1]}).to_csv("short.csv", index=False)
     wrong = run("effect", "short.csv", "--model", "model.skops", "--column", "sex", code=2)

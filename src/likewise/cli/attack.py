@@ -9,7 +9,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command, next_command
-from likewise.cli.models import file_of, load_any_model, read_people, reads_model
+from likewise.cli.models import check_taken, file_of, load_any_model, read_people, reads_model
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def attack(
     if metric_file is not None and file is not None and own is None:
         output_range = resolve_range(file, output_range, metric_file)
     X, _ = read_people(echo, table, dialect, model, categorical=categorical, id_column=id_column, drop=drop)
+    check_taken("--only", only, X)
     with echo.busy("Searching"):
         found = search(
             model,

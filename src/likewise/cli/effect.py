@@ -9,7 +9,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command
-from likewise.cli.models import file_of, load_any_model, read_people, reads_model
+from likewise.cli.models import check_taken, file_of, load_any_model, read_people, reads_model
 
 if TYPE_CHECKING:
     from likewise.auditing.effect import Effect
@@ -66,6 +66,7 @@ def effect(
     file = None if metric_file is None else read_metric_file(metric_file)
     model = load_any_model(model_name)
     X, ids = read_people(echo, table, dialect, model, categorical=categorical, id_column=id_column, drop=drop)
+    check_taken("--column", columns, X)
     with echo.busy("Bounding"):
         found = find_effect(
             model,

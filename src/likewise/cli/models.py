@@ -136,6 +136,14 @@ def read_people(
     return people, ids
 
 
+def check_taken(option: str, names: Sequence[str], people: pd.DataFrame) -> None:
+    """Raise if an option names a column that the model does not take."""
+    for name in names:
+        if name not in people.columns:
+            listed = ", ".join(map(str, people.columns))
+            raise InvalidInputError(f"{option} must name columns that the model takes, {listed}; got {name!r}.")
+
+
 def reads_model(*, required: bool) -> Callable[[Any], Any]:
     """Add --model and how to read a table for it."""
 

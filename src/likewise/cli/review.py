@@ -125,7 +125,9 @@ def compare_files(
         raise InvalidInputError("--within needs --metric: a distance is measured by a metric.")
     metric = None if metric_file is None else read_metric(metric_file)
     found, ids = read_review(echo, table, review, metric, id_column, dialect)
-    files, pairs = (part if metric is not None else part.drop(columns="distance") for part in (found.files, found.pairs))
+    files, pairs = (
+        part if metric is not None else part.drop(columns="distance") for part in (found.files, found.pairs)
+    )
     if ids is not None:
         files, pairs = (_by_id(part, ids, str(id_column)) for part in (files, pairs))
     echo(
