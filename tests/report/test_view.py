@@ -270,5 +270,6 @@ def test_a_review_without_comparators_is_said_to_have_none():
     review = review_files(TABLE, [0, 1, 1, 1], better={"age": "higher", "height": "higher"}, metric=METRIC)
     page = render(build_scores_report(TABLE, AFTER, METRIC, review=review))
     assert "<strong>0</strong> of 1 people" in page
-    with pytest.raises(InvalidInputError, match="review must be of these 3 people"):
-        build_scores_report(TABLE[:3], AFTER[:3], METRIC, review=review)
+    for other in (review, "review.csv"):
+        with pytest.raises(InvalidInputError, match="review must be what review_files returned for these 3 people"):
+            build_scores_report(TABLE[:3], AFTER[:3], METRIC, review=other)

@@ -30,7 +30,8 @@ class FileReview:
     ----------
     files : DataFrame
         One row per denied person with a comparator, those with most of them first: ``row`` (position in X),
-        ``n_comparators``, ``comparator`` (the closest one) and ``distance`` to it.
+        ``n_comparators``, ``comparator`` (the closest one; without a metric, the first of the table) and ``distance``
+        to it, NaN without a metric.
     pairs : DataFrame
         The closest comparators of each: ``row``, ``comparator``, ``distance``, and ``differs``, all columns in which
         the two differ, those of weight 0 first.
@@ -155,6 +156,8 @@ def review_files(
         }
     )
     hidden = [] if metric is None else metric.hidden
+    if metric is None:
+        files["distance"] = pairs["distance"] = np.nan
     pairs["differs"] = _differs(frame, pairs["row"], pairs["comparator"], hidden)
     n_pairs, rule = int(found.counts.sum()), _rule(better or {}, threshold)
     return FileReview(files, pairs, n_denied, n_granted, n_pairs, rule, dict(better or {}), both)

@@ -10,7 +10,7 @@ import click
 
 from likewise.cli import console as options
 from likewise.cli.console import Output, command, next_command
-from likewise.cli.models import PeopleSource, file_of, load_any_model, model_option, reads_people
+from likewise.cli.models import PeopleSource, check_taken, file_of, load_any_model, model_option, reads_people
 from likewise.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def attack(
     if metric_file is not None and file is not None and own is None:
         output_range = resolve_range(file, output_range, metric_file)
     X, _ = source.load(echo, model)
+    check_taken("--only", only, X)
     with echo.busy("Searching"):
         found = search(
             model,
@@ -154,6 +155,7 @@ def effect(
     file = None if metric_file is None else read_metric_file(metric_file)
     model = load_any_model(model_name)
     X, ids = source.load(echo, model)
+    check_taken("--column", columns, X)
     with echo.busy("Bounding"):
         found = find_effect(
             model,
@@ -201,10 +203,10 @@ def _echo_effect(echo: Output, found: Effect) -> None:
         mean_interval=list(found.mean_interval),
         largest_on_people=largest,
     )
-    if len(found.directions):
+    if len(found.directions) and largest > 0:
         echo("\nWho gains:")
         echo.table(found.directions, "directions")
-    if len(found.groups):
+    if len(found.groups) and largest > 0:
         echo("\nBy the people's own value:")
         echo.table(found.groups, "groups")
     pairs = f"no two people of the domain who differ in {names} alone"
@@ -231,8 +233,10 @@ def _echo_effect(echo: Output, found: Effect) -> None:
         if found.excess.pair is not None:
             worst = f"outputs exceed the metric by {_points(found.excess.found)} points in the worst pair found"
         limit = f"no upper bound is proven: {found.excess.how}"
-        if found.excess.proven is not None:
-            limit = f"proven is at most {rounded_up(found.excess.proven, 100)}"
+        if found.excess.proven is not None and found.excess.proven <= found.rounding:
+            limit = "proven: none does, but for rounding"
+        elif found.excess.proven is not None:
+            limit = f"proven: by at most {rounded_up(found.excess.proven, 100)} points"
         echo(
             f"\nOver all pairs of the domain, {worst}; {limit}.",
             excess_found=found.excess.found,

@@ -138,6 +138,8 @@ def read_dataset(
         X = X.assign(**{name: as_ordered(X[name], listed) for name, listed in orders.items()})
     else:
         assert metric is not None
+        if target in metric.columns:
+            raise FileError(f"The metric names the target {target!r} as a column of people. Is it the right --target?")
         faults = Faults(None if id_column is None else table[id_column])
         X = as_kinds(
             select_columns(people, metric, path, note, ignore=ids), kinds, dialect, faults, note, natural=natural

@@ -16,7 +16,7 @@ from likewise.cli.console import Dialect, Output
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
 
@@ -94,6 +94,14 @@ def class_named(name: str | None, classes: Any, option: str = "--favourable") ->
     if name not in known:
         raise InvalidInputError(f"{option} must be one of {', '.join(known)}; got {name!r}.")
     return known[name]
+
+
+def check_taken(option: str, names: Sequence[str], people: pd.DataFrame) -> None:
+    """Raise if an option names a column that the model does not take."""
+    for name in names:
+        if name not in people.columns:
+            listed = ", ".join(map(str, people.columns))
+            raise InvalidInputError(f"{option} must name columns that the model takes, {listed}; got {name!r}.")
 
 
 def answers_of(model: Any, people: pd.DataFrame) -> Any:

@@ -123,7 +123,9 @@ def compare_files(
         raise InvalidInputError("--within needs --metric: a distance is measured by a metric.")
     metric = None if metric_file is None else read_metric(metric_file)
     found, ids = read_review(echo, table, review, metric, id_column, dialect)
-    files, pairs = found.files, found.pairs
+    files, pairs = (
+        part if metric is not None else part.drop(columns="distance") for part in (found.files, found.pairs)
+    )
     if ids is not None:
         files, pairs = (_by_id(part, ids, str(id_column)) for part in (files, pairs))
     echo(
@@ -135,7 +137,8 @@ def compare_files(
     )
     if len(files):
         who = "row and comparator count rows of the table from 0" if id_column is None else f"by {id_column}"
-        echo(f"\nThe files with most comparators ({who}), each with the closest:")
+        which = "the first of the table" if metric is None else "the closest"
+        echo(f"\nThe files with most comparators ({who}), each with {which}:")
         echo.table(files.head(worst), "files")
     if out is not None:
         echo.csv(pairs, out, "review_file")

@@ -119,6 +119,10 @@ def reading(path: str | Path, dialect: Dialect) -> Iterator[None]:
         raise FileError(
             f"Cannot read {named(path)} as {dialect.encoding} ({error.reason}). Give --encoding, such as latin-1."
         ) from None
+    except pd.errors.EmptyDataError:
+        raise FileError(
+            f"Cannot read {named(path)}: it is empty. A table begins with the names of its columns."
+        ) from None
     except Exception as error:  # pandas and pyarrow raise many types
         raise FileError(f"Cannot read {named(path)}: {' '.join(str(error).split())[:200]}.") from None
 

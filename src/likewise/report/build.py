@@ -313,8 +313,10 @@ def _reviewed(review: FileReview | None, table: pd.DataFrame, metric: Metric, an
     """The first files of a review; `answers` are of the whole table, or a function of people."""
     if review is None:
         return None
-    if review.n_denied + review.n_approved != len(table):
-        raise InvalidInputError(f"review must be of these {len(table):,} people; got {review!r}.")
+    if not isinstance(review, FileReview) or review.n_denied + review.n_approved != len(table):
+        raise InvalidInputError(
+            f"review must be what review_files returned for these {len(table):,} people; got {short_repr(review)}."
+        )
     rows = review.files[["row", "comparator"]].head(_WORST).to_numpy().ravel()
     if not len(rows):
         return ReviewedFiles(review)
