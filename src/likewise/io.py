@@ -204,6 +204,7 @@ _MOVED = {
     "likewise.additive.points.PointsScorer": "likewise.additive.scorer",
     "likewise.additive.scorer.Shape": "likewise.additive.shapes",
     "likewise.additive.scorer.SumOfShapes": "likewise.additive.shapes",
+    "likewise.inspection.endpoints.Endpoint": "likewise.inspection.external_models",
 }
 
 

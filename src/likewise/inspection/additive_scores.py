@@ -75,7 +75,7 @@ class AdditiveScores:
         Whether it was fitted to a table with named columns.
     baseline : ndarray of shape (n_scores,)
     parts : mapping from position of a column to callable
-        From rows, as the model takes them, to what the column adds, shape (n_rows, n_scores). None for other columns.
+        From rows, as the model takes them, to what the column adds, shape (n_rows, n_scores). Others add nothing.
     knots : mapping from position of a column to ndarray
         Numbers between which the column's part is linear or constant; none for a line.
     curve : Curve or None
