@@ -336,7 +336,7 @@ _SLOWEST_LAST = {"projection": 1, "network": 2, "smoothing": 3, "augmented": 4}
 
 
 def _line(result: CVResult, task: Task, n_left: int) -> str:
-    """A progress line: the score of a method, and how many methods are left."""
+    """A method's score as it comes, and how many methods are left."""
     score, row = SCORES[task][0], result.row
     if score.name in row:
         cell = _score_cell(score, row[score.name], row[f"{score.name}_se"])

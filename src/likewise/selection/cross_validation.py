@@ -324,7 +324,7 @@ def _summary(method: Method, problem: LearningProblem, folds: tuple[Fold, ...], 
     notes = []
     total = sum(len(fold.test) for fold in folds)
     if row["people"] < total:
-        notes.append(f"measured on an even sample of {row['people']:,} of {total:,} held-out people")
+        notes.append(f"measured on an even sample of {row['people']:,} of {total:,} people held out")
     if guaranteed and row["violations"]:
         notes.append("violates its guarantee")
     row["note"] = "; ".join(notes)
