@@ -126,7 +126,7 @@ def test_the_newest_request_stops_the_others(engine, sheet):
 
 
 def test_large_tables_are_sampled_evenly(monkeypatch):
-    monkeypatch.setattr("likewise.workbench.engine.MOST_PEOPLE", 100)
+    monkeypatch.setattr("likewise.workbench.engine.MAX_PEOPLE", 100)
     X, y = applicants(1000)
     engine = Engine(problem_of(X, y))
     assert engine.is_sample

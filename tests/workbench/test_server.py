@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from committee import TOKEN, Client, applicants
-from likewise.workbench.server import MOST_BYTES, load_assets
+from likewise.workbench.server import MAX_BYTES, load_assets
 
 X, Y = applicants(80)
 PATHS = ("/", "/api/state", "/api/events", "/static/app.js", "/files/metric.toml")
@@ -95,7 +95,7 @@ def test_a_body_of_100_megabytes_gets_nothing(client):
         connection.close()
     assert status in (413, None)
     assert client.state()["record"] == []
-    assert MOST_BYTES == 1_000_000
+    assert MAX_BYTES == 1_000_000
 
 
 def test_every_answer_has_the_policy(client):

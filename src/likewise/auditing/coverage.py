@@ -12,7 +12,7 @@ from likewise.metrics.base import Metric
 
 _PAIRS = 20_000
 _TYPICAL, _OTHERS = 200, 5000
-_LEAST_SHARE = 0.1
+_MIN_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Coverage:
     @property
     def is_little(self) -> bool:
         """Whether the metric constrains less than a tenth of the pairs."""
-        return self.bound_share < _LEAST_SHARE
+        return self.bound_share < _MIN_SHARE
 
     @property
     def statement(self) -> str:

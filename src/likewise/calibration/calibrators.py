@@ -70,7 +70,7 @@ def _root(places: FloatArray, slopes: FloatArray, outer: float) -> float:
     return float(places[k] - share * (places[k] - places[k - 1]))
 
 
-_MOST_KNOTS = 500
+_MAX_KNOTS = 500
 _SAME = 1e-9  # scores closer than this are merged
 
 
@@ -174,9 +174,9 @@ def _score_of_second(scores: FloatArray) -> FloatArray:
 
 
 def _groups(z: FloatArray, weights: FloatArray) -> IntArray:
-    """Group index per person, by (nearly) equal score; at most `_MOST_KNOTS` groups of similar weight."""
+    """Group index per person, by (nearly) equal score; at most `_MAX_KNOTS` groups of similar weight."""
     levels, where = np.unique(np.rint(z / _SAME), return_inverse=True)
-    if len(levels) > _MOST_KNOTS:
+    if len(levels) > _MAX_KNOTS:
         before = np.cumsum(np.bincount(where, weights)) / weights.sum()
-        where = (before * (_MOST_KNOTS - 1)).astype(np.int64)[where]
+        where = (before * (_MAX_KNOTS - 1)).astype(np.int64)[where]
     return np.asarray(np.unique(where, return_inverse=True)[1], dtype=np.int64)

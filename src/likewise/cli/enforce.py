@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Everything heavy is imported inside the commands: `likewise --help` must answer at once.
 
-_LEAST_GAIN = 1e-6  # in training loss; less is not worth a line
+_MIN_GAIN = 1e-6  # in training loss; less is not worth a line
 
 
 @click.command()
@@ -280,7 +280,7 @@ def _echo_prices(echo: Output, model: Any, data: Dataset) -> None:
     if not hasattr(model, "prices"):
         return
     prices = model.prices(data.X, data.y, cv=None)[["column", "gain if 10% looser"]]
-    dearest = prices[prices["gain if 10% looser"] >= _LEAST_GAIN][:3]
+    dearest = prices[prices["gain if 10% looser"] >= _MIN_GAIN][:3]
     echo.facts["prices"] = prices.to_dict("records")
     if len(dearest):
         listed = ", ".join(f"{name} {gain:.2g}" for name, gain in dearest.itertuples(index=False))

@@ -145,7 +145,7 @@ def _source(path: str | Path, content: bytes | None) -> Any:
     return path if content is None else io.BytesIO(content)
 
 
-_FEW_VALUES, _FEW_PEOPLE, _MOST_KINDS, _MOST_SHOWN, _MOST_LEVELS = 10, 20, 30, 6, 3
+_FEW_VALUES, _FEW_PEOPLE, _MAX_KINDS, _MAX_SHOWN, _MAX_LEVELS = 10, 20, 30, 6, 3
 
 
 def note_doubtful(X: pd.DataFrame, note: Note) -> None:
@@ -159,7 +159,7 @@ def note_doubtful(X: pd.DataFrame, note: Note) -> None:
                 f"Column {name!r} is different for each of the {n:,} people, as an id is: a model learns nothing from "
                 f"it that holds for others. Leave it out with --id {name}."
             )
-        elif not is_numeric(column) and len(values) > _MOST_KINDS and (len(values) >= 100 or len(values) > n / 10):
+        elif not is_numeric(column) and len(values) > _MAX_KINDS and (len(values) >= 100 or len(values) > n / 10):
             note(
                 f"Column {name!r} has {len(values):,} different values among {n:,} people, each a category of its own. "
                 f"Group them first, or leave the column out with --drop {name}."
@@ -168,10 +168,10 @@ def note_doubtful(X: pd.DataFrame, note: Note) -> None:
             codes[name] = ", ".join(f"{value:g}" for value in values)
     if codes:
         shown = [f"{name} ({values})" for name, values in codes.items()]
-        more = [f"{len(shown) - _MOST_SHOWN} more"] if len(shown) > _MOST_SHOWN else []
-        options = " ".join(f"--categorical {name}" for name in [*codes][:_MOST_SHOWN])
+        more = [f"{len(shown) - _MAX_SHOWN} more"] if len(shown) > _MAX_SHOWN else []
+        options = " ".join(f"--categorical {name}" for name in [*codes][:_MAX_SHOWN])
         note(
-            f"Taken as amounts, though they have few different values: {', '.join([*shown[:_MOST_SHOWN], *more])}. For "
+            f"Taken as amounts, though they have few different values: {', '.join([*shown[:_MAX_SHOWN], *more])}. For "
             f"codes, say {options}."
         )
 
@@ -216,7 +216,7 @@ class Unseen:
         """Note each column with such people."""
         levels = {column.name: [repr(str(level)) for level in column.levels] for column in self._columns}
         for name, (first, count) in self._found.items():
-            known = levels[name][:_MOST_LEVELS] + ["..."] * (len(levels[name]) > _MOST_LEVELS)
+            known = levels[name][:_MAX_LEVELS] + ["..."] * (len(levels[name]) > _MAX_LEVELS)
             example = "a blank" if pd.isna(first) else repr(str(first))
             note(
                 f"Column {name!r}: {count:,} of {self._n_people:,} people have a category that the model has not "

@@ -26,7 +26,7 @@ from likewise.additive.objective import Objective
 from likewise.additive.qp import Limits, minimise_quadratic
 from likewise.metrics.base import ColumnWeights
 
-_MOST_STEPS = 100
+_MAX_STEPS = 100
 _RARE = 0.02  # mean distance that the blanks of a column make at a weight of 1
 _ROUGH = 1e-3  # error of a step beside what the step before it brought
 
@@ -196,7 +196,7 @@ class JointProblem:
         loss, finest = problem.value(x, scores), tolerance / 10
         precision = max(finest, _ROUGH)
         size = n + len(v)
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             H, g = np.zeros((size, size)), np.full(size, price)
             H[:n, :n] = problem.hessian(scores)
             gradient = problem.gradient(x, scores).ravel()

@@ -21,7 +21,7 @@ Smooth = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
 _NOISE = (1e-2, 1e5)  # least and most noise of a judge, in points
 _LARGEST = 1e4  # points; a weight that can reach it has no upper end
 _ACCURACY = 1e-6  # of the ends of ranges, in points, and relative to larger ones
-_MOST_STEPS = 2_000
+_MAX_STEPS = 2_000
 _RIDGE = 1e-6  # decides what comparisons leave open
 _RELAXED = 1e-5  # points, so that answers that fix a distance leave an interior
 
@@ -193,7 +193,7 @@ def _centred(
 def _newton(function: Smooth, z: FloatArray, basis: FloatArray) -> FloatArray:
     """Minimise by Newton's method with halved steps."""
     value, gradient, curved = function(z)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         slope, bend = basis.T @ gradient, basis.T @ curved @ basis
         size = 1 / np.sqrt(np.maximum(np.diag(bend), 1e-300))
         step = basis @ (size * np.linalg.lstsq(bend * size * size[:, None], -size * slope, rcond=1e-14)[0])

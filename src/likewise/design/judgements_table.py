@@ -24,7 +24,7 @@ COLUMNS = ("judge", "kind", "a", "b", "c", "d", "points", "time", "comment")
 _PEOPLE = ("a", "b", "c", "d")
 _ROUNDS = 8  # pairs per person in means over pairs
 _KEPT = ("units", "order", "groups", "distances")  # of a metric to start from
-_LEAST_SIZE = 0.01  # rare categories do not spoil the scaling of a program
+_MIN_SIZE = 0.01  # rare categories do not spoil the scaling of a program
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class WeightSpace:
             raise InvalidInputError("X must have a column in which people differ, with a positive weight in start.")
         means = _mean_features(people, names, kinds, given)
         upper = np.where([kind == "numeric" for kind in kinds], np.inf, 1.0)
-        sizes = np.maximum(means, np.where(np.isinf(upper), 1e-12 * means.max(), _LEAST_SIZE))
+        sizes = np.maximum(means, np.where(np.isinf(upper), 1e-12 * means.max(), _MIN_SIZE))
         weights = None if given is None else np.array(values, dtype=np.float64)
         labels = tuple(X.index) if isinstance(X, pd.DataFrame) else tuple(range(len(people)))
         return cls(people, labels, tuple(names), tuple(kinds), sizes, means, upper, weights, start, given)

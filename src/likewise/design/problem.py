@@ -31,8 +31,8 @@ from likewise.metrics.weighted_lp import WeightedLp
 from likewise.pairs.points import row_hashes
 from likewise.reveal.linear import least_missing_weight
 
-_MOST_VARIABLES = 1000  # of one quadratic program
-_KNOTS_EACH, _FEWEST_KNOTS = 8, 16  # for each variable that the data determine, and in a column
+_MAX_VARIABLES = 1000  # of one quadratic program
+_KNOTS_EACH, _MIN_KNOTS = 8, 16  # for each variable that the data determine, and in a column
 _UNSEEN = 1e-3  # a weight that makes less distance than this between any two people is 0
 
 
@@ -163,15 +163,15 @@ class DesignProblem:
             return card.fit(self.people.table, self.y, self.weights)
 
 
-def _enough_knots(problem: Objective, most: int, *, labels: bool) -> IntArray:
+def _enough_knots(problem: Objective, max_knots: int, *, labels: bool) -> IntArray:
     """Knots of each column: several for each variable that the data determine, and few enough for one matrix."""
     layout, n_functions = problem.layout, problem.loss.n_functions
-    found = np.full(len(layout.weights.scales), most)
+    found = np.full(len(layout.weights.scales), max_knots)
     for part, count in zip(layout.parts, choose_penalties(problem, labels=labels).counts.tolist(), strict=True):
         if part.knots is not None:
-            found[part.column] = min(most, max(_FEWEST_KNOTS, int(np.ceil(_KNOTS_EACH * count / n_functions))))
+            found[part.column] = min(max_knots, max(_MIN_KNOTS, int(np.ceil(_KNOTS_EACH * count / n_functions))))
     sizes = np.array([part.n_slots for part in layout.parts if part.knots is None])
-    room = _MOST_VARIABLES // n_functions - int(sizes.sum())
+    room = _MAX_VARIABLES // n_functions - int(sizes.sum())
     numbers = [part.column for part in layout.parts if part.knots is not None]
     while found[numbers].sum() > room and (found[numbers] > 2).any():
         found[numbers] = np.maximum(2, (0.8 * found[numbers]).astype(int))

@@ -23,8 +23,8 @@ from likewise.design.judgements_table import (
 )
 from likewise.metrics.base import Metric
 
-_MOST_PEOPLE = 300  # whose pairs are looked at
-_MOST_PROGRAMS = 50
+_MAX_PEOPLE = 300  # whose pairs are looked at
+_MAX_PROGRAMS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def next_question(
     widest = _width(features @ low, most)
     best: tuple[float, float, int] | None = None
     order = np.lexsort((np.abs(features - 1).sum(axis=1), (features > 0).sum(axis=1), -widest.round(6)))
-    for k in order[:_MOST_PROGRAMS]:
+    for k in order[:_MAX_PROGRAMS]:
         if widest[k] <= precision or (best is not None and widest[k] <= best[1] - best[0] + 1e-6):
             break
         least, largest = (min(100.0, end) for end in polytope.extent(features[k]))
@@ -130,7 +130,7 @@ def _asked(table: Any) -> set[frozenset[str]]:
 
 def _new_pairs(space: WeightSpace, asked: set[frozenset[str]], max_columns: int) -> IntArray:
     """Pairs of different people who differ in few columns, without those asked about."""
-    chosen = fixed_sample(len(space.people), _MOST_PEOPLE)
+    chosen = fixed_sample(len(space.people), _MAX_PEOPLE)
     i, j = np.triu_indices(len(chosen), k=1)
     pairs = np.column_stack([chosen[i], chosen[j]])
     if asked:

@@ -221,15 +221,15 @@ def round_upwards(value: float, digits: int = 2) -> str:
     return f"{math.ceil(value * unit * (1 - 1e-12)) / unit:g}"
 
 
-_MOST_EPSILON = 0.5
-_MOST_FAR = 0.99  # fraction of pairs
+_MAX_EPSILON = 0.5
+_MAX_FAR = 0.99  # fraction of pairs
 _PAIRS = 2000
-_LEAST_REACH = 0.01  # fraction of a column's range
+_MIN_REACH = 0.01  # fraction of a column's range
 
 
 def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
     """Warn if the guarantee allows nearly any difference, by its epsilon or between nearly all pairs of `people`."""
-    if guarantee.epsilon >= _MOST_EPSILON:
+    if guarantee.epsilon >= _MAX_EPSILON:
         problem = (
             f"The guarantee says little: outputs may differ by D + {guarantee.epsilon:.3g}, and 1 is the largest "
             f"possible difference. Take more draws than {guarantee.n_draws:,}"
@@ -240,7 +240,7 @@ def warn_if_vacuous(guarantee: Guarantee, people: People) -> None:
         )
     distances = _some_distances(guarantee, people)
     far = float((distances >= 1).mean())
-    if far >= _MOST_FAR:
+    if far >= _MAX_FAR:
         factor = float(f"{0.5 / np.median(distances):.1g}")
         problem = f"The guarantee says nothing about {far:.1%} of the pairs of people"
         rule = "they are at a distance D >= 1, where outputs may differ by any amount. Use smaller weights"
@@ -270,9 +270,9 @@ def warn_if_ineffective(metric: Metric, people: People) -> None:
     for i in np.flatnonzero(weights.is_number & weights.matters & ~np.isnan(weights.missing)).tolist():
         known = people.rows[:, i][~np.isnan(people.rows[:, i])]
         scale, missing, name = float(weights.scales[i]), float(weights.missing[i]), people.encoder.names[i]
-        if len(known) and 2 * missing < _LEAST_REACH * scale * float(np.ptp(known)):
+        if len(known) and 2 * missing < _MIN_REACH * scale * float(np.ptp(known)):
             effect = (
-                f"two people may differ by at most {2 * missing:.3g} because of it, less than {_LEAST_REACH:.0%} of "
+                f"two people may differ by at most {2 * missing:.3g} because of it, less than {_MIN_REACH:.0%} of "
                 "what its weight allows over its range"
                 if missing
                 else "no model within the metric can use the column"

@@ -20,7 +20,7 @@ from likewise.selection.compare import difference
 from likewise.selection.cross_validation import SCORES, Score
 from likewise.selection.methods import CONSTANT
 
-_MOST_GROUPS = 8
+_MAX_GROUPS = 8
 _BANDS = 4
 
 
@@ -87,7 +87,7 @@ def _split(values: pd.Series[Any], unit: str) -> Iterator[tuple[str, BoolArray]]
     absent = values.isna().to_numpy()
     distinct = values.dropna().unique()
     numbers = is_numeric(values)
-    if len(distinct) <= _MOST_GROUPS:
+    if len(distinct) <= _MAX_GROUPS:
         for value in sorted(distinct) if numbers else sorted(distinct, key=str):
             members = (values == value).to_numpy(dtype=np.bool_, na_value=False)
             yield (Unit.of(unit).written(value) if numbers else str(value)), members

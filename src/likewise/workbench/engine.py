@@ -30,15 +30,15 @@ from likewise.selection.cross_validation import align_classes
 from likewise.workbench.figures import TITLES, PairSample, figures
 from likewise.workbench.state import Sheet, Weights
 
-MOST_PEOPLE = 30_000
+MAX_PEOPLE = 30_000
 N_FOLDS = 5
-_MOST_DESIGNED = 10_000
-_MOST_AT_ONCE = 60  # columns whose penalties are chosen at once
-_MOST_KNOTS, _ALL_KNOTS = 32, 900  # of live fits, per column and in all; `likewise enforce` fits exported models
+_MAX_DESIGNED = 10_000
+_MAX_AT_ONCE = 60  # columns whose penalties are chosen at once
+_MAX_KNOTS, _ALL_KNOTS = 32, 900  # of live fits, per column and in all; `likewise enforce` fits exported models
 _TOLERANCE = 1e-9  # of a difference of scores, for rounding
 _WORST = 12  # violations that are shown
 _FIRST_SHAPES = 6
-_MOST_PRICED = 8000  # people on whom prices are measured at first
+_MAX_PRICED = 8000  # people on whom prices are measured at first
 GUARANTEED, CONSTANT = "within these weights", "a constant"
 LINEAR, BOOSTING = "linear model, no guarantee", "boosting, no guarantee"
 
@@ -112,7 +112,7 @@ class Engine:
         self.n_table = len(problem.X)
         whole = problem.X
         self.blanks = [str(n) for n in whole.columns if n not in categorical_columns(whole) and whole[n].isna().any()]
-        self.problem = problem.take(evenly_spaced(len(whole), MOST_PEOPLE)) if len(whole) > MOST_PEOPLE else problem
+        self.problem = problem.take(evenly_spaced(len(whole), MAX_PEOPLE)) if len(whole) > MAX_PEOPLE else problem
         X = self.X = self.problem.X
         if X.index.has_duplicates:
             raise InvalidInputError("The id column must name each person once; it has duplicates. Leave --id out.")
@@ -127,7 +127,7 @@ class Engine:
         self.usable_folds = [k for k in range(N_FOLDS) if self._is_usable(k)]
         self.pairs = PairSample.of(self.people.rows, self.encoder.is_number)
         self.labels = {str(label): position for position, label in enumerate(X.index)}
-        self.max_knots = max(3, min(_MOST_KNOTS, _ALL_KNOTS // X.shape[1]))
+        self.max_knots = max(3, min(_MAX_KNOTS, _ALL_KNOTS // X.shape[1]))
         self._penalties: dict[Any, float] = {}
         self._references: dict[tuple[str, ...], dict[str, Reference]] = {}
         self._lock = threading.Lock()
@@ -220,7 +220,7 @@ class Engine:
         """
         with self._lock:
             if not set(matters) <= set(self._penalties):
-                chosen = set(self.names) if len(self.names) <= _MOST_AT_ONCE else {*matters, *self._penalties}
+                chosen = set(self.names) if len(self.names) <= _MAX_AT_ONCE else {*matters, *self._penalties}
                 spans = {name: (high - low) or 1.0 for name, (low, high) in self.ranges.items()}
                 loose = TableMetric(
                     {name: 1.0 / span if name in chosen else 0.0 for name, span in spans.items()},
@@ -312,7 +312,7 @@ class Engine:
             predictions[out] = self._constant(~out, int(out.sum())) if card is None else self._predict(card, out)
             if count == 0:
                 some = np.flatnonzero(~out)
-                some = some[evenly_spaced(len(some), _MOST_PRICED)]
+                some = some[evenly_spaced(len(some), _MAX_PRICED)]
                 now = {"figures": self._figures(sheet, predictions), "done": False}
                 emit({**pairs, **self._of_model(card, sheet, some), **now})
             if not is_wanted():
@@ -410,7 +410,7 @@ class Engine:
 
     def design(self, locked: Sequence[str]) -> dict[str, Any]:
         """The frontier: metrics from strict to loose, each with its loss on people held out."""
-        chosen = evenly_spaced(len(self.X), _MOST_DESIGNED)
+        chosen = evenly_spaced(len(self.X), _MAX_DESIGNED)
         try:
             frontier = design_metric(
                 self.X.iloc[chosen],

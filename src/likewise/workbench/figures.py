@@ -14,7 +14,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.metrics.base import ColumnWeights
 from likewise.selection.cross_validation import proper_losses
 
-_MOST_PAIRED, _MOST_CELLS = 700, 8_000_000  # people whose pairs are compared, and most numbers kept for it
+_MAX_PAIRED, _MAX_CELLS = 700, 8_000_000  # people whose pairs are compared, and most numbers kept for it
 _OFTEN, _LOOKED_AT = 2, 2000  # how often a person may be in a case; pairs to choose from
 TITLES = {"classification": ("Brier score", "AUC"), "regression": ("squared error", "R²")}
 
@@ -128,8 +128,8 @@ class PairSample:
     @classmethod
     def of(cls, rows: FloatArray, is_number: npt.NDArray[np.bool_]) -> PairSample:
         """Differences of every two people of the sample."""
-        fits = int(np.sqrt(2 * _MOST_CELLS / max(1, rows.shape[1])))
-        chosen = evenly_spaced(len(rows), min(_MOST_PAIRED, fits)) if len(rows) > 1 else np.arange(len(rows))
+        fits = int(np.sqrt(2 * _MAX_CELLS / max(1, rows.shape[1])))
+        chosen = evenly_spaced(len(rows), min(_MAX_PAIRED, fits)) if len(rows) > 1 else np.arange(len(rows))
         i, j = np.triu_indices(len(chosen), 1)
         a, b = chosen[i], chosen[j]
         gaps = np.empty((len(a), rows.shape[1]))

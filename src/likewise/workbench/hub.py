@@ -25,7 +25,7 @@ _FROM_PAGE = (
     *("weights", "lock", "unlock", "unit", "undo", "redo", "version"),
     *("answer", "withdraw", "explain", "note"),
 )
-_MOST_KEPT = 16  # results of metrics
+_MAX_KEPT = 16  # results of metrics
 
 
 class Hub:
@@ -287,7 +287,7 @@ class Hub:
 
     def _keep(self, key: str, result: dict[str, Any]) -> None:
         self.results[key] = result
-        while len(self.results) > _MOST_KEPT:
+        while len(self.results) > _MAX_KEPT:
             self.results.popitem(last=False)
 
     # -- live figures ---------------------------------------------------------------------------------------------

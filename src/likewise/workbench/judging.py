@@ -17,7 +17,7 @@ from likewise.metrics.units import Unit
 from likewise.workbench.engine import Engine
 from likewise.workbench.state import Session
 
-_MOST_COLUMNS = 40  # with more of them, pairs differ in too many to judge
+_MAX_COLUMNS = 40  # with more of them, pairs differ in too many to judge
 
 
 class Judging:
@@ -146,7 +146,7 @@ class Judging:
         table = pd.DataFrame(list(answers)) if answers else empty_judgements()
         if not X.shape[1]:
             return None
-        return next_question(table, X.iloc[:, :_MOST_COLUMNS], categorical=self._categorical(X.iloc[:, :_MOST_COLUMNS]))
+        return next_question(table, X.iloc[:, :_MAX_COLUMNS], categorical=self._categorical(X.iloc[:, :_MAX_COLUMNS]))
 
 
 def describe(row: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from likewise.metrics.units import in_points
 from likewise.workbench.judging import describe
 from likewise.workbench.state import Event, Log, Session, Sheet
 
-_MOST_NAMED = 6
+_MAX_NAMED = 6
 
 
 def describe_event(event: Event, before: Sheet) -> str:
@@ -53,8 +53,8 @@ def _named(event: Event, before: Sheet) -> str:
         for name, weight in event["set"].get("missing", {}).items()
         if name not in numeric
     ]
-    more = len(words) - _MOST_NAMED
-    return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(words) - _MAX_NAMED
+    return ", ".join(words[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def meaning(sheet: Sheet, name: str) -> str:

@@ -16,7 +16,7 @@ from likewise.workbench.hub import Hub
 from likewise.workbench.state import ConflictError
 
 HOST = "127.0.0.1"
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -94,13 +94,13 @@ class Guard:
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return 403
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > MOST_BYTES:
+        if not length.isdigit() or int(length) > MAX_BYTES:
             return 413
         return 0
 
 
 class _TooLargeError(Exception):
-    """A body above `MOST_BYTES`."""
+    """A body above `MAX_BYTES`."""
 
 
 def _limited(receive: Receive) -> Receive:
@@ -111,7 +111,7 @@ def _limited(receive: Receive) -> Receive:
         nonlocal total
         message = await receive()
         total += len(message.get("body", b""))
-        if total > MOST_BYTES:
+        if total > MAX_BYTES:
             raise _TooLargeError
         return message
 

@@ -21,7 +21,7 @@ from likewise.reveal.linear import least_missing_weight
 FORMAT = "likewise workbench 1"
 EDITED = "Edited since."
 _SECTIONS = ("numeric", "categorical", "missing")
-_MOST_TEXT = 2000
+_MAX_TEXT = 2000
 
 Event = dict[str, Any]
 Weights = dict[str, dict[str, float]]
@@ -287,13 +287,13 @@ class Session:
 # -- checks of events: each returns the data to keep ------------------------------------------------------------------
 
 
-def _text(what: str, value: Any, *, needed: str = "", most: int = _MOST_TEXT) -> str:
+def _text(what: str, value: Any, *, needed: str = "", max_length: int = _MAX_TEXT) -> str:
     text = " ".join(str(value if value is not None else "").split())
     text = "".join(sign for sign in text if sign.isprintable())
     if needed and not text:
         raise InvalidInputError(needed)
-    if len(text) > most:
-        raise InvalidInputError(f"{what} must have at most {most:,} characters; got {len(text):,}.")
+    if len(text) > max_length:
+        raise InvalidInputError(f"{what} must have at most {max_length:,} characters; got {len(text):,}.")
     return text
 
 
@@ -326,7 +326,7 @@ def _weights(session: Session, data: dict[str, Any], event: Event, seen: int | N
     sheet.with_weights(kept).metric  # noqa: B018 (the metric checks its weights)
     found: Event = {"set": kept}
     if data.get("what"):
-        found["what"] = _text("what", data["what"], most=200)
+        found["what"] = _text("what", data["what"], max_length=200)
     if event["kind"] == "start":
         found["how"] = _text("how", data.get("how", ""))
     return found
@@ -351,7 +351,7 @@ def _lock(session: Session, data: dict[str, Any], event: Event, seen: int | None
 
 
 def _unit(session: Session, data: dict[str, Any], event: Event, seen: int | None) -> Event:
-    return {"column": _column(session, data), "unit": _text("unit", data.get("unit", ""), most=60)}
+    return {"column": _column(session, data), "unit": _text("unit", data.get("unit", ""), max_length=60)}
 
 
 def _step(session: Session, data: dict[str, Any], event: Event, seen: int | None) -> Event:
@@ -367,7 +367,7 @@ def _step(session: Session, data: dict[str, Any], event: Event, seen: int | None
 
 
 def _version(session: Session, data: dict[str, Any], event: Event, seen: int | None) -> Event:
-    title = _text("title", data.get("title"), needed="Give the version a name.", most=80)
+    title = _text("title", data.get("title"), needed="Give the version a name.", max_length=80)
     if title in session.log.versions:
         raise InvalidInputError(f"There is a version {title!r} already. Give this one another name.")
     return {"title": title}
