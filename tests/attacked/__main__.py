@@ -89,7 +89,7 @@ def attacked(number, seed):
         "largest excess": found.excess_over_bound,
         "share used": found.largest_share,
         "violations": found.n_violations,
-        "worst pair": differing(found.pair),
+        "worst pair": "none" if found.pair is None else differing(found.pair),
     }
 
 

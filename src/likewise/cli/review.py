@@ -118,7 +118,6 @@ def compare_files(
 
     if out is not None:
         check_output_path(out, table, metric_file, force=force)
-    review.check()
     if review.within is not None and metric_file is None:
         raise InvalidInputError("--within needs --metric: a distance is measured by a metric.")
     metric = None if metric_file is None else read_metric(metric_file)

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from likewise.auditing.effect import Effect
+from likewise.auditing.effect import Effect, rounded_up
 from likewise.display.base import BLUE, GREY, INK, RED, ResultDisplay
 
 
@@ -49,12 +49,12 @@ class EffectDisplay(ResultDisplay[Effect]):
         ax.axvspan(max(0.0, low), min(right, high), color=INK, alpha=0.25, lw=0)
         ax.axvline(result.mean, color=INK, lw=1, label=f"mean of these {len(sizes):,} people: {result.mean:.3g}")
         ax.axvline(largest, color=INK, lw=1, ls=":", label=f"largest of them: {largest:.3g}")
-        found = "no pair found whose outputs differ" if result.pair is None else f"worst pair found: {result.found:.3g}"
+        found = "no pair found whose outputs differ" if result.pair is None else f"worst pair found: {result.found:.4g}"
         ax.axvline(result.found, color=RED, lw=1.6, label=found)
         if result.proven is not None:
             ax.axvspan(result.proven, right, color=BLUE, alpha=0.12, lw=0)
             words = "nobody in the domain is beyond" if result.meets else "proven: nobody in the domain is beyond"
-            ax.axvline(result.proven, color=BLUE, lw=1.6, ls="--", label=f"{words} {result.proven:.3g}")
+            ax.axvline(result.proven, color=BLUE, lw=1.6, ls="--", label=f"{words} {rounded_up(result.proven)}")
         ax.set_xlim(0, right)
         ax.set_yscale("symlog", linthresh=1)  # few people are far out, and these matter
         ax.set_ylim(bottom=0)
