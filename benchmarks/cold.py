@@ -1,6 +1,7 @@
 """The first seconds: fresh processes with nothing compiled, in processor time.
 
-`python -m benchmarks.cold` prints the table; words choose rows: `python -m benchmarks.cold audit card`.
+`python -m benchmarks.cold` prints the table; words choose rows: `python -m benchmarks.cold audit card`. `--write` puts
+it into `docs/performance.md`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.common import section
+from benchmarks.common import print_or_write, section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,6 +116,7 @@ def make_files(folder: Path) -> None:
     from sklearn.datasets import make_classification
 
     from likewise import AdditiveClassifier, TableMetric, read_metric, save_model, write_metric
+    from likewise.guarantees.guarantee import suppress_guarantee_warnings
 
     people = make_people(folder)
     rng = np.random.default_rng(1)
@@ -125,7 +127,8 @@ def make_files(folder: Path) -> None:
         table.assign(y=y).to_csv(folder / f"{name}.csv", index=False)
         # The metric of the command that suggests these.
         fresh_process(arguments_of(METRIC.format(name)), str(folder))
-        card = AdditiveClassifier(metric=read_metric(folder / f"{name}.toml")).fit(table, y)
+        with suppress_guarantee_warnings():
+            card = AdditiveClassifier(metric=read_metric(folder / f"{name}.toml")).fit(table, y)
         save_model(card, folder / f"{name}.skops")
     text = people[["age", "income"]][:1000].assign(employer=[f"employer {i}" for i in rng.permutation(1000)])
     text.assign(y=people["repaid"][:1000]).to_csv(folder / "text.csv", index=False)
@@ -154,4 +157,5 @@ def make_people(folder: Path) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    print(run(tuple(sys.argv[1:])))
+    words = [word for word in sys.argv[1:] if word != "--write"]
+    print_or_write(run(tuple(words)), write="--write" in sys.argv)

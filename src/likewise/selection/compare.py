@@ -356,7 +356,7 @@ def result_line(result: CVResult, task: Task, later: list[str], title: str = "")
     score, row = SCORES[task][0], result.row
     if score.name in row:
         cell = _score_cell(score, row[score.name], row[f"{score.name}_se"])
-        text = f"{score.title} {cell}, {row['violations']:,} violations"
+        text = f"{score.title} {cell}, {row['violations']:,} violation{'s' * (row['violations'] != 1)}"
     else:
         text = str(row["note"])
     left = f"{len(later)} left, next: {later[0]}" if later else "the last"
