@@ -292,7 +292,7 @@ def compare(
     n_people : int, default=1000
         Held-out people per fold whose pairs are searched, and on whom smoothing is measured: an even sample.
     n_draws : int, default=200
-        Budget of smoothing: evaluations per person of its model, for `n_people` of each fold. More lower its epsilon.
+        Budget of smoothing: evaluations per person of its model, for `n_people` of each fold. More lower epsilon.
     estimator : classifier or regressor, optional
         What is projected and smoothed: unfitted, or fitted in a `FrozenEstimator`. None is gradient boosting.
     smoothing : dict, optional
