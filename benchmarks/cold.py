@@ -1,6 +1,7 @@
 """The first seconds: fresh processes with nothing compiled, in processor time.
 
-`python -m benchmarks.cold` prints the table; words choose rows: `python -m benchmarks.cold audit card`.
+`python -m benchmarks.cold` prints the table; words choose rows: `python -m benchmarks.cold audit card`. `--write` puts
+it into `docs/performance.md`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.common import section
+from benchmarks.common import print_or_write, section
 
 TITLE = "From the first second, nothing compiled"
 IMPORTS = "import sklearn, pandas"
@@ -111,6 +112,7 @@ def make_files(folder: Path) -> None:
     from sklearn.datasets import make_classification
 
     from likewise import AdditiveClassifier, TableMetric, read_metric, save_model, write_metric
+    from likewise.guarantees.guarantee import suppress_guarantee_warnings
 
     make_people(folder)
     rng = np.random.default_rng(1)
@@ -121,7 +123,8 @@ def make_files(folder: Path) -> None:
         table.assign(y=y).to_csv(folder / f"{name}.csv", index=False)
         # The metric of the command that suggests these.
         fresh_process(arguments_of(METRIC.format(name)), str(folder))
-        card = AdditiveClassifier(metric=read_metric(folder / f"{name}.toml")).fit(table, y)
+        with suppress_guarantee_warnings():
+            card = AdditiveClassifier(metric=read_metric(folder / f"{name}.toml")).fit(table, y)
         save_model(card, folder / f"{name}.skops")
     n = 3000
     text = pd.DataFrame({"age": rng.integers(18, 80, n), "income": rng.normal(50, 15, n).round(1)})
@@ -152,4 +155,5 @@ def make_people(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(run(tuple(sys.argv[1:])))
+    words = [word for word in sys.argv[1:] if word != "--write"]
+    print_or_write(run(tuple(words)), write="--write" in sys.argv)

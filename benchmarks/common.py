@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from likewise import linear_metric
 
+PAGE = Path("docs/performance.md")
 EPSILON, DELTA, N_DRAWS, BATCH = 0.01, 1.8e-4, 100_000, 1_000  # the paper's numbers
 
 
@@ -90,6 +91,19 @@ def section(title: str, columns: list[str], rows: list[list[str]], note: str = "
     lines = [f"## {title}", "", "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([*lines, "", note] if note else lines) + "\n"
+
+
+def print_or_write(text: str, *, write: bool) -> None:
+    """Print a section, or put it into the page in place of the one with its title."""
+    if not write:
+        print(text)
+        return
+    page, title = PAGE.read_text(encoding="utf-8"), text.partition("\n")[0]
+    before, found, rest = page.partition(f"{title}\n")
+    _, further, after = rest.partition("\n## ") if found else ("", "", "")
+    parts = (before.strip(), text.strip(), (further + after).strip())
+    PAGE.write_text("\n\n".join(filter(None, parts)) + "\n", encoding="utf-8")
+    print(f"Wrote {title!r} into {PAGE}")
 
 
 def skipped(title: str, why: DataMissingError) -> str:

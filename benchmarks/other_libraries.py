@@ -1,6 +1,7 @@
 """The same jobs in other libraries, each in a fresh process with nothing compiled, in processor time.
 
-`python -m benchmarks.other_libraries` prints the table; words choose jobs. The libraries: the Adversarial Robustness
+`python -m benchmarks.other_libraries` prints the table; words choose jobs; `--write` puts it into
+`docs/performance.md`. The libraries: the Adversarial Robustness
 Toolbox (ART), InterpretML (EBM), inFairness, AIF360. What is not installed is left out, and the table says so.
 """
 
@@ -14,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.cold import fresh_process, make_people
-from benchmarks.common import section
+from benchmarks.common import print_or_write, section
 
 TITLE = "The same jobs in other libraries, from the first second"
 PACKAGES = {  # what is imported, and installed
@@ -234,4 +235,5 @@ def make_files(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(run(tuple(sys.argv[1:])))
+    words = [word for word in sys.argv[1:] if word != "--write"]
+    print_or_write(run(tuple(words)), write="--write" in sys.argv)

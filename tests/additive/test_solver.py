@@ -173,6 +173,20 @@ def test_block_after_block_reaches_the_same_optimum(rows, labels, several, most,
     assert problem.value(x, problem.scores(x)) == pytest.approx(expected, abs=1e-5)
 
 
+def test_shapes_of_few_knots_are_the_same_with_more_knots_and_within_the_limits(rows, labels):
+    missing = rows.copy()
+    missing[::9, 0] = np.nan
+    problem = problem_of(missing, columns(missing=0.05), LogLoss(labels[None]))
+    coarse = problem.coarser(3)
+    x, _ = best(coarse)
+    fine = problem.layout.refined(coarse.layout, x)
+    assert fine.size > x.size
+    np.testing.assert_allclose(problem.scores(fine), coarse.scores(x), atol=1e-12)
+    limits = problem.layout.limits(1)
+    assert limits.values(fine.ravel()).max() <= 1e-12
+    assert limits.values(1.5 * fine.ravel()).max() > 1e-3  # the control: they are used up
+
+
 def test_rounds_are_extrapolated_to_where_they_would_end_within_the_limits():
     box = Limits(csr_array([[1.0, 0.0], [0.0, 1.0]]), np.array([5.0, 5.0]), (), 1.0, np.zeros(2))
     before, x = np.array([[0.0, 4.0]]), np.array([[1.0, 3.0]])

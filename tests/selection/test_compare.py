@@ -296,7 +296,7 @@ def test_slow_methods_and_pairs_are_measured_on_an_even_sample_that_is_stated():
     assert set(result.table["pairs"]) == {3 * 45}
     assert result.table.loc["stump", "note"] == (
         "measured on an even sample of 30 of 90 people held out; "
-        "budget of 20 evaluations per person, of which more lower epsilon"
+        "budget of 20 evaluations per person (more would lower epsilon)"
     )
     assert "All pairs of an even sample of 10 of them were searched." in result.measured_on
     for fold in result.folds:

@@ -128,6 +128,22 @@ class Layout(Frozen):
                 here[-1] = slots[-1]
         return out
 
+    def refined(self, coarse: Layout, x: FloatArray) -> FloatArray:
+        """Variables of the same shapes as those of a layout with fewer knots, between which they are straight."""
+        slots, out = x @ coarse.to_slots.T, np.zeros((len(x), self.n_variables))
+        for j, (part, rough) in enumerate(zip(self.parts, coarse.parts, strict=True)):
+            values = slots[:, coarse.slot_starts[j] : coarse.slot_starts[j + 1]]
+            here = out[:, self.starts[j] : self.starts[j + 1]]
+            if part.knots is None or rough.knots is None:
+                here[:] = values
+                continue
+            free = self.allowed[j] > _SMALLEST
+            for line, known in zip(here, values, strict=True):
+                line[: free.sum()] = np.diff(np.interp(part.knots, rough.knots, known[: rough.n_knots]))[free]
+            if self._has_level(part):
+                here[:, -1] = values[:, -1]
+        return out
+
     @cached_property
     def roughness(self) -> list[FloatArray]:
         """Matrix R of the penalty ``x'Rx`` of each part, over its own variables.

@@ -31,6 +31,8 @@ from likewise.exceptions import InvalidInputError
 _MOST_VARIABLES = 1000
 _MOST_ROUNDS = 100
 _TOLERANCE = 1e-8  # of the mean loss, per round
+_COARSE_TOLERANCE = 1e-6  # of a start
+_FIRST_GAIN = 1e-3  # that the first round is taken to bring after it
 _MOST_STEPS = 100
 _ROUGH = 1e-3  # error of a step beside what the step before it brought
 _LEAST_PENALTY, _LARGEST_PENALTY = 1e-9, 10.0  # below, rises are unpenalised; above, a column is constant
@@ -87,9 +89,13 @@ def coarsened(problem: Objective) -> Objective:
     """The same problem, with few enough knots for one matrix."""
     if not needs_blocks(problem):
         return problem
+    return problem.coarser(_knots_at_once(problem, _MOST_VARIABLES) + 1)
+
+
+def _knots_at_once(problem: Objective, n_variables: int) -> int:
+    """Rises per column that so many variables leave."""
     layout = problem.layout
-    at_once = max(1, (_MOST_VARIABLES // problem.loss.n_functions - layout.n_budgets) // max(1, len(layout.parts)))
-    return problem.coarser(at_once + 1)
+    return max(1, (n_variables // problem.loss.n_functions - layout.n_budgets) // max(1, len(layout.parts)))
 
 
 def solve_in_blocks(
@@ -106,7 +112,8 @@ def solve_in_blocks(
         (*block, replace(layout, parts=[layout.parts[j] for j in block[1]])) for block in _blocks(layout, n_functions)
     ]
     limits = layout.limits(n_functions)
-    x, value, gain, of_round = start, problem.value(start, problem.scores(start)), 1.0, 1.0
+    x = _coarse_start(problem, start)
+    value, gain, of_round = problem.value(x, problem.scores(x)), _FIRST_GAIN, 1.0
     for _ in range(_MOST_ROUNDS):
         # No block need be solved much better than the last round left the others.
         rough = replace(problem, tolerance=max(_TOLERANCE / 10, gain / 100))
@@ -123,9 +130,20 @@ def solve_in_blocks(
         if value_further < value:
             x, value = further, value_further
         gain = before - value
-        if gain <= max(_TOLERANCE, problem.tolerance):
+        if max(gain, rough.tolerance) <= max(_TOLERANCE, problem.tolerance):
             break
     return x
+
+
+def _coarse_start(problem: Objective, start: FloatArray) -> FloatArray:
+    """The optimum with few knots per column: blocks take many rounds to agree on what each column is to explain."""
+    layout = problem.layout
+    coarse = problem.coarser(_knots_at_once(problem, _MOST_VARIABLES // 3) + 1)
+    if needs_blocks(coarse):
+        return start
+    rough = replace(coarse, tolerance=max(_COARSE_TOLERANCE, problem.tolerance))
+    x = solve(rough, constant(coarse.layout, problem.best_constants()))
+    return layout.refined(coarse.layout, x)
 
 
 def _extrapolated(limits: Limits, before: FloatArray, x: FloatArray, ratio: float) -> FloatArray:

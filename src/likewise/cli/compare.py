@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _METHODS = (*options.METHODS, "augmented")
 _DRAWS = (
-    "Budget of smoothing: evaluations of its model per person, for at most 1,000 people of each fold. More lower its "
-    "epsilon."
+    "Budget of smoothing: evaluations of its model per person, for at most 1,000 people of each fold. More would lower "
+    "its epsilon."
 )
 
 

@@ -292,7 +292,7 @@ def compare(
     n_people : int, default=1000
         Held-out people per fold whose pairs are searched, and on whom smoothing is measured: an even sample.
     n_draws : int, default=200
-        Budget of smoothing: evaluations per person of its model, for `n_people` of each fold. More lower its epsilon.
+        Budget of smoothing: evaluations per person of its model, for `n_people` of each fold. More lower epsilon.
     estimator : classifier or regressor, optional
         What is projected and smoothed: unfitted, or fitted in a `FrozenEstimator`. None is gradient boosting.
     smoothing : dict, optional
@@ -356,7 +356,7 @@ def result_line(result: CVResult, task: Task, later: list[str], title: str = "")
     score, row = SCORES[task][0], result.row
     if score.name in row:
         cell = _score_cell(score, row[score.name], row[f"{score.name}_se"])
-        text = f"{score.title} {cell}, {row['violations']:,} violations"
+        text = f"{score.title} {cell}, {row['violations']:,} violation{'s' * (row['violations'] != 1)}"
     else:
         text = str(row["note"])
     left = f"{len(later)} left, next: {later[0]}" if later else "the last"

@@ -383,7 +383,7 @@ def _summary(method: Method, problem: LearningProblem, folds: tuple[Fold, ...], 
     if row["people"] < total:
         notes.append(f"measured on an even sample of {row['people']:,} of {total:,} people held out")
     if row["evaluations"] > 1:
-        notes.append(f"budget of {row['evaluations']:,} evaluations per person, of which more lower epsilon")
+        notes.append(f"budget of {row['evaluations']:,} evaluations per person (more would lower epsilon)")
     if guaranteed and row["violations"]:
         notes.append("violates its guarantee")
     row["note"] = "; ".join(notes)
