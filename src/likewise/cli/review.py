@@ -174,15 +174,16 @@ def read_review(
         check_columns(whole, (decisions, *directions, *ids), table)
         people, _ = infer_kinds(whole.drop(columns=[decisions, *ids]), dialect, echo.note, categorical=review.same)
     else:
+        others = [decisions, *ignore]
+        read = PeopleTable.read(table, metric, dialect, echo.note, id_column=id_column, others=others, as_text=texts)
+        whole, people = read.whole, read.X
+        check_columns(whole, directions, table)
         unknown = [name for name in directions if name not in metric.columns]
         if unknown:
             raise InvalidInputError(
                 f"The metric must name the columns by which files are compared; it has no {unknown[0]!r}. Give it a "
                 "weight, 0 if the distance must not count it."
             )
-        others = [decisions, *ignore]
-        read = PeopleTable.read(table, metric, dialect, echo.note, id_column=id_column, others=others, as_text=texts)
-        whole, people = read.whole, read.X
     with echo.busy("Comparing files"):
         found = review_files(
             people,
