@@ -130,3 +130,14 @@ def test_other_activations_have_no_bound():
     result = effect(model, X, "sex")
     assert result.proven is None
     assert "tanh" in result.how
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_a_bound_below_what_was_found_is_no_proof(monkeypatch):
+    model, X = network(6)
+    assert effect(model, X, "sex", max_boxes=100).proven is not None
+    bound = _Bounder.bound
+    monkeypatch.setattr(_Bounder, "bound", lambda self, box, link: (bound(self, box, link)[0] / 10, np.ones(6)))
+    result = effect(model, X, "sex", max_boxes=100)
+    assert result.proven is None
+    assert "exceed what follows from its parts" in result.how

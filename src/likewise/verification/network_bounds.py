@@ -237,7 +237,7 @@ def _search(
     box = np.ones(int(bounder.start[-1]), dtype=bool)
     value, unit_open = bounder.bound(box, link)
     heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-value, 0, box, unit_open)]
-    done = lowest
+    done = -np.inf  # not what was found, which would hide a bound that is too low
     history = [(1, value)]
     while heap:
         top = -heap[0][0]
