@@ -31,7 +31,7 @@ _ROOM = 2.0**-40  # of what is allowed, left for the rounding of checks
 _UP = 1 + 2.0**-45  # more than the rounding errors of a handful of operations
 _BITS = 52  # of a sum
 _TINIEST = 2.0**-1000  # products below it have lost digits
-_POINT_CELLS = 4  # values that a column of one person counts for
+_POINT_CELLS = 12  # values that a column of one person counts for
 
 
 @dataclass(frozen=True, eq=False)
