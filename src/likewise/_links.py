@@ -143,7 +143,7 @@ class ScoreLink:
         return round_down(np.maximum(0.0, lead - error) / self.unit)
 
 
-LINK_CELLS = 20  # values of plain work that one score counts for: its exponential is taken by itself
+LINK_CELLS = 60  # values of plain work that one score counts for: its exponential is taken by itself
 
 LINKS = {
     "logistic": ScoreLink(4.0, Tanh(), "log-odds", "log-odds that move by at most 4 D move a probability by tanh(D)"),

@@ -27,7 +27,7 @@ from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
 _CURVES = {"logistic": LOGIT, "probit": PROBIT, "clip": clip(-0.5, 0.5, shift=0.5)}  # of two classes
-_POINT_CELLS = 4  # values that a column of one person counts for
+_POINT_CELLS = 12  # values that a column of one person counts for
 _POINTS_ERROR = 1e-12  # of log-odds, from points
 
 

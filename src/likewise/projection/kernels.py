@@ -18,7 +18,8 @@ def hildreth(values, weights, first, second, distances, duals, tolerance, max_sw
     """Solve weighted least squares under ``values[first] - values[second] <= distances``, in place.
 
     Constraint by constraint, the two values are moved onto it, or as far back as its dual variable allows. `values` and
-    `duals` must match: the targets and 0 at the start, and the results of the previous call afterwards.
+    `duals` must match: the targets and 0 at the start, and the results of the previous call afterwards. Returns whether
+    the last sweep moved no value by more than the tolerance.
     """
     inverse = 1.0 / weights
     for _ in range(max_sweeps):
@@ -34,7 +35,8 @@ def hildreth(values, weights, first, second, distances, duals, tolerance, max_sw
             values[j] += step * inverse[j]
             largest = max(largest, abs(step) * max(inverse[i], inverse[j]))
         if largest <= tolerance:
-            return
+            return True
+    return False
 
 
 LEAF_SIZE = 64

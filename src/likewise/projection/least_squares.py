@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from likewise._engine import kernel
 from likewise._progress import progress_bar
 from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import InvalidInputError
@@ -23,6 +24,8 @@ _TOLERANCE = 1e-9
 _ROUGH = 0.01  # error of a round's solution beside the violation it starts from: the next round moves it anyway
 _MAX_ROUNDS = 200
 _MAX_SWEEPS = 20_000
+_SWEEPS_AT_ONCE = 50  # between two of them, plain work can become compiled
+_CONSTRAINT_CELLS = 100  # values that a constraint counts for: it is looked at by itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,15 +126,13 @@ def closest_values(
     >>> closest_values(np.array([0.1, 0.9]), np.ones(2), bounds).round(6)
     array([0.4, 0.6])
     """
-    from likewise.projection.kernels import hildreth
-
     n = len(targets)
     weights = weights / weights.max()
     values, duals, distances = targets.copy(), np.empty(0), np.empty(0)
     pairs = np.empty(0, dtype=np.int64)  # i * n + j for the constraint v_i - v_j <= D_ij
+    found = bounds(values)
     with progress_bar("Projecting", None, show=verbose) as advance:
         for _ in range(_MAX_ROUNDS):
-            found = bounds(values)
             violation = float(max((values - found.upper).max(), (found.lower - values).max()))
             if violation <= _TOLERANCE:
                 break
@@ -144,11 +145,19 @@ def closest_values(
             pairs, distances = np.append(pairs, violated[new]), np.append(distances, gaps[first][new])
             duals = np.append(duals, np.zeros(int(new.sum())))
             tolerance = max(0.1 * _TOLERANCE, _ROUGH * violation)
-            hildreth(values, weights, pairs // n, pairs % n, distances, duals, tolerance, _MAX_SWEEPS)
+            _solve(values, weights, pairs // n, pairs % n, distances, duals, tolerance)
             # Without those that add nothing to the values, the dual objective stays what it is, and only rises.
             held = duals > 0.0
             pairs, distances, duals = pairs[held], distances[held], duals[held]
+            found = bounds(values)
             advance(1)
     # Remove violations within the tolerance: both envelopes of the values are within the metric, and so is their mean.
-    found = bounds(values)
     return np.asarray((found.lower + found.upper) / 2)
+
+
+def _solve(values: FloatArray, weights: FloatArray, *program: Any) -> None:
+    """Hildreth's method, in place; `program` is both ends of the constraints, distances, duals and tolerance."""
+    for _ in range(0, _MAX_SWEEPS, _SWEEPS_AT_ONCE):
+        hildreth = kernel("projection", "hildreth", _CONSTRAINT_CELLS * _SWEEPS_AT_ONCE * len(program[0]))
+        if hildreth(values, weights, *program, _SWEEPS_AT_ONCE):
+            return

@@ -1,6 +1,6 @@
-"""The envelopes of anchors in NumPy, by a scan of all of them: those of `likewise.projection.kernels`, to the last bit.
+"""Functions of `likewise.projection.kernels` without a compiler, to the last bit: the same operations.
 
-Anchors are columns, as there.
+Envelopes are those of a scan of all anchors, which are columns, as there.
 """
 
 from __future__ import annotations
@@ -11,6 +11,32 @@ from likewise._typing import FloatArray, IntArray
 
 _CELLS = 2**17  # pairs at a time, which fit into the cache of a core
 _MARGIN = 1e-12  # far above the rounding of a lower bound
+
+
+def hildreth(
+    values: FloatArray, weights: FloatArray, first: IntArray, second: IntArray, distances: FloatArray,
+    duals: FloatArray, tolerance: float, max_sweeps: int,
+) -> bool:  # fmt: skip
+    """Solve weighted least squares under ``values[first] - values[second] <= distances``, in place."""
+    inverse, v, dual = (1.0 / weights).tolist(), values.tolist(), duals.tolist()
+    constraints = list(zip(range(len(first)), first.tolist(), second.tolist(), distances.tolist(), strict=True))
+    done = False
+    for _ in range(max_sweeps):
+        largest = 0.0
+        for k, i, j, distance in constraints:
+            violation = v[i] - v[j] - distance
+            if violation <= 0.0 and dual[k] == 0.0:
+                continue
+            step = max(violation / (inverse[i] + inverse[j]), -dual[k])
+            dual[k] += step
+            v[i] -= step * inverse[i]
+            v[j] += step * inverse[j]
+            largest = max(largest, abs(step) * max(inverse[i], inverse[j]))
+        done = largest <= tolerance
+        if done:
+            break
+    values[:], duals[:] = v, dual
+    return done
 
 
 def tighten(
