@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from likewise import (
     AdditiveClassifier,
@@ -116,6 +118,24 @@ def test_a_trade_off_of_smoothing_fits_its_model_once_per_fold():
     alone, most_alone = most_fits(work, HistGradientBoostingClassifier, reuse=False)
     assert (most, most_alone) == (1, 4)
     pd.testing.assert_frame_equal(found.drop(columns=TIMES), alone.drop(columns=TIMES), check_exact=True)
+
+
+def test_estimators_that_cannot_be_hashed_are_not_taken_for_each_other():
+    numbers, metric = X[["age", "income"]], TableMetric({"age": 0.01, "income": 0.2})
+
+    def chain(factor, **parameters):
+        return make_pipeline(FunctionTransformer(lambda rows: rows * factor), Model(**parameters))
+
+    class Model(RandomForestClassifier):
+        n_fits = 0
+
+        def fit(self, X, y, sample_weight=None):
+            Model.n_fits += 1
+            return super().fit(X, y, sample_weight)
+
+    one, other = chain(1, n_estimators=2, random_state=0), chain(2, n_estimators=3, random_state=1)
+    compare(numbers, Y, metric, [("one", one), ("smoothed", SmoothedClassifier(other, n_draws=10))], cv=2)
+    assert Model.n_fits == 4
 
 
 def test_a_metric_that_cannot_be_hashed_is_no_obstacle():

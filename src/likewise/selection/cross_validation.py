@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate
 
 from likewise._inner_estimator import positions_by, reuse_fits
@@ -206,16 +207,19 @@ class FoldFits:
 
     def add(self, estimator: Any, models: list[Any], seconds: list[float]) -> None:
         """Keep what clones of `estimator` became on each fold, and how long that took."""
-        self._fits[_hash(estimator)] = list(zip(models, seconds, strict=True))
+        key = _hash(clone(estimator))
+        if key is not None:
+            self._fits[key] = list(zip(models, seconds, strict=True))
 
     def find(self, estimator: Any, table: Any, y: npt.NDArray[Any]) -> Any:
         """A model fitted to these people; None if there is none."""
-        for fold, (model, seconds) in zip(self.folds, self._fits.get(_hash(estimator), ()), strict=False):
-            if np.array_equal(y, self.problem.y[fold.train]) and _equal_rows(
-                table, self.problem.people.take(fold.train).table
-            ):
-                self._seconds += seconds
-                return model
+        key, people = _hash(estimator), self.problem.people
+        if key in self._fits:
+            for fold, (model, seconds) in zip(self.folds, self._fits[key], strict=True):
+                is_same = np.array_equal(y, self.problem.y[fold.train])
+                if is_same and _equal_rows(table, people.take(fold.train).table):
+                    self._seconds += seconds
+                    return model
         return None
 
     def pop_seconds(self) -> float:
@@ -224,12 +228,12 @@ class FoldFits:
         return seconds
 
 
-def _hash(estimator: Any) -> str:
-    """The same for unfitted estimators of equal parameters; empty where these cannot be hashed."""
+def _hash(estimator: Any) -> str | None:
+    """The same for unfitted estimators of equal parameters; None where these cannot be hashed."""
     try:
         return str(joblib.hash(estimator))
     except (AttributeError, TypeError, pickle.PicklingError):  # such as a function without a name
-        return ""
+        return None
 
 
 def _equal_rows(one: Any, other: Any) -> bool:
