@@ -257,11 +257,13 @@ def metric_from_judgements(
     words = None if kept_of is None else read_comments(kept_of)
     units = {} if kept_of is None else echo_kept(echo, kept_of, full, [], words)
     judges = sorted({*judgements["judge"].dropna()})
+    protected = tuple(dict.fromkeys((*zero, *(() if begun is None else begun.protected))))
     file = MetricFile(
         full.with_params(units=units),
         output_range=None if begun is None else begun.output_range,
         how=_how(result, judges, start, strict=strict),
-        protected=tuple(dict.fromkeys((*zero, *(() if begun is None else begun.protected)))),
+        protected=protected,
+        not_forced=tuple(name for name in full.hidden if name not in protected),  # nobody has decided on these
         as_written=True,
         domain=None if begun is None else begun.domain,
         source="judged",
@@ -272,9 +274,8 @@ def metric_from_judgements(
     echo(file.how, how=file.how, judges=judges, n_answers=result.n_answers, protected=list(file.protected))
     echo.table(result.ranges.round(6), "ranges")
     _echo_conflicts(echo, result)
-    zeros = [name for name in full.hidden if name not in file.protected]
-    if zeros:
-        echo.note(f"Weight 0, as no answer says that a difference is fine: {', '.join(map(str, zeros))}.")
+    if file.not_forced:
+        echo.note(f"Weight 0, as no answer says that a difference is fine: {', '.join(file.not_forced)}.")
     echo(f"\nWrote {out}", metric_file=str(out))
     echo.finish(f"edit {out}, then use it as --metric {out} in compare, enforce and audit")
 
@@ -318,4 +319,5 @@ def _for_file(result: JudgedMetric, X: pd.DataFrame, start: TableMetric | None, 
         {name: float(weights.get(name, 0.0)) for name in numbers},
         {name: float(weights.get(name, 0.0)) for name in texts},
         missing=missing or "refuse",
+        order={} if start is None else start.order,
     )
