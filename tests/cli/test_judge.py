@@ -190,6 +190,18 @@ def test_a_start_may_be_told_that_another_column_must_not_matter(table):
     assert read_metric_file(made).metric.categorical == {"job": 0, "race": 0}
 
 
+def test_a_weight_that_fell_to_0_is_not_said_to_be_protected(table):
+    out, start, made = (table.with_name(name) for name in ("answers.csv", "start.toml", "m.toml"))
+    start.write_text(START)
+    append_judgements(out, [{"judge": "Ann", "kind": "at_most", "a": "k1", "b": "k2", "points": 0}])
+    done = run("metric", table, "--id", "id", "--judgements", out, "--start", start, "--out", made)
+    assert done.exit_code == 0, done.output
+    file = read_metric_file(made)
+    assert file.protected == ("race",)
+    assert file.not_forced == tuple(name for name in file.metric.hidden if name != "race") != ()
+    assert "Not forced" in run("metric", "show", made).output
+
+
 def test_conflicts_are_printed_with_rows_and_judges(table):
     out = table.with_name("answers.csv")
     append_judgements(out, [{"judge": "Ann", "kind": "at_most", "a": "k1", "b": "k2", "points": 3}])
@@ -204,7 +216,11 @@ def test_bad_files_and_options_end_in_one_line(table):
     out = table.with_name("answers.csv")
     same = ("metric", table, "--id", "id", "--drop", "paid", "--out", table.with_name("m.toml"))
     for row, message in (
-        ({"kind": "at_most", "a": "k1", "b": "k99", "points": 3}, "b of row 2 is the person 'k99', who is not in X"),
+        (
+            {"kind": "at_most", "a": "k1", "b": "k99", "points": 3},
+            "--judgements: b in line 2 is the person 'k99', who is not in the table. Its people are numbered from 1; "
+            "give --id COLUMN",
+        ),
         ({"kind": "near", "a": "k1", "b": "k2", "points": 3}, "kind of row 2 must be at_most"),
         ({"kind": "at_most", "a": "k1", "b": "k2", "points": -3}, "points of row 2 must be a number from 0 to 100"),
     ):
@@ -220,10 +236,9 @@ def test_bad_files_and_options_end_in_one_line(table):
     done = run(*same, "--judgements", out)
     assert "judge 'Ann' contradicts themselves in rows 2 and 3" in done.output
     assert (done.exit_code, done.output.count("\n")) == (2, 1)
-    for flag in (("--strict",), ("--start", table)):
-        done = run(*same, "--target", "age", *flag)
-        assert f"{flag[0]} is for --judgements" in done.output
-        assert (done.exit_code, done.output.count("\n")) == (2, 1)
+    done = run(*same, "--target", "age", "--strict")
+    assert "--strict is for --judgements" in done.output
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
     assert "There is no file" in run(*same, "--judgements", table.with_name("none.csv")).output
     assert "Give one of --target" in run(*same).output
     assert "--judge must be a name" in run("judge", table, "--out", out, "--judge", " ").output

@@ -82,3 +82,29 @@ def test_wrong_scores_are_refused_in_a_line(tmp_path, options, words):
     assert done.exit_code == 2
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_equal_people_with_different_scores_are_refused_in_a_line(tmp_path, order):
+    people = X.round(0).drop_duplicates(ignore_index=True)
+    table = people.assign(score=(people["age"] / 100).clip(0, 1).round(4))
+    again = table.iloc[[3]].assign(score=table["score"].iloc[3] + 0.25)
+    pd.concat([table, again])[::order].to_csv(tmp_path / "t.csv", index=False)
+    done = run(tmp_path, "metric t.csv --scores score --out m.toml")
+    one, other = (4, len(table) + 1) if order == 1 else (1, len(table) - 2)
+    assert f"rows {one} and {other} of the table are equal, and their scores differ by 0.25" in done.output
+    assert "Add the column that tells them apart, or clean the scores" in done.output
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
+    assert not (tmp_path / "m.toml").exists()
+    # Control: equal people with equal scores are one person.
+    pd.concat([table, table.iloc[[3]]]).to_csv(tmp_path / "t.csv", index=False)
+    assert run(tmp_path, "metric t.csv --scores score --out m.toml").exit_code == 0
+
+
+def test_of_how_many_people_columns_were_exchanged_is_in_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(commands, "MAX_EXCHANGED", 50)
+    monkeypatch.setattr("likewise.reveal.exchange.MAX_EXCHANGED", 50)
+    X.assign(paid=Y).to_csv(tmp_path / "t.csv", index=False)
+    done = run(tmp_path, "metric t.csv --target paid --model boosting --out m.toml")
+    assert "Columns were exchanged for 50 of 200 distinct people: the effect that a column has on others" in done.output
+    assert "and 50 of them with one column exchanged" in (tmp_path / "m.toml").read_text()

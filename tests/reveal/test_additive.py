@@ -162,13 +162,17 @@ def test_control_a_weight_that_is_one_percent_smaller_is_exceeded():
 
 
 @pytest.mark.parametrize("extrapolation", ["constant", "linear", "periodic", "error"])
-@pytest.mark.parametrize("degree", [2, 3, 5])
+@pytest.mark.parametrize("degree", [1, 2, 3, 5])
 def test_splines_have_their_largest_slope(degree, extrapolation):
     rng = np.random.default_rng(degree)
     X = rng.uniform(0, 10, size=(400, 2))
     y = np.sin(X[:, 0]) + 0.3 * X[:, 1]
     spline = SplineTransformer(6, degree, extrapolation=extrapolation)
     model = make_pipeline(StandardScaler(), spline, LinearRegression()).fit(X, y)
+    if (degree, extrapolation) == (1, "linear"):  # rounding decides which piece's slope scikit-learn goes on with
+        with pytest.raises(UnprovableError, match="not the expected function of its columns"):
+            minimal_metric(model)
+        return
     metric = minimal_metric(model)
     assert isinstance(metric, WeightedLp)
     inside = np.linspace(X.min(axis=0), X.max(axis=0), 20_001)
@@ -178,6 +182,17 @@ def test_splines_have_their_largest_slope(degree, extrapolation):
         seen = np.abs(np.diff(model.predict(rows)) / np.diff(inside[:, i])).max()
         assert seen <= weight * (1 + 1e-6)  # differences of floats are rounded
         assert seen == pytest.approx(weight, rel=2e-3)
+
+
+@pytest.mark.parametrize("extrapolation", ["constant", "linear", "continue", "periodic", "error"])
+def test_splines_of_degree_0_are_steps_and_have_no_weight(extrapolation):
+    X = np.random.default_rng(0).uniform(0, 10, size=(100, 1))
+    model = make_pipeline(SplineTransformer(4, 0, extrapolation=extrapolation), LinearRegression()).fit(X, X[:, 0])
+    with pytest.raises(UnprovableError, match=r"outputs jump with 'x0'|not the expected function of its columns"):
+        minimal_metric(model)
+    goes_on = make_pipeline(SplineTransformer(4, 2, extrapolation="continue"), LinearRegression()).fit(X, X[:, 0] ** 3)
+    with pytest.raises(UnprovableError, match="goes on as a polynomial, whose slope has no bound"):
+        minimal_metric(goes_on)
 
 
 def test_splines_that_are_not_what_they_should_be_are_refused():

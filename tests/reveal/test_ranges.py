@@ -86,7 +86,7 @@ def test_when_not_all_people_are_asked_about_a_note_says_so(monkeypatch):
         return 0.004 * X["age"]
 
     assert estimate_minimal_metric(model, people).notes == ()
-    monkeypatch.setattr(exchange, "_MAX_PEOPLE", 50)
+    monkeypatch.setattr(exchange, "MAX_EXCHANGED", 50)
     assert "for 50 of 60 distinct people" in estimate_minimal_metric(model, people).notes[0]
     assert estimate_minimal_metric(model, people, exchange=False).notes == ()
 

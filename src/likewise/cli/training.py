@@ -26,6 +26,7 @@ from likewise.metrics.table import TableMetric
 from likewise.metrics.units import number
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.empirical import MetricEstimate, estimate_minimal_metric
+from likewise.reveal.exchange import MAX_EXCHANGED
 from likewise.reveal.linear import minimal_metric
 from likewise.reveal.shapes import MOST_COMPARED
 from likewise.selection.cross_validation import align_classes, compute_scores
@@ -79,12 +80,13 @@ def reveal_model(
         return Revealed(exact.with_params(units=units), how, model, exact=True)
     except UnprovableError:
         some, of = _distinct_people(X, _MOST_PEOPLE)
+        asked = f"{MAX_EXCHANGED:,} of them" if len(some) > MAX_EXCHANGED else "people"
         found = estimate_minimal_metric(
             model, some, categorical=categorical_columns(X), output_range=output_range, **given
         )
         how = (
-            f"Revealed from a {kind} model: no smaller distance fits all pairs of {of} of the table, and people "
-            "with one column exchanged. For other people it is an estimate."
+            f"Revealed from a {kind} model: no smaller distance fits all pairs of {of} of the table, and "
+            f"{asked} with one column exchanged. For other people it is an estimate."
         )
     return _estimated(found, X, how, model, units)
 

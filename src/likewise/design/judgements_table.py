@@ -288,6 +288,9 @@ def _places(table: pd.DataFrame, compares: BoolArray, labels: Sequence[Any]) -> 
                 raise InvalidInputError(
                     f"judgements: {name} of row {row} is the person {label!r}, who {why} X. People are named by the "
                     "index of X, or by row numbers from 0 without one."
+                ).in_commands(
+                    f"--judgements: {name} in line {row} is the person {label!r}, who {why} the table. Its people are "
+                    "numbered from 1; give --id COLUMN if the answers name them by a column."
                 )
             places[r, k] = at[label]
     same = np.flatnonzero((places[:, 0] == places[:, 1]) | ((places[:, 2] == places[:, 3]) & compares))

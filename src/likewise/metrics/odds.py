@@ -28,7 +28,7 @@ def scale_of_odds(change: Any, column: Any, per: Any = 1) -> float:
     if not _is_number(change) or not 0 <= change < math.inf:
         raise InvalidInputError(
             f"odds must not be below 0: the share by which odds may change, such as 0.05 for 5%; got "
-            f"{short_repr(change)} for {column!r}."
+            f"{short_repr(change)} for {column!r}. Use 0 for a column that must not matter."
         )
     if not _is_number(per) or not 0 < per < math.inf:
         raise InvalidInputError(

@@ -199,6 +199,8 @@ class ActiveSetSearch:
         if self._reference is not None and self._shares:
             self._share = self._shares.pop()
         decrease = self._decrease(ratios, (self._share / before) ** 2)
+        if self._share == before:  # what was returned was near other weights, and says less of what is near these
+            decrease /= _GROWTH
         while decrease > _MIN_DECREASE:
             cuts = self._search((1 - decrease) * scales, worst=False)
             if cuts.complete:

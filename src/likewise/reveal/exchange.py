@@ -16,7 +16,9 @@ from likewise.pairs.points import Points, row_hashes
 from likewise.reveal.active_set import ROUNDING
 from likewise.reveal.shapes import CategoryShapes
 
-_MAX_PEOPLE = 2000  # whose values are exchanged
+MAX_EXCHANGED = 2000
+"""People whose values are exchanged."""
+
 _MAX_VALUES = 16  # distinct values of a column that are all tried
 _QUANTILES = np.linspace(0, 1, 7)
 _LEAST_GAP = 0.5  # standard deviations between a number and the one it is exchanged for
@@ -65,7 +67,9 @@ def exchange_columns(
     missing ones, if there are any.
     """
     points = outputs.points
-    chosen = first[np.argsort(np.broadcast_to(row_hashes(points.X[first].T), len(first)), kind="stable")][:_MAX_PEOPLE]
+    chosen = first[np.argsort(np.broadcast_to(row_hashes(points.X[first].T), len(first)), kind="stable")][
+        :MAX_EXCHANGED
+    ]
     weights = np.zeros(shapes.n_weights)
     rows = np.full((len(weights), 2), -1, dtype=np.int64)
     for i in range(points.n_columns):
