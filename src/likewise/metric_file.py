@@ -235,7 +235,7 @@ def entries_of(file: MetricFile) -> dict[str, dict[str, tuple[Any, str]]]:
         "date": file.date,
         "how": file.how,
         "scaled_by": 0 if file.scaled_by == 1 else _number(float(f"{file.scaled_by:.6g}")),
-        **{key: list(getattr(file, key)) for key in ZERO_REASONS},
+        **{key: list(map(str, getattr(file, key))) for key in ZERO_REASONS},
         "written": _checksum(metric, file.output_range) if file.as_written else "",
     }
     given["origin"] = {key: (value, ORIGIN_NOTES[key]) for key, value in origin.items() if value}

@@ -198,8 +198,8 @@ def test_a_weight_that_fell_to_0_is_not_said_to_be_protected(table):
     assert done.exit_code == 0, done.output
     file = read_metric_file(made)
     assert file.protected == ("race",)
-    assert file.not_forced == tuple(name for name in file.metric.hidden if name != "race") != ()
-    assert "Not forced" in run("metric", "show", made).output
+    assert file.not_judged == tuple(name for name in file.metric.hidden if name != "race") != ()
+    assert "ot judged" in run("metric", "show", made).output
 
 
 def test_conflicts_are_printed_with_rows_and_judges(table):

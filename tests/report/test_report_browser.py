@@ -15,7 +15,7 @@ from test_report_data import METRIC, mortgage, rows_of
 
 from likewise import TableMetric
 from likewise.cli.main import main
-from likewise.metric_file import read_metric
+from likewise.metric_file import read_metric, read_metric_file
 from likewise.report import ReportData, render
 from likewise.report.pairs import first_pair
 from likewise.report.text import figure, points
@@ -175,6 +175,24 @@ def test_the_metric_file_is_one_that_the_library_reads_whatever_the_names(show, 
     (tmp_path / "metric.toml").write_text(text, encoding="utf-8")
     assert read_metric(tmp_path / "metric.toml") == METRIC
     assert tomllib.loads(show(hostile()).input_value("#toml"))["categorical"] == {HOSTILE: 0.5}
+
+
+def test_the_metric_file_has_shapes_and_reasons_too(show, tmp_path):
+    shaped = TableMetric(
+        {"steps": 0.07, "hidden": 0},
+        {"word": 0.2, "place": 0.1, "secret": 0},
+        order={"steps": ["low", "middle", "high"]},
+        groups={"word": {"within": 0.5, "groups": [["a", "b"], ["c"]]}},
+        distances={"place": {"n": {"e": 1, "s": 3}, "e": {"s": 2}}},
+        zero_reasons={"secret": "protected", "hidden": "not_used"},
+    )
+    rows = pd.DataFrame({"steps": ["low", "high"], "hidden": [1, 2], "word": ["a", "b"], "place": ["n", "s"]})
+    people = shaped.encode_rows(rows.assign(secret=["x", "y"]))
+    page = show(ReportData("Two", "yes", shaped, people, after=np.array([0.2, 0.3]), output_range=(0.0, 1.0)))
+    (tmp_path / "metric.toml").write_text(page.input_value("#toml"), encoding="utf-8")
+    file = read_metric_file(tmp_path / "metric.toml")
+    assert (file.metric, file.metric.zero_reasons, file.output_range) == (shaped, shaped.zero_reasons, (0.0, 1.0))
+    assert page.text_content("#w1-text") == "not used"
 
 
 def test_the_comparer_tells_sampled_people_from_typed_ones(show):

@@ -142,7 +142,7 @@ def design_file(
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import check_output_path, unused_path
     from likewise.metric_edits import metric_at, read_comments
-    from likewise.metric_file import CATEGORY_SECTIONS, write_metric
+    from likewise.metric_file import write_metric
 
     page = out.with_suffix(".html") if with_report else None
     check_output_path(out, source.table, force=force)
@@ -151,15 +151,12 @@ def design_file(
         check_output_path(page, source.table, out, force=force)
     before = metric_at(out)
     data = source.load(echo)
-    shapes: dict[str, Any] = {section: {} for section in CATEGORY_SECTIONS}
-    if before is not None:
-        shapes = {s: {n: e for n, e in getattr(before.metric, s).items() if n in data.X} for s in CATEGORY_SECTIONS}
-        data = replace(data, X=_with_kinds(data.X, shapes, out))
+    shapes = _kept_shapes(before, data.X)
+    X = _with_kinds(data.X, shapes, out)
     shaped = [name for part in shapes.values() for name in part]
     named = (*source.categorical, *protected, *shaped, *(() if before is None else before.protected))
-    X = drop_names(data.X, categorical_columns(data.X), named, echo.note, option="--categorical")
+    X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
     data = replace(data, X=X)
-    order = shapes.pop("order")
     note_doubtful(X, echo.note)
     kept = [] if before is None else [name for name in before.protected if name in X.columns]
     hidden, asked = _protected_columns(echo, list(map(str, X.columns)), protected, kept)
@@ -169,14 +166,15 @@ def design_file(
         protected=hidden,
         output_range=data.output_range,
         categorical=categorical_columns(X),
-        **shapes,
+        groups=shapes["groups"],
+        distances=shapes["distances"],
         task=data.task,
         n_points=points,
         cv=folds,
         verbose=not echo.as_json,
     )
     point = frontier.best() if mean_distance is None else frontier.at(mean_distance=mean_distance)
-    metric: Any = point.metric.with_params(order=order)
+    metric: Any = point.metric.with_params(order=shapes["order"])
     words = None if before is None else read_comments(out)
     kept_units = echo_kept(echo, out, metric, [name for name in kept if name in hidden], words)
     units = {**count_units(X[list(metric.numeric)]), **data.units, **kept_units}
@@ -206,6 +204,17 @@ def design_file(
         next_command("enforce", *same, "--method", "additive", "--out", unused_path("model.skops")),
         next_command("compare", *same),
     )
+
+
+def _kept_shapes(before: MetricFile | None, X: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """The order, groups and distances of categories in the replaced file, of columns that the table has."""
+    from likewise.metric_file import CATEGORY_SECTIONS
+
+    def part(section: str) -> dict[str, Any]:
+        given = {} if before is None else getattr(before.metric, section)
+        return {name: each for name, each in given.items() if name in X}
+
+    return {section: part(section) for section in CATEGORY_SECTIONS}
 
 
 def _with_kinds(X: pd.DataFrame, shapes: dict[str, dict[str, Any]], out: Path) -> pd.DataFrame:

@@ -168,6 +168,7 @@ def diff(echo: Output, before: Path, after: Path) -> None:
     import pandas as pd
 
     from likewise.metric_file import WEIGHT_SECTIONS, read_metric_file
+    from likewise.metrics.zero_weights import ZERO_REASONS
 
     one, other = read_metric_file(before), read_metric_file(after)
     rows: list[tuple[Any, ...]] = []
@@ -183,8 +184,8 @@ def diff(echo: Output, before: Path, after: Path) -> None:
     else:
         echo("The weights are the same.", weights=[])
     for key, title in (
-        *(("p", "p"), ("output_range", "Output range"), ("protected", "Protected"), ("not_used", "Not used")),
-        *(("source", "Source"), ("date", "Date")),
+        *(("p", "p"), ("output_range", "Output range"), ("source", "Source"), ("date", "Date")),
+        *((key, reason.short.capitalize()) for key, reason in ZERO_REASONS.items()),
     ):
         old, new = (getattr(file.metric if key == "p" else file, key) for file in (one, other))
         if old != new:
