@@ -18,6 +18,10 @@ LOOPS = (
     "pairs.kernels.within_groups",
     "pairs.transport._shortest_paths",
     "projection.kernels.tighten",
+    "projection.kernels.hildreth",
+    "smoothing.kernels.cell_centres",
+    "smoothing.kernels.leaf_average",
+    "smoothing.kernels.network_votes",
 )
 AUDIT = (
     "import numpy as np, likewise, likewise._engine as engine\n"

@@ -18,6 +18,8 @@ def warm(echo: Output) -> None:
 
     Small tables need none of them. Large ones compile on first use, which takes up to half a minute; run this once in
     the build of an image, as the account that will use it, or with NUMBA_CACHE_DIR set to a directory it can read.
+    Not covered are 1-Lipschitz networks, upper bounds for tree ensembles, and tables in partitions: each compiles its
+    own loops on first use.
 
     Example: likewise warm
     """
@@ -40,6 +42,7 @@ def _jobs() -> dict[str, Callable[[], Any]]:
     import numpy as np
     import pandas as pd
     from sklearn.ensemble import RandomForestClassifier
+    from sklearn.neural_network import MLPClassifier
 
     import likewise
 
@@ -51,6 +54,7 @@ def _jobs() -> dict[str, Callable[[], Any]]:
     metric = likewise.TableMetric({"age": 0.01, "income": 0.1}, {"job": 0.1}, missing="category")
     plain = likewise.TableMetric({"age": 0.01, "points": 0.1})
     forest = RandomForestClassifier(5, max_depth=3, random_state=0)
+    network = MLPClassifier((8, 4), tol=1.0, random_state=0)
 
     def scored(model: Any, X: pd.DataFrame, outcomes: Any) -> Any:
         return model.fit(X, outcomes).predict_proba(X)
@@ -68,7 +72,12 @@ def _jobs() -> dict[str, Callable[[], Any]]:
         ),
         "ceilings": lambda: [likewise.ceiling(numbers, y, plain), likewise.ceiling(people, y, metric)],
         "projection": lambda: scored(likewise.ProjectedClassifier(forest, metric=plain, random_state=0), numbers, y),
-        "smoothing": lambda: scored(
-            likewise.SmoothedClassifier(forest, metric=plain, n_draws=50, random_state=0), numbers, y
-        ),
+        "smoothing": lambda: [
+            scored(likewise.SmoothedClassifier(model, metric=plain, random_state=0, **options), numbers, y)
+            for model, options in (
+                (forest, {"n_draws": 50}),
+                (forest, {"vote": "soft", "noise": "laplace"}),  # a closed form
+                (network, {"n_draws": 50, "noise": "laplace"}),
+            )
+        ],
     }
