@@ -67,9 +67,8 @@ def exchange_columns(
     missing ones, if there are any.
     """
     points = outputs.points
-    chosen = first[np.argsort(np.broadcast_to(row_hashes(points.X[first].T), len(first)), kind="stable")][
-        :MAX_EXCHANGED
-    ]
+    hashes = np.broadcast_to(row_hashes(points.X[first].T), len(first))
+    chosen = first[np.argsort(hashes, kind="stable")[:MAX_EXCHANGED]]
     weights = np.zeros(shapes.n_weights)
     rows = np.full((len(weights), 2), -1, dtype=np.int64)
     for i in range(points.n_columns):
