@@ -175,6 +175,8 @@ def test_what_cannot_be_done_is_one_clear_error(tmp_path, small):
         estimate_minimal_metric(None, place, predictions=people["score"])
     with pytest.raises(InvalidInputError, match="p must be 1 for a table with categories"):
         estimate_minimal_metric(None, place, 2, predictions="score")
+    with pytest.raises(InvalidInputError, match=r"groups must be None for a Dask DataFrame or a path; got"):
+        estimate_minimal_metric(None, place, predictions="score", groups={"region": [["a", "b"]]})
     with pytest.raises(InvalidInputError, match="columns is for a Dask DataFrame or a path"):
         estimate_minimal_metric(None, people, predictions=people["score"], columns=["age"])
     people.loc[299, ["income", "age", "region", "kind"]] = people.loc[0, ["income", "age", "region", "kind"]]

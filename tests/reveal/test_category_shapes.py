@@ -234,7 +234,10 @@ def test_categories_declared_equal_must_be_treated_equally():
     equal = {"job": {"within": 0, "groups": JOBS}}
     with pytest.raises(ValueError, match=r"groups and distances leave no metric: .* of 'job' are at distance 0"):
         estimate_minimal_metric(predict, people, groups=equal)
-    pair = pd.DataFrame({"job": ["clerk", "teacher"], "age": [30.0, 30.0]})
+    pair = pd.DataFrame({"job": ["clerk", "teacher"], "age": [30.0, 40.0]})
+    held = estimate_minimal_metric(lambda X: 0.2 * (X["job"] == "clerk"), pair, groups=equal, fixed={"job": 0})
+    assert held.metric.numeric["age"] == pytest.approx(0.02)  # a fixed column is not exchanged
+    pair["age"] = 30.0
     with pytest.raises(ValueError, match="fixed, upper and the shapes of categories leave no metric"):
         estimate_minimal_metric(None, pair, predictions=[0.1, 0.3], groups=equal)
     with pytest.raises(ValueError, match=r"needs the weight \d+\.\d+, above .* declare these categories"):

@@ -301,7 +301,9 @@ def estimate_minimal_metric(
     _check_distinct(people, float(gap[worst]), (int(distinct.first[distinct.of_row[worst]]), worst), len(everyone))
     exchanged = None
     if exchange and predictions is None:
-        exchanged = exchange_columns(model, X, model_outputs, distinct.first, p, output_range, shapes)
+        held = {_position("fixed", key, everyone) for key in (fixed if isinstance(fixed, Mapping) else ())}
+        asked = [i for i in range(everyone.n_columns) if i not in held]
+        exchanged = exchange_columns(model, X, model_outputs, distinct.first, p, output_range, shapes, asked)
     notes = [] if exchanged is None else exchanged.note()
     return _estimate(people, everyone, p, upper, fixed, exchanged, notes, declared)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +58,16 @@ class Exchanges:
 
 
 def exchange_columns(
-    model: Any, X: Any, outputs: ModelOutputs, first: IntArray, p: float, output_range: Any, shapes: CategoryShapes
+    model: Any,
+    X: Any,
+    outputs: ModelOutputs,
+    first: IntArray,
+    p: float,
+    output_range: Any,
+    shapes: CategoryShapes,
+    columns: Iterable[int],
 ) -> Exchanges:
-    """Exchange each column of people for values of others, and compare them with themselves.
+    """Exchange each of some columns of people for values of others, and compare them with themselves.
 
     Such a pair differs in one column, so it is a lower limit on one weight: ``w_i >= (difference / gap)^p``.
     Categories, and numbers with few distinct values, are exchanged for all of them; other numbers for quantiles at
@@ -67,12 +75,11 @@ def exchange_columns(
     missing ones, if there are any.
     """
     points = outputs.points
-    chosen = first[np.argsort(np.broadcast_to(row_hashes(points.X[first].T), len(first)), kind="stable")][
-        :MAX_EXCHANGED
-    ]
+    hashes = np.broadcast_to(row_hashes(points.X[first].T), len(first))
+    chosen = first[np.argsort(hashes, kind="stable")[:MAX_EXCHANGED]]
     weights = np.zeros(shapes.n_weights)
     rows = np.full((len(weights), 2), -1, dtype=np.int64)
-    for i in range(points.n_columns):
+    for i in columns:
         donors = _donors(points, i, first)
         people, given = np.repeat(chosen, len(donors)), np.tile(donors, len(chosen))
         differs = _differs(points.people.rows[people, i], points.people.rows[given, i], _least_gap(points, i))
@@ -85,9 +92,8 @@ def exchange_columns(
         gaps = shapes.gaps(points.X[people], moved)
         _check_covered(points, i, people, given, gaps, needed, outputs.unit)
         for place in np.flatnonzero(gaps.any(axis=0)):
-            slopes = np.divide(
-                needed, gaps[:, place], out=np.zeros(len(gaps)), where=(gaps[:, place] > 0) & (needed > 0)
-            )
+            gap = gaps[:, place]
+            slopes = np.divide(needed, gap, out=np.zeros(len(gap)), where=(gap > 0) & (needed > 0))
             worst = int(slopes.argmax())
             if slopes[worst] > 0:
                 weights[place], rows[place] = slopes[worst] ** p, (people[worst], given[worst])
