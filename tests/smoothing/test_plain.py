@@ -1,6 +1,7 @@
 """Smoothing in NumPy is the compiled one, to the last bit."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
@@ -36,6 +37,18 @@ def test_cells(n_draws, n_columns, seed):
     assert written(plain, given, n_columns) == written(compiled, given, n_columns)
     repeated = (given[0], np.tile(given[1], (n_draws, 1)), *given[2:])  # one person under each draw
     assert written(plain, repeated, n_columns) == written(plain, given, n_columns)
+
+
+@pytest.mark.parametrize("fill", [plain, compiled], ids=["plain", "compiled"])
+def test_a_shift_on_the_border_stays_in_its_cell(fill):
+    """A cell begins at the last number up to the position that leaves the shift as its remainder."""
+    K = 5
+    shifts = np.arange(K, dtype=np.int32)[:, None]
+    for position in range(-7, 8):
+        rows = np.zeros((K, 1))
+        fill(shifts, np.array([position]), K, np.zeros(1), np.ones(1), np.zeros(1), np.array([0]), rows)
+        expected = [max(at for at in range(position - K + 1, position + 1) if at % K == shift) for shift in range(K)]
+        np.testing.assert_array_equal(rows[:, 0], expected)
 
 
 def test_the_comparison_sees_a_shift_on_the_border():

@@ -222,8 +222,11 @@ def effect(
     ([0.0, 0.0, 0.0, 0.0], 0.0, True, True)
     """
     begun = time.process_time()
-    if metric is not None:
-        check_metric(metric)
+    if metric is not None and check_metric(metric).encoder(X).mixes_features:
+        raise InvalidInputError(
+            f"metric must weigh single columns for effect; {metric!r} weighs directions. Leave it out, or search under "
+            "it with attack."
+        )
     is_plain_function("model", model, ("predict_proba", "predict"))  # raises if it is not a model
     if domain is not None and not isinstance(domain, Domain):
         raise InvalidTypeError(f"domain must be a Domain, such as Domain.learn(X); got {short_repr(domain)}.")

@@ -72,11 +72,6 @@ class InputSpace:
         if metric is not None:
             metric.encode_rows(X)  # raises for columns and blanks that it does not take
             kinds = metric.encoder(X)
-            if kinds.mixes_features:
-                raise InvalidInputError(
-                    f"metric must weigh single columns for effect; {metric!r} weighs directions. Leave it out, or "
-                    "search under it with attack."
-                )
             named = frame.columns if kinds.labels is None else kinds.labels
             numeric = [name for name, number in zip(named, kinds.is_number, strict=True) if number]
         categories = [name for name in frame if name not in set(numeric)]
