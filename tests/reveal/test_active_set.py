@@ -182,12 +182,12 @@ def test_if_there_are_too_many_pairs_near_the_metric_a_closer_reference_is_tried
 
         monkeypatch.setattr(PeopleInMemory, "violated_pairs", violated_pairs)
 
-    too_many_unless_above(0.95)
+    too_many_unless_above(0.99)
     assert search.next_cuts(scales, np.full(9, 2.0)).complete
     assert [n_worst for _, n_worst in searched] == [0, 0]  # the worst pairs are not searched for
-    np.testing.assert_allclose([decrease for decrease, _ in searched], [0.25, 0.25 / 8])
-    assert search.covers(0.97 * scales)
-    assert not search.covers(0.96 * scales)
+    np.testing.assert_allclose([decrease for decrease, _ in searched], [0.25 / 8, 0.25 / 64])
+    assert search.covers(0.997 * scales)
+    assert not search.covers(0.995 * scales)
 
     searched.clear()
     too_many_unless_above(2.0)
