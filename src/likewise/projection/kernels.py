@@ -77,14 +77,14 @@ def tighten(people, anchors, values, names, tree, boxes, scales, caps, p, lower,
     out = np.empty(LEAF_SIZE)
     n_distances = 0
     for i in range(len(people)):
-        person, below, above, least_at, greatest_at = people[i], lower[i], upper[i], -1, -1
+        person, below, above = people[i], lower[i], upper[i]
         stack[0], bounds[0], n_stack = 0, 0.0, 1
         while n_stack:
             n_stack -= 1
             node, bound = stack[n_stack], bounds[n_stack]
             # Boxes may hold an anchor that is as good and comes first, except beside the initial bounds.
-            too_high = least[node] + bound > above or (least_at < 0 and least[node] + bound == above)
-            too_low = greatest[node] - bound < below or (greatest_at < 0 and greatest[node] - bound == below)
+            too_high = least[node] + bound >= above and (upper_anchor[i] < 0 or least[node] + bound > above)
+            too_low = greatest[node] - bound <= below and (lower_anchor[i] < 0 or greatest[node] - bound < below)
             if too_high and too_low:
                 continue
             if child[node] < 0:
@@ -94,11 +94,11 @@ def tighten(people, anchors, values, names, tree, boxes, scales, caps, p, lower,
                 _distances(person, anchors, a, b, scales, caps, n_numbers, p, limit, out)
                 n_distances += b - a
                 for j in range(b - a):
-                    high, low, name = values[a + j] + out[j], values[a + j] - out[j], names[a + j]
-                    if high < above or (high == above and name < least_at):
-                        above, least_at = high, name
-                    if low > below or (low == below and name < greatest_at):
-                        below, greatest_at = low, name
+                    high, low = values[a + j] + out[j], values[a + j] - out[j]
+                    if high <= above and (high < above or names[a + j] < upper_anchor[i]):
+                        above, upper_anchor[i] = high, names[a + j]
+                    if low >= below and (low > below or names[a + j] < lower_anchor[i]):
+                        below, lower_anchor[i] = low, names[a + j]
                 continue
             near, far = child[node], child[node] + 1
             to_near = _least_distance(person, box_low[near], box_high[near], gaps[near], scales, caps, n_numbers, p)
@@ -109,7 +109,7 @@ def tighten(people, anchors, values, names, tree, boxes, scales, caps, p, lower,
             stack[n_stack], bounds[n_stack] = far, to_far
             stack[n_stack + 1], bounds[n_stack + 1] = near, to_near
             n_stack += 2
-        lower[i], upper[i], lower_anchor[i], upper_anchor[i] = below, above, greatest_at, least_at
+        lower[i], upper[i] = below, above
     return n_distances
 
 

@@ -25,7 +25,7 @@ _ROUGH = 0.01  # error of a round's solution beside the violation it starts from
 _MAX_ROUNDS = 200
 _MAX_SWEEPS = 20_000
 _SWEEPS_AT_ONCE = 50  # between two of them, plain work can become compiled
-_CONSTRAINT_CELLS = 100  # values that a constraint counts for: it is looked at by itself
+_CONSTRAINT_CELLS = 500  # values that a constraint counts for: it is looked at by itself
 
 
 @dataclass(frozen=True, eq=False)
