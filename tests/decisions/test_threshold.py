@@ -239,7 +239,7 @@ def test_a_million_pairs_are_searched_for_one_that_differs_more_often_than_guara
     assert (outcomes[:, 0] != outcomes[:, 1]).mean() <= bound + MARGIN
 
 
-# -- metrics of tables, whose weights of categories and blanks are capped at 1 when divided by the width -----------------
+# -- metrics of tables, whose weights of categories and blanks are capped at 1 when divided by the width --
 
 JOBS = {"job": {"within": 0.3, "groups": [["clerk", "teacher"], ["farmer"]]}}
 HOURS = {"job": {"clerk": {"teacher": 2, "farmer": 8}, "teacher": {"farmer": 7}}}
