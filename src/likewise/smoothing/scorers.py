@@ -365,8 +365,8 @@ def choose_scorer(
         )
         if excess:
             basis += (
-                f" The {round_upwards(excess, 3)} is n/{K:,} for the n = {round(excess * K)} features whose values are not "
-                "on a grid; it is less for two people who differ in fewer of these."
+                f" The {round_upwards(excess, 3)} is n/{K:,} for the n = {round(excess * K)} features whose values are "
+                "not on a grid; it is less for two people who differ in fewer of these."
             )
         basis += called
         return SplittingScorer(
