@@ -157,7 +157,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     Attributes
     ----------
     guarantee_ : Guarantee
-        Under the metric divided by `width`.
+        Under the metric divided by `width`, in which two categories, or a number and a blank, are at most 1 apart.
     estimator_ : the fitted inner model
     classes_ : ndarray of shape (n_classes,)
         The classes, or the grades.
