@@ -237,7 +237,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         return people
 
     def _by_partition(self, method: Callable[[Any], Any], X: Any, empty: Any) -> Any:
-        from likewise.distributed.frames import predict_partitions
+        from likewise.distributed.scoring import predict_partitions
 
         return predict_partitions(self, method, X, empty)
 

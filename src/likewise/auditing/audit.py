@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from likewise._engine import is_compiling_worth
+from likewise._engine import should_compile
 from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
@@ -267,7 +267,7 @@ def _search_boxes(
     X, outputs = points.X[groups.first], model_outputs.outputs[groups.first]
     scales = points.scales(weights) / model_outputs.unit
     cells = cells_of(len(X) ** 2 / 2, X.shape[1], weights.p)
-    if not is_compiling_worth("likewise.pairs.box_search._run", cells):
+    if not should_compile("likewise.pairs.box_search._run", cells):
         blocks = blocks_after(
             np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), points.kinds, scales, weights.p
         )

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from likewise.cli import console as options
 from likewise.cli.console import Dialect, Output, command, echo_coverage, next_command
-from likewise.cli.metric_file import (
+from likewise.cli.metric_commands import (
     DefaultGroup,
     check,
     check_factor,
