@@ -28,7 +28,7 @@ from likewise.pairs.scans import SearchResult, cells_of, person_by_person, searc
 if TYPE_CHECKING:
     from likewise.guarantees.guarantee import Guarantee
 
-_SAMPLE = 2000
+N_SAMPLED = 2000  # random pairs, the same in every audit
 _MAX_COMPARED = 10_000  # distinct people under a FunctionMetric: 50 million pairs, all compared
 _SHOWN = 5  # pairs in a notebook
 
@@ -239,7 +239,7 @@ def audit(
         result, counts = _search_boxes(weights, model_outputs, groups, limits, n_worst)
     else:
         result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst)
-    n, (a, b) = len(points), sampled_pairs(len(points))
+    n, (a, b) = len(points), random_pairs(len(points), N_SAMPLED)
     distances = metric.between(points.people.take(a), points.people.take(b))
     violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights)
     return Audit(
@@ -330,11 +330,6 @@ def tabulate(
         }
     )
     return table, columns
-
-
-def sampled_pairs(n_people: int) -> tuple[IntArray, IntArray]:
-    """Random pairs of people, the same in every audit."""
-    return random_pairs(n_people, _SAMPLE)
 
 
 def check_tolerance(tolerance: Any, unit: float) -> float:

@@ -61,12 +61,12 @@ def person_by_person(
 def search_every_pair(
     blocks: Blocks, count: IntArray, tolerance: float, n_worst: int, thresholds: Sequence[float] = ()
 ) -> tuple[SearchResult, list[int]]:
-    """As `likewise.pairs.box_search.search`, by comparing every pair; and how many pairs exceed each threshold.
+    """As `likewise.pairs.box_search.search_tree`, by comparing every pair; and how many pairs exceed each threshold.
 
     Parameters
     ----------
     count, tolerance, n_worst
-        As for `search`.
+        As for `box_tree_of` and `search_tree`.
     thresholds : sequence of float
         At least `tolerance` each.
     """
