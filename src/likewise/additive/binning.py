@@ -103,7 +103,7 @@ def bin_columns(
         Columns of weight 0 are not looked at.
     max_knots : int, or ndarray of shape (n_columns,)
     """
-    some, counted = fixed_sample(len(rows), MOST_VALUES), weights > 0
+    some, counted = knot_sample(len(rows)), weights > 0
     most = np.broadcast_to(max_knots, rows.shape[1])
     found: dict[int, Part | None] = {}
 
@@ -184,6 +184,11 @@ def _filled(plan: Part, values: FloatArray, weights: FloatArray) -> Part:
     for people in blocks_of(len(values)):
         share += slot_shares(part.of(people), weights[people])
     return replace(part, share=share)
+
+
+def knot_sample(n_people: int) -> IntArray:
+    """Positions of the rows from which knots are chosen."""
+    return fixed_sample(n_people, MOST_VALUES)
 
 
 def knots_for(n_people: float, max_knots: int) -> int:

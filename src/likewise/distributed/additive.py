@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._fit_validation import check_outcomes, restore_on_error
-from likewise._subsample import evenly_spaced, fixed_sample
+from likewise._subsample import evenly_spaced
 from likewise._typing import FloatArray, IntArray
 from likewise._validation import check_rules
-from likewise.additive.binning import MOST_VALUES, Part, blocks_of, fill, intercept, plan_column, slot_shares
+from likewise.additive.binning import Part, blocks_of, fill, intercept, knot_sample, plan_column, slot_shares
 from likewise.additive.design_matrix import Layout
 from likewise.additive.fit import FitOptions, Plan
 from likewise.additive.objective import Loss, Objective
@@ -55,7 +55,7 @@ def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
         model._check_target(np.tile(check_outcomes(digest[target], numeric=not model._classify), 2))
         model.n_features_in_, model.feature_names_in_ = len(names), np.array(names, dtype=object)
         encoder = metric.encoder(digest[names])
-        sample = metric.encode_rows(partitions.rows_at(fixed_sample(n, MOST_VALUES), names), encoder)
+        sample = metric.encode_rows(partitions.rows_at(knot_sample(n), names), encoder)
         ends = People.read(digest[names], encoder)
         options, plan = FitOptions.read(model), Plan.of(metric, encoder, model.monotone, model.link_name)
         parts = _plan_columns(plan, sample.rows, ends.rows, n, options.knots(n, encoder.names))
