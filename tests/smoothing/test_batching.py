@@ -104,7 +104,7 @@ def mean_of_the_call(rows):
 
 @pytest.mark.parametrize("scorer", [above_the_mean_of_the_call, mean_of_the_call])
 def test_a_scorer_that_looks_at_other_rows_is_refused(scorer):
-    with pytest.raises(InvalidInputError, match=r"must answer for each row by itself.*batch=False"):
+    with pytest.raises(InvalidInputError, match=r"must predict each row independently.*batch=False"):
         smoothed(scorer).fit(X, Y)
 
 
@@ -216,20 +216,20 @@ def test_a_forest_with_threads_is_not_tried_out_since_trials_may_miss_a_race():
     forest = RandomForestClassifier(5, n_jobs=2, random_state=0)
     model = smoothed(forest, vote="soft").fit(X, Y)
     assert model.scorer_.batch_plan.kind == "person"
-    assert "in any order" in model.guarantee_.statement
+    assert "in an unspecified order" in model.guarantee_.statement
     assert smoothed(forest, vote="trees").fit(X, Y).scorer_.batch_plan.kind == "any"  # whole numbers add up exactly
 
 
 def test_a_listed_model_says_so():
     model = smoothed(RandomForestClassifier(5, random_state=0)).fit(X, Y)
-    assert "of a kind that answers for each row by itself" in model.guarantee_.statement
+    assert "Models of this type predict each row independently" in model.guarantee_.statement
 
 
 def test_a_regressor_is_tried_out_as_well():
     model = SmoothedRegressor(LinearRegression(), metric=METRIC, n_draws=40, random_state=0).fit(X, X[:, 0])
     assert model.scorer_.batch_plan.kind in ("fixed", "person")
     assert model.scorer_.batch_plan.basis in model.guarantee_.statement
-    with pytest.raises(InvalidInputError, match="must answer for each row by itself"):
+    with pytest.raises(InvalidInputError, match="must predict each row independently"):
         SmoothedRegressor(lambda rows: rows[:, 0] - rows[:, 0].mean(), metric=METRIC, n_draws=40).fit(X, X[:, 0])
 
 

@@ -17,7 +17,7 @@ BLOCK = 2**18
 """Rows per block. Sums of blocks are added in row order, so results do not depend on threads or workers."""
 
 MOST_VALUES = 2**18
-"""Rows from which knots are chosen; beyond that, a fixed sample of so many."""
+"""Maximum rows used to place knots; a larger table is subsampled, always with the same rows."""
 
 _FARTHEST = 1e300  # knots beyond it would have gaps that overflow
 
@@ -68,7 +68,7 @@ class Part:
         )
 
     def coarser(self, most: int) -> Part:
-        """The same column with at most so many knots."""
+        """The same column with at most `most` knots."""
         if self.knots is None or self.n_knots <= most or self.fraction is None:
             return self
         knots = self.knots[np.unique(np.linspace(0, self.n_knots - 1, max(2, most)).astype(int))]
@@ -144,12 +144,12 @@ def plan_column(
     counted = ~np.isnan(values) & (weights > 0)
     if not len(present) or not counted.any():
         return None
-    # The ends of everyone's values are among them, and count for nothing.
+    # Add the overall minimum and maximum with zero weight.
     ends = np.array([present.min(), present.max()])
     knots = choose_knots(np.append(values[counted], ends), np.append(weights[counted], [0.0, 0.0]), max_knots)
     if len(knots) == 1 and not (has_missing and np.isnan(observed).any()):
         return None
-    # Counted in units of the largest size, so that squares of huge numbers do not overflow.
+    # Scaled by the largest magnitude, so that squares of huge numbers do not overflow.
     size = max(abs(knots[0]), abs(knots[-1])) or 1.0
     scaled = np.clip(values[counted], -_FARTHEST, _FARTHEST) / size
     mean = np.average(scaled, weights=weights[counted])
@@ -192,7 +192,7 @@ def knot_sample(n_people: int) -> IntArray:
 
 
 def knots_for(n_people: float, max_knots: int) -> int:
-    """Knots that so many people can support, ``4 n^(1/3)``: more cost time and change no shape."""
+    """Knots that `n_people` can support, ``4 n^(1/3)``: more cost time and change no shape."""
     return min(max_knots, max(8, round(4 * float(np.cbrt(n_people)))))
 
 

@@ -42,7 +42,7 @@ def class_targets(y: npt.NDArray[Any], classes: npt.NDArray[Any], teacher: Any, 
     total = scores.sum(axis=1, keepdims=True)
     if not ((scores >= 0).all() and (np.abs(total - 1) < 1e-3).all()):
         raise InvalidInputError("teacher must give probabilities: between 0 and 1, and adding up to 1 for each person.")
-    # The log-odds of 0 and 1 have no limit, and no scorecard reaches them.
+    # The log-odds of 0 and 1 are infinite.
     return np.asarray(np.clip(scores / total, _SURE, 1 - _SURE).T)
 
 
@@ -92,7 +92,7 @@ class DaskFitMixin:
     """Lets `fit` learn from a Dask DataFrame."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from people with known outcomes, all or nothing.
+        """Fit the model; on error it is unchanged.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
     slope of ``f_i`` exceeds ``4 w_i`` and no two levels of a category are further apart than ``4 w_c`` (for p = 1;
     `docs/theory.md` §11 has every p), then ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. Among
-    such models, `fit` finds the most likely one.
+    such models, `fit` finds the one that minimises the penalised log-loss (the squared error for the link "clip").
 
     Parameters
     ----------
@@ -230,9 +230,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
                 f"link {self.link!r}; link must be 'logistic' for more than two classes.)"
             )
         if several and self.monotone is not None:
-            raise InvalidInputError(
-                "monotone must be None for more than two classes: what is more for one is less for others."
-            )
+            raise InvalidInputError("monotone must be None for more than two classes: raising one class lowers others.")
         targets = class_targets(y, self.classes_, self.teacher, people)
         if self.link == "clip":
             targets = targets - 0.5
@@ -245,7 +243,7 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
     ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
     level for each category, whose slopes and ranges are within ``hi - lo`` times the metric's weights (for p = 1;
     `docs/theory.md` §11 has every p). Then ``|h(x) - h(x')| <= (hi - lo) min(1, D(x, x'))`` for all people.
-    Among such models, `fit` finds the one with the smallest squared error before the cut.
+    Among such models, `fit` finds the one that minimises the penalised squared error before the cut.
 
     Parameters
     ----------

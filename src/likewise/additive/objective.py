@@ -290,7 +290,7 @@ class Objective:
         return replace(self, layout=smaller, loss=loss, penalties=self.penalties[chosen])
 
     def coarser(self, most: int) -> Objective:
-        """The same with at most so many knots per column."""
+        """The same with at most `most` knots per column."""
         parts = [part.coarser(most) for part in self.layout.parts]
         return replace(self, layout=replace(self.layout, parts=parts))
 

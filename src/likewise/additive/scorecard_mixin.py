@@ -79,7 +79,7 @@ class ScorecardMixin:
         return explanation(self, X, outcome)
 
     def reasons(self, X: Any, n: int = 4, outcome: Any = None) -> pd.DataFrame:
-        """What speaks most for each person's outcome, in words, as notices of adverse action need.
+        """The main reasons for each person's outcome, in words, as notices of adverse action need.
 
         The reference is the average person: points are centred, so that each column's mean over the people the model
         has learned from is 0. Columns that raise the outcome are named in the order of how much they do.
@@ -176,7 +176,7 @@ class ScorecardMixin:
         favourable : label of a class, optional
             ``classes_[-1]`` if not given.
         policy : path or mapping, optional
-            A TOML or JSON file of one's own, or its entries: ``outcome``, the favourable outcome in words; ``names`` of
+            Your own TOML or JSON file, or its entries: ``outcome``, the favourable outcome in words; ``names`` of
             columns as people know them; ``reasons``, approved texts by column; ``protected``, columns that are never
             named; ``immutable``, columns that nobody can change, marked so; ``steps``, the smallest step of a column,
             such as 1 or 100.

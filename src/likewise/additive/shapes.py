@@ -70,8 +70,8 @@ class SumOfShapes(Frozen):
     def used(self, weights: ColumnWeights, unit: float) -> FloatArray:
         """Share of what the metric allows that each function uses, rounded upwards.
 
-        At most 1 if and only if the score moves by at most ``unit * D`` between any two people: the largest slopes,
-        each divided by ``unit`` times the column's scale, have a q-norm of at most 1 (``1/p + 1/q = 1``); the range of
+        If it is at most 1, the score moves by at most ``unit * D`` between any two people: the largest slopes, each
+        divided by ``unit`` times the column's scale, have a q-norm of at most 1 (``1/p + 1/q = 1``); the range of
         a category's levels is at most ``unit`` times its weight, or, with a table of distances, no two levels differ by
         more than ``unit`` times theirs; and no number's value is further from that of a missing one than ``unit`` times
         the weight of absence.
@@ -130,7 +130,7 @@ class SumOfShapes(Frozen):
 
 
 def constrain(intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWeights, unit: float) -> SumOfShapes:
-    """Put shapes on the grid and within the metric, whatever an optimiser made of them.
+    """Put shapes on the grid and within the metric, whatever the optimiser returned.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def constrain(intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWe
             "penalty."
         )
     found = on_grid(intercepts, [_clipped(shape, weights, unit) for shape in shapes]).within(weights, unit)
-    if not (found.used(weights, unit) <= 1).all():  # excluded by docs/theory.md §11; checked all the same
+    if not (found.used(weights, unit) <= 1).all():  # excluded by docs/theory.md §11; checked anyway
         raise UnsolvedError("The shapes could not be brought within the metric. Please report this.")
     return found
 

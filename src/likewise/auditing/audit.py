@@ -178,7 +178,7 @@ def audit(
         Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``, as in the guarantee of
         `SmoothedRegressor`, whose own range is used if none is given.
     tolerance : float, optional
-        Excess that does not count, in the unit of the outputs: 0.01 is one percentage point of probability. None takes
+        Excess to ignore, in the unit of the outputs: 0.01 is one percentage point of probability. None takes
         1e-9 of the range of the outputs, for rounding. Use ``model.guarantee_.epsilon`` to leave room for the error of
         sampling in a smoothed model. Probabilities and shares of a range never differ by more than 1, so 1 or more is
         refused: it would find nothing.

@@ -213,7 +213,7 @@ def score_file(
                 _remove(parts)
             elif isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(
-                    f"{done:,} of {total:,} people are done and kept in {parts}: the same command goes on from there."
+                    f"{done:,} of {total:,} people are done and kept in {parts}: run the same command to resume."
                 ) from None
             raise
         _remove(parts)

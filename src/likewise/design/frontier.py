@@ -243,7 +243,7 @@ def design_metric(
     fixed : mapping from column to weight, optional
         Weights that people have agreed on.
     lower, upper : mapping from column to weight, optional
-        Limits of weights. Those of categories end at 1.
+        Limits of weights. Those of categories are capped at 1.
     output_range : tuple of float, optional
         Limits of predictions, for regression; None takes the range of `y`.
     categorical : sequence of names, optional

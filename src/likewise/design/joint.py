@@ -6,7 +6,7 @@
 
 with u the unit of the link, ``d_c`` the share of the weight between two categories (1 without groups or distances),
 ``c_i`` the mean difference of two people in column i, and ``m_i`` the weight of a blank,
-which is a weight as any other. The sum is the mean distance of two people. `docs/theory.md` §11 has the proofs.
+which is an ordinary weight. The sum is the mean distance of two people. `docs/theory.md` §11 has the proofs.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from likewise.pairs.scans import cells_of
 from likewise.projection import plain
 
 _BLOCK = 512  # people at a time, per thread
-_N_ROUNDS = 20  # about as often the closest values ask for the envelopes of their anchors
+_N_ROUNDS = 20  # approximate envelope evaluations per projection
 
 
 def caps(weights: ColumnWeights) -> FloatArray:

@@ -444,11 +444,10 @@ def _metric(
         least = least_missing_weight(own[i], *ends) if own[i] else 1.0
         missing[name] = max(forced, least)
         if own[i] and missing[name] > forced:
-            most = ", the most there is" if least == 1 else ""
-            less = f"only {2 * forced:.3g}" if forced else "no difference at all"
+            reason = "the maximum" if least == 1 else "half the column's largest distance here"
             notes[i] = (
-                f"A blank in {name!r} weighs {least:.3g}{most or ', half of what the column makes of these people'}. "
-                f"They force {forced:.3g}, with which the column could make {less}."
+                f"A blank in {name!r} weighs {least:.3g}, {reason}. The data require only {forced:.3g}, which would "
+                f"cap the column's effect at {2 * forced:.3g}."
             )
     named = list(zip(encoder.names, own.tolist(), encoder.is_number, strict=True))
     metric = TableMetric(

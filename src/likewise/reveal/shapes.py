@@ -35,7 +35,7 @@ class ColumnShape(NamedTuple):
     shares : tuple of ndarray of shape (n_codes + 1, n_codes + 1)
         Per weight, what two codes count of it; the distance is the sum of weights times shares.
     blocks : tuple of ndarray of shape (n_codes + 1,)
-        Partitions of the codes whose mismatches add up to the distance; empty if it is no such sum.
+        Partitions of the codes whose mismatches add up to the distance; empty if it is not such a sum.
     mixing : ndarray of shape (n_blocks, n_weights)
         Weights of these mismatches, from those of the column.
     """

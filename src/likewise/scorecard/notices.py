@@ -213,12 +213,12 @@ class Notice:
             items = [f"{change.name}: {change.to} instead of {change.now}" for change in self.changes]
             named = f"The {'score for' if self.width else 'chance of'} {self.outcome} would then be"
             tail = (
-                f"{named} {_percent(self.changed_probability or 0.0)}. No smaller change {enough}, by the distance "
-                "between people that this model keeps to."
+                f"{named} {_percent(self.changed_probability or 0.0)}. No smaller change {enough}, as measured by the "
+                "model's distance."
             )
             found.append((f"What {enough}, with everything else as it is:", "ul", items, tail))
         elif self.changes is not None:
-            found.append(("", "", [], f"No change of what can be changed {enough}."))
+            found.append(("", "", [], f"No change to the items you can change {enough}."))
         return found
 
     @property
@@ -267,7 +267,7 @@ def _band(threshold: float, width: float) -> tuple[float, float]:
 
 
 def _favourable_share(probability: float, threshold: float, width: float) -> float:
-    """Share of draws that are favourable, as in `ThresholdDecision`."""
+    """Share of draws that are favourable, as in `ThresholdDecision`; with no band, 1 from the threshold on."""
     return min(1.0, max(0.0, (probability - threshold) / width + 0.5)) if width else float(probability >= threshold)
 
 

@@ -98,7 +98,7 @@ def in_points(
     )
     try:
         prove(json.loads(card.to_json()))
-    except NotProvenError as problem:  # excluded by docs/theory.md §17; checked all the same
+    except NotProvenError as problem:  # excluded by docs/theory.md §17; checked anyway
         raise UnsolvedError(
             f"The points could not be brought within the metric ({problem}). Please report this."
         ) from None

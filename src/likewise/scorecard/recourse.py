@@ -1,4 +1,4 @@
-"""The smallest change of a person that gains so many points on a card, exactly."""
+"""The smallest change to a person's values that gains a given number of points on a card, exactly."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _rounded(value: float) -> float:
 
 
 def _outward(value: float, direction: int, end: float) -> float:
-    """Round away from what it is now to so many digits, but not beyond the knot at which the line ends."""
+    """Round away from the present value to `_DIGITS` digits, but not beyond the knot at which the line ends."""
     size = 10.0 ** (math.floor(math.log10(max(abs(value), 1e-300))) - _DIGITS + 1)
     rounded = _rounded((math.ceil(value / size) if direction > 0 else math.floor(value / size)) * size)
     return min(rounded, end) if direction > 0 else max(rounded, end)
@@ -135,7 +135,7 @@ def _front(distances: FloatArray, gains: FloatArray, *others: Any) -> tuple[Any,
 
 
 def smallest_change(columns: list[Column], gain: float) -> dict[int, float] | None:
-    """Values by column whose distances add up to the least, among all that gain at least so much; None if none does.
+    """Values by column with the smallest sum of distances that gain at least `gain`; None if none do.
 
     Exact: of two free numbers between knots, one can move to a knot, against the other, without making the sum larger,
     as gain and distance are linear there. So in some smallest change at most one of them is between knots. For each
