@@ -74,7 +74,7 @@ _PENALTIES = Rule(
 )
 
 _KNOTS = Rule(
-    "a mapping from column to such a number",
+    "a mapping from column to an integer of at least 2",
     lambda value: isinstance(value, Mapping) and all(integer(2).holds(most) for most in value.values()),
     "2 makes straight lines.",
 )
@@ -142,8 +142,8 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         From the score to a probability. With "probit" the bound is ``erf(sqrt(pi) D / 2)``, with "clip" (fitted by
         squared loss) ``min(1, D)``. Several classes need "logistic".
     teacher : fitted classifier or callable, optional
-        A model whose probabilities replace the labels as targets: the result is the scorecard closest to it, by mean
-        log loss. A function of people returns one probability per person or class.
+        A model whose probabilities replace the labels as targets: the result is the scorecard closest to it in mean
+        log loss, plus the penalty. A callable takes `X` and returns one probability per row, or one per class.
     n_jobs : int, optional
         Threads; None and -1 use every core. Results do not depend on it.
     verbose : bool, default=False
@@ -161,8 +161,8 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     Notes
     -----
     The guarantee covers `predict_proba` and `decide`, for all people, with nothing left to chance. It does not cover
-    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
-    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+    `predict`: the most likely class changes abruptly. It says nothing about what the columns leave out, about groups,
+    or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         return "softmax" if len(self.classes_) > 2 else self.link
 
     def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
-        """What is minimised for some people; once the classes are known."""
+        """The loss to minimise; needs `classes_`."""
         several = len(self.classes_) > 2
         if several and self.link != "logistic":
             raise InvalidInputError(
@@ -319,17 +319,17 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
         return "clip"
 
     def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
-        """What is minimised for some people; once the range is known."""
+        """The loss to minimise; needs `output_range_`."""
         numbers = np.asarray(y, dtype=np.float64)
         return SquaredLoss(regression_targets(numbers, self.output_range_, self.teacher, people))
 
 
 def _check_weighted_classes(y: npt.NDArray[Any], weights: FloatArray | None) -> None:
-    """Every class must count for something: otherwise its score has no limit."""
+    """Raise unless every class has a positive weight: otherwise its score is unbounded."""
     if weights is None:
         return
     for label in np.unique(y):
         if not weights[y == label].any():
             raise InvalidInputError(
-                f"sample_weight must be positive for someone of each class; it is 0 for everyone of class {label!r}."
+                f"sample_weight must be positive for at least one row per class; it is 0 for all of class {label!r}."
             )

@@ -47,7 +47,7 @@ class _Bounder:
             self.rooms.append(_ROUNDING * (1 + size))
 
     def bound(self, box: BoolArray, link: str) -> tuple[float, FloatArray]:
-        """Upper bound of the difference of the outputs, and how much each unit of the first layer leaves open."""
+        """Upper bound on the difference of the outputs, and the uncertainty due to each unit of the first layer."""
         from likewise.verification.tree_kernels import IDENTITY, LOGISTIC, TANH, largest_difference
 
         which = np.flatnonzero(box)
@@ -267,7 +267,7 @@ def _search(
 
 
 def _halves(bounder: _Bounder, box: BoolArray, unit_open: FloatArray) -> tuple[BoolArray, BoolArray] | None:
-    """Cut the variable that leaves most open: exchanged columns first, as the difference depends on them most."""
+    """Split the variable with the most uncertainty: exchanged columns first, as the difference depends on them most."""
     start, sides = bounder.start, bounder.variables.side
     best, chosen = -1.0, -1
     for v in range(len(start) - 1):

@@ -1,4 +1,4 @@
-"""Upper bounds by whatever method fits a model, of what columns do and of ``TV - D``: closed forms, boxes, networks."""
+"""Upper bounds on the effect of columns and on ``TV - D``, by the method that fits the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from likewise.verification.tree_bounds import TreeBound, bound_trees
 from likewise.verification.tree_model import TreeModel
 from likewise.verification.tree_problem import Variables
 
-_MOST_CLASSES = 6  # of a forest: all sets of classes are bounded
+_MOST_CLASSES = 6  # of a forest, as all sets of classes are bounded
 
 
 def upper_bound(
@@ -138,8 +138,8 @@ def prove_trees(
     worst = max(results, key=lambda result: result.found)
     pairs_found = [_people_of(model, result, columns) for result in results if np.isfinite(result.found)]
     how = (
-        f"{sum(result.n_boxes for result in results):,} boxes of people were bounded, over which trees that do not "
-        "read the column cancel"
+        f"{sum(result.n_boxes for result in results):,} boxes of people were bounded; trees that do not read the "
+        "column cancel"
     )
     return Proof(
         proven,
