@@ -299,7 +299,7 @@ def test_notices_need_two_classes():
         AdditiveClassifier(METRIC, penalty=0.1).fit(X, np.arange(60) % 3),
         AdditiveRegressor(METRIC, penalty=0.1).fit(X, X["age"]),
     ):
-        with pytest.raises(ValueError, match="notice needs a classifier of two classes"):
+        with pytest.raises(ValueError, match="notice needs a binary classifier"):
             other.notice(X)
 
 

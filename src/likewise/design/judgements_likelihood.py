@@ -19,10 +19,10 @@ Smooth = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
 """Value, gradient and Hessian of a convex function; the value is infinite outside its domain."""
 
 _NOISE = (1e-2, 1e5)  # least and most noise of a judge, in points
-_LARGEST = 1e4  # points; a weight that can reach it has no upper end
+_LARGEST = 1e4  # points; a weight that can reach it is unbounded
 _ACCURACY = 1e-6  # of the ends of ranges, in points, and relative to larger ones
 _MAX_STEPS = 2_000
-_RIDGE = 1e-6  # decides what comparisons leave open
+_RIDGE = 1e-6  # picks one of the solutions that comparisons leave open
 _RELAXED = 1e-5  # points, so that answers that fix a distance leave an interior
 
 

@@ -1,4 +1,4 @@
-"""An exact search for pairs whose outputs differ by more than their distance, which does not look at every pair.
+"""An exact search for pairs whose outputs differ by more than their distance, without comparing every pair.
 
 People are put in a tree of boxes, each with the range of its features and of its outputs. For two boxes, the largest
 possible difference of outputs and the smallest possible distance say whether any pair between them can exceed; if
@@ -30,12 +30,12 @@ from likewise.pairs.kernels import fill_differences, fill_distances
 from likewise.pairs.points import Kinds
 from likewise.pairs.scans import SearchResult, merge
 
-_BELOW_ONE = 1 - 1e-12  # a product may round up to a ratio that is no larger
+_BELOW_ONE = 1 - 1e-12  # a product may round up although the ratio is not larger
 
 
 @dataclass(frozen=True)
 class SearchGoal:
-    """What is searched for.
+    """The goal of a search.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ def search(
     kinds : ndarray of shape (n_features,), optional
         As in `likewise.pairs.points.Points`; numbers if not given.
     prune : bool
-        False compares every pair: what the search is tested and measured against.
+        False compares every pair: the reference for tests and benchmarks.
     """
     return search_tree(box_tree_of(X, outputs, scales, p, kinds, count), tolerance, n_worst, prune=prune)
 

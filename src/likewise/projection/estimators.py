@@ -54,7 +54,7 @@ class _Projected(WrapsEstimator):
         return from_unit_range(self.scorer_.values, self._limits)
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ProjectedScorer:
-        """Score people out of fold, move the scores of the anchors into the metric, and extend them to everybody."""
+        """Score people out of fold, project the scores of the anchors, and extend them to everybody."""
         state = check_random(self.random_state)
         rng = np.random.default_rng(seed_from(state))
         metric.check_axioms(people)

@@ -50,7 +50,7 @@ from likewise.smoothing.sampling import (
 
 @dataclass(frozen=True, eq=False)
 class VoteSpec:
-    """What the inner model votes on, and how.
+    """How the inner model votes.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class BatchPlan:
     kind : {"any", "fixed", "person", "row"}
         A call holds rows of many people, in any number or in fixed numbers; rows of one person; or a single row.
     basis : str
-        What that rests on, for the guarantee.
+        The reason, for the guarantee's statement.
     """
 
     kind: Literal["any", "fixed", "person", "row"]
@@ -176,7 +176,7 @@ def plan_batches(model: Any, votes: VoteSpec, make_rows: Callable[[], FloatArray
             f"{_PREMISE}, up to rounding, which was tested, not proven: {trials} {BATCH_SIZES[-1]:,}, its predictions "
             f"changed by up to {changes.within:.1g}, so a call holds the draws of one person.",
         )
-    sizes = f" ({changes.beyond:.1g} apart in sizes in which it is not called)" if changes.beyond else ""
+    sizes = f" ({changes.beyond:.1g} apart in batch sizes that are not used)" if changes.beyond else ""
     return BatchPlan(
         "fixed",
         f"{_PREMISE}, which was tested, not proven: {trials} {BATCH_SIZES[-1]:,}, it gave the same "
@@ -211,7 +211,7 @@ class SmoothedScorer(PlainScorer):
     votes : VoteSpec
     n_jobs : int or None
     batch_plan : BatchPlan or None
-        How the model is called; None where a formula or a network of our own replaces it.
+        How the model is called; None if a formula or likewise's own forward pass replaces it.
     """
 
     model: Any

@@ -415,7 +415,7 @@ def _linear(side: str, text: str) -> dict[str | None, float]:
         found[key] = found.get(key, 0.0) + (-size if sign == "-" else size)
         place = match.end()
     if not found:
-        raise InvalidInputError(f"Both sides of a rule must be non-empty; got {text!r}.")
+        raise InvalidInputError(f"A rule must have two non-empty sides; got {text!r}.")
     return found
 
 
