@@ -134,8 +134,8 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         distinct values; beyond 262,144 people at those of a fixed sample. A column that a mapping does not name gets
         the largest number in it.
     penalty : float, mapping from column to float, or "auto", default="auto"
-        Weight of the roughness of each column's shape beside the mean loss: of a column of numbers the integral of the
-        squared slope, times its standard deviation; of categories the squared differences of levels from their mean.
+        Weight of the roughness of each column's shape relative to the mean loss: for numbers, the integral of the
+        squared slope times the standard deviation; for categories, the squared differences of levels from their mean.
         "auto" chooses one per column by restricted maximum likelihood. A column that a mapping does not name gets the
         largest one in it.
     link : {"logistic", "probit", "clip"}, default="logistic"

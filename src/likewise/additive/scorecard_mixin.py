@@ -214,8 +214,8 @@ class ScorecardMixin:
         """The same card in whole points, as lenders print them, within the same metric.
 
         Points are whole at knots and for categories, and linear between knots: a step in a column of numbers would
-        separate people whose values are nearly equal. Rounding keeps every slope and range within the
-        metric, the guarantee is read off the rounded card, and `likewise.verify_card` proves it (`docs/theory.md` §17).
+        separate people whose values are nearly equal. Rounding keeps every slope and range within the metric, the
+        guarantee is computed from the rounded card, and `likewise.verify_card` proves it (`docs/theory.md` §17).
 
         Parameters
         ----------

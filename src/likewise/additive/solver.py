@@ -1,6 +1,6 @@
 """Fitting an additive model: Newton's method, with a quadratic program in place of each linear system.
 
-Penalties are chosen by restricted maximum likelihood. A penalty ``lambda x'Rx`` beside the mean loss of n people is a
+Penalties are chosen by restricted maximum likelihood. A penalty ``lambda x'Rx`` added to the mean loss of n people is a
 normal prior of ``x`` with precision ``2 n lambda R / phi``, phi the dispersion (1 for outcomes that are labels). The
 penalties with the largest marginal likelihood, Laplace's approximation to it, satisfy for every column j with r_j
 variables
@@ -213,7 +213,7 @@ def choose_penalties(problem: Objective, *, labels: bool) -> Smoothness:
     Parameters
     ----------
     problem : Objective
-        Its penalties and limits are not looked at.
+        Its penalties and limits are not used.
     labels : bool
         Whether outcomes are labels of classes, whose dispersion is 1; otherwise it is estimated.
     """
@@ -305,7 +305,7 @@ class _Quadratic(NamedTuple):
 
 
 def _dispersion(plain: Objective, scores: FloatArray, H: FloatArray, determined: float) -> float:
-    """Squared first derivatives beside second ones: 1 where the model is right and its loss is a log-likelihood."""
+    """Ratio of squared first to second derivatives: 1 if the model is correct and its loss is a log-likelihood."""
     intercepts = slice(None, None, plain.layout.n_variables)
     left = max(1.0, plain.n_people - determined)
     curvature = float(np.diag(H)[intercepts].sum()) - 2 * plain.shift * plain.loss.n_functions

@@ -136,7 +136,7 @@ class ComparisonLikelihood:
         return found - 2 * _ACCURACY * max(1.0, abs(found))  # the solver stays inside: ends are moved outwards
 
     def bounds(self, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """Range of each weight: those of a likelihood-ratio test at this confidence, for each weight by itself."""
+        """Range of each weight, by a likelihood-ratio test at this confidence for each weight separately."""
         drop = float(chi2.ppf(confidence, 1)) / 2
         low, high = np.array([self.extent(unit, drop) for unit in np.eye(len(self.weights))]).T
         return _rounded(low), np.where(high > 0.9 * _LARGEST, np.inf, high)

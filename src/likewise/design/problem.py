@@ -96,7 +96,7 @@ class DesignProblem:
         return replace(self.joint, objective=replace(objective, penalties=penalties))
 
     def usable_folds(self, n_folds: int) -> list[int]:
-        """Folds with people in them, outside of which every class is left."""
+        """Non-empty folds whose training parts have every class."""
         shares, out = self.joint.objective.weights, []
         for fold in range(n_folds):
             kept = np.where(self.folds == fold, 0.0, shares)

@@ -118,7 +118,7 @@ def find_comparators(
     Parameters
     ----------
     people, candidates : Qualifications
-        At least one each; nobody misses one of the `numbers` or `codes`.
+        At least one each, without missing `numbers` or `codes`.
     kinds, scales, p
         Of the points, as in `likewise.pairs.box_search.search`.
     threshold : float

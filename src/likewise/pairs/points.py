@@ -50,7 +50,7 @@ def splitmix64(z: RowHashes) -> RowHashes:
 Kinds = npt.NDArray[np.int8]
 
 NUMBER, NULLABLE, CODE = 0, 1, 2
-"""Kinds of columns: numbers; numbers of which some are missing (NaN); codes of categories."""
+"""Kinds of columns: numbers; numbers with missing values (NaN); codes of categories."""
 
 
 class Difference(NamedTuple):

@@ -213,8 +213,8 @@ def estimate_minimal_metric(
         between others. ``{"job": {"within": 0.3, "groups": [...]}}`` finds one, the first being 0.3 times the second.
         A missing value, and a category that is not listed, belongs to no group.
     distances : mapping from column to DataFrame or mapping of mappings, optional
-        Distance matrix between categories, as in `TableMetric`, of which the scale is found. If they are not nested
-        groups, every pair is compared: up to 10,000 distinct people, in memory.
+        Distance matrix between categories, as in `TableMetric`; its scale is estimated. If they are not nested groups,
+        every pair is compared: up to 10,000 distinct people, in memory.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Probabilities to use in place of the model's outputs, or numbers within `output_range`; `model` may then be
         None. For a Dask DataFrame or a path, a Dask Series or the name of a column.

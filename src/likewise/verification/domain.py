@@ -291,7 +291,7 @@ class Domain:
     def orders(self, X: Any) -> list[Rule]:
         """Rules ``a <= b`` between two columns that hold for everybody in `X`, and are not obvious from their ranges.
 
-        They are suggestions: that nobody in a table breaks a rule does not show that nobody can.
+        They are suggestions: a rule that holds for every row of a table need not hold for everybody.
         """
         frame = frame_of(X)
         numeric = [name for name, held in self.columns.items() if isinstance(held, NumericDomain)]
