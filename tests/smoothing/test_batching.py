@@ -67,7 +67,7 @@ OTHERS_MODELS = {
 def test_models_that_no_list_knows_share_calls_and_answer_alike_in_any_batch(make, people, metric, vote):
     model = smoothed(make(), metric, vote=vote).fit(people, Y)
     assert model.scorer_.batch_plan.kind == "fixed"
-    assert "the same answers to the last bit" in model.guarantee_.statement
+    assert "the same predictions to the last bit" in model.guarantee_.statement
     assert "tested, not proven" in model.guarantee_.statement
     every = model.predict_proba(people)
     chosen = RNG.permutation(len(people))[:37]
@@ -125,7 +125,7 @@ def test_one_row_at_a_time_keeps_the_promise_for_a_scorer_that_looks_at_other_ro
 
 def test_a_scorer_that_answers_at_random_is_refused():
     rng = np.random.default_rng(0)
-    with pytest.raises(InvalidInputError, match=r"the same answers to the same rows.*random_state"):
+    with pytest.raises(InvalidInputError, match=r"the same predictions for the same rows.*random_state"):
         smoothed(lambda rows: rng.integers(2, size=len(rows))).fit(X, Y)
 
 

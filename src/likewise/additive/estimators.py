@@ -74,7 +74,7 @@ _PENALTIES = Rule(
 )
 
 _KNOTS = Rule(
-    "a mapping from column to an integer of at least 2",
+    "a mapping from column to such a number",
     lambda value: isinstance(value, Mapping) and all(integer(2).holds(most) for most in value.values()),
     "2 makes straight lines.",
 )

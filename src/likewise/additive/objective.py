@@ -374,7 +374,7 @@ def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Fl
 
 
 def _kernels(parts: list[Part], *names: str, times: int = 1) -> list[Any]:
-    """The module with these loops, for `times` passes over the rows of all parts."""
+    """These loops, compiled or plain, for `times` passes over the rows of all parts."""
     cells = times * len(parts) * len(parts[0].index)
     return [kernel("additive", name, cells) for name in names]
 

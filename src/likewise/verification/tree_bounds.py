@@ -176,7 +176,7 @@ class _Search:
         if len(self.cost_vars) or len(self.merger.trees) < 2:
             return np.inf
         d = self.merger.bound(box) + 2.0 * self.problem.rounding
-        # Without limits on the scores, where the logistic link changes most.
+        # Without limits on the scores, the logistic link is taken where it is steepest.
         return float(largest_difference(self.link, d, -np.inf, np.inf, np.inf)) if np.isfinite(d) else d
 
     @cached_property
