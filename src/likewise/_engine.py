@@ -40,7 +40,7 @@ def kernel(package: str, name: str, cells: float) -> Any:
 
 
 def should_compile(function: str, cells: float) -> bool:
-    """Whether to call a compiled function, given by its full name, for work on so many values."""
+    """Whether to call a compiled function, given by its full name, for work on `cells` values."""
     if _always_compiled or is_compiled(function):
         return True
     _plain_cells[function] += cells

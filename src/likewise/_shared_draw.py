@@ -25,7 +25,7 @@ from likewise._typing import FloatArray
 from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 
-MIN_KEY = 16  # bytes: 128 bits cannot be found by trying
+MIN_KEY = 16  # bytes: 128 bits cannot be brute-forced
 _BITS = 128  # of a uniform number
 
 
@@ -162,7 +162,7 @@ def check_key(key: Any) -> bytes:
         raise InvalidTypeError(f"key must be bytes; got {type(key).__name__}. secrets.token_bytes(32) makes one.")
     if len(key) < MIN_KEY:
         raise InvalidInputError(
-            f"key must have {MIN_KEY} bytes or more, or it can be found by trying; got {len(key)}. "
+            f"key must have {MIN_KEY} bytes or more, or it can be brute-forced; got {len(key)}. "
             "secrets.token_bytes(32) makes one."
         )
     return bytes(key)

@@ -37,7 +37,7 @@ from likewise.reveal.regression import linear_weights
 METRIC = NONE | Rule(
     "a Metric, such as WeightedLp or TableMetric",
     lambda value: isinstance(value, Metric),
-    "Wrap a function of people in FunctionMetric.",
+    "Wrap a custom distance function in FunctionMetric.",
     InvalidTypeError,
 )
 

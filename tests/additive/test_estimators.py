@@ -301,7 +301,7 @@ def test_other_bad_input(data):
     model = AdditiveClassifier(METRIC, penalty=1e-3)
     with pytest.raises(ValueError, match="sample_weight must be non-negative"):
         model.fit(X, y, sample_weight=np.where(y, -1, 1))
-    with pytest.raises(ValueError, match="sample_weight must be positive for someone of each class"):
+    with pytest.raises(ValueError, match="sample_weight must be positive for at least one row per class"):
         model.fit(X, y, sample_weight=y)
     with pytest.raises(ValueError, match="y must hold at least two classes"):
         model.fit(X, np.zeros(len(X)))

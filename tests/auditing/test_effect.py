@@ -533,5 +533,5 @@ def test_a_column_that_is_not_there_is_refused():
     model = make_pipeline(one_hot(), LogisticRegression()).fit(X, y)
     with pytest.raises(InvalidInputError, match="column must list columns of X"):
         effect(model, X, "gender")
-    with pytest.raises(InvalidInputError, match="nobody in X has"):
+    with pytest.raises(InvalidInputError, match="does not occur in X"):
         effect(model, X, "sex", domain=Domain.learn(X).with_column("sex", values=["f", "m", "x"]))

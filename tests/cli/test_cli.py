@@ -381,8 +381,8 @@ def test_control_c_leaves_no_half_written_file(work, tmp_path):
     error = process.communicate(timeout=60)[1]
     assert process.returncode == 130, error
     assert re.search(
-        r"Stopped. Nothing was half-written. [\d,]+ of 60,000 people are done and kept in scores.parquet.parts: "
-        "the same command goes on from there.",
+        r"Stopped. No file was left incomplete. [\d,]+ of 60,000 people are done and kept in scores.parquet.parts: "
+        "run the same command to resume.",
         error,
     ), error
     assert "Traceback" not in error

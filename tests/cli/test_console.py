@@ -33,11 +33,11 @@ def raises(error):
     [
         (ValueError("age must be\n positive"), 2, "Error: age must be positive\n"),
         (OSError("no disk"), 2, "Error: no disk\n"),
-        (KeyboardInterrupt(), 130, "Stopped. Nothing was half-written.\n"),
-        (KeyboardInterrupt("7 are done."), 130, "Stopped. Nothing was half-written. 7 are done.\n"),
-        (RuntimeError("cannot\ncache"), 3, "Error in likewise itself: RuntimeError: cannot cache Set LIKEWISE_DEBUG=1"),
-        (TypeError("unsupported operand"), 3, "Error in likewise itself: TypeError: unsupported operand"),
-        (MemoryError(), 3, "Error in likewise itself: MemoryError"),
+        (KeyboardInterrupt(), 130, "Stopped. No file was left incomplete.\n"),
+        (KeyboardInterrupt("7 are done."), 130, "Stopped. No file was left incomplete. 7 are done.\n"),
+        (RuntimeError("cannot\ncache"), 3, "Internal error: RuntimeError: cannot cache Set LIKEWISE_DEBUG=1"),
+        (TypeError("unsupported operand"), 3, "Internal error: TypeError: unsupported operand"),
+        (MemoryError(), 3, "Internal error: MemoryError"),
     ],
 )
 def test_each_end_has_its_code_and_one_line(error, code, words, monkeypatch):
@@ -58,7 +58,7 @@ def test_a_second_control_c_does_not_swallow_what_was_said(monkeypatch):
         finally:
             raises(KeyboardInterrupt())(echo)
 
-    assert ends(twice).stderr == "Stopped. Nothing was half-written. 7 are done.\n"
+    assert ends(twice).stderr == "Stopped. No file was left incomplete. 7 are done.\n"
 
 
 def test_debug_shows_where(monkeypatch):

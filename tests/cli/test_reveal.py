@@ -106,5 +106,5 @@ def test_of_how_many_people_columns_were_exchanged_is_in_the_file(tmp_path, monk
     monkeypatch.setattr("likewise.reveal.exchange.MAX_EXCHANGED", 50)
     X.assign(paid=Y).to_csv(tmp_path / "t.csv", index=False)
     done = run(tmp_path, "metric t.csv --target paid --model boosting --out m.toml")
-    assert "Columns were exchanged for 50 of 200 distinct people: the effect that a column has on others" in done.output
+    assert "Columns were exchanged for 50 of 200 distinct people: effects on the others may" in done.output
     assert "and 50 of them with one column exchanged" in (tmp_path / "m.toml").read_text()

@@ -65,7 +65,7 @@ def test_a_stopped_run_on_standard_input_does_not_claim_to_go_on(work, monkeypat
     assert "cannot be resumed" in done.stderr
     assert not list(work.glob("stopped*"))
     done = run(work, "score model.skops loans.csv --batch 40 --out stopped.csv")
-    assert "120 of 150 people are done and kept in stopped.csv.parts: the same command goes on" in done.stderr
+    assert "120 of 150 people are done and kept in stopped.csv.parts: run the same command to resume" in done.stderr
     monkeypatch.setattr(ScoringJob, "__call__", original)
     assert run(work, "score model.skops loans.csv --batch 40 --out stopped.csv").exit_code == 0
     assert not list(work.glob("*.parts"))

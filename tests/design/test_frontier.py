@@ -139,7 +139,7 @@ def test_points_between_points(frontier):
         frontier.at(mean_distance=1e9)
     with pytest.raises(ValueError, match="loss must be at least"):
         frontier.at(loss=0.0)
-    with pytest.raises(ValueError, match="one of the two"):
+    with pytest.raises(ValueError, match="exactly one of mean_distance and loss"):
         frontier.at()
 
 

@@ -81,7 +81,7 @@ def test_boosting_upon_a_model_of_ones_own_is_as_rowwise_as_that(boosted, method
 @pytest.mark.parametrize(("boosted", "method", "y"), BOOSTED, ids=["classification", "regression"])
 @pytest.mark.parametrize("noise", ["splitting", "laplace"])
 def test_boosting_upon_a_model_that_looks_at_other_rows_is_refused(boosted, method, y, noise):
-    with pytest.raises(InvalidInputError, match="must answer for each row by itself"):
+    with pytest.raises(InvalidInputError, match="must predict each row independently"):
         method(boosted, metric=WeightedLp([0.3, 0.1]), noise=noise, n_draws=50).fit(X, y)
 
 
@@ -139,7 +139,7 @@ def test_nothing_is_known_of_models_that_hold_others_so_they_are_tried_out(model
     ids=lambda model: type(model).__name__,
 )
 def test_models_that_hold_one_that_looks_at_other_rows_are_refused(model):
-    with pytest.raises(InvalidInputError, match="must answer for each row by itself"):
+    with pytest.raises(InvalidInputError, match="must predict each row independently"):
         SmoothedClassifier(model, metric=WeightedLp([0.3, 0.1]), noise="splitting", n_draws=50).fit(X, Y)
 
 

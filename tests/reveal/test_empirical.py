@@ -171,7 +171,7 @@ def test_equal_people_with_different_outputs_are_named():
         ({"predictions": [0.1, 1.2]}, r"within \[0, 1\]; got 1.2"),
         ({"predictions": [0.1, np.nan]}, r"within \[0, 1\]; got nan"),
         ({"predictions": [[0.1, 0.2], [0.5, 0.5]]}, "sum to 1"),
-        ({"p": np.inf}, r"p must be finite; got inf. There D is a maximum over features"),
+        ({"p": np.inf}, r"p must be finite; got inf. With p = inf, D is a maximum over features"),
         ({"p": 0.5}, "p must be a number >= 1 or infinity; got 0.5"),
         ({"fixed": {"age": 1.0}}, "fixed must name features of X, positions 0 to 1; got 'age'"),
         ({"fixed": {0: -1.0}}, r"fixed\[0\] must be a non-negative finite number; got -1.0"),

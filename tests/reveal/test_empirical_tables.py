@@ -232,12 +232,12 @@ def test_that_a_blank_was_given_more_than_these_people_force_is_said():
     assert found.metric.numeric["income"] == pytest.approx(0.004)
     assert found.metric.missing["income"] == pytest.approx(0.2)
     assert found.notes == (
-        "A blank in 'income' weighs 0.2, half of what the column makes of these people. They force 0, with which the "
-        "column could make no difference at all.",
+        "A blank in 'income' weighs 0.2, half the column's largest distance here. The data require only 0, which would "
+        "cap the column's effect at 0.",
     )
     jump = pd.DataFrame({"income": [0.0, 1.0, np.nan, 100.0], "age": [30.0, 30.0, 60.0, 30.0]})
     steep = estimate_minimal_metric(None, jump, predictions=[0.1, 0.5, 0.3, 0.3])
-    assert "A blank in 'income' weighs 1, the most there is. They force 0, " in steep.notes[0]
+    assert "A blank in 'income' weighs 1, the maximum. The data require only 0, " in steep.notes[0]
     alike = people.assign(age=30.0)  # whose absence has to explain a difference
     assert estimate_minimal_metric(None, alike, predictions=[0.1, 0.2, 0.9]).notes == ()
 

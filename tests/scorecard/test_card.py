@@ -168,7 +168,7 @@ def test_reasons_are_about_the_outcome_that_is_asked_for(two):
 def test_reasons_name_the_first_category_the_missing_one_and_one_that_was_not_seen(two):
     two.scorer_.model.shapes[2].values[:] = -1.0
     two.scorer_.model.shapes[2].other[:] = -1.0
-    for region, words in (("north", "north"), (None, "not known"), ("west", "of a kind that the model has not seen")):
+    for region, words in (("north", "north"), (None, "not known"), ("west", "a category that the model has not seen")):
         person = PEOPLE.loc[["a"]].assign(region=[region])
         reason = two.reasons(person, n=1, outcome=0).iloc[0]["reason 1"]
         assert reason.startswith(f"region is {words}: +1.00 log-odds")

@@ -251,7 +251,7 @@ def test_a_threshold_that_nothing_reaches_is_said(model):
     everything = {"immutable": ["income", "debt", "age", "children", "region"]}
     for notice in model.notice(X, threshold=0.999, policy=everything):
         assert notice.changes == ()
-        assert "No change of what can be changed would be enough." in notice.to_text()
+        assert "No change to the items you can change would be enough." in notice.to_text()
     assert all(notice.changes is None for notice in model.notice(X))
 
 
@@ -299,7 +299,7 @@ def test_notices_need_two_classes():
         AdditiveClassifier(METRIC, penalty=0.1).fit(X, np.arange(60) % 3),
         AdditiveRegressor(METRIC, penalty=0.1).fit(X, X["age"]),
     ):
-        with pytest.raises(ValueError, match="notice needs a classifier of two classes"):
+        with pytest.raises(ValueError, match="notice needs a binary classifier"):
             other.notice(X)
 
 
@@ -402,4 +402,4 @@ def test_a_band_that_ends_beyond_1_is_certain_for_nobody(model):
     X = people(20, seed=2)[0]
     for notice in model.notice(X, threshold=0.96, width=0.1):
         assert notice.changes == ()
-        assert "No change of what can be changed would be enough without a draw." in notice.to_text()
+        assert "No change to the items you can change would be enough without a draw." in notice.to_text()

@@ -163,7 +163,7 @@ def test_reasons_say_units_missing_numbers_and_unseen_categories(model):
     words = " ".join(model.reasons(X, n=6, outcome=0).iloc[0].astype(str))
     assert "income is $1,000:" in words
     assert "debt is not known:" in words
-    assert "region is of a kind that the model has not seen:" not in words or "abroad" not in words
+    assert "region is a category that the model has not seen:" not in words or "abroad" not in words
 
 
 def test_allowed_from_a_missing_number_is_what_its_weight_allows():
@@ -239,8 +239,8 @@ def test_a_database_computes_the_same_scores(database, kind, others):
 @pytest.mark.parametrize(
     ("categories", "words"),
     [
-        ([b"a", b"b"], "b'a' has no form in plain SQL"),
-        (["a", "b\0"], "has no form in plain SQL"),
+        ([b"a", b"b"], "b'a' cannot be written in plain SQL"),
+        (["a", "b\0"], "cannot be written in plain SQL"),
     ],
 )
 def test_categories_that_no_database_holds_are_refused_in_sql(categories, words):

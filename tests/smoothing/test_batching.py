@@ -67,7 +67,7 @@ OTHERS_MODELS = {
 def test_models_that_no_list_knows_share_calls_and_answer_alike_in_any_batch(make, people, metric, vote):
     model = smoothed(make(), metric, vote=vote).fit(people, Y)
     assert model.scorer_.batch_plan.kind == "fixed"
-    assert "the same answers to the last bit" in model.guarantee_.statement
+    assert "the same predictions to the last bit" in model.guarantee_.statement
     assert "tested, not proven" in model.guarantee_.statement
     every = model.predict_proba(people)
     chosen = RNG.permutation(len(people))[:37]
@@ -104,7 +104,7 @@ def mean_of_the_call(rows):
 
 @pytest.mark.parametrize("scorer", [above_the_mean_of_the_call, mean_of_the_call])
 def test_a_scorer_that_looks_at_other_rows_is_refused(scorer):
-    with pytest.raises(InvalidInputError, match=r"must answer for each row by itself.*batch=False"):
+    with pytest.raises(InvalidInputError, match=r"must predict each row independently.*batch=False"):
         smoothed(scorer).fit(X, Y)
 
 
@@ -125,7 +125,7 @@ def test_one_row_at_a_time_keeps_the_promise_for_a_scorer_that_looks_at_other_ro
 
 def test_a_scorer_that_answers_at_random_is_refused():
     rng = np.random.default_rng(0)
-    with pytest.raises(InvalidInputError, match=r"the same answers to the same rows.*random_state"):
+    with pytest.raises(InvalidInputError, match=r"the same predictions for the same rows.*random_state"):
         smoothed(lambda rows: rng.integers(2, size=len(rows))).fit(X, Y)
 
 
@@ -216,20 +216,20 @@ def test_a_forest_with_threads_is_not_tried_out_since_trials_may_miss_a_race():
     forest = RandomForestClassifier(5, n_jobs=2, random_state=0)
     model = smoothed(forest, vote="soft").fit(X, Y)
     assert model.scorer_.batch_plan.kind == "person"
-    assert "in any order" in model.guarantee_.statement
+    assert "in an unspecified order" in model.guarantee_.statement
     assert smoothed(forest, vote="trees").fit(X, Y).scorer_.batch_plan.kind == "any"  # whole numbers add up exactly
 
 
 def test_a_listed_model_says_so():
     model = smoothed(RandomForestClassifier(5, random_state=0)).fit(X, Y)
-    assert "of a kind that answers for each row by itself" in model.guarantee_.statement
+    assert "Models of this type predict each row independently" in model.guarantee_.statement
 
 
 def test_a_regressor_is_tried_out_as_well():
     model = SmoothedRegressor(LinearRegression(), metric=METRIC, n_draws=40, random_state=0).fit(X, X[:, 0])
     assert model.scorer_.batch_plan.kind in ("fixed", "person")
     assert model.scorer_.batch_plan.basis in model.guarantee_.statement
-    with pytest.raises(InvalidInputError, match="must answer for each row by itself"):
+    with pytest.raises(InvalidInputError, match="must predict each row independently"):
         SmoothedRegressor(lambda rows: rows[:, 0] - rows[:, 0].mean(), metric=METRIC, n_draws=40).fit(X, X[:, 0])
 
 

@@ -122,7 +122,7 @@ def test_what_is_refused_changes_nothing(tmp_path, kind, data, rule):
 
 
 def test_nobody_decides_without_a_name(tmp_path):
-    with pytest.raises(InvalidInputError, match="Say who you are"):
+    with pytest.raises(InvalidInputError, match="Enter your name"):
         set_income(session(tmp_path), 0.1, name="  ")
 
 

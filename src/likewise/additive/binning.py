@@ -17,7 +17,7 @@ BLOCK = 2**18
 """Rows per block. Sums of blocks are added in row order, so results do not depend on threads or workers."""
 
 MOST_VALUES = 2**18
-"""Rows from which knots are chosen; beyond that, a fixed sample of so many."""
+"""Maximum rows used to place knots; a larger table is subsampled, always with the same rows."""
 
 _FARTHEST = 1e300  # knots beyond it would have gaps that overflow
 
@@ -38,7 +38,7 @@ class Part:
     index : ndarray of small whole numbers, shape (n_samples,)
         Slot at or below each person.
     fraction : ndarray of shape (n_samples,), or None
-        How far each person is on the way to the next slot, between 0 and 1; None for categories.
+        Position between that slot and the next, from 0 to 1; None for categories.
     share : ndarray of shape (n_slots,)
         Weight of the people at each slot; it adds up to 1.
     spread : float
@@ -60,7 +60,7 @@ class Part:
         return 0 if self.knots is None else len(self.knots)
 
     def of(self, people: slice) -> Part:
-        """The same part with some of its people."""
+        """The part restricted to some of its rows."""
         if people.start == 0 and people.stop == len(self.index):
             return self  # most tables are one block, and copies of all pairs of columns add up
         return replace(
@@ -68,7 +68,7 @@ class Part:
         )
 
     def coarser(self, most: int) -> Part:
-        """The same column with at most so many knots."""
+        """The same column with at most `most` knots."""
         if self.knots is None or self.n_knots <= most or self.fraction is None:
             return self
         knots = self.knots[np.unique(np.linspace(0, self.n_knots - 1, max(2, most)).astype(int))]
@@ -84,7 +84,7 @@ class Part:
 
 
 def intercept(n_samples: int) -> Part:
-    """The part that is the same for everyone."""
+    """The intercept, a part of one slot."""
     return Part(-1, None, 1, False, np.zeros(n_samples, dtype=np.uint8), None, np.ones(1))
 
 
@@ -98,9 +98,9 @@ def bin_columns(
     rows : ndarray of shape (n_samples, n_columns)
         People as numbers.
     weights : ndarray of shape (n_samples,)
-        Sample weights that add up to 1. People of weight 0 place no knot.
+        Sample weights that add up to 1. Rows of weight 0 are not used to place knots.
     metric : ColumnWeights
-        Columns of weight 0 are not looked at.
+        Columns of weight 0 are skipped.
     max_knots : int, or ndarray of shape (n_columns,)
     """
     some, counted = knot_sample(len(rows)), weights > 0
@@ -122,7 +122,7 @@ def bin_columns(
 def plan_column(
     column: int, values: FloatArray, weights: FloatArray, observed: FloatArray, metric: ColumnWeights, max_knots: int
 ) -> Part | None:
-    """The part of a column, without people; None if the column is constant.
+    """The part of a column, with no rows yet; None if the column is constant.
 
     Parameters
     ----------
@@ -130,26 +130,26 @@ def plan_column(
     values, weights : ndarray of shape (n_some,)
         Sample from which knots are chosen.
     observed : ndarray
-        Values with the extremes of all rows, and a missing one if there is any.
+        Values that include the minimum and maximum of all rows, and a missing one if there is any.
     metric : ColumnWeights
     max_knots : int
     """
     no_rows = np.empty(0, dtype=np.uint8)
     if not metric.is_number[column]:
         n_levels = int(observed.max()) + 1
-        if n_levels >= 2 and column in metric.tables:  # listed categories that nobody has are no nearer to others
+        if n_levels >= 2 and column in metric.tables:  # unseen ones have distances too
             n_levels = len(metric.tables[column]) - 1
         return None if n_levels < 2 else Part(column, None, n_levels, False, no_rows, None, np.zeros(n_levels))
     has_missing, present = bool(metric.missing[column] >= 0), observed[~np.isnan(observed)]
     counted = ~np.isnan(values) & (weights > 0)
     if not len(present) or not counted.any():
         return None
-    # The ends of everyone's values are among them, and count for nothing.
+    # Add the overall minimum and maximum with zero weight.
     ends = np.array([present.min(), present.max()])
     knots = choose_knots(np.append(values[counted], ends), np.append(weights[counted], [0.0, 0.0]), max_knots)
     if len(knots) == 1 and not (has_missing and np.isnan(observed).any()):
         return None
-    # Counted in units of the largest size, so that squares of huge numbers do not overflow.
+    # Scaled by the largest magnitude, so that squares of huge numbers do not overflow.
     size = max(abs(knots[0]), abs(knots[-1])) or 1.0
     scaled = np.clip(values[counted], -_FARTHEST, _FARTHEST) / size
     mean = np.average(scaled, weights=weights[counted])
@@ -159,7 +159,7 @@ def plan_column(
 
 
 def fill(plan: Part, values: FloatArray) -> Part:
-    """The same part with people in it."""
+    """The part with rows filled in."""
     if plan.knots is None:
         return replace(plan, index=values.astype(_smallest(plan.n_slots)))
     known = ~np.isnan(values)
@@ -170,7 +170,7 @@ def fill(plan: Part, values: FloatArray) -> Part:
 
 
 def slot_shares(part: Part, weights: FloatArray) -> FloatArray:
-    """Weight of some people at each slot."""
+    """Sum of weights at each slot."""
     if part.fraction is None:
         return np.asarray(np.bincount(part.index, weights, part.n_slots))
     share: Any = np.bincount(part.index, weights * (1 - part.fraction), part.n_slots)[: part.n_slots]
@@ -192,20 +192,20 @@ def knot_sample(n_people: int) -> IntArray:
 
 
 def knots_for(n_people: float, max_knots: int) -> int:
-    """Knots that so many people can support, ``4 n^(1/3)``: more cost time and change no shape."""
+    """Knots that `n_people` can support, ``4 n^(1/3)``: more cost time and change no shape."""
     return min(max_knots, max(8, round(4 * float(np.cbrt(n_people)))))
 
 
 def blocks_of(n_people: int) -> list[slice]:
-    """Everyone, a block at a time."""
+    """Slices of all rows, one per block."""
     return [slice(start, min(start + BLOCK, n_people)) for start in range(0, n_people, BLOCK)]
 
 
 def choose_knots(values: FloatArray, weights: FloatArray, max_knots: int) -> FloatArray:
     """All distinct values if they are few, else the extremes and quantiles between them.
 
-    Quantiles are those of people and of distinct values, half and half: those of people alone leave one knot to a
-    column that is 0 for nearly everyone, and none to its tail. Weights count as repetitions would.
+    Quantiles are of a distribution with half its mass on rows and half on distinct values: quantiles of rows alone
+    would give a column that is 0 in nearly all rows one knot, and its tail none. A weight of 2 counts as two rows.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def choose_knots(values: FloatArray, weights: FloatArray, max_knots: int) -> Flo
             taken |= heavy
         rest = np.flatnonzero(~taken)
         reached = np.cumsum(mass[rest])
-        # A share just short of a level because of rounding has reached it.
+        # Allow for rounding: a share just short of a level has reached it.
         levels = np.linspace(0, 1, max_knots - taken.sum() + 2)[1:-1] * reached[-1] * (1 - 1e-12)
         taken[rest[np.minimum(np.searchsorted(reached, levels), len(rest) - 1)]] = True
         distinct = distinct[taken]
@@ -238,7 +238,7 @@ def choose_knots(values: FloatArray, weights: FloatArray, max_knots: int) -> Flo
 
 
 def locate(values: FloatArray, knots: FloatArray) -> tuple[npt.NDArray[Any], FloatArray]:
-    """Knot at or below each value, and how far it is on the way to the next; values outside stand at the ends."""
+    """Knot at or below each value, and the fraction of the way to the next; values outside are moved to the ends."""
     if len(knots) == 1:
         return np.zeros(len(values), dtype=np.intp), np.zeros(len(values))
     index = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, len(knots) - 2)

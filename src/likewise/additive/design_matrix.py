@@ -1,4 +1,4 @@
-"""The variables of a fit: rises between knots and levels of categories, what they may be, and how rough they are."""
+"""The variables of a fit: rises between knots and levels of categories, with their limits and roughness penalty."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from likewise.additive.qp import Limits
 from likewise.additive.shapes import Shape
 from likewise.metrics.base import ColumnWeights, dual
 
-_SMALLEST = 1e-12  # a rise that may not be larger is left out
+_SMALLEST = 1e-12  # a rise with a smaller limit is left out
 _NEAREST = 1e-6  # share of the weight between categories at distance 0: the limits have an interior
-_SHIFT = 1e-3  # what a common shift of levels costs beside their differences
+_SHIFT = 1e-3  # penalty of a common shift of levels, relative to that of their differences
 _LARGEST = 16.0  # distances: no gap needs more, as outputs that far out are the same to the last bit
 
 
@@ -68,7 +68,7 @@ class Layout(Frozen):
 
     @cached_property
     def starts(self) -> IntArray:
-        """First variable of each part, and the first one after them all."""
+        """First variable of each part, and the end of the last."""
         sizes = [
             part.n_slots if part.knots is None else int((rises > _SMALLEST).sum()) + self._has_level(part)
             for part, rises in zip(self.parts, self.allowed, strict=True)
@@ -77,17 +77,17 @@ class Layout(Frozen):
 
     @cached_property
     def slot_starts(self) -> IntArray:
-        """First slot of each part, and the first one after them all."""
+        """First slot of each part, and the end of the last."""
         return np.concatenate([[0], np.cumsum([part.n_slots for part in self.parts])]).astype(np.int64)
 
     @cached_property
     def numbers(self) -> list[int]:
-        """Parts of numbers that have a rise."""
+        """Parts of numbers with at least one rise."""
         return [j for j, rises in enumerate(self.allowed) if (rises > _SMALLEST).any()]
 
     @property
     def n_budgets(self) -> int:
-        """How many budgets are variables."""
+        """Number of budgets that are variables."""
         return 0 if self.budgets is not None else len(self.numbers)
 
     @property
@@ -114,7 +114,7 @@ class Layout(Frozen):
         return csr_array(block_diag(blocks, format="csr"))
 
     def to_variables(self, sums: FloatArray) -> FloatArray:
-        """Sums per slot, along the first axis, as sums per variable: `to_slots` turned, by running sums."""
+        """Sums per variable from sums per slot, along the first axis: `to_slots` transposed, by running sums."""
         out = np.zeros((self.n_variables, *sums.shape[1:]))
         for j, (part, rises) in enumerate(zip(self.parts, self.allowed, strict=True)):
             slots = sums[int(self.slot_starts[j]) : int(self.slot_starts[j + 1])]
@@ -129,7 +129,7 @@ class Layout(Frozen):
         return out
 
     def refined(self, coarse: Layout, x: FloatArray) -> FloatArray:
-        """Variables of the same shapes as those of a layout with fewer knots, between which they are straight."""
+        """Variables of the shapes of a layout with fewer knots, interpolated linearly."""
         slots, out = x @ coarse.to_slots.T, np.zeros((len(x), self.n_variables))
         for j, (part, rough) in enumerate(zip(self.parts, coarse.parts, strict=True)):
             values = slots[:, coarse.slot_starts[j] : coarse.slot_starts[j + 1]]
@@ -176,7 +176,7 @@ class Layout(Frozen):
         return np.asarray(np.diag(np.append(diagonal, 0.0)) + np.outer(line, line))
 
     def limits(self, n_functions: int) -> Limits:
-        """What the variables of all functions, one after the other, may be."""
+        """Limits of the variables of all functions, concatenated."""
         if n_functions not in self._limits:
             self._limits[n_functions] = self._make_limits(n_functions)
         return self._limits[n_functions]
@@ -268,14 +268,14 @@ class Layout(Frozen):
 
 
 def constant(layout: Layout, scores: Any) -> FloatArray:
-    """Variables of functions that are the same for everyone, or nearly so where a shape may only rise."""
+    """Variables of constant functions, or nearly constant ones where a shape must be monotone."""
     out = np.tile(layout.limits(1).inside, (len(scores), 1))
     out[:, 0] = scores
     return out
 
 
 def read_shapes(layout: Layout, x: FloatArray) -> tuple[FloatArray, list[Shape]]:
-    """Intercepts and shapes of variables, each shape with a mean of 0 over the people."""
+    """Intercepts and shapes from variables; each shape has a mean of 0 over the people."""
     slots = x @ layout.to_slots.T
     intercepts, shapes = slots[:, 0].copy(), []
     for part, start, stop in zip(layout.parts[1:], layout.slot_starts[1:-1], layout.slot_starts[2:], strict=True):
@@ -284,8 +284,8 @@ def read_shapes(layout: Layout, x: FloatArray) -> tuple[FloatArray, list[Shape]]
         intercepts += mean
         values = values - mean[:, None]
         if part.knots is None:
-            # A category that counts for nothing is one that was not seen: it gets the mean. With a table of distances
-            # it may have to be near another, as the solution is.
+            # A category of weight 0 was not seen, so it gets the mean. With a table of distances it keeps its solution,
+            # which may have to be near that of another category.
             if part.column not in layout.weights.tables:
                 values = np.where(part.share > 0, values, np.clip(0.0, *_ends(values[:, part.share > 0])))
             shapes.append(Shape(part.column, None, values, np.zeros(len(values)), part.share))

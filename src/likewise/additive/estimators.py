@@ -42,7 +42,7 @@ def class_targets(y: npt.NDArray[Any], classes: npt.NDArray[Any], teacher: Any, 
     total = scores.sum(axis=1, keepdims=True)
     if not ((scores >= 0).all() and (np.abs(total - 1) < 1e-3).all()):
         raise InvalidInputError("teacher must give probabilities: between 0 and 1, and adding up to 1 for each person.")
-    # The log-odds of 0 and 1 have no limit, and no scorecard reaches them.
+    # The log-odds of 0 and 1 are infinite.
     return np.asarray(np.clip(scores / total, _SURE, 1 - _SURE).T)
 
 
@@ -92,7 +92,7 @@ class DaskFitMixin:
     """Lets `fit` learn from a Dask DataFrame."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from people with known outcomes, all or nothing.
+        """Fit the model; on error it is unchanged.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     ``h(x) = sigma(b + sum_i f_i(x_i))`` with piecewise linear ``f_i`` of numbers and a level for each category. If no
     slope of ``f_i`` exceeds ``4 w_i`` and no two levels of a category are further apart than ``4 w_c`` (for p = 1;
     `docs/theory.md` §11 has every p), then ``TV(h(x), h(x')) <= tanh(D(x, x')) <= D(x, x')`` for all people. Among
-    such models, `fit` finds the most likely one.
+    such models, `fit` finds the one that minimises the penalised log-loss (the squared error for the link "clip").
 
     Parameters
     ----------
@@ -135,16 +135,16 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         distinct values; beyond 262,144 people at those of a fixed sample. A column that a mapping does not name gets
         the largest number in it.
     penalty : float, mapping from column to float, or "auto", default="auto"
-        Weight of the roughness of each column's shape beside the mean loss: of a column of numbers the integral of the
-        squared slope, times its standard deviation; of categories the squared differences of levels from their mean.
+        Weight of the roughness of each column's shape relative to the mean loss: for numbers, the integral of the
+        squared slope times the standard deviation; for categories, the squared differences of levels from their mean.
         "auto" chooses one per column by restricted maximum likelihood. A column that a mapping does not name gets the
         largest one in it.
     link : {"logistic", "probit", "clip"}, default="logistic"
         From the score to a probability. With "probit" the bound is ``erf(sqrt(pi) D / 2)``, with "clip" (fitted by
         squared loss) ``min(1, D)``. Several classes need "logistic".
     teacher : fitted classifier or callable, optional
-        A model whose probabilities replace the labels as targets: the result is the scorecard closest to it, by mean
-        log loss. A function of people returns one probability per person or class.
+        A model whose probabilities replace the labels as targets: the result is the scorecard closest to it in mean
+        log loss, plus the penalty. A callable takes `X` and returns one probability per row, or one per class.
     n_jobs : int, optional
         Threads; None and -1 use every core. Results do not depend on it.
     verbose : bool, default=False
@@ -162,8 +162,8 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
     Notes
     -----
     The guarantee covers `predict_proba` and `decide`, for all people, with nothing left to chance. It does not cover
-    `predict`: the most likely class jumps somewhere. It says nothing about what the columns leave out, about groups, or
-    about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
+    `predict`: the most likely class changes abruptly. It says nothing about what the columns leave out, about groups,
+    or about accuracy. See ``guarantee_.statement`` and `docs/limitations.md`.
 
     Examples
     --------
@@ -223,7 +223,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
         return "softmax" if len(self.classes_) > 2 else self.link
 
     def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
-        """What is minimised for some people; once the classes are known."""
+        """The loss to minimise; needs `classes_`."""
         several = len(self.classes_) > 2
         if several and self.link != "logistic":
             raise InvalidInputError(
@@ -231,9 +231,7 @@ class AdditiveClassifier(ScorecardMixin, DaskFitMixin, ConstrainedClassifier):
                 f"link {self.link!r}; link must be 'logistic' for more than two classes.)"
             )
         if several and self.monotone is not None:
-            raise InvalidInputError(
-                "monotone must be None for more than two classes: what is more for one is less for others."
-            )
+            raise InvalidInputError("monotone must be None for more than two classes: raising one class lowers others.")
         targets = class_targets(y, self.classes_, self.teacher, people)
         if self.link == "clip":
             targets = targets - 0.5
@@ -246,7 +244,7 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
     ``h(x) = b + sum_i f_i(x_i)``, cut to `output_range` ``(lo, hi)``, with piecewise linear ``f_i`` of numbers and a
     level for each category, whose slopes and ranges are within ``hi - lo`` times the metric's weights (for p = 1;
     `docs/theory.md` §11 has every p). Then ``|h(x) - h(x')| <= (hi - lo) min(1, D(x, x'))`` for all people.
-    Among such models, `fit` finds the one with the smallest squared error before the cut.
+    Among such models, `fit` finds the one that minimises the penalised squared error before the cut.
 
     Parameters
     ----------
@@ -322,17 +320,17 @@ class AdditiveRegressor(ScorecardMixin, DaskFitMixin, ConstrainedRegressor):
         return "clip"
 
     def loss_of(self, y: npt.NDArray[Any], people: People) -> Loss:
-        """What is minimised for some people; once the range is known."""
+        """The loss to minimise; needs `output_range_`."""
         numbers = np.asarray(y, dtype=np.float64)
         return SquaredLoss(regression_targets(numbers, self.output_range_, self.teacher, people))
 
 
 def _check_weighted_classes(y: npt.NDArray[Any], weights: FloatArray | None) -> None:
-    """Every class must count for something: otherwise its score has no limit."""
+    """Raise unless every class has a positive weight: otherwise its score is unbounded."""
     if weights is None:
         return
     for label in np.unique(y):
         if not weights[y == label].any():
             raise InvalidInputError(
-                f"sample_weight must be positive for someone of each class; it is 0 for everyone of class {label!r}."
+                f"sample_weight must be positive for at least one row per class; it is 0 for all of class {label!r}."
             )

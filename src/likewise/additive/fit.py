@@ -84,7 +84,7 @@ def effective_n_samples(n_rows: int, weights: FloatArray | None) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Metric, columns, signs and link of a fit; the data come later."""
+    """Metric, columns, signs and link of a fit, before any data."""
 
     metric: Metric
     encoder: Encoder
@@ -97,7 +97,7 @@ class Plan:
         """Check that there is something to fit."""
         if encoder.mixes_features:
             raise InvalidInputError(
-                f"metric must weigh single columns for an additive model, which adds up functions of these; {metric!r} "
+                f"metric must weigh single columns for an additive model, which is a sum over columns; {metric!r} "
                 "weighs directions. Use a projected model, a network or smoothing."
             )
         columns = metric.weights_of(encoder)
@@ -109,7 +109,7 @@ class Plan:
         return cls(metric, encoder, columns, check_monotone(monotone, encoder, columns), link)
 
     def objective(self, people: People, loss: Loss, weights: FloatArray | None, options: FitOptions) -> Objective:
-        """What is minimised, without penalties."""
+        """The objective, without penalties."""
         n, n_effective = len(people), effective_n_samples(len(people), weights)
         shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
         knots = options.knots(n_effective, self.encoder.names)
@@ -136,7 +136,7 @@ class Plan:
         with progress_bar("Fitting", None, show=options.verbose) as advance:
             budgets = None if fixed is None else np.tile(fixed, (n_functions, 1))
             if budgets is None and needs_blocks(problem):
-                # The smallest share that any class was given, so that one set of limits serves them all.
+                # The smallest share over classes, so that one set of limits holds for all of them.
                 fixed = fit_budgets(problem).min(axis=0)
                 budgets = np.tile(fixed, (n_functions, 1))
                 problem = replace(problem, layout=replace(problem.layout, budgets=fixed))

@@ -1,4 +1,4 @@
-"""Compiled evaluation of sums of shapes, person by person. Imported inside functions, as it imports numba."""
+"""Compiled evaluation of sums of shapes, row by row. Imported inside functions, as it imports numba."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _compiled: Any = njit(nogil=True, cache=True, error_model="numpy")
 
 @_compiled
 def add_numbers(index, fraction, values, out):  # type: ignore[no-untyped-def]
-    """Add to each person the value at their place between two slots; `values` has one slot to spare."""
+    """Add to each row the value interpolated between two slots; `values` has one extra slot."""
     for r in range(len(index)):
         k = index[r]
         out[r] += values[k] + fraction[r] * (values[k + 1] - values[k])
@@ -22,14 +22,14 @@ def add_numbers(index, fraction, values, out):  # type: ignore[no-untyped-def]
 
 @_compiled
 def add_categories(index, values, out):  # type: ignore[no-untyped-def]
-    """Add to each person the value of their slot."""
+    """Add to each row the value of its slot."""
     for r in range(len(index)):
         out[r] += values[index[r]]
 
 
 @_compiled
 def sum_numbers(index, fraction, weights, out):  # type: ignore[no-untyped-def]
-    """Sums of weights per slot; each person counts for two of them."""
+    """Sums of weights per slot; each row counts for two slots."""
     for r in range(len(index)):
         k = index[r]
         upper = fraction[r] * weights[r]
@@ -91,7 +91,7 @@ def add_products(starts, columns, values, weights, out):  # type: ignore[no-unty
 
 @_compiled
 def place(knots, first, last, x):  # type: ignore[no-untyped-def]
-    """Knot below `x` among ``knots[first:last]``, by halving; the last gap holds everything above."""
+    """Knot below `x` among ``knots[first:last]``, by bisection; the last gap holds everything above."""
     low, high = first, last - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -107,7 +107,7 @@ def points(rows, columns, is_number, starts, knots, values, others, bits, out): 
     """What each column adds for each person and function; `out[person, column, function]`.
 
     Between two knots the share of the rise is rounded to the grid, so that all sums are exact. It never exceeds the
-    rise, and moves with x in one direction only.
+    rise, and is monotone in x.
     """
     n_functions = values.shape[0]
     step, steps = 2.0**-bits, 2.0**bits

@@ -1,7 +1,7 @@
-"""What fitting minimises: a convex loss of the scores, and the roughness of shapes.
+"""The objective of a fit: a convex loss of the scores plus the roughness of shapes.
 
-Sums per slot, and per pair of slots, are all that its derivatives need of the people, so they cost passes over bytes
-and no matrix of n rows.
+Its derivatives need only sums per slot and per pair of slots, so they take passes over the slot indices, and no matrix
+of n rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from likewise._typing import FloatArray
 from likewise.additive.binning import Part, blocks_of
 from likewise.additive.design_matrix import Layout
 
-_AT_ONCE = 16_384  # people whose scores one thread adds up
+_AT_ONCE = 16_384  # rows whose scores one thread adds up
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +37,12 @@ class Loss(ABC):
 
     @property
     def n_functions(self) -> int:
-        """How many additive functions are fitted."""
+        """Number of additive functions that are fitted."""
         return len(self.target)
 
     @abstractmethod
     def best_constants(self, means: FloatArray) -> FloatArray:
-        """Scores with the smallest loss among those that are the same for everyone, from the means of targets."""
+        """Constant scores with the smallest loss, from the means of targets."""
 
     @abstractmethod
     def values(self, scores: FloatArray) -> FloatArray:
@@ -152,7 +152,7 @@ class PartialLoss(Loss):
     functions: list[int]
 
     def best_constants(self, means: FloatArray) -> FloatArray:
-        """Those of these functions, among the whole's."""
+        """Constant scores of these functions alone."""
         return self.whole.best_constants(means)[self.functions]
 
     def _all(self, scores: FloatArray) -> FloatArray:
@@ -174,13 +174,13 @@ class PartialLoss(Loss):
 
 
 def _mills(a: FloatArray) -> FloatArray:
-    """``phi(a) / Phi(a)``, in logarithms, so that it does not become 0 / 0 far out."""
+    """``phi(a) / Phi(a)``, in logarithms, so that it does not become 0 / 0 for very negative `a`."""
     return np.asarray(np.exp(-a * a / 2 - np.log(2 * np.pi) / 2 - log_ndtr(a)))
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What is minimised: the loss of people, and the roughness of shapes.
+    """The function to minimise: mean loss plus the roughness of shapes.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class Objective:
     n_jobs: int | None = None
 
     def scores(self, x: FloatArray) -> FloatArray:
-        """Scores of everyone, shape (n_functions, n_samples), for variables of shape (n_functions, n_variables)."""
+        """Scores of all rows, shape (n_functions, n_samples), for variables of shape (n_functions, n_variables)."""
         return self.scores_at(np.asarray(x @ self.layout.to_slots.T))
 
     def value(self, x: FloatArray, scores: FloatArray) -> float:
@@ -244,13 +244,13 @@ class Objective:
         return out
 
     def best_constants(self) -> FloatArray:
-        """The best scores that are the same for everyone."""
+        """The best constant scores."""
         return self.loss.best_constants(self.mean_target())
 
-    # All that depends on rows; sums are taken by block.
+    # Methods that depend on rows; sums are taken by block.
 
     def scores_at(self, slots: FloatArray) -> FloatArray:
-        """Scores of everyone from the values at slots."""
+        """Scores of all rows from the values at slots."""
         return sum_parts(self.layout.parts, slots, self.n_jobs)
 
     def mean_loss(self, scores: FloatArray) -> float:
@@ -268,7 +268,7 @@ class Objective:
         )
 
     def mean_squared_gradient(self, scores: FloatArray) -> float:
-        """Mean of the squared first derivatives, added up over functions."""
+        """Mean of the squared first derivatives, summed over functions."""
         squares = (self.loss.derivative(scores) ** 2).sum(axis=0) * self.weights
         return float(sum(squares[people].sum() for people in blocks_of(len(squares))))
 
@@ -290,19 +290,19 @@ class Objective:
         return replace(self, layout=smaller, loss=loss, penalties=self.penalties[chosen])
 
     def coarser(self, most: int) -> Objective:
-        """The same with at most so many knots per column."""
+        """The same with at most `most` knots per column."""
         parts = [part.coarser(most) for part in self.layout.parts]
         return replace(self, layout=replace(self.layout, parts=parts))
 
     @property
     def shift(self) -> float:
         """Weight of the squared sum of intercepts."""
-        # A softmax does not see a shift of all intercepts: of those that are as good, take the one around 0.
+        # A softmax is invariant to a shift of all intercepts; this picks the solution centred at 0.
         return 1.0 if self.loss.n_functions > 1 else 0.0
 
 
 def sum_parts(parts: list[Part], slots: FloatArray, n_jobs: int | None) -> FloatArray:
-    """Scores of everyone from the values at slots, shapes (n_functions, n_slots) and (n_functions, n_samples)."""
+    """Scores of all rows from the values at slots, shapes (n_functions, n_slots) and (n_functions, n_samples)."""
     n, n_jobs = len(parts[0].index), _threads_for(parts, n_jobs)
     add_categories, add_numbers = _kernels(parts, "add_categories", "add_numbers")
     out = np.zeros((len(slots), n))
@@ -374,16 +374,16 @@ def cross_sums(parts: list[Part], weights: FloatArray, n_jobs: int | None) -> Fl
 
 
 def _kernels(parts: list[Part], *names: str, times: int = 1) -> list[Any]:
-    """These loops over the people of all parts, `times` over."""
+    """These loops, compiled or plain, for `times` passes over the rows of all parts."""
     cells = times * len(parts) * len(parts[0].index)
     return [kernel("additive", name, cells) for name in names]
 
 
 def _empty_slots(size: int) -> FloatArray:
-    """Zeros for sums, with the slot to spare that loops may touch."""
+    """Zeros for sums, with one extra slot that the loops may write to."""
     return np.zeros(size + 1)
 
 
 def _threads_for(parts: list[Part], n_jobs: int | None) -> int | None:
-    """One thread for few people: handing out the work would take longer than doing it."""
+    """One thread for few rows: starting threads would take longer than the work."""
     return 1 if len(parts[0].index) < _AT_ONCE else n_jobs

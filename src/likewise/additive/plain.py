@@ -1,6 +1,6 @@
-"""The functions of `likewise.additive.kernels` in NumPy, to the last bit: the same operations in the same order.
+"""The functions of `likewise.additive.kernels` in NumPy, equal to the last bit: the same operations in the same order.
 
-`numpy.exp` rounds differently from the `exp` that compiled code calls, and `math.exp` does not.
+`math.exp` rounds as the `exp` that compiled code calls; `numpy.exp` does not.
 """
 
 from __future__ import annotations
@@ -90,18 +90,18 @@ def _each(function: Any, values: FloatArray) -> FloatArray:
 
 
 def add_numbers(index: IntArray, fraction: FloatArray, values: FloatArray, out: FloatArray) -> None:
-    """Add to each person the value at their place between two slots; `values` has one slot to spare."""
+    """Add to each row the value interpolated between two slots; `values` has one extra slot."""
     below = values[index]
     out += below + fraction * (values[1:][index] - below)
 
 
 def add_categories(index: IntArray, values: FloatArray, out: FloatArray) -> None:
-    """Add to each person the value of their slot."""
+    """Add to each row the value of its slot."""
     out += values[index]
 
 
 def sum_numbers(index: IntArray, fraction: FloatArray, weights: FloatArray, out: FloatArray) -> None:
-    """Sums of weights per slot; each person counts for two of them."""
+    """Sums of weights per slot; each row counts for two slots."""
     upper, first = fraction * weights, index.astype(np.int64)
     _tally(np.stack([first, first + 1], axis=1), np.stack([weights - upper, upper], axis=1), out)
 
@@ -151,9 +151,9 @@ def add_products(starts: IntArray, columns: IntArray, values: FloatArray, weight
     _tally(place, scaled[a] * values[b], out)
 
 
-@lru_cache(maxsize=2)  # a fit asks for the same matrix a hundred times
+@lru_cache(maxsize=2)  # a fit uses the same matrix a hundred times
 def _pairs_of_values(starts: bytes, columns: bytes, width: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Row of each value of a sparse matrix; of the pairs of values in one row, both and their place in the product."""
+    """Row of each value of a sparse matrix; for each pair of values in a row, both and their place in the product."""
     first, column = np.frombuffer(starts, np.int64), np.frombuffer(columns, np.int64)
     lengths = np.diff(first)
     row = np.repeat(np.arange(len(lengths)), lengths)
@@ -165,5 +165,5 @@ def _pairs_of_values(starts: bytes, columns: bytes, width: int) -> tuple[IntArra
 
 
 def _tally(index: IntArray, weights: FloatArray, out: FloatArray) -> None:
-    """Add the weights to `out`, which starts at 0, one after the other as they come."""
+    """Add the weights to `out`, which starts at 0, one by one in their order."""
     out += np.bincount(index.ravel(), weights=weights.ravel(), minlength=out.size).reshape(out.shape)

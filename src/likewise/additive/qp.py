@@ -18,7 +18,7 @@ from likewise._typing import FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 
 _MOST_STEPS = 100
-_NEAR = 0.97  # way from the middle to a given point
+_NEAR = 0.97  # fraction of the way from the middle to a given point
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Limits:
 
     def values(self, x: FloatArray) -> FloatArray:
         """All limits at `x`; inside, all are negative."""
-        with np.errstate(over="ignore"):  # close to p = 1, where q is large, infinity says all: it is outside
+        with np.errstate(over="ignore"):  # for large q, powers may overflow to infinity: outside
             balls = [(x[ball] ** self.q).sum() - 1 if (x[ball] > 0).all() else np.inf for ball in self.balls]
         return np.concatenate([self.rows @ x - self.highest, balls])
 
@@ -84,7 +84,7 @@ def minimise_quadratic(
 ) -> FloatArray:
     """Return the minimiser, strictly inside the limits, within `tolerance` of the optimal value.
 
-    `near` is a point inside the limits, or on them, that is close to it.
+    `near` is a starting guess, inside the limits or on them.
 
     Examples
     --------
@@ -130,8 +130,8 @@ def solve_quadratic(
         _, shift, turn = newton.move(np.zeros_like(f))
         size = min(_longest(multipliers, turn), _longest(-f, -shift))
         left = float((-f - size * shift) @ (multipliers + size * turn))
-        # The product of the two changes is what the linear system leaves out. After a short step, back to the middle:
-        # next to a curved limit no direction leads far.
+        # The linear system leaves out the product of the two changes. After a short step, return to the centre: next to
+        # a curved limit all steps are short.
         centring = max(left / gap, 1 - size_before) ** 3
         step, shift, turn = newton.move(centring * gap / len(f) + turn * shift)
         size = 0.995 * min(_longest(multipliers, turn), _longest(-f, -shift))
@@ -183,10 +183,10 @@ def _longest(values: FloatArray, change: FloatArray) -> float:
 
 
 def factorised(system: FloatArray) -> FloatArray:
-    """Cholesky factor; with rising weights on the diagonal where rounding made the system indefinite."""
+    """Cholesky factor; the diagonal is increased until it exists if rounding made the system indefinite."""
     for lift in (0.0, *(10.0**k for k in range(-14, 1))):
         lifted = system + lift * np.diag(np.diag(system)) if lift else system
-        # Turned, a symmetric matrix is the same one in the order that LAPACK reads.
+        # The transpose of a symmetric matrix is itself, in the column order that LAPACK reads.
         factor, failed_at = dpotrf(lifted.T, lower=1, clean=0)
         if not failed_at:
             return np.asarray(factor)
@@ -197,6 +197,6 @@ def factorised(system: FloatArray) -> FloatArray:
 
 
 def solve_factorised(factor: FloatArray, right: FloatArray) -> FloatArray:
-    """Solution of the system that was `factorised`."""
+    """Solve a `factorised` system."""
     # Called thousands of times in a fit: SciPy's `cho_solve` checks its arguments for longer than LAPACK takes.
     return np.asarray(dpotrs(factor, right, lower=1)[0])

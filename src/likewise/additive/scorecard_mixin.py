@@ -1,4 +1,4 @@
-"""What a fitted scorecard offers its readers; `likewise.scorecard` does the work, and is imported when it is asked."""
+"""Methods of fitted scorecards: tables, reasons, notices, exports. `likewise.scorecard` is imported when needed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 class ScorecardMixin:
-    """What additive models can say about themselves.
+    """Explanations and exports of additive models.
 
-    Where there are two classes, points count for the outcome that is asked about, ``classes_[1]`` if none is, and
-    those for the other are their negatives. With more, they are the logit of the outcome. For regression they are in
-    units of the output.
+    For two classes, points count towards `outcome`, ``classes_[1]`` by default; those of the other class are their
+    negatives. For more classes, they are the logit of the outcome. For regression they are in units of the output.
     """
 
     scorer_: AdditiveScorer
@@ -79,7 +78,7 @@ class ScorecardMixin:
         return explanation(self, X, outcome)
 
     def reasons(self, X: Any, n: int = 4, outcome: Any = None) -> pd.DataFrame:
-        """What speaks most for each person's outcome, in words, as notices of adverse action need.
+        """The main reasons for each person's outcome, in words, as notices of adverse action need.
 
         The reference is the average person: points are centred, so that each column's mean over the people the model
         has learned from is 0. Columns that raise the outcome are named in the order of how much they do.
@@ -157,29 +156,28 @@ class ScorecardMixin:
         policy: Any = None,
         n: int = 4,
     ) -> list[Notice]:
-        """For each person, what lowers the chance of the favourable outcome, and the smallest change that would do.
+        """For each person, what lowers the chance of the favourable outcome, and the smallest change that is enough.
 
-        Reasons are the columns that take most points away, against the average person, the strongest first; a column
-        with less than 5% of all that is taken away is no main reason, and columns tied with the last one are listed as
-        well. The change is the smallest one, by the sum of its columns' distances under the metric, that reaches the
-        threshold: exact among all changes of columns that can be changed, within the ranges of the card, and to six
-        digits.
+        Reasons are the columns that lower the points most, compared with the average person, strongest first; a column
+        with less than 5% of the total is not a main reason, and columns tied with the last one are listed as well. The
+        change is the smallest one, by the sum of its columns' distances under the metric, that reaches the threshold:
+        exact among all changes of columns that can be changed, within the ranges of the card, and to six digits.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         threshold : float, optional
-            Probability of the favourable outcome that is needed. Without one, no change is looked for.
+            Probability of the favourable outcome that is needed. None skips the search for a change.
         width : float, default=0
             Of the band around the threshold in which a draw decides (`ThresholdDecision`, which has a `notice` of its
             own). The change then crosses the whole band: the decision is favourable in every round.
         favourable : label of a class, optional
             ``classes_[-1]`` if not given.
         policy : path or mapping, optional
-            A TOML or JSON file of one's own, or its entries: ``outcome``, the favourable outcome in words; ``names`` of
+            Your own TOML or JSON file, or its entries: ``outcome``, the favourable outcome in words; ``names`` of
             columns as people know them; ``reasons``, approved texts by column; ``protected``, columns that are never
-            named; ``immutable``, columns that nobody can change, marked so; ``steps``, the smallest step of a column,
-            such as 1 or 100.
+            named; ``immutable``, columns that a person cannot change, marked as such; ``steps``, the smallest step of a
+            column, such as 1 or 100.
         n : int, default=4
             Reasons per person, ties aside.
 
@@ -215,16 +213,16 @@ class ScorecardMixin:
     ) -> Self:
         """The same card in whole points, as lenders print them, within the same metric.
 
-        Points are whole at knots and for categories, and lie on a line between two knots: a step in a column of numbers
-        would put people who are next to each other a step apart. Rounding keeps every slope and range within the
-        metric, the guarantee is read off the rounded card, and `likewise.verify_card` proves it (`docs/theory.md` §17).
+        Points are whole at knots and for categories, and linear between knots: a step in a column of numbers would
+        separate people whose values are nearly equal. Rounding keeps every slope and range within the metric, the
+        guarantee is computed from the rounded card, and `likewise.verify_card` proves it (`docs/theory.md` §17).
 
         Parameters
         ----------
         points_to_double : float, default=20
             Points that double the odds of `outcome`.
         base_score, base_odds : default=600 and 50
-            Someone with this many points, a whole number, has these odds: 50 means 50 to 1.
+            A person with `base_score` points, a whole number, has the odds `base_odds`: 50 means 50 to 1.
         outcome : label of a class, optional
             Whose odds rise with points, the favourable one; ``classes_[-1]`` if not given.
         max_bins : int, default=8
@@ -259,7 +257,7 @@ class ScorecardMixin:
         )
 
     def rounding_cost(self, card: Any, X: Any, y: Any) -> pd.DataFrame:
-        """What whole points cost: this model beside its `card` in points, for people with known outcomes.
+        """The cost of whole points: this model compared with its `card` in points, on people with known outcomes.
 
         Parameters
         ----------
@@ -301,8 +299,8 @@ class ScorecardMixin:
         Points at knots (linear between them, constant outside), of categories, of missing numbers and unseen
         categories; the link; the metric; and the guarantee, which ``likewise verify-card`` proves from these numbers.
         A category is ``{"value": ..., "points": ...}`` with its value as it is, so that 1 and "1" are two; null is a
-        missing one. What JSON has no form for is text, with its ``"type"``. Of more than two classes, the points of
-        all, in a list each; with `outcome`, those of one, which prove nothing on their own.
+        missing one. Values that JSON cannot represent are text, with their ``"type"``. For more than two classes,
+        points are lists with one value per class; with `outcome`, those of one class, which prove nothing on their own.
         """
         from likewise.scorecard.export import card_document
 
@@ -317,7 +315,7 @@ class ScorecardMixin:
         """The model that a card describes: the text of `to_json`, or the path of its file.
 
         Its probabilities have the same bits. The guarantee is proven from the card's numbers (`likewise.verify_card`);
-        a card of which it cannot be is refused. Column names are text. Parameters of the fit are the defaults.
+        a card without a proof is refused. Column names are text. Parameters of the fit are the defaults.
 
         Examples
         --------
@@ -336,8 +334,8 @@ class ScorecardMixin:
     def to_sql(self, outcome: Any = None) -> str:
         """An SQL expression for the probability of the outcome, the prediction, or, after `in_points`, the points.
 
-        Columns are referred to by name; text of categories is compared as it is. It is plain SQL with ``CASE``,
-        ``EXP`` and arithmetic in double precision, and agrees with `predict_proba` (or `predict`) to 1e-12.
+        Columns are referred to by name; categories are compared as exact text. The expression is plain SQL with
+        ``CASE``, ``EXP`` and arithmetic in double precision, and agrees with `predict_proba` (or `predict`) to 1e-12.
 
         Examples
         --------
@@ -412,8 +410,8 @@ class ScorecardMixin:
 
 
 def is_one_of(outcome: Any, outcomes: list[Any]) -> bool:
-    """Whether an outcome, which may be anything, is among these."""
+    """Whether `outcome`, of any type, is one of the labels."""
     try:
         return outcome in outcomes
-    except (TypeError, ValueError):  # arrays, and what is neither equal nor different
+    except (TypeError, ValueError):  # arrays and NA values, whose comparison has no truth value
         return False

@@ -27,7 +27,7 @@ from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
 _CURVES = {"logistic": LOGIT, "probit": PROBIT, "clip": clip(-0.5, 0.5, shift=0.5)}  # of two classes
-_POINT_CELLS = 12  # values that a column of one person counts for
+_POINT_CELLS = 12  # work of a column of one person, in values
 _POINTS_ERROR = 1e-12  # of log-odds, from points
 
 
@@ -64,7 +64,7 @@ class AdditiveScorer(PlainScorer):
 
     @property
     def unit(self) -> float:
-        """What a score may move at distance 1."""
+        """Largest change of a score at distance 1."""
         low, high = self.guarantee.output_range or (0.0, 1.0)
         return LINKS[self.link].unit * (high - low)
 
@@ -75,7 +75,7 @@ class AdditiveScorer(PlainScorer):
 
     @property
     def scored_class(self) -> int:
-        """Which of two classes the score is of."""
+        """Which of two classes the score counts towards."""
         return 1
 
     @property
@@ -158,7 +158,7 @@ class AdditiveScorer(PlainScorer):
         return AdditiveForm(baseline, effects, scores.curve, scores.names, scores.named, limits, limits is not None)
 
     def additive_scores(self, encoder: Encoder) -> AdditiveScores:
-        """What each column adds, by asking for its points."""
+        """What each column adds, read from its points."""
         factor, shift = self.from_points
         limits, shapes = self.guarantee.output_range, self.model.shapes
 
@@ -224,7 +224,7 @@ class PointsScorer(AdditiveScorer):
     points_to_double : float
         Points that double the odds.
     base_score, base_odds : float
-        Whoever has `base_score` points has these odds.
+        A person with `base_score` points has the odds `base_odds`.
     position : int
         Class whose odds rise with points, 0 or 1.
     """
@@ -236,7 +236,7 @@ class PointsScorer(AdditiveScorer):
 
     @property
     def unit(self) -> float:
-        """What points may move at distance 1: the points of 4 in log-odds."""
+        """Largest change of points at distance 1: the points of 4 in log-odds."""
         return 4 * self.points_to_double / math.log(2)
 
     @property
@@ -284,7 +284,7 @@ class PointsScorer(AdditiveScorer):
 def additive_guarantee(
     metric: Metric, link: ScoreLink, used: float, output_range: tuple[float, float] | None = None
 ) -> Guarantee:
-    """What follows from shapes that use at most a share of 1 of what the metric allows."""
+    """The guarantee of shapes that use at most a share of 1 of what the metric allows."""
     share = "all" if used > 0.999 else f"{np.ceil(1000 * used) / 10:g}%"
     return Guarantee(
         metric,

@@ -13,7 +13,7 @@ from likewise.exceptions import UnsolvedError
 from likewise.metrics.base import ColumnWeights, dual, lp_norm
 from likewise.metrics.categories import closure
 
-_LARGEST = 16.0  # distances: a part that moves the score further adds nothing but rounding errors
+_LARGEST = 16.0  # distances: larger parts only add rounding errors
 _ROOM = 2.0**-40  # of what is allowed, left for the rounding of checks
 _UP = 1 + 2.0**-45  # more than the rounding errors of a handful of operations
 _BITS = 52  # of a sum
@@ -46,7 +46,7 @@ class Shape(Frozen):
 
     @property
     def all_values(self) -> FloatArray:
-        """All values that it can take, or that lie between others."""
+        """All values at knots, categories and for `other`; the rest lie between them."""
         return self.values if self.other is None else np.column_stack([self.values, self.other])
 
 
@@ -70,8 +70,8 @@ class SumOfShapes(Frozen):
     def used(self, weights: ColumnWeights, unit: float) -> FloatArray:
         """Share of what the metric allows that each function uses, rounded upwards.
 
-        At most 1 if and only if the score moves by at most ``unit * D`` between any two people: the largest slopes,
-        each divided by ``unit`` times the column's scale, have a q-norm of at most 1 (``1/p + 1/q = 1``); the range of
+        If it is at most 1, the score moves by at most ``unit * D`` between any two people: the largest slopes, each
+        divided by ``unit`` times the column's scale, have a q-norm of at most 1 (``1/p + 1/q = 1``); the range of
         a category's levels is at most ``unit`` times its weight, or, with a table of distances, no two levels differ by
         more than ``unit`` times theirs; and no number's value is further from that of a missing one than ``unit`` times
         the weight of absence.
@@ -92,7 +92,7 @@ class SumOfShapes(Frozen):
             if shape.knots is None:
                 continue
             scale = unit * weights.scales[shape.column]
-            # Divided twice, as the product of a scale and a gap may be too small to hold.
+            # Divided twice, as the product of a scale and a gap may underflow.
             slopes = _ratio(_ratio(np.abs(np.diff(shape.values, axis=1)), np.diff(shape.knots)), scale)
             steep.append(slopes.max(axis=1, initial=0.0)[:, None])
         return np.asarray(lp_norm(np.concatenate(steep, axis=1), dual(weights.p)) * _UP)
@@ -130,7 +130,7 @@ class SumOfShapes(Frozen):
 
 
 def constrain(intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWeights, unit: float) -> SumOfShapes:
-    """Put shapes on the grid and within the metric, whatever an optimiser made of them.
+    """Put shapes on the grid and within the metric, whatever the optimiser returned.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def constrain(intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWe
     shapes : sequence of Shape
     weights : ColumnWeights
     unit : float
-        What the scores may move at distance 1.
+        Largest change of the scores at distance 1.
     """
     if not all(np.isfinite(numbers).all() for numbers in (intercepts, *(shape.all_values for shape in shapes))):
         raise UnsolvedError(
@@ -146,7 +146,7 @@ def constrain(intercepts: FloatArray, shapes: Sequence[Shape], weights: ColumnWe
             "penalty."
         )
     found = on_grid(intercepts, [_clipped(shape, weights, unit) for shape in shapes]).within(weights, unit)
-    if not (found.used(weights, unit) <= 1).all():  # excluded by docs/theory.md §11; checked all the same
+    if not (found.used(weights, unit) <= 1).all():  # excluded by docs/theory.md §11; checked anyway
         raise UnsolvedError("The shapes could not be brought within the metric. Please report this.")
     return found
 
@@ -160,7 +160,7 @@ def on_grid(intercepts: FloatArray, shapes: Sequence[Shape]) -> SumOfShapes:
 
 
 def _clipped(shape: Shape, weights: ColumnWeights, unit: float, step: float | None = None) -> Shape:
-    """Cut what no column may do alone: too steep a gap, too wide a range, too far from a missing number.
+    """Cut each column to its own limits: slopes, ranges, and distances from a missing number.
 
     With a step, values are multiples of it before and after.
     """
@@ -226,7 +226,7 @@ def _scaled(shape: Shape, factors: FloatArray, step: float) -> Shape:
 
 
 def _floor_limit(limit: FloatArray | float, step: float | None) -> FloatArray:
-    """A limit with room for the rounding of checks, rounded down to whole steps; 0 if it is too small to hold."""
+    """A limit with room for the rounding of checks, rounded down to whole steps; 0 if it underflows."""
     room = np.where(np.asarray(limit) > _TINIEST, limit, 0.0) * (1 - _ROOM)
     return np.asarray(room if step is None else np.floor(room / step) * step)
 

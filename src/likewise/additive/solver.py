@@ -1,6 +1,6 @@
 """Fitting an additive model: Newton's method, with a quadratic program in place of each linear system.
 
-Penalties are chosen by restricted maximum likelihood. A penalty ``lambda x'Rx`` beside the mean loss of n people is a
+Penalties are chosen by restricted maximum likelihood. A penalty ``lambda x'Rx`` added to the mean loss of n people is a
 normal prior of ``x`` with precision ``2 n lambda R / phi``, phi the dispersion (1 for outcomes that are labels). The
 penalties with the largest marginal likelihood, Laplace's approximation to it, satisfy for every column j with r_j
 variables
@@ -32,9 +32,9 @@ _MOST_VARIABLES = 1000
 _MOST_ROUNDS = 100
 _TOLERANCE = 1e-8  # of the mean loss, per round
 _COARSE_TOLERANCE = 1e-6  # of a start
-_FIRST_GAIN = 1e-3  # that the first round is taken to bring after it
+_FIRST_GAIN = 1e-3  # assumed before the first round
 _MOST_STEPS = 100
-_ROUGH = 1e-3  # error of a step beside what the step before it brought
+_ROUGH = 1e-3  # error of a step, relative to the gain of the step before it
 _LEAST_PENALTY, _LARGEST_PENALTY = 1e-9, 10.0  # below, rises are unpenalised; above, a column is constant
 _MOST_ALTERNATIONS = 12
 _MOST_UPDATES = 5  # of penalties, for one quadratic approximation
@@ -51,7 +51,7 @@ def solve(problem: Objective, start: FloatArray, advance: Callable[[int], None] 
     for _ in range(_MOST_STEPS):
         g, H = problem.gradient(x, scores).ravel(), problem.hessian(scores)
         while True:
-            # Only what is found with a gain well above its own error is a step.
+            # Accept a step only if its gain is well above its own error.
             target = minimise_quadratic(H, g - H @ x.ravel(), limits, precision, x.ravel())
             step = (target - x.ravel()).reshape(x.shape)
             slope = float(g @ step.ravel())
@@ -59,7 +59,7 @@ def solve(problem: Objective, start: FloatArray, advance: Callable[[int], None] 
                 break
             precision = max(finest, precision * _ROUGH)
         if -slope <= problem.tolerance:
-            return x + step  # too small to be seen in the value, and not for nothing in flat directions
+            return x + step  # too small to change the value, but still worth taking along flat directions
         size = 1.0
         while size > 1e-10:
             x_new = x + size * step
@@ -89,7 +89,7 @@ def coarsened(problem: Objective) -> Objective:
 
 
 def _knots_at_once(problem: Objective, n_variables: int) -> int:
-    """Rises per column that so many variables leave."""
+    """Rises per column, if `n_variables` are shared among columns and functions."""
     layout = problem.layout
     return max(1, (n_variables // problem.loss.n_functions - layout.n_budgets) // max(1, len(layout.parts)))
 
@@ -111,7 +111,7 @@ def solve_in_blocks(
     x = _coarse_start(problem, start)
     value, gain, of_round = problem.value(x, problem.scores(x)), _FIRST_GAIN, 1.0
     for _ in range(_MOST_ROUNDS):
-        # No block need be solved much better than the last round left the others.
+        # Solve blocks only as accurately as the last round's gain calls for.
         rough = replace(problem, tolerance=max(_TOLERANCE / 10, gain / 100))
         x_before, before = x, value
         for functions, chosen, smaller in blocks:
@@ -162,7 +162,7 @@ def _blocks(layout: Layout, n_functions: int) -> list[tuple[list[int], list[int]
     """Functions and parts that are solved for at once; the intercept is in each block."""
     sizes = np.diff(layout.starts).tolist()
     every = list(range(n_functions))
-    # A softmax hardly changes if all its scores do: one function at a time, that takes many rounds.
+    # A softmax is shift-invariant, so updates of one class at a time converge slowly.
     at_once = [every] if n_functions * (1 + max(sizes[1:])) <= _MOST_VARIABLES else [[k] for k in every]
     # A third of what fits: a block costs its cube.
     most, groups, size = _MOST_VARIABLES // 3 // len(at_once[0]), [[0]], 1
@@ -209,7 +209,7 @@ def choose_penalties(problem: Objective, *, labels: bool) -> Smoothness:
     Parameters
     ----------
     problem : Objective
-        Its penalties and limits are not looked at.
+        Its penalties and limits are not used.
     labels : bool
         Whether outcomes are labels of classes, whose dispersion is 1; otherwise it is estimated.
     """
@@ -301,7 +301,7 @@ class _Quadratic(NamedTuple):
 
 
 def _dispersion(plain: Objective, scores: FloatArray, H: FloatArray, determined: float) -> float:
-    """Squared first derivatives beside second ones: 1 where the model is right and its loss is a log-likelihood."""
+    """Ratio of squared first to second derivatives: 1 if the model is correct and its loss is a log-likelihood."""
     intercepts = slice(None, None, plain.layout.n_variables)
     left = max(1.0, plain.n_people - determined)
     curvature = float(np.diag(H)[intercepts].sum()) - 2 * plain.shift * plain.loss.n_functions
@@ -309,7 +309,7 @@ def _dispersion(plain: Objective, scores: FloatArray, H: FloatArray, determined:
 
 
 def _damped(problem: Objective, x: FloatArray, target: FloatArray) -> FloatArray:
-    """The first point on the way back from the target that is better than where one stands."""
+    """Backtrack from the target until the objective does not increase."""
     value, size = problem.value(x, problem.scores(x)), 1.0
     while size > 1e-6:
         new = x + size * (target - x)

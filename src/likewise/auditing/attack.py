@@ -184,7 +184,7 @@ def attack(
         Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``; None takes the range of the
         model's own guarantee.
     tolerance : float, optional
-        Excess that does not count as a violation. None takes 1e-9 of the range of the outputs, for rounding.
+        Excess to ignore. None takes 1e-9 of the range of the outputs, for rounding.
     random_state : int, RandomState instance or None, default=None
         The same seed tries the same pairs, however many threads there are.
     verbose : bool, default=False

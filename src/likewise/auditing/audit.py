@@ -168,8 +168,8 @@ def audit(
         search runs on the active Dask client, or in threads (`docs/scale.md`). The model is given the columns it has
         learned from, or those of the metric. All but ``n_compared`` is as for a table in memory, to the last bit.
     metric : Metric
-        Under a `FunctionMetric`, or `distances` between categories that are no sum of groups, every pair is compared,
-        so `X` may then hold at most 10,000 distinct people, in memory.
+        Under a `FunctionMetric`, or `distances` between categories that are not a sum of groups, every pair is
+        compared, so `X` may then hold at most 10,000 distinct people, in memory.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Outputs of any outside system, used in place of the model's: probabilities within [0, 1], or numbers within
         `output_range`. The columns of a DataFrame name the classes. For a Dask DataFrame or a path, a
@@ -178,7 +178,7 @@ def audit(
         Limits ``(a, b)`` of numbers. Differences are then divided by ``b - a``, as in the guarantee of
         `SmoothedRegressor`, whose own range is used if none is given.
     tolerance : float, optional
-        Excess that does not count, in the unit of the outputs: 0.01 is one percentage point of probability. None takes
+        Excess to ignore, in the unit of the outputs: 0.01 is one percentage point of probability. None takes
         1e-9 of the range of the outputs, for rounding. Use ``model.guarantee_.epsilon`` to leave room for the error of
         sampling in a smoothed model. Probabilities and shares of a range never differ by more than 1, so 1 or more is
         refused: it would find nothing.
@@ -288,8 +288,8 @@ def _search_every_pair(
     if n > _MAX_COMPARED:
         raise InvalidInputError(
             f"X must hold at most {_MAX_COMPARED:,} distinct people for {metric!r}; got {n:,}. With a function, or "
-            "distances between categories that are no sum of groups, every pair has to be compared. Draw some of the "
-            "rows, or use WeightedLp or TableMetric without them."
+            "distances between categories that are not a sum of groups, every pair has to be compared. Draw some of "
+            "the rows, or use WeightedLp or TableMetric without them."
         )
     metric.check_axioms(people)
     distinct = people.take(groups.first)

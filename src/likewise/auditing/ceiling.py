@@ -119,8 +119,8 @@ def largest_confidence(points: Points, weights: ColumnWeights, tally: FloatArray
     if weights.splits is None and len(points) > _MOST_SCANNED:
         raise InvalidInputError(
             f"X must hold at most {_MOST_SCANNED:,} distinct people here; got {len(points):,}. The metric's distances "
-            "between categories are no sum of mismatches, or of too many categories to find one, so every pair has to "
-            "be compared. Draw some of the rows, or use groups."
+            "between categories are not a sum of mismatches, or of too many categories to find one, so every pair has "
+            "to be compared. Draw some of the rows, or use groups."
         )
     program = Confidence(points, weights, tally)
     n_rounds = program.solve_with_cuts(_MAX_ROUNDS, "Take fewer people.")

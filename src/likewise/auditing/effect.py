@@ -310,5 +310,5 @@ def _worst(
         if value > best:
             best, first, second = value, p, q
     if not len(first):
-        raise InvalidInputError("domain must hold somebody; no person of it was found. Check its ranges and rules.")
+        raise InvalidInputError("domain must not be empty; no row within it was found. Check its ranges and rules.")
     return best, first, second

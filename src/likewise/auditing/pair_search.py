@@ -51,7 +51,7 @@ class PairEvaluator:
     unit : float
         Of the outputs.
     tolerance : float
-        Excess that does not count.
+        Excess to ignore.
     restriction : callable, optional
         Moves groups of people to where they may be, see `Restriction`.
     """

@@ -279,7 +279,7 @@ class Restriction:
         moved = replace(self, domain=self.domain.without_rules(), only=None)(starts[:, None])[:, 0]
         inside = np.flatnonzero(self.domain.keeps_rules(moved, list(self.space.encoder.names)))
         if not len(inside):
-            raise InvalidInputError("domain must hold somebody; nobody in X keeps its rules.")
+            raise InvalidInputError("domain must not be empty; no row of X satisfies its rules.")
         return np.asarray(moved[inside[0]])
 
     @cached_property

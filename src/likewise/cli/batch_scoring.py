@@ -214,7 +214,7 @@ def score_file(
             elif isinstance(error, KeyboardInterrupt):
                 n_people = "" if total is None else f" of {total:,}"
                 raise KeyboardInterrupt(
-                    f"{done:,}{n_people} people are done and kept in {parts}: the same command goes on from there."
+                    f"{done:,}{n_people} people are done and kept in {parts}: run the same command to resume."
                 ) from None
             raise
         _remove(parts)

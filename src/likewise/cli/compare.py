@@ -79,7 +79,11 @@ def compare(X: Any, y: Any, metric: Any, methods: tuple[str, ...], **parameters:
 @click.command()
 @click.option("--method", type=click.Choice(_METHODS), default="additive", show_default=True)
 @click.option(
-    "--scale", "scales", multiple=True, type=float, help="Factor on all distances; may be given several times."
+    "--scale",
+    "scales",
+    multiple=True,
+    type=float,
+    help="Factor on distances (weights of categories are capped at 1); may be given several times.",
 )
 @_cross_validates
 def tradeoff(X: Any, y: Any, metric: Any, method: str, scales: tuple[float, ...], **parameters: Any) -> Any:

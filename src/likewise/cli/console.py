@@ -336,7 +336,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
                 return function(echo, **options)
         except KeyboardInterrupt as interrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not interrupt the exit
-            click.echo(" ".join(["Stopped. Nothing was half-written.", *_words(interrupt)]), err=True)
+            click.echo(" ".join(["Stopped. No file was left incomplete.", *_words(interrupt)]), err=True)
             sys.exit(STOPPED)
         except BrokenPipeError:
             raise  # the reader of standard output has left: click exits quietly
@@ -348,7 +348,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
                 click.echo(f"Error: {text}", err=True)
                 sys.exit(BAD_INPUT)
             click.echo(
-                f"Error in likewise itself: {type(error).__name__}: {text[:300]} "
+                f"Internal error: {type(error).__name__}: {text[:300]} "
                 "Set LIKEWISE_DEBUG=1 and run it again to see where.",
                 err=True,
             )

@@ -296,11 +296,11 @@ def drop_names(
             names.append(name)
             note(
                 f"Column {name!r} is left out: it has {n_categories:,} categories for {n_people:,} people. {option} "
-                f"{name} learns from it all the same; or group its categories first."
+                f"{name} learns from it anyway; or group its categories first."
             )
     if len(names) == X.shape[1]:
         raise FileError(
-            f"Every column all but names people, so there is nothing to learn from: say {option} {names[0]}."
+            f"Every column nearly identifies individuals, so there is nothing to learn from: pass {option} {names[0]}."
         )
     return X.drop(columns=names)
 

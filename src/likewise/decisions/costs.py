@@ -1,4 +1,4 @@
-"""How much lottery a guarantee about decisions needs, and what it costs."""
+"""How much randomisation a guarantee about decisions needs, and what it costs."""
 
 from __future__ import annotations
 

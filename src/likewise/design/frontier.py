@@ -28,7 +28,7 @@ from likewise.metrics.table import TableMetric
 from likewise.metrics.weighted_lp import WeightedLp
 from likewise.reveal.empirical import read_people
 
-_FIRST, _LAST = 0.6, 3e-5  # of the price from which on nothing is worth its distance
+_FIRST, _LAST = 0.6, 3e-5  # of the price at which all free weights are 0
 _TOLERANCE = 1e-9  # of the objective of everybody
 _HELD_OUT_TOLERANCE = 1e-5  # of the mean loss, far below its standard error
 
@@ -49,7 +49,7 @@ class FrontierPoint(Frozen):
     training_objective : float
         Loss that is minimised (log loss, or squared error in units of the range) and roughness, on everybody.
     price : float
-        Gain in the training objective per unit of mean distance, equal for all weights that nothing holds.
+        Gain in the training objective per unit of mean distance, equal for all weights not at a limit.
     """
 
     metric: Metric
@@ -62,7 +62,7 @@ class FrontierPoint(Frozen):
 
     @cached_property
     def card(self) -> Any:
-        """`AdditiveClassifier` or `AdditiveRegressor` within `metric`, fitted to everybody when first asked for."""
+        """`AdditiveClassifier` or `AdditiveRegressor` within `metric`, fitted to everybody on first access."""
         return self._fit(self.metric)
 
     def __repr__(self) -> str:
@@ -153,7 +153,7 @@ class MetricFrontier(Frozen):
         loss : float, optional
         """
         if (mean_distance is None) == (loss is None):
-            raise InvalidInputError("at must be given mean_distance or loss, one of the two.")
+            raise InvalidInputError("at needs exactly one of mean_distance and loss.")
         if loss is not None:
             good = [point for point in self.points if point.loss <= loss]
             if not good:
@@ -243,7 +243,7 @@ def design_metric(
     fixed : mapping from column to weight, optional
         Weights that people have agreed on.
     lower, upper : mapping from column to weight, optional
-        Limits of weights. Those of categories end at 1.
+        Limits of weights. Those of categories are capped at 1.
     output_range : tuple of float, optional
         Limits of predictions, for regression; None takes the range of `y`.
     categorical : sequence of names, optional
@@ -254,10 +254,10 @@ def design_metric(
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" takes continuous outcomes, and any with an `output_range`, as regression.
     sample_weight : array-like of shape (n_samples,), optional
-        What each person counts, in the loss and in the mean distance.
+        Weight of each person in the loss and in the mean distance.
     n_points : int, default=10
     cv : int, default=5
-        Folds. They go by the content of rows: equal people share one.
+        Number of folds, assigned by the content of rows: equal people share one.
     max_knots : int, default=128
         As for `AdditiveClassifier`. Columns get fewer where the data determine little of their shape.
     references : bool, default=True

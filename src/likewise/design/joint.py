@@ -6,7 +6,7 @@
 
 with u the unit of the link, ``d_c`` the share of the weight between two categories (1 without groups or distances),
 ``c_i`` the mean difference of two people in column i, and ``m_i`` the weight of a blank,
-which is a weight as any other. The sum is the mean distance of two people. `docs/theory.md` §11 has the proofs.
+which is an ordinary weight. The sum is the mean distance of two people. `docs/theory.md` §11 has the proofs.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from likewise.additive.qp import Limits, minimise_quadratic
 from likewise.metrics.base import ColumnWeights
 
 _MAX_STEPS = 100
-_RARE = 0.02  # mean distance that the blanks of a column make at a weight of 1
-_ROUGH = 1e-3  # error of a step beside what the step before it brought
+_RARE = 0.02  # least mean distance due to the blanks of a column at a weight of 1
+_ROUGH = 1e-3  # error of a step, relative to the gain of the step before it
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Costs:
             order = np.argsort(values[there], kind="stable")
             sorted_values, below = values[there][order], np.cumsum(shares[there][order])
             present = float(below[-1]) if len(below) else 0.0
-            # Two people stand on different sides of a gap with the product of what stands below and above it.
+            # The probability that a gap lies between two people is twice the product of the shares below and above it.
             found[i] = 2 * float((below[:-1] * (present - below[:-1]) * np.diff(sorted_values)).sum())
             missing[i] = 2 * present * (1 - present) if present < 1 - 1e-12 else 0.0
         return cls(found, missing)
@@ -117,7 +117,7 @@ class Solution:
 class JointProblem:
     """The problem above, for any price.
 
-    Weights are counted in the mean distance that they make, ``v = c w``, so that all of them are of one size.
+    Weights are scaled by their mean distance, ``v = c w``, so that all are of similar magnitude.
 
     Attributes
     ----------
@@ -160,10 +160,10 @@ class JointProblem:
         return Weights(*out)
 
     def largest_price(self) -> float:
-        """Price from which on no weight that may be 0 is worth anything: its first unit brings less than it costs.
+        """Price above which every weight that may be 0 is 0: its first unit gains less than it costs.
 
-        Weights of blanks that so few people have that they make no mean distance of 0.02 are left out: what little they
-        bring would have a high price.
+        Blanks so rare that they add less than 0.02 to the mean distance at a weight of 1 are ignored: their small gain
+        would set a high price.
         """
         n_functions, layout = self.objective.loss.n_functions, self.layout
         x = np.zeros((n_functions, layout.n_variables))
@@ -230,7 +230,7 @@ class JointProblem:
 
     @cached_property
     def limits(self) -> Limits:
-        """What shapes and weights may be together."""
+        """Joint limits of shapes and weights."""
         layout, unit, n_functions = self.layout, self.layout.unit, self.objective.loss.n_functions
         lines = _Lines()
         inside = np.zeros(self._n_shapes + len(self.weighted))
@@ -269,11 +269,11 @@ class JointProblem:
         return self.layout.parts[j].column
 
     def _bounds_of(self, j: int, blank: bool) -> tuple[float, float]:
-        """Bounds with an interior; blanks weigh between 0 and 1."""
+        """Bounds with an interior; weights of blanks are between 0 and 1."""
         if blank:
             return 0.0, 1.0
         low, high = float(self.bounds.lower[self._column(j)]), float(self.bounds.upper[self._column(j)])
-        room = 1e-6 * max(high, 1e-12) if high <= low * (1 + 1e-6) else 0.0  # a fixed weight has a sliver of it
+        room = 1e-6 * max(high, 1e-12) if high <= low * (1 + 1e-6) else 0.0  # a fixed weight gets a tiny interval
         return max(0.0, low - room), high
 
     def _reach(self, part: Part) -> FloatArray:
@@ -284,7 +284,7 @@ class JointProblem:
 
 
 class _Lines:
-    """Rows of a sparse matrix, and what each may be at most."""
+    """Rows of a sparse matrix, and their upper limits."""
 
     def __init__(self) -> None:
         self.columns: list[list[int]] = []

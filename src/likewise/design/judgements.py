@@ -40,7 +40,7 @@ class JudgedMetric:
         What each judge's answers say by themselves, if there are several judges.
     noise : float or None
         Of the comparisons, in points, for ``comparisons="logistic"``: a difference of distances of this size is judged
-        rightly in 73 of 100 answers.
+        correctly in 73 of 100 answers.
     """
 
     metric: Metric
@@ -58,7 +58,7 @@ class JudgedMetric:
         It is nowhere larger than any metric that fits the answers, so a model within it is within all of these. Every
         answer "at most" holds, also those in conflict with others. With noisy comparisons the ends are lower
         than in `ranges`: with the given confidence, all of them hold at once (for many answers; `docs/theory.md` §18).
-        A column about which nobody has said that a difference is fine gets the weight 0.
+        A column for which no answer allows a difference gets the weight 0.
         """
         return self._space.metric(self._strict)  # type: ignore[no-any-return]
 
@@ -97,8 +97,9 @@ def learn_metric(
     judgements : DataFrame
         One answer per row, in the columns ``judge``, ``kind``, ``a``, ``b``, ``c``, ``d``, ``points``, ``time`` and
         ``comment``; only ``kind``, ``a`` and ``b`` are always needed. People are named by the index of `X`, or by row
-        numbers from 0. Kinds are ``at_most`` and ``at_least`` (a and b may, or should be allowed to, differ by so many
-        ``points``, hundredths of the output range), ``closer`` (a and b are more alike than c and d), and ``skip``.
+        numbers from 0. Kinds are ``at_most`` and ``at_least`` (outputs of a and b may differ by at most, or should be
+        allowed to differ by at least, ``points`` hundredths of the output range), ``closer`` (a and b are more alike
+        than c and d), and ``skip``.
     X : DataFrame or array-like of shape (n_samples, n_features)
         The people that the answers are about.
     start : WeightedLp or TableMetric with p = 1, optional
@@ -205,7 +206,7 @@ def _learn(
 
 
 def _settled(polytope: Polytope, groups: list[IntArray]) -> BoolArray:
-    """Answers in no conflict; others limit no range until people have settled it."""
+    """Answers without conflicts; those in conflict limit no range until people have settled it."""
     settled = polytope.slack <= AGREED
     for group in groups:
         settled[group] = False

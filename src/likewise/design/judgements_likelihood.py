@@ -19,10 +19,10 @@ Smooth = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
 """Value, gradient and Hessian of a convex function; the value is infinite outside its domain."""
 
 _NOISE = (1e-2, 1e5)  # least and most noise of a judge, in points
-_LARGEST = 1e4  # points; a weight that can reach it has no upper end
+_LARGEST = 1e4  # points; a weight that can reach it is unbounded
 _ACCURACY = 1e-6  # of the ends of ranges, in points, and relative to larger ones
 _MAX_STEPS = 2_000
-_RIDGE = 1e-6  # decides what comparisons leave open
+_RIDGE = 1e-6  # picks one of the solutions that comparisons leave open
 _RELAXED = 1e-5  # points, so that answers that fix a distance leave an interior
 
 
@@ -136,7 +136,7 @@ class ComparisonLikelihood:
         return found - 2 * _ACCURACY * max(1.0, abs(found))  # the solver stays inside: ends are moved outwards
 
     def bounds(self, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """Range of each weight: those of a likelihood-ratio test at this confidence, for each weight by itself."""
+        """Range of each weight, by a likelihood-ratio test at this confidence for each weight separately."""
         drop = float(chi2.ppf(confidence, 1)) / 2
         low, high = np.array([self.extent(unit, drop) for unit in np.eye(len(self.weights))]).T
         return _rounded(low), np.where(high > 0.9 * _LARGEST, np.inf, high)

@@ -12,7 +12,7 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.exceptions import UnsolvedError
 
 _TOLERANCE = 1e-9  # of the solver, in points
-_SLACK_WIDTH = 1e3  # slack costs next to nothing in a projection
+_SLACK_WIDTH = 1e3  # slack costs almost nothing in a projection
 AGREED = 1e-6  # total slack, in points, below which answers agree
 _INFEASIBLE, _UNBOUNDED = 2, 3
 
@@ -57,7 +57,7 @@ class Polytope:
         if found is not None and found.fun > AGREED:
             self.slack, self.multipliers = found.x[d:], -found.ineqlin.marginals
             self._total_slack = float(found.fun) + AGREED
-        elif found is not None:  # limits that agree but for rounding are moved apart by as much
+        elif found is not None:  # limits that conflict only by rounding are moved apart by as much
             self.limits = limits + np.where(found.x[d:] > 0, 2 * found.x[d:] + _TOLERANCE, 0.0)
 
     @property
@@ -163,7 +163,7 @@ def find_conflicts(polytope: Polytope) -> Iterator[IntArray]:
     """Sets of answers that cannot all hold, none of which can be left out: without any one, the others agree.
 
     By duality the answers with positive multipliers cannot all hold. They are reduced to a minimal set by leaving out
-    one after the other; then the answers of the set that are missed are left aside, and the rest is looked at.
+    one after the other; then the answers of the set that are missed are set aside, and the search goes on without them.
     """
     kept = np.ones(len(polytope.limits), dtype=bool)
     while True:

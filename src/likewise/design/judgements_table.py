@@ -1,4 +1,4 @@
-"""Tables of judgements: what may stand in them, and their answers as linear conditions on the weights of a metric."""
+"""Tables of judgements: their format, and their answers as linear conditions on the weights of a metric."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _MIN_SIZE = 0.01  # rare categories do not spoil the scaling of a program
 class WeightSpace:
     """The weights that answers can determine, for people and p = 1: a distance is ``features @ weights``.
 
-    The order, groups and distances of categories in `start_metric` are kept: what is learned of such a column is its
-    one weight, and its feature is the share of it between two categories.
+    The order, groups and distances of categories in `start_metric` are kept: such a column has one weight to learn, and
+    its feature is the share of that weight between two categories.
 
     Attributes
     ----------
@@ -322,7 +322,7 @@ def _points(table: pd.DataFrame, kinds: Any) -> FloatArray:
 
 
 def _refuse_contradictions(answers: Answers, places: IntArray, *, repeated: bool) -> None:
-    """Raise if a judge excludes his own answer on the same pair, or on the same two pairs."""
+    """Raise if a judge's answers about the same pair, or the same two pairs, exclude each other."""
     seen: dict[Any, tuple[float, int]] = {}
     compared: dict[Any, int] = {}
     for r, (kind, judge) in enumerate(zip(answers.kinds, answers.judges, strict=True)):

@@ -38,7 +38,7 @@ _UNSEEN = 1e-3  # a weight that makes less distance than this between any two pe
 
 @dataclass(frozen=True, eq=False)
 class DesignProblem:
-    """What is designed: people in an order that depends on their content alone, and the convex problem."""
+    """The convex problem, with people in an order that depends on their content alone."""
 
     model: Any
     people: People
@@ -96,7 +96,7 @@ class DesignProblem:
         return replace(self.joint, objective=replace(objective, penalties=penalties))
 
     def usable_folds(self, n_folds: int) -> list[int]:
-        """Folds with people in them, outside of which every class is left."""
+        """Non-empty folds whose training parts have every class."""
         shares, out = self.joint.objective.weights, []
         for fold in range(n_folds):
             kept = np.where(self.folds == fold, 0.0, shares)
@@ -130,7 +130,7 @@ class DesignProblem:
     def metric(self, weights: Weights) -> Metric:
         """Designed weights as a metric, those that make no difference at 0.
 
-        In a table with blanks, a column in which nobody has one gets the least weight of a blank that does not cut it.
+        In a table with blanks, a column without any gets the smallest weight of a blank that does not limit it.
         """
         columns, missing = weights.columns.copy(), weights.missing.copy()
         rows, bounds = self.people.rows, self.joint.bounds
@@ -179,7 +179,7 @@ def _enough_knots(problem: Objective, max_knots: int, *, labels: bool) -> IntArr
 
 
 def widest_metric(people: People, bounds: WeightBounds, hidden: list[Any], shapes: dict[str, Any]) -> Metric:
-    """A metric that holds no shape back, in which the columns count that may."""
+    """A metric loose enough for any shape, with a weight for every column that may matter."""
     free = bounds.upper > 0
     if not free.any():
         raise InvalidInputError(
@@ -194,7 +194,7 @@ def widest_metric(people: People, bounds: WeightBounds, hidden: list[Any], shape
     weights = Weights(np.where(free, wide, 0.0), missing)
     if not isinstance(people.table, pd.DataFrame):
         if any(each is not None for each in shapes.values()):
-            raise InvalidInputError("groups and distances must name columns of categories, which an array has not.")
+            raise InvalidInputError("groups and distances must name columns of categories; an array has none.")
         return metric_of(people, weights, WeightedLp([1.0], p=1))
     kinds = dict(zip(people.encoder.names, people.encoder.is_number, strict=True))
     numeric, categorical = ({name: 0 for name, number in kinds.items() if number == kind} for kind in (True, False))

@@ -23,7 +23,7 @@ from likewise.design.judgements_table import (
 )
 from likewise.metrics.base import Metric
 
-_MAX_PEOPLE = 300  # whose pairs are looked at
+_MAX_PEOPLE = 300  # people whose pairs are considered
 _MAX_PROGRAMS = 50
 
 
@@ -68,7 +68,7 @@ def next_question(
     judgements : DataFrame or None
         Answers so far, as in `learn_metric`; None or an empty table for the first question.
     X, start, categorical
-        As in `learn_metric`. Of more than 300 people, a fixed random sample is looked at.
+        As in `learn_metric`. Of more than 300 people, a fixed random sample is considered.
     max_columns : int, default=3
         Columns in which the two people may differ; more only if all pairs differ in more.
     precision : float, default=1.0

@@ -1,4 +1,4 @@
-"""What a frontier is shown beside: a constant, the linear model's own metric, and boosting."""
+"""Reference models of a frontier: a constant, the linear model's own metric, and boosting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONSTANT, OWN_METRIC, BOOSTING = "constant", "linear model's own metric", "boost
 
 @dataclass(frozen=True)
 class Reference:
-    """What something else is worth on the same people: its loss, and the mean distance of its metric if it has one."""
+    """A reference on the same people: its loss, and the mean distance of its metric if it has one."""
 
     loss: float
     standard_error: float

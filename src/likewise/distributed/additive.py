@@ -242,7 +242,7 @@ class DaskObjective(Objective):
         return self._seen(empty, "subproblem", held, functions, chosen)
 
     def coarser(self, most: int) -> Objective:
-        """The same with at most so many knots per column."""
+        """The same with at most `most` knots per column."""
         return self._seen(super().coarser(most), "coarser", most)
 
     def _seen(self, empty: Objective, *step: Any) -> Objective:

@@ -222,7 +222,7 @@ class Bucket(NamedTuple):
 
 
 def n_buckets_for(n_rows: int) -> int:
-    """Approximate number of buckets for so many rows."""
+    """Approximate number of buckets for `n_rows` rows."""
     return -(-n_rows // BUCKET_SIZE)
 
 

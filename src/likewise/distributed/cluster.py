@@ -84,8 +84,8 @@ def connected(address: str | None) -> Iterator[Any]:
                 ):
                     raise
                 raise FileError(
-                    f"The Dask scheduler at {address} stopped responding ({type(error).__name__}). No file is "
-                    "half-written: start a scheduler and run the command again."
+                    f"The Dask scheduler at {address} stopped responding ({type(error).__name__}). No file "
+                    "was left incomplete: start a scheduler and run the command again."
                 ) from None
 
 

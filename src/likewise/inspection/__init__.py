@@ -1,1 +1,1 @@
-"""What other people's models are: linear, trees, networks, and how their answers depend on a batch."""
+"""Reading fitted models of other libraries (linear, trees, networks), and how their outputs depend on the batch."""

@@ -33,7 +33,7 @@ class ColumnEffect:
     Attributes
     ----------
     pieces : PPoly or None
-        Of numbers: a piecewise polynomial whose outer pieces go on. None for a grid, and for categories.
+        For numbers: a piecewise polynomial whose outer pieces extrapolate. None for a grid, and for categories.
     grid : ndarray or None
         The declared numbers, if they are a grid, increasing.
     values : ndarray or None
@@ -120,7 +120,7 @@ class AdditiveForm:
     named : bool
         Whether it was fitted to a table with named columns.
     output_range : tuple of float, or None
-        Of a regression that is cut to it; None for classes, and for a regression that is not.
+        For a regression that is clipped to it; None for classification and other regressions.
     regression : bool
     """
 
@@ -152,7 +152,7 @@ def additive_form(model: Any, domain: Any = None) -> AdditiveForm | None:
 
 
 def _within(form: AdditiveForm, scores: AdditiveScores, domain: Any) -> AdditiveForm:
-    """The same for the numbers and categories that a domain declares, by asking the model's parts about them."""
+    """The same for the numbers and categories that a domain declares, by evaluating the model's parts there."""
     declared_columns = {name: declared(domain, name) for name in form.effects}
     anyone = {name: _any_value(domain.columns[name]) for name in form.names if name in domain.columns}
     effects = dict(form.effects)

@@ -1,4 +1,4 @@
-"""Models whose scores are sums of functions of single columns, read by asking their parts: what each column adds.
+"""Models whose scores are sums of functions of single columns, read by evaluating what each column adds.
 
 Scorecards of likewise (which read themselves), linear models behind preprocessing, and explainable boosting machines.
 """
@@ -26,7 +26,7 @@ _ROUNDING = 2.0**-50  # of a sum of a few numbers, relative to their size
 class Curve:
     """Link from one score to one output: increasing, with a slope that falls with the distance from `centre`.
 
-    So a given change of the score changes the output most where its middle is as close to the centre as can be.
+    So a given change of the score changes the output most where its midpoint is closest to the centre.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Curve:
         return float(self.slope(np.asarray(self.centre)))
 
     def largest(self, rises: FloatArray) -> FloatArray:
-        """Largest changes of the output if the score rises by so much."""
+        """Largest changes of the output for given rises of the score."""
         return np.asarray(self.value(self.centre + rises / 2) - self.value(self.centre - rises / 2))
 
     def divided(self, width: float) -> Curve:
@@ -114,7 +114,7 @@ def additive_scores(model: Any) -> AdditiveScores:
 
 
 def is_scorecard(model: Any) -> bool:
-    """Whether it is an additive model of likewise, which reads itself."""
+    """Whether it is an additive model of likewise, which provides its own form."""
     return hasattr(getattr(model, "scorer_", None), "additive_scores")
 
 
@@ -122,7 +122,7 @@ def is_scorecard(model: Any) -> bool:
 
 
 def linear_scores(model: Any, linear: LinearModel) -> AdditiveScores:
-    """A linear model, by asking its preprocessing: a bin's edge is where it says."""
+    """A linear model, by evaluating its own preprocessing, which defines the edges of bins."""
     steps, _ = unwrap(model)
     binary = len(linear.coef) == 2
     coef = linear.coef[1:] - linear.coef[:1] if binary else linear.coef
@@ -155,14 +155,14 @@ def linear_scores(model: Any, linear: LinearModel) -> AdditiveScores:
 def _preprocessed(steps: list[Any], rows: Any) -> FloatArray:
     """What the last step of a model is given."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # unknown categories are meant, where the domain has them
+        warnings.simplefilter("ignore")  # unknown categories are intended where the domain has them
         for step in steps:
             rows = step.transform(rows)
     return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
 def _numeric_categories(sources: list[RawColumn]) -> FloatArray:
-    """Numbers that an encoder takes for categories, of all its columns: each may have a value of its own."""
+    """Numbers that an encoder treats as categories, over all its columns: each may have its own value."""
     encoders = {id(source.encoder): source.encoder for source in sources if source.encoder is not None}.values()
     listed = [each for encoder in encoders for column in encoder.categories_ for each in column.tolist()]
     return np.unique([float(each) for each in listed if isinstance(each, (int, float))])

@@ -56,7 +56,7 @@ def is_rowwise(model: Any) -> bool | None:
     if type(model) is ColumnTransformer:
         fitted = getattr(model, "transformers_", model.transformers)
         return _all([step for _, step, _ in fitted])
-    if type(model) in FORESTS:  # several threads add up trees in the order in which they finish
+    if type(model) in FORESTS:  # several threads sum trees in the order in which they finish
         return model.n_jobs in (None, 1)
     if type(model) in _BOOSTED:
         constant = model.init is None or isinstance(model.init, str)  # "zero"

@@ -189,7 +189,7 @@ def read_catboost(model: Any) -> TreeEnsemble:
         tests: list[Test] = []
         for split in splits:
             feature = info[split["float_feature_index"]]
-            # Right is "above the border"; a missing value is below all numbers, above all, or no number.
+            # Right is "above the border"; a missing value counts as below all numbers, or as above all.
             tests.append(
                 Test(
                     int(feature["flat_feature_index"]),

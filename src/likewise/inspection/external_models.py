@@ -18,7 +18,7 @@ from likewise.exceptions import FileError, InvalidInputError
 BOOSTER_ENDINGS = (".json", ".ubj", ".txt", ".cbm")
 """XGBoost or CatBoost, XGBoost, LightGBM, CatBoost."""
 _AT_ONCE = 10_000  # rows of one request
-_SECONDS = 60  # for its answer
+_SECONDS = 60  # seconds to wait for a response
 _TYPES = {
     "tensor(float)": np.float32,
     "tensor(double)": np.float64,
@@ -83,7 +83,7 @@ def load_booster(path: str | Path) -> Any:
             return _xgboost(path)
     except (FileError, ImportError):
         raise
-    except Exception as error:  # of three libraries, anything
+    except Exception as error:  # three libraries may raise anything
         raise FileError(f"Cannot read a model from {path}: {' '.join(str(error).split())[:200]}.") from None
     raise FileError(
         f"{path} must be a model of XGBoost (.json, .ubj), LightGBM (.txt) or CatBoost (.cbm, .json); got {ending!r}."
@@ -129,7 +129,7 @@ def _catboost(path: str | Path) -> Any:
 class OnnxModel:
     """A model with either one input of all columns, or one input for each column, under its name.
 
-    The answers are its last output: numbers, or probabilities of the classes. Numbers are rounded to the precision of
+    Predictions are its last output: numbers, or probabilities of the classes. Numbers are rounded to the precision of
     the inputs, usually single.
     """
 
@@ -153,7 +153,7 @@ class OnnxModel:
 
     @property
     def n_features_in_(self) -> int:
-        """Columns that it takes, if it says how many."""
+        """Number of columns that it takes, if declared."""
         if not self._is_one_input:
             return len(self._inputs)
         width = self._inputs[0].shape[1]
@@ -178,7 +178,7 @@ class OnnxModel:
         if isinstance(answers, list) and answers and isinstance(answers[0], dict):  # a map from class to probability
             return pd.DataFrame(answers).to_numpy(np.float64)
         values = np.asarray(answers, dtype=np.float64)
-        if values.ndim == 2 and values.shape[1] > 1:  # in single precision they add up to 1 but for rounding
+        if values.ndim == 2 and values.shape[1] > 1:  # in single precision they add up to 1 only up to rounding
             values = values / values.sum(axis=1, keepdims=True)
         return values
 
@@ -192,11 +192,11 @@ def load_onnx(path: str | Path) -> OnnxModel:
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # the last bits must not depend on threads
     try:
         session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # of onnxruntime, anything
+    except Exception as error:  # onnxruntime may raise anything
         raise FileError(f"Cannot read a model from {path}: {' '.join(str(error).split())[:200]}.") from None
     for each in session.get_inputs():
         if each.type not in _TYPES:
-            raise FileError(f"{path} takes {each.type} as {each.name!r}; the types known are {', '.join(_TYPES)}.")
+            raise FileError(f"{path} takes {each.type} as {each.name!r}; supported types are {', '.join(_TYPES)}.")
     return OnnxModel(session)
 
 
@@ -211,7 +211,7 @@ class Endpoint:
     url: str
 
     def __call__(self, X: Any) -> Any:
-        """Answers for every row."""
+        """Predictions for every row."""
         table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
         parts = [self._ask(table.iloc[start : start + _AT_ONCE]) for start in range(0, len(table), _AT_ONCE)]
         return np.concatenate(parts)

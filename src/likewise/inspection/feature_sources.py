@@ -24,7 +24,7 @@ class Source(NamedTuple):
         Position among the columns that the whole model takes.
     monotone : bool
         Whether the feature rises or falls with the number in that column, in floating point too. Otherwise every value
-        has to be looked at.
+        has to be evaluated.
     linear : bool
         Whether it is a factor times the number plus a constant. Sums of such features are, too.
     """
@@ -35,7 +35,7 @@ class Source(NamedTuple):
 
     @property
     def recoded(self) -> Source:
-        """A feature in which every number may be anything."""
+        """A feature that may depend on the column in any way."""
         return self._replace(monotone=False, linear=False)
 
 
@@ -71,9 +71,9 @@ class Preprocessing:
         return cls(steps, last, sources)
 
     def __call__(self, rows: Any) -> Any:
-        """What `last` is given for some rows."""
+        """The input of `last` for some rows."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # unknown categories are meant, where the domain has them
+            warnings.simplefilter("ignore")  # unknown categories are intended where the domain has them
             for step in self.steps:
                 rows = step.transform(rows)
         return rows.toarray() if hasattr(rows, "toarray") else rows

@@ -133,7 +133,7 @@ class RawColumn:
     names : tuple
         Of the levels; empty if they are not known. The last of more levels than names is that of unseen categories.
     pieces : PPoly or None
-        Splines and bins; below the first breakpoint and above the last, the outer pieces go on.
+        Splines and bins; the outer pieces extrapolate below the first breakpoint and above the last.
     raw : bool
         Whether values other than missing ones are unchanged.
     encoder : object
@@ -152,12 +152,12 @@ class RawColumn:
 
     @classmethod
     def constant(cls, value: float) -> RawColumn:
-        """A column that is the same for everyone."""
+        """A constant column."""
         return cls(-1, scale=0.0, shift=value, raw=False)
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is the same for everyone."""
+        """Whether it is constant."""
         return self.column < 0
 
     def mapped(self, factor: float, shift: float) -> RawColumn:
@@ -329,7 +329,7 @@ def _expanded(parts: list[PPoly], breaks: FloatArray) -> FloatArray:
 
 
 def sum_of_pieces(parts: list[PPoly]) -> PPoly:
-    """The sum of piecewise polynomials, whose outer pieces go on."""
+    """The sum of piecewise polynomials, whose outer pieces extrapolate."""
     inner = np.unique(np.concatenate([part.x[1:-1] for part in parts]))
     outer = [min(part.x[0] for part in parts), max(part.x[-1] for part in parts)]
     breaks = np.unique(np.concatenate([inner, outer]))

@@ -28,7 +28,7 @@ _DOUBLE, SINGLE = 2.0**-53, 2.0**-24  # relative error of one operation
 
 @dataclass(frozen=True)
 class Test:
-    """A question that a node asks of one feature.
+    """The test of a node on one feature.
 
     Attributes
     ----------
@@ -43,10 +43,10 @@ class Test:
     single : bool
         Whether numbers are rounded to single precision first.
     blank_is_zero, zero_is_blank : bool
-        LightGBM's ways with missing values.
+        LightGBM's treatments of missing values.
     """
 
-    __test__ = False  # no test of pytest's
+    __test__ = False  # not for pytest to collect
 
     feature: int
     threshold: float = np.nan

@@ -86,7 +86,7 @@ class ColumnWeights(Frozen):
     def splits(self) -> list[tuple[int, FloatArray, float]] | None:
         """Columns with a table as sums of mismatches: the column, the block of each code, and the scale.
 
-        None if a table is no such sum (`partitions`), so that every pair has to be compared.
+        None if a table is not such a sum (`partitions`), so that every pair has to be compared.
         """
         nested = {i: partitions(table) for i, table in self.tables.items()}
         if None in nested.values():
@@ -217,7 +217,7 @@ class Metric(ABC):
 
     @abstractmethod
     def _written(self, most: int | None) -> str:
-        """The distance with at most so many columns."""
+        """The distance with at most `most` columns."""
 
     @abstractmethod
     def _key(self) -> tuple[Any, ...]:
@@ -266,7 +266,11 @@ class Metric(ABC):
 
     @abstractmethod
     def scaled(self, factor: float) -> Self:
-        """Return the metric whose distances are `factor` times as large."""
+        """Return the metric whose distances are `factor` times as large, except where weights are capped.
+
+        The weights of categories and of missing numbers are at most 1. One that would exceed it stays at 1, and
+        distances within groups of that column are shares of 1.
+        """
 
     @abstractmethod
     def rounded(self) -> Self:
@@ -358,6 +362,6 @@ def check_metric(metric: Any) -> Metric:
     if not isinstance(metric, Metric):
         raise InvalidTypeError(
             f"metric must be a Metric, such as WeightedLp or TableMetric; got {type(metric).__name__} "
-            f"({short_repr(metric)}). Wrap a function of people in FunctionMetric."
+            f"({short_repr(metric)}). Wrap a custom distance function in FunctionMetric."
         )
     return metric

@@ -24,7 +24,7 @@ from likewise.metrics.weighted_lp import WeightedLp, check_exponent, shortened
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS, check_reasons
 
 BLANKS_ONLY = 1e-40
-"""Weight of a column of which only blanks matter: a metric cannot weigh the absence of a number whose weight is 0."""
+"""Weight of a column where only missingness matters: at weight 0, a missing number would not count either."""
 
 ONLY_BLANKS = "only blanks matter"
 
@@ -57,8 +57,8 @@ class TableMetric(Metric):
         nothing to the distance; its weight here is kept for when the column's weight is raised. By the triangle
         inequality a column can make a difference of at most twice its missing weight.
     units : mapping from column to str, optional
-        Shown in tables and reports: "$", "$1000 a year", "years", "ratio" (of which 0.01 is a percentage point). A
-        column that is counted has the unit "step", or names one of its things, as "1 card": it is described per step.
+        Shown in tables and reports: "$", "$1000 a year", "years", "ratio" (0.01 is a percentage point). Count
+        columns use "step", or name one item, such as "1 card", and are described per step.
     order : mapping from numeric column to list of categories, optional
         Ordinal categories, from the first to the last, whatever the dtype of the column; one step is the unit. A value
         that is not listed is an error, and a missing one has its weight in `missing`.
@@ -206,7 +206,7 @@ class TableMetric(Metric):
         """A metric stated in odds: by which share a difference in one column may change them.
 
         Within the result, additive models, and others whose log-odds are limited (`Guarantee.odds_ratio`), keep to
-        this; for other models it is a metric as any other. A share c of the odds is a distance of ``log(1 + c) / 4``.
+        this; for other models it is an ordinary metric. A share c of the odds is a distance of ``log(1 + c) / 4``.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""An exact search for pairs whose outputs differ by more than their distance, which does not look at every pair.
+"""An exact search for pairs whose outputs differ by more than their distance, without comparing every pair.
 
 People are put in a tree of boxes, each with the range of its features and of its outputs. For two boxes, the largest
 possible difference of outputs and the smallest possible distance say whether any pair between them can exceed; if
@@ -28,12 +28,12 @@ from likewise.pairs.box_tree import (
 from likewise.pairs.kernels import fill_differences, fill_distances
 from likewise.pairs.scans import SearchResult, merge
 
-_BELOW_ONE = 1 - 1e-12  # a product may round up to a ratio that is no larger
+_BELOW_ONE = 1 - 1e-12  # a product may round up although the ratio is not larger
 
 
 @dataclass(frozen=True)
 class SearchGoal:
-    """What is searched for.
+    """The goal of a search.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def search_tree(tree: BoxTree, tolerance: float, n_worst: int, *, prune: bool = 
     n_worst : int
         How many pairs to return.
     prune : bool
-        False compares every pair: what the search is tested and measured against.
+        False compares every pair: the reference for tests and benchmarks.
     """
     goal = goal_from([sampled_excesses(tree, tolerance, n_worst)], tolerance, n_worst)
     return search_within(tree, goal, prune=prune)

@@ -1,4 +1,4 @@
-"""A tree of boxes over people under one metric: what the pair searches prune with.
+"""A tree of boxes over people under one metric, with which pair searches prune.
 
 Importing this module imports numba; callers do so inside functions.
 """
@@ -20,7 +20,7 @@ from likewise.pairs.points import CODE, NULLABLE, NUMBER, Kinds
 from likewise.pairs.scans import all_numbers
 
 LEAF_SIZE = 32
-SLOPE_SAMPLE = 5000  # people by whom slopes are chosen
+SLOPE_SAMPLE = 5000  # sample size for the choice of slopes
 _N_CHUNKS = 64  # fixed, so that results do not depend on the number of threads
 
 
@@ -220,7 +220,7 @@ def tasks_between(child: IntArray, second: int) -> IntArray:
 
 
 def _frontier(child: IntArray, root: int) -> IntArray:
-    """Nodes that hold everyone below a root once."""
+    """Nodes that partition the people below a root."""
     nodes = [root]
     while len(nodes) < _N_CHUNKS:
         parts = [part for node in nodes for part in ((child[node], child[node] + 1) if child[node] >= 0 else (node,))]

@@ -1,6 +1,6 @@
-"""For everybody, whom to compare with: those who exceed a metric, and those who are close and no better qualified.
+"""Comparators of each person: those who exceed a metric, and those who are close and no better qualified.
 
-Trees of boxes decide most pairs without looking at them, and memory grows with people, not with pairs. Importing this
+Trees of boxes decide most pairs without comparing them, and memory grows with people, not with pairs. Importing this
 module imports numba; callers do so inside functions.
 """
 
@@ -85,7 +85,7 @@ def _count(tree, node_count, tolerance, tasks):
 
 
 class Qualifications(NamedTuple):
-    """What people are compared by: points under a metric, numbers that must not be higher, codes that must be equal.
+    """Criteria of a comparison: points under a metric, numbers that must not be higher, codes that must be equal.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def find_comparators(
     Parameters
     ----------
     people, candidates : Qualifications
-        At least one each; nobody misses one of the `numbers` or `codes`.
+        At least one each, without missing `numbers` or `codes`.
     kinds, scales, p
         Of the points, as in `likewise.pairs.box_tree.box_tree_of`.
     threshold : float
@@ -145,7 +145,7 @@ def find_comparators(
     )
     nothing = np.zeros((1, len(rows)))
     order, start, stop, child = build(filled, nothing, n_numbers + candidates.numbers.shape[1], width, LEAF_SIZE)
-    # One more column holds the person who is asked about, as distances are between columns of one array.
+    # One more column holds the query person, as distances are between columns of one array.
     columns = np.column_stack([candidates.points[order].T, np.zeros(len(kinds))])
     low, high = feature_ranges(columns[:, :-1], np.nan_to_num(columns[:, :-1]), kinds, start, stop, child)
     ordered = candidates.take(order)

@@ -76,7 +76,7 @@ class IncrementalProgram:
     cost, low, high : ndarray of shape (n_variables,)
         Costs and limits of the variables.
     tolerance : float
-        By how much a solution may miss a row.
+        Largest violation of a row that is accepted.
     """
 
     def __init__(self, cost: FloatArray, low: FloatArray, high: FloatArray, *, tolerance: float = 1e-7) -> None:

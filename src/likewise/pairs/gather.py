@@ -1,4 +1,4 @@
-"""All pairs of people who exceed a metric, gathered without looking at every pair.
+"""All pairs of people who exceed a metric, gathered without comparing every pair.
 
 Importing this module imports numba; callers do so inside functions.
 """

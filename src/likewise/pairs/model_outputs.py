@@ -27,7 +27,7 @@ class OutputLabels:
     classes : list, optional
         Names of the classes, where outputs are probabilities and the classes are named.
     limits : tuple of float, optional
-        Lowest and highest number, of which outputs are shares.
+        Lowest and highest number; outputs are shares of this range.
     """
 
     are_probabilities: bool = True
@@ -148,7 +148,7 @@ def predicted_outputs(
     values: Any = np.asarray(method(rows))
     if values.ndim not in (1, 2) or len(values) != len(rows):
         raise InvalidInputError(
-            f"The model must answer once per row: {len(rows)} rows gave an array of shape {values.shape}."
+            f"The model must return one output per row: {len(rows)} rows gave an array of shape {values.shape}."
         )
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]  # probabilities of one class, labels, or numbers
@@ -192,7 +192,7 @@ def given_outputs(
                 f"predictions must be one number per row in output_range, {output_range}; got {example}."
             ).in_commands(f"Scores must lie within --range {low:g} {high:g}; got {example}. Give a wider --range.")
         return as_shares(values, output_range)[:, None], False
-    _check_probabilities(values, "predictions", "For predictions of another kind give output_range=(lowest, highest).")
+    _check_probabilities(values, "predictions", "For other predictions give output_range=(lowest, highest).")
     return probability_outputs(values), True
 
 

@@ -80,7 +80,7 @@ def blocks_after(
 ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """All pairs in blocks: the first person, and differences and distances between a run of people and all later ones.
 
-    Row r is person ``first + r`` and column c is person ``first + 1 + c``. Where that is no later person, the
+    Row r is person ``first + r`` and column c is person ``first + 1 + c``. If that person is not later, the
     difference is -1. Distances above the difference may be lower bounds.
     """
     n, first = X.shape[1], 0

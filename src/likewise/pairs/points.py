@@ -50,7 +50,7 @@ def splitmix64(z: RowHashes) -> RowHashes:
 Kinds = npt.NDArray[np.int8]
 
 NUMBER, NULLABLE, CODE = 0, 1, 2
-"""Kinds of columns: numbers; numbers of which some are missing (NaN); codes of categories."""
+"""Kinds of columns: numbers; numbers with missing values (NaN); codes of categories."""
 
 
 class Difference(NamedTuple):
@@ -119,7 +119,7 @@ class Points:
     def among(cls, people: People, nullable: IntArray, weights: ColumnWeights | None = None) -> Points:
         """Points of some people; `nullable` are the columns in which numbers are missing for anyone.
 
-        `weights` are those of the metric, of which only tables of distances between categories count here.
+        `weights` are those of the metric; only its tables of distances between categories are used here.
         """
         rows = people.rows
         kinds = np.where(people.encoder.is_number, NUMBER, CODE).astype(np.int8)
@@ -199,12 +199,12 @@ class Points:
 
 
 def _splits(people: People, weights: ColumnWeights) -> list[tuple[int, FloatArray, float]]:
-    """Blocks of categories; raises for tables of distances that are no sum of mismatches."""
+    """Blocks of categories; raises for tables of distances that are not a sum of mismatches."""
     if weights.splits is None:
         name = people.encoder.names[next(iter(weights.tables))]
         raise InvalidInputError(
             f"metric must have groups in place of distances between the categories of {name!r} for a table in "
-            "partitions: these distances are no sum of mismatches, or of too many categories to find one, so every "
+            "partitions: these distances are not a sum of mismatches, or of too many categories to find one, so every "
             "pair would have to be compared. Use groups, or take up to 10,000 rows as a pandas DataFrame."
         )
     return weights.splits

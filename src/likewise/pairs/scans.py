@@ -15,7 +15,7 @@ from likewise.pairs import plain
 from likewise.pairs.points import Kinds
 
 _N_SHARES = 64  # of the people, for threads: early people have long rows and late ones short rows
-_POWER_CELLS = 10  # values that a power counts for: it is taken by itself
+_POWER_CELLS = 10  # work of a power, in values: powers are not vectorised
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class SearchResult:
 
 
 def cells_of(n_pairs: float, n_columns: int, p: float) -> float:
-    """Values that a plain scan of pairs goes through."""
+    """Work of a plain scan of pairs, in values."""
     return n_pairs * 2 * (1 + n_columns) * (1 if p in (1.0, 2.0, np.inf) else _POWER_CELLS)
 
 
@@ -86,7 +86,7 @@ def search_every_pair(
             ratio = float((difference / distance).max(initial=0.0))
         n_compared = len(differences) * (n - 1 - first) - len(differences) * (len(differences) - 1) // 2
         kept = np.arange(len(excess))
-        if len(excess) > n_worst:  # with all that are as bad as the last one
+        if len(excess) > n_worst:  # with all that tie with the last one
             kept = np.flatnonzero(excess >= np.partition(excess, len(excess) - n_worst)[len(excess) - n_worst])
         part = SearchResult(
             int(times.sum()), ratio, n_compared, pairs[kept], times[kept], difference[kept], distance[kept]
@@ -122,7 +122,7 @@ NO_PAIRS: IntArray = np.empty((0, 2), dtype=np.int64)
 class Gathered(NamedTuple):
     """Pairs as positions among the people given, shape (n, 2), in no special order.
 
-    If they are not `complete`, there were more than `max_pairs`, and these are the worst.
+    If not `complete`, there were more than `max_pairs`, and these are the worst.
     """
 
     pairs: IntArray

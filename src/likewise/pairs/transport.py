@@ -3,7 +3,7 @@
 The largest ``sum_i mass_i h_i`` over h in [0, 1] with ``h_i - h_j <= D_ij`` is the dual of a transport problem: people
 of positive mass (*sources*) send theirs to people of negative mass (*targets*) at cost D, or drop it at cost 1,
 and targets need not be filled (`docs/theory.md` §10). It is solved on few pairs, those that nearly bind under an h
-that a part of the people suggests; pairs that the solution then violates are added until there are none. Importing
+found on a subsample; pairs that the solution then violates are added until there are none. Importing
 this module imports numba; callers do so inside functions.
 """
 
@@ -80,8 +80,8 @@ def _shortest_paths(pairs, costs, start, back, back_start, amount, n_sources, h)
     n = len(amount)
     sink = n  # where sources drop mass, at cost 1, and targets send theirs, at cost 0
     potential = np.append(h, 0.0)
-    # Along every arc that has flow or could take more, potentials obey the conditions of an optimum from the start and
-    # ever after; what is missing is balance. An arc from x to y costs cost - potential[x] + potential[y] >= 0.
+    # Invariant: potentials satisfy the optimality conditions along every arc with flow or free capacity; only the
+    # balance is missing. An arc from x to y has reduced cost cost - potential[x] + potential[y] >= 0.
     flow, to_sink, balance = np.zeros(len(pairs)), np.zeros(n), np.zeros(n + 1)
     for i in range(n):
         if i < n_sources:
@@ -179,7 +179,7 @@ _AT_ONCE = 64  # people per thread
 
 @dataclass(frozen=True, eq=False)
 class Potentials:
-    """The best h, one per person, how often it was looked for, and how many pairs entered the program."""
+    """The best h, one per person, the number of solves, and the number of pairs in the program."""
 
     h: FloatArray
     n_rounds: int
@@ -224,7 +224,7 @@ def potentials(X: FloatArray, mass: FloatArray, scales: FloatArray, p: float, ki
             costs = costs[first]
             if len(pairs) == known_pairs:
                 raise UnsolvedError(
-                    "The search for the best outputs did not converge: what is left is rounding. Rescale columns whose "
+                    "The search for the best outputs did not converge because of rounding. Rescale columns whose "
                     "values are extremely large."
                 )
             known_pairs = len(pairs)
@@ -246,11 +246,10 @@ def potentials(X: FloatArray, mass: FloatArray, scales: FloatArray, p: float, ki
 def _suggest(
     columns: FloatArray, known: FloatArray, mass: FloatArray, h: FloatArray, kinds: Kinds, scales: FloatArray, p: float
 ) -> FloatArray:
-    """A function within D for everyone, from the best h of those known.
+    """Extend the best h of a subsample to everyone, within D.
 
-    ``min_j (h_j + D)`` over targets j, and at most 1, is such a function, and as good as h on those known: it is not
-    below h at sources, and not above it at targets. So is ``max_i (h_i - D)`` over sources i, and at least 0. In
-    between lies the better guess.
+    ``min(1, min_j (h_j + D))`` over targets j is within D, and as good as h on the subsample: it is not below h at
+    sources, and not above it at targets. So is ``max(0, max_i (h_i - D))`` over sources i. Their mean is the guess.
     """
     both, out = np.concatenate([known, columns], axis=1), np.full(columns.shape[1], 0.5)
     if len(h):
@@ -293,7 +292,7 @@ def _scan(name: str, n: int, n_others: float, arguments: tuple[Any, ...], out: t
 
 
 def _no_pairs(room: int) -> tuple[IntArray, FloatArray, BoolArray]:
-    """Room for pairs, their costs, and which of them there are."""
+    """Buffers for pairs, their costs, and which entries are used."""
     return np.empty((room, 2), np.int64), np.empty(room), np.zeros(room, np.bool_)
 
 

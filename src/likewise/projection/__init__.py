@@ -1,1 +1,1 @@
-"""Any model, moved as little as possible until it is within a metric (McShane-Whitney extension)."""
+"""Any model, projected onto the models within a metric (McShane-Whitney extension)."""

@@ -54,7 +54,7 @@ class _Projected(WrapsEstimator):
         return from_unit_range(self.scorer_.values, self._limits)
 
     def learn(self, people: People, y: npt.NDArray[Any], weights: FloatArray | None, metric: Metric) -> ProjectedScorer:
-        """Score people out of fold, move the scores of the anchors into the metric, and extend them to everybody."""
+        """Score people out of fold, project the scores of the anchors, and extend them to everybody."""
         state = check_random(self.random_state)
         rng = np.random.default_rng(seed_from(state))
         metric.check_axioms(people)
@@ -170,7 +170,7 @@ class ProjectedClassifier(_Projected, ConstrainedClassifier):
         in `sklearn.frozen.FrozenEstimator`, or a plain function of rows, is not refitted: fit it on other people than
         `X`. A function returns probabilities of the second class, one column per class, or labels.
     metric : Metric, optional
-        Distance between people: `WeightedLp`, `TableMetric`, or a function of one's own as `FunctionMetric`. None
+        Distance between people: `WeightedLp`, `TableMetric`, or your own function as a `FunctionMetric`. None
         derives `linear_metric` from the training data.
     n_anchors : int or "auto", default="auto"
         Number of distinct people used as anchors. "auto" takes all, up to 5,000 (2,000 for a `FunctionMetric`), drawn

@@ -82,7 +82,7 @@ def tighten(people, anchors, values, names, tree, boxes, scales, caps, p, lower,
         while n_stack:
             n_stack -= 1
             node, bound = stack[n_stack], bounds[n_stack]
-            # Boxes may hold an anchor that is as good and comes first, except beside the initial bounds.
+            # A box may hold an anchor that ties and comes first, unless the bounds are still the initial ones.
             too_high = least[node] + bound >= above and (upper_anchor[i] < 0 or least[node] + bound > above)
             too_low = greatest[node] - bound <= below and (lower_anchor[i] < 0 or greatest[node] - bound < below)
             if too_high and too_low:

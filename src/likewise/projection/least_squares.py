@@ -21,11 +21,11 @@ _MAX_ANCHORS = 5_000
 _MAX_ANCHORS_OF_FUNCTION = 2_000  # each person is compared with every anchor
 
 _TOLERANCE = 1e-9
-_ROUGH = 0.01  # error of a round's solution beside the violation it starts from: the next round moves it anyway
+_ROUGH = 0.01  # error of a round's solution, relative to its initial violation: the next round changes it anyway
 _MAX_ROUNDS = 200
 _MAX_SWEEPS = 20_000
-_SWEEPS_AT_ONCE = 50  # between two of them, plain work can become compiled
-_CONSTRAINT_CELLS = 500  # values that a constraint counts for: it is looked at by itself
+_SWEEPS_AT_ONCE = 50  # sweeps between checks whether to switch to compiled code
+_CONSTRAINT_CELLS = 500  # work of a constraint, in values: constraints are visited one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +101,8 @@ def closest_values(
 ) -> FloatArray:
     """Minimise ``sum_i weights_i (v_i - targets_i)^2`` under ``|v_i - v_j| <= D_ij`` for all pairs.
 
-    Constraints are added as they are needed, those that each value violates the most, until none is violated; those
-    that no longer hold a value back are dropped (`docs/theory.md` §13). The solution is unique.
+    Each round adds the constraints that each value violates the most, until none is violated; constraints that no
+    longer bind are dropped (`docs/theory.md` §13). The solution is unique.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def closest_values(
             duals = np.append(duals, np.zeros(int(new.sum())))
             tolerance = max(0.1 * _TOLERANCE, _ROUGH * violation)
             _solve(values, weights, pairs // n, pairs % n, distances, duals, tolerance)
-            # Without those that add nothing to the values, the dual objective stays what it is, and only rises.
+            # Dropping constraints with zero duals leaves the dual objective unchanged, so it never falls.
             held = duals > 0.0
             pairs, distances, duals = pairs[held], distances[held], duals[held]
             found = bounds(values)

@@ -22,7 +22,7 @@ from likewise.pairs.scans import cells_of
 from likewise.projection import plain
 
 _BLOCK = 512  # people at a time, per thread
-_N_ROUNDS = 20  # about as often the closest values ask for the envelopes of their anchors
+_N_ROUNDS = 20  # approximate envelope evaluations per projection
 
 
 def caps(weights: ColumnWeights) -> FloatArray:
@@ -124,7 +124,7 @@ class BoxEnvelope(Envelope):
         return self._bounds(people, values, lower, upper, compiled=self._should_compile(len(people)))
 
     def at_anchors(self, anchors: People) -> Callable[[FloatArray], EnvelopeBounds]:
-        """As in general; whether loops are compiled is decided once, for all values to come."""
+        """As in `Envelope`; whether loops are compiled is decided once, for all calls."""
         compiled = self._should_compile(len(anchors), n_times=_N_ROUNDS)
         return lambda values: self._bounds(anchors, values, values, values, compiled=compiled)
 
@@ -211,7 +211,7 @@ class _ScannedEnvelope(Envelope):
         return _scan(self._distances(people), values, lower, upper)
 
     def at_anchors(self, anchors: People) -> Callable[[FloatArray], EnvelopeBounds]:
-        """As in general, but computes the distance of each pair only once."""
+        """As in `Envelope`, but computes the distance of each pair only once."""
         distances = list(self._distances(anchors))
         return lambda values: _scan(distances, values, values, values)
 
@@ -250,7 +250,7 @@ class FunctionEnvelope(_ScannedEnvelope):
         return ((int(i), self.anchors.rows[:, i]) for i in np.flatnonzero(self.anchors.encoder.is_number))
 
     def _distances(self, people: People) -> Iterator[FloatArray]:
-        # Person by person: a function of many rows at once may round differently by their number.
+        # Person by person: a function may round differently for another number of rows.
         return (self.metric.from_person(people.take([i]), self.anchors) for i in range(len(people)))
 
 

@@ -1,4 +1,4 @@
-"""Functions of `likewise.projection.kernels` without a compiler, to the last bit: the same operations.
+"""Functions of `likewise.projection.kernels` in NumPy, equal to the last bit: the same operations.
 
 Envelopes are those of a scan of all anchors, which are columns, as there.
 """

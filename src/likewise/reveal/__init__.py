@@ -1,1 +1,1 @@
-"""The metric that a model already has."""
+"""The smallest metric that a given model satisfies."""

@@ -16,10 +16,10 @@ from likewise.pairs.scans import N_WORST, NO_PAIRS, cells_of, gather_blocks, gat
 from likewise.reveal.shapes import CategoryShapes
 
 SHORTFALL = 2e-10
-"""Relative shortfall of a distance that is accepted, a little above what the solver leaves."""
+"""Accepted relative shortfall of a distance, slightly above the solver's error."""
 
 ROUNDING = 1e-11
-"""As a share of the range of outputs: smaller differences are rounding, which no metric should have to cover."""
+"""As a share of the range of outputs: smaller differences are rounding errors, which need no weight."""
 
 
 TOLERANCE = (1 - SHORTFALL) * ROUNDING
@@ -39,9 +39,9 @@ class Subset(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Pairs that violate a metric, as rows of X, with what they make of each weight and their differences.
+    """Pairs that violate a metric, as rows of X, with their coefficient of each weight and their differences.
 
-    If they are not `complete`, there were too many, and these are the worst.
+    If not `complete`, there were too many, and these are the worst.
     """
 
     pairs: IntArray
@@ -59,7 +59,7 @@ class DistinctPeople(ABC):
     shapes : CategoryShapes
         Of the columns that are compared.
     varies : ndarray of bool, of shape (n_weights,)
-        Weights of which two people make something: those of columns in which people differ.
+        Weights that affect some distance: those of columns in which people differ.
     unit : float
         Of outputs, as in `ModelOutputs`.
     """
@@ -77,7 +77,7 @@ class DistinctPeople(ABC):
     def violated_pairs(self, share: float, scales: FloatArray, p: float, max_pairs: int, n_worst: int) -> Cuts:
         """Pairs of a subsample with ``D < (1 - SHORTFALL) (difference - ROUNDING)``.
 
-        If there are more than `max_pairs`, the `n_worst` worst; 0 saves searching for these.
+        If there are more than `max_pairs`, the `n_worst` worst; 0 skips the search for these.
         """
 
     @abstractmethod
@@ -199,13 +199,13 @@ class ActiveSetSearch:
         if self._reference is not None and self._shares:
             self._share = self._shares.pop()
         decrease = self._decrease(ratios, (self._share / before) ** 2)
-        if self._share == before:  # what was returned was near other weights, and says less of what is near these
+        if self._share == before:  # those pairs were near other weights, and say less about these
             decrease /= _GROWTH
         while decrease > _MIN_DECREASE:
             cuts = self._search((1 - decrease) * scales, worst=False)
             if cuts.complete:
                 return cuts
-            decrease /= _GROWTH  # the estimate was too high: pairs that no search has returned yet are near, too
+            decrease /= _GROWTH  # too high an estimate: pairs that no search has returned are near too
         return self._search(scales)
 
     def _decrease(self, ratios: FloatArray, growth: float) -> float:
@@ -224,7 +224,7 @@ class ActiveSetSearch:
 
 
 class ExhaustiveSearch:
-    """Compares every pair in every round: what `ActiveSetSearch` is tested and measured against."""
+    """Compares every pair in every round: the reference for tests and benchmarks of `ActiveSetSearch`."""
 
     def __init__(self, people: DistinctPeople, p: float) -> None:
         self.people, self.shapes, self.p = people.subsample(1.0), people.shapes, p

@@ -15,8 +15,8 @@ from likewise.inspection.additive_form import AdditiveForm, ColumnEffect
 from likewise.inspection.additive_scores import Curve
 from likewise.inspection.linear import CategoryChanges
 
-_MAX_PIECES = 4096  # of a set of scores; beyond, the smallest gaps are closed
-_MAX_CLOSED = 0.01  # of a score: what closed gaps may add up to
+_MAX_PIECES = 4096  # most intervals of a set of scores; beyond that, the smallest gaps are closed
+_MAX_CLOSED = 0.01  # of a score: largest total width of closed gaps
 _REACHED = 1e-9
 _FAR = 1e300  # stands for infinity in differences
 _SHOWN = 3  # jumps named in an error
@@ -51,7 +51,7 @@ class ScoreSet:
         return _merged(low, high, 0.0)
 
     def plus(self, other: ScoreSet) -> ScoreSet:
-        """Sums of a score of each."""
+        """The set of sums of one score from each."""
         if not np.isfinite([self.low[0], self.high[-1], other.low[0], other.high[-1]]).all():
             return _merged(np.array([self.low[0] + other.low[0]]), np.array([self.high[-1] + other.high[-1]]), 0.0)
         low = (self.low[:, None] + other.low).ravel()
@@ -59,7 +59,7 @@ class ScoreSet:
         return _merged(low, high, self.closed + other.closed)
 
     def nearest(self, low: Any, high: Any) -> tuple[FloatArray, FloatArray]:
-        """A score and a number from `low` to `high` that are as close as can be."""
+        """The score and the number from `low` to `high` that are closest to each other."""
         low, high = np.clip(low, -_FAR, _FAR), np.clip(high, -_FAR, _FAR)
         starts, ends = np.clip(self.low, -_FAR, _FAR), np.clip(self.high, -_FAR, _FAR)
         after = np.minimum(np.searchsorted(ends, low), len(ends) - 1)  # the first that ends at low or later
@@ -85,7 +85,7 @@ def _merged(low: FloatArray, high: FloatArray, closed: float) -> ScoreSet:
 
 
 def _range(start: float, end: float, c: FloatArray) -> tuple[float, float]:
-    """Smallest and largest value of a piece; infinite where it has no end and is not constant there."""
+    """Smallest and largest value of a piece; infinite if it is unbounded and not constant."""
     candidates = [0.0, *([] if not np.isfinite(end - start) else [end - start])]
     if np.isfinite(end - start):
         candidates += _roots(np.polyder(c), 0.0, end - start)
@@ -103,9 +103,9 @@ def _range(start: float, end: float, c: FloatArray) -> tuple[float, float]:
 
 
 def _outer_slope(c: FloatArray) -> float:
-    """Slope of a piece that has no end."""
+    """Slope of an unbounded piece."""
     if np.any(c[:-2]):
-        raise UnprovableError("a spline goes on as a polynomial, whose slope has no bound; declare the range in domain")
+        raise UnprovableError("a spline extrapolates with an unbounded slope; declare the range in domain")
     return float(c[-2]) if len(c) > 1 else 0.0
 
 
@@ -124,7 +124,7 @@ class ExactWeights(NamedTuple):
 
 
 def exact_weights(form: AdditiveForm, seen: Mapping[Any, tuple[float, float] | None]) -> ExactWeights:
-    """The smallest weights under which nobody exceeds the distance, for all people whose columns the form has.
+    """The smallest weights under which no pair exceeds the distance, for all people with the columns of the form.
 
     A weight is the largest change of output that its column alone can make, per unit of the column: over all scores
     that the other columns can add up to. That of a missing number is for numbers within the range `seen`, if it is
@@ -182,7 +182,7 @@ def _changes(curve: Curve, rest: ScoreSet, one: FloatArray, other: FloatArray) -
 
 
 def _steps(effect: ColumnEffect, rest: ScoreSet, curve: Curve) -> float:
-    """Largest change per unit on a grid. Neighbours suffice: what lies between others is the sum of their changes."""
+    """Largest change per unit on a grid. Neighbours suffice: other changes are sums of theirs."""
     assert effect.grid is not None
     assert effect.values is not None
     changes = _changes(curve, rest, effect.values[:-1], effect.values[1:])
@@ -217,13 +217,13 @@ def _steepest(name: Any, effect: ColumnEffect, rest: ScoreSet, curve: Curve) -> 
 
 
 def _said_jumps(name: Any, effect: ColumnEffect, rest: ScoreSet, curve: Curve) -> str:
-    """What a step function does, and what would make its weight finite."""
+    """An error message: where a step function jumps, and how to make its weight finite."""
     jumps = _sized_jumps(effect, rest, curve)
     largest = sorted(jumps, key=lambda jump: -jump[2])[:_SHOWN]
     shown = ", ".join(f"by up to {change:.3g} at {at:g}" for at, _, change in largest)
     more = f" and {len(jumps) - len(largest)} smaller jumps" if len(jumps) > len(largest) else ""
     return (
-        f"outputs jump with {name!r}, {shown}{more}, and no weight per unit covers two people on both sides of a jump. "
+        f"outputs jump with {name!r}, {shown}{more}, and no weight per unit covers people on opposite sides of a jump. "
         f"On a grid it is finite, {largest[0][2]:.3g} divided by the step: declare one, such as domain=Domain.learn(X)"
     )
 

@@ -91,12 +91,12 @@ _CURE = (
 
 
 _NOT_EXCHANGED = (
-    "No column is exchanged on a Dask DataFrame: a weight may be 0 although the model uses the column. Ask about some "
-    "of the people in memory."
+    "No column is exchanged on a Dask DataFrame: a weight may be 0 although the model uses the column. Pass a "
+    "sample of the rows in memory to check."
 )
 NOT_FORCED, FORCED, FIXED = ZERO_REASONS["not_forced"].meaning, "forced", "fixed"
 TOLERANCE_OF_RANGES = 0.01
-"""By how much the objective of solutions that count as equally good may exceed the optimum."""
+"""Relative excess over the optimum up to which solutions count as equally good."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,7 +110,7 @@ class MetricEstimate:
         Columns of weight 0: other columns account for the differences of outputs. The model may still use them:
         swapping their values may change outputs.
     notes : tuple of str
-        Missing values that got more weight than the people force, and whose columns were not exchanged.
+        Missing values with more weight than the people force, and how many people had columns exchanged.
     weights : DataFrame
         Per weight: the ``column``, its ``kind`` ("weight"; "missing" for the distance between a number and a missing
         one; "within" for that between two categories of one group), the ``estimate``, the range ``low`` to ``high``
@@ -177,15 +177,15 @@ def estimate_minimal_metric(
     Solves ``min c.w`` under ``sum_i w_i |x_ai - x_bi|^p >= difference(a, b)^p`` for all pairs (a, b) of people,
     where ``c_i`` is the mean of ``|x_ai - x_bi|^p`` (among more than 131,072 people, that of about as many): of all
     metrics that no pair in `X` exceeds and whose weights cannot be shrunk, the one with the smallest mean ``D^p``
-    (nearly so for p that is not whole, or above 16). Pairs enter the program as a search finds them violated, which
-    looks at few (`docs/theory.md` §8). In a table, ``|x_ai - x_bi|`` is 1 for different categories, and their weight at
-    most 1.
+    (approximately for p that is not whole, or above 16). Pairs enter the program when a search finds them violated,
+    which compares few (`docs/theory.md` §8). In a table, ``|x_ai - x_bi|`` is 1 for different categories, and their
+    weight at most 1.
 
     A weight need not be determined: columns that go together can stand in for each other. ``weights`` has the range of
     each over all solutions that are as good within 1%: their cost ``c.w`` is at most 1% above the smallest, and no pair
-    is short by more than 1% of the largest difference of outputs. Where the model can be asked, people with one column
-    exchanged for another person's value are compared with themselves as well: a column whose exchange changed an output
-    has a positive weight then, at least its largest effect seen.
+    is short by more than 1% of the largest difference of outputs. If the model can be called, people are also compared
+    with copies of themselves that have another person's value in one column: a column whose exchange changed an output
+    then has a positive weight, at least its largest observed effect.
 
     Parameters
     ----------
@@ -213,28 +213,28 @@ def estimate_minimal_metric(
         between others. ``{"job": {"within": 0.3, "groups": [...]}}`` finds one, the first being 0.3 times the second.
         A missing value, and a category that is not listed, belongs to no group.
     distances : mapping from column to DataFrame or mapping of mappings, optional
-        Distance matrix between categories, as in `TableMetric`, of which the scale is found. If they are not nested
-        groups, every pair is compared: up to 10,000 distinct people, in memory.
+        Distance matrix between categories, as in `TableMetric`; its scale is estimated. If they are not nested groups,
+        every pair is compared: up to 10,000 distinct people, in memory.
     predictions : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Probabilities to use in place of the model's answers, or numbers within `output_range`; `model` may then be
+        Probabilities to use in place of the model's outputs, or numbers within `output_range`; `model` may then be
         None. For a Dask DataFrame or a path, a Dask Series or the name of a column.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
         `audit` take them; otherwise they are in the unit of the output.
     upper : mapping from feature name or position to weight, optional
-        Weights may not be larger.
+        Upper limits of weights.
     fixed : mapping from feature name or position to weight, optional
-        Weights are these: ``fixed={"race": 0}`` asks whether the other columns account for the outputs of these
-        people. That they do does not show that the model ignores race: swap its values to see. A number
-        that is the name of a column is taken as such.
+        Given weights: ``fixed={"race": 0}`` tests whether the other columns account for the outputs of these people.
+        If they do, the model may still use race: exchange its values to see. A number that is the name of a column
+        means that column.
     columns : sequence of str, optional
-        For a Dask DataFrame or a path: the columns that distances are about. None takes those that the model has
-        learned from, or all but the predictions.
+        For a Dask DataFrame or a path: the columns of the distance. None takes those that the model was fitted on, or
+        all but the predictions.
     exchange : bool, default=True
-        Ask the model about people with one column exchanged, except in `fixed` columns. Up to 16 distinct values are
-        all tried; of more, the 16 most frequent categories, or quantiles at least half a standard deviation away; and
-        a missing value if there are any. This is done for up to 2,000 of the people, in memory; `notes` says if there
-        are more. False compares the given people only, as with `predictions` and a Dask DataFrame.
+        Call the model for people with one column exchanged, except in `fixed` columns. Up to 16 distinct values are
+        all tried; if there are more, the 16 most frequent categories, or quantiles at least half a standard deviation
+        away; and a missing value if there are any. This is done for up to 2,000 people, in memory; `notes` says if
+        there are more. False compares the given people only, as with `predictions` and a Dask DataFrame.
 
     Returns
     -------
@@ -246,14 +246,14 @@ def estimate_minimal_metric(
     RuntimeError
         If the linear program cannot be solved, which happens for large p.
     ValueError
-        If no metric exists, with the pairs that make it so: equal people with different outputs, or pairs that
-        differ only in features whose weights are bounded.
+        If no metric exists, with the pairs that show it: equal people with different outputs, or pairs that differ only
+        in features whose weights are bounded.
 
     Notes
     -----
     No pair of rows of `X` exceeds the metric by more than 1e-9 of the range of the outputs. Other people may: it
     is an estimate for them. A weight of 0 means that these people do not force one, not that the model ignores the
-    column. With more people single weights move in either direction, since columns can stand in for each other.
+    column. With more people, single weights may rise or fall, since columns can stand in for each other.
     `minimal_metric` covers everyone, for linear models.
 
     Examples
@@ -386,7 +386,7 @@ def _forcing(
         rows, places = np.unique(pairs, return_inverse=True)
         a, b = places.reshape(-1, 2).T
         X = people.points_at(rows).X
-        parts = people.shapes.gaps(X[a], X[b]) * weights  # which pairs are about this column most
+        parts = people.shapes.gaps(X[a], X[b]) * weights  # pairs in which this column contributes most
         shares = parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
         best = shares.argmax(axis=0)
         held = shares.max(axis=0) > 0
@@ -444,11 +444,10 @@ def _metric(
         least = least_missing_weight(own[i], *ends) if own[i] else 1.0
         missing[name] = max(forced, least)
         if own[i] and missing[name] > forced:
-            most = ", the most there is" if least == 1 else ""
-            less = f"only {2 * forced:.3g}" if forced else "no difference at all"
+            reason = "the maximum" if least == 1 else "half the column's largest distance here"
             notes[i] = (
-                f"A blank in {name!r} weighs {least:.3g}{most or ', half of what the column makes of these people'}. "
-                f"They force {forced:.3g}, with which the column could make {less}."
+                f"A blank in {name!r} weighs {least:.3g}, {reason}. The data require only {forced:.3g}, which would "
+                f"cap the column's effect at {2 * forced:.3g}."
             )
     named = list(zip(encoder.names, own.tolist(), encoder.is_number, strict=True))
     metric = TableMetric(
@@ -467,7 +466,7 @@ def _metric(
 
 
 def _notes_on_groups(shapes: CategoryShapes, names: list[Any], weights: FloatArray) -> list[str]:
-    """That categories of one group got no distance."""
+    """Notes on groups whose categories are at distance 0."""
     return [
         f"Categories of one group of {names[i]!r} are at distance 0: these people do not force more. Others may."
         for within, i in shapes.within.items()
@@ -503,7 +502,7 @@ def _describe(
 def _check_finite_p(p: Any) -> float:
     if check_exponent(p) == np.inf:
         raise InvalidInputError(
-            "p must be finite; got inf. There D is a maximum over features: the constraint of a pair is "
+            "p must be finite; got inf. With p = inf, D is a maximum over features: the constraint of a pair is "
             "not linear in the weights, and there is no single smallest metric. Use a finite p."
         )
     return float(p)
@@ -546,7 +545,7 @@ def _bounds(
             high[i] = float(weight) / unit
             if parameter == "fixed":
                 low[i] = high[i]
-            if weight == 0 and points.kinds[i] == NULLABLE:  # nor may its absence matter
+            if weight == 0 and points.kinds[i] == NULLABLE:  # missing values of the column must not matter either
                 high[points.n_columns + points.nullable.tolist().index(i)] = 0.0
     across = list(shapes.within.values())
     return np.append(low, np.zeros(len(across))), np.append(high, high[across])

@@ -1,4 +1,4 @@
-"""People with one column exchanged: what a column does to the outputs of a model that can be asked."""
+"""The effect of single columns on the outputs of a model, by exchanging their values between people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from likewise.reveal.shapes import CategoryShapes
 MAX_EXCHANGED = 2000
 """People whose values are exchanged."""
 
-_MAX_VALUES = 16  # distinct values of a column that are all tried
+_MAX_VALUES = 16  # largest number of distinct values of a column that are all tried
 _QUANTILES = np.linspace(0, 1, 7)
 _LEAST_GAP = 0.5  # standard deviations between a number and the one it is exchanged for
 
@@ -48,12 +48,12 @@ class Exchanges:
     n_people: int
 
     def note(self) -> list[str]:
-        """That effects may not have been seen, where not all people were asked about."""
+        """A note that effects may have been missed, if columns were exchanged for only some people."""
         if self.n_asked == self.n_people:
             return []
         return [
-            f"Columns were exchanged for {self.n_asked:,} of {self.n_people:,} distinct people: the effect that a "
-            "column has on others only is not seen."
+            f"Columns were exchanged for {self.n_asked:,} of {self.n_people:,} distinct people: effects "
+            "on the others may have been missed."
         ]
 
 
@@ -71,8 +71,8 @@ def exchange_columns(
 
     Such a pair differs in one column, so it is a lower limit on one weight: ``w_i >= (difference / gap)^p``.
     Categories, and numbers with few distinct values, are exchanged for all of them; other numbers for quantiles at
-    least half a standard deviation away, since any model with a jump has no slope over a small gap; and numbers for
-    missing ones, if there are any.
+    least half a standard deviation away, since a jump of the model over a tiny gap would need a huge weight; and
+    numbers for missing ones, if there are any.
     """
     points = outputs.points
     hashes = np.broadcast_to(row_hashes(points.X[first].T), len(first))
@@ -149,7 +149,7 @@ def _differs(a: FloatArray, b: FloatArray, least: float) -> Any:
 def _differences(
     model: Any, X: Any, people: People, i: int, rows: IntArray, given: IntArray, output_range: Any, unit: float
 ) -> FloatArray:
-    """Differences of outputs between people and the same with a column exchanged, in units of the outputs."""
+    """Differences of outputs between people and their copies with a column exchanged, in units of the outputs."""
     distinct, place = np.unique(rows, return_inverse=True)
     taken = np.append(distinct, rows)
     both = people.take(taken)

@@ -1,4 +1,4 @@
-"""Reading the minimal metric off a linear or additive model, exactly."""
+"""The exact minimal metric of a linear or additive model."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def minimal_metric(
     regression and 1/4 for logistic regression. With several classes, ``|beta_i|`` is the largest difference between the
     coefficients of two classes. A column behind one-hot coding has a mismatch weight: ``|beta|`` is then the largest
     difference between two categories, and the weight is the largest change of output it can make,
-    ``tanh(|beta| / 4)`` for logistic regression. A number behind an imputer may be missing: what a blank weighs is the
-    largest change of output between it and a number of the column, or half of what the column itself can make if that
-    is more, since less would cut the column.
+    ``tanh(|beta| / 4)`` for logistic regression. A number behind an imputer may be missing: the weight of a blank is
+    the largest change of output between it and a number of the column, or half the largest change due to the column if
+    that is more, since less would limit the column.
 
     If the score is a sum of other functions of single columns, the weight of a column is the largest change of output
     that this column alone can make, per unit: the largest slope of a spline or of a scorecard, the largest change from
@@ -62,15 +62,15 @@ def minimal_metric(
         `SplineTransformer` and `KBinsDiscretizer`; `AdditiveClassifier`, whole points included, and
         `AdditiveRegressor`; and explainable boosting machines (package `interpret`) without interactions.
     X : DataFrame, optional
-        People (any kind of table), whose numbers say how far from a blank a number can be, where the model imputes
-        missing ones. None takes 1, the largest difference of outputs, for every blank.
+        People (any kind of table), for the range of each column where the model imputes missing numbers. None takes 1,
+        the largest difference of outputs, for every blank.
     output_range : tuple of float, optional
         Limits ``(a, b)`` of what a regressor predicts. Weights are then shares of ``b - a``, as `SmoothedRegressor` and
         `audit` take them; otherwise they are in the unit of the output (`AdditiveRegressor`: its own range).
     domain : Domain, optional
         What each column can hold, such as ``Domain.learn(X)``; its rules are not used. The metric is then for these
-        people. A step function has a weight only on a grid, a column with a ``step``: between two numbers that are as
-        close as one likes, no weight per unit covers a jump. `find_jumps` lists them.
+        people. A step function has a weight only on a grid, a column with a ``step``: between two arbitrarily close
+        numbers, no weight per unit covers a jump. `find_jumps` lists them.
     groups, distances : mapping from column to groups or distances of categories, optional
         As for `estimate_minimal_metric`: the weight is then the smallest with which the shape covers every two
         categories, known to the model or not; for groups without a share ``within``, that share as well.
@@ -87,13 +87,13 @@ def minimal_metric(
     UnprovableError
         A `TypeError`, for any other model and where the constant cannot be proven: use `estimate_minimal_metric`.
     ValueError
-        If the weight of a mismatch or a blank is above 1, which tables do not have: give `output_range`.
+        If the weight of a mismatch or a blank is above 1, which tables do not allow: give `output_range`.
 
     Notes
     -----
     All people in R^d (and all categories), not only those seen: no pair exceeds the metric, and with any smaller
-    weight of a number or category some pair does. Two people of whom one has a number and the other a blank are covered
-    if the number is within the range of the column in `X`, and without `X` always. With two classes, or in regression,
+    weight of a number or category some pair does. A pair of a number and a blank is covered if the number is within the
+    range of the column in `X`, and always without `X`. With two classes, or in regression,
     no weighted Lp metric is smaller, for any p; with more classes, and for other functions than lines, this holds
     within p = 1 (`docs/theory.md` §8 has the proofs). It holds for predicted values and probabilities, not for
     predicted classes.
@@ -141,7 +141,7 @@ def minimal_metric(
 def find_jumps(model: Any, *, domain: Any = None) -> pd.DataFrame:
     """Where the outputs of an additive model jump: a step function has no weight per unit.
 
-    Two people on both sides of a jump may be as close as one likes. On a grid of numbers, declared in the `domain` of
+    Two people on opposite sides of a jump may be arbitrarily close. On a grid of numbers, declared in the `domain` of
     `minimal_metric`, the weight that a jump needs is its ``change`` divided by the step of the grid.
 
     Parameters
@@ -246,7 +246,7 @@ def _absence(blank: BlankEffect, link: Link, ends: tuple[float, float] | None, w
 
 
 def _ends(X: Any, name: str) -> tuple[float, float] | None:
-    """Smallest and largest number of a column; None where nothing is known of it."""
+    """Smallest and largest number of a column; None if unknown."""
     if X is None:
         return None
     frame = as_frame(X)

@@ -54,7 +54,7 @@ def _impossible(people: DistinctPeople, pairs: IntArray, differences: FloatArray
 
 
 _PER_ROUND = 500
-_COST_SAMPLE = 2**17  # people by whose pairs the cost of a weight is computed
+_COST_SAMPLE = 2**17  # most people used to compute the cost of a weight
 
 
 class MinimalWeights(PairProgram):
@@ -91,11 +91,11 @@ class MinimalWeights(PairProgram):
         self._program = IncrementalProgram(cost, lower, upper, tolerance=1e-10)
         for within, across in self.shapes.within.items():
             self._program.add_rows(np.array([across, within]), np.array([[1.0, -1.0]]), 0.0)
-        self._n_first = self._program.n_rows  # rows that are no pairs
+        self._n_first = self._program.n_rows  # rows that are not pairs
         self._u, self._cost = lower, cost
         self._rows: list[int] = []  # positions in the pool
         self._enlarged: list[float] = []  # factors on these rows
-        self._shortfall = 0.0  # by which distances may be short of differences
+        self._shortfall = 0.0  # accepted shortfall of distances
         self._holders: list[int] = []  # positions in the pool that limited `_lower`
         self._pool: IntArray = np.empty((0, 2), dtype=np.int64)
         self._values = np.empty((0, len(cost)))
@@ -218,7 +218,7 @@ class MinimalWeights(PairProgram):
             for side, sign in enumerate((1.0, -1.0)):
                 try:
                     ends[side, i] = self._extreme(sign * (columns == i))[i] / power[i]
-                except UnsolvedError:  # for large p; nothing is known then
+                except UnsolvedError:  # for large p; the range is then unknown
                     ends[side, i] = (self.low[i], self.high[i])[side]
         low, high = np.minimum(ends[0], weights), np.maximum(ends[1], weights)
         return np.maximum(low, self.low), np.minimum(high, self.high)

@@ -54,7 +54,7 @@ def linear_metric(X: Any, y: Any, p: float = 1) -> WeightedLp:
     power = 1.0 if np.isinf(shape.p) else shape.p
     with np.errstate(
         over="ignore", invalid="ignore", divide="ignore"
-    ):  # weights that are no numbers are refused by name
+    ):  # non-numeric weights raise an error that names the parameter
         weights = linear_weights(X, y, classify=type_of_target(y) != "continuous", power=power)
     return WeightedLp(weights, shape.p, feature_names=names)
 

@@ -1,4 +1,4 @@
-"""Groups and distances of categories in the linear program: the weights they have, and what pairs make of them."""
+"""Groups and distances of categories in the linear program: their weights, and the coefficients of pairs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from likewise.metrics.table import TableMetric
 from likewise.pairs.points import CODE, Kinds, gaps_between
 
 MOST_COMPARED = 10_000
-"""Distinct people of whom every pair can be compared, as distances that are not nested groups need."""
+"""Most distinct people for distances that are not nested groups, as these need a scan of all pairs."""
 
 _PLACEHOLDER = 0.5  # for a share `within` that is to be found
 
@@ -33,9 +33,9 @@ class ColumnShape(NamedTuple):
         Of its weights in the linear program: that of the column, and that of two categories of one group, if it is to
         be found.
     shares : tuple of ndarray of shape (n_codes + 1, n_codes + 1)
-        Per weight, what two codes count of it; the distance is the sum of weights times shares.
+        Per weight, its share in the distance between two codes; the distance is the sum of weights times shares.
     blocks : tuple of ndarray of shape (n_codes + 1,)
-        Partitions of the codes whose mismatches add up to the distance; empty if it is no such sum.
+        Partitions of the codes whose mismatches add up to the distance; empty if it is not such a sum.
     mixing : ndarray of shape (n_blocks, n_weights)
         Weights of these mismatches, from those of the column.
     """
@@ -48,14 +48,14 @@ class ColumnShape(NamedTuple):
 
     @classmethod
     def declared(cls, column: int, table: FloatArray) -> ColumnShape:
-        """With one weight, of which `table` has the shares."""
+        """A column with one weight, whose shares are in `table`."""
         nested = partitions(table) or []
         mixing = np.array([share for _, share in nested]).reshape(-1, 1)
         return cls(column, (column,), (table,), tuple(blocks for blocks, _ in nested), mixing)
 
     @classmethod
     def with_free_groups(cls, column: int, near: BoolArray, place: int) -> ColumnShape:
-        """With a weight for two categories of one group, which are `near`, and one for others.
+        """A column with one weight for categories of the same group (`near`), and one for others.
 
         ``w [groups differ] + v [same group, codes differ] = v [codes differ] + (w - v) [groups differ]``
         """
@@ -136,7 +136,7 @@ class CategoryShapes:
         return np.concatenate(parts)
 
     def gaps(self, A: FloatArray, B: FloatArray) -> FloatArray:
-        """What the people of two arrays make of each weight, row by row."""
+        """Coefficients of each weight in the distances between the people of two arrays, row by row."""
         n = len(self.point_kinds)
         own = gaps_between(A[:, :n], B[:, :n], self.point_kinds)
         if not self.columns:
@@ -149,7 +149,7 @@ class CategoryShapes:
         return found
 
     def mean_gaps(self, own: FloatArray, X: FloatArray) -> FloatArray:
-        """Mean over all pairs of what they make of each weight; `own` are those of the columns of the points."""
+        """Mean coefficient of each weight over all pairs; `own` are those of the columns of the points."""
         found = np.append(own[: len(self.point_kinds)], np.zeros(len(self.within)))
         for shape in self.columns:
             codes, count = np.unique(_codes(X, shape.column), return_counts=True)
@@ -158,7 +158,7 @@ class CategoryShapes:
         return found
 
     def varies(self, X: FloatArray, own: BoolArray) -> BoolArray:
-        """Whether any two people make something of each weight; `own` says so for the columns of the points."""
+        """Whether each weight has a non-zero coefficient for some pair; `own` for the columns of the points."""
         found = np.append(own[: len(self.point_kinds)], np.zeros(len(self.within), dtype=bool))
         for shape in self.columns:
             codes = np.unique(_codes(X, shape.column))

@@ -1,1 +1,1 @@
-"""What people read of a scorecard and take away: tables, pictures, prices, whole points, notices and files."""
+"""Outputs of a scorecard: tables, plots, prices, whole points, notices and files."""

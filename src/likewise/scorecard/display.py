@@ -1,4 +1,4 @@
-"""A scorecard as a picture. Matplotlib is imported when it is drawn."""
+"""Plots of a scorecard. Matplotlib is imported when one is drawn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likewise.scorecard.tables import allowed_range, allowed_rises, binding_leve
 
 _MOST_LEVELS = 12
 _NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it
-_TAIL = 0.02  # of a column's range of points: what a tail that is not drawn may move
+_TAIL = 0.02  # of a column's range of points: the most that an undrawn tail may change
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Panel:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Of the knots to draw: a far tail beyond the outer quantiles is cut where points hardly move."""
+        """First and last knot to draw: a long tail beyond the outer quantiles is cut where points hardly change."""
         assert self.knots is not None
         first, last = float(self.knots[0]), float(self.knots[-1])
         if len(self.knots) < 8:
@@ -67,7 +67,7 @@ class Panel:
 
 
 def panels_of(model: Any, outcome: Any = None, max_features: int | None = None) -> list[Panel]:
-    """Columns of a fitted additive model, those whose points range most, numbers before categories.
+    """Columns of a fitted additive model with the widest range of points, numbers before categories.
 
     Examples
     --------
@@ -85,12 +85,12 @@ def panels_of(model: Any, outcome: Any = None, max_features: int | None = None) 
     signs, shapes = model._signs(outcome), model._scorer().model.shapes
     spans = np.array([np.ptp(signs @ shape.values) for shape in shapes])
     order = np.argsort(-spans, kind="stable")[:max_features].tolist()
-    order.sort(key=lambda j: shapes[j].knots is None)  # panels of a kind stand together
+    order.sort(key=lambda j: shapes[j].knots is None)  # panels of the same kind are next to each other
     return [(_categories if shapes[j].knots is None else _numbers)(model, shapes[j], signs) for j in order]
 
 
 def height(panels: list[Panel]) -> tuple[float, float]:
-    """Ends of the points to draw, the same for all: every point of every column, and 0, is in the picture."""
+    """Limits of the points axis, shared by all panels: they include every point of every column, and 0."""
     values = [np.append(panel.points, [] if panel.missing is None else panel.missing) for panel in panels]
     if not values:
         return -1.0, 1.0
@@ -126,7 +126,7 @@ def _categories(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     allowed = scorer.unit * float(weights.scales[shape.column])
     binds = binding_levels(points, allowed, weights.tables.get(shape.column))
     order = np.argsort(points, kind="stable")
-    if len(order) > _MOST_LEVELS:  # the ends say most
+    if len(order) > _MOST_LEVELS:  # the extremes matter most
         half = _MOST_LEVELS // 2
         order = np.concatenate([order[:half], order[-half:]])
     names: Any = level_names(model.encoder_, shape.column)
@@ -143,7 +143,7 @@ def _categories(model: Any, shape: Shape, signs: FloatArray) -> Panel:
     )
 
 
-# Colours that stay apart for colour-blind readers, and in grey.
+# Colours that colour-blind readers can tell apart, also in grey.
 _BLUE, _ORANGE, _FAN, _GREY, _INK = "#2f6fa7", "#d9730d", "#dfe7ef", "#8a8f98", "#2b2f36"
 
 
@@ -192,7 +192,7 @@ class ScorecardDisplay:
         model : AdditiveClassifier or AdditiveRegressor
         outcome : label of a class, optional
         max_features : int, default=12
-            Columns shown, at most: those whose points range most.
+            Largest number of columns shown: those with the widest range of points.
         """
         return cls(model, outcome).plot(max_features=max_features)
 

@@ -71,7 +71,7 @@ def card_document(model: Any, outcome: Any = None) -> dict[str, Any]:
 
 
 def json_value(level: Any) -> dict[str, Any]:
-    """A value as JSON has it, and the name of its type where it is written as text.
+    """A value in JSON, and the name of its type if it is written as text.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def guarantee_document(scorer: AdditiveScorer, encoder: Encoder) -> dict[str, An
 
 
 def read_card(model: Any, card: Any) -> None:
-    """Give an unfitted estimator what a card says, once it is proven; `ScorecardMixin.from_json` has the rest."""
+    """Fill an unfitted estimator from a card, once proven; see `ScorecardMixin.from_json`."""
     document = _card_text(card)
     try:
         prove(document)
@@ -140,7 +140,7 @@ def read_card(model: Any, card: Any) -> None:
         if isinstance(problem, InvalidInputError):
             raise
         why = str(problem) if isinstance(problem, NotProvenError) else damaged(problem)
-        raise InvalidInputError(f"card must be what to_json() writes, with its guarantee proven: {why}") from None
+        raise InvalidInputError(f"card must be the output of to_json(), with a proven guarantee: {why}") from None
 
 
 def _card_text(card: Any) -> Any:
@@ -223,7 +223,7 @@ def _level(level: dict[str, Any]) -> Any:
 
 
 def _read_scorer(document: dict[str, Any], encoder: Encoder, metric: Metric) -> AdditiveScorer:
-    """The numbers as they were: those of the first of two classes have the opposite sign."""
+    """The numbers of the model: for the first of two classes, those of the card with the opposite sign."""
     link, scale, classes = document["link"], document["scale"], document["classes"]
     position = 1 if classes is None or link == "softmax" else classes.index(document["outcome"])
     sign = 1.0 if position or scale else -1.0
@@ -313,7 +313,7 @@ def _points(shape: Shape, encoder: Encoder, function: int, written: Written) -> 
         cases += [] if other is None else [f"WHEN {name} IS NULL THEN {other}"]
         return f"CASE {' '.join(cases)} END"
     cases = _segments(name, shape.knots, values, written)
-    # What is no number, NULL or NaN, is missing; where that is refused, the score is NULL.
+    # NULL and NaN are missing; where missing values are refused, the score is NULL.
     return f"CASE {' '.join(cases)}{'' if other is None else f' ELSE {other}'} END"
 
 
@@ -329,7 +329,7 @@ def _segments(name: str, knots: FloatArray, values: FloatArray, written: Written
 
 
 def _is_known(name: str) -> str:
-    """Whether a number is one; neither NULL nor NaN is, however a database orders NaN."""
+    """Whether a value is neither NULL nor NaN, however a database orders NaN."""
     return f"{name} <= {_number(sys.float_info.max)}"
 
 
@@ -363,8 +363,8 @@ def _literal(level: Any) -> str:
         return str(level)
     if isinstance(level, (bytes, tuple, complex)) or "\0" in str(level):
         raise InvalidInputError(
-            f"to_sql needs categories that are text, numbers, dates or truth values; {level!r} has no form in plain "
-            "SQL. Turn it into text before fitting."
+            f"to_sql needs categories that are text, numbers, dates or truth values; {level!r} cannot be written in "
+            "plain SQL. Turn it into text before fitting."
         )
     return "'" + str(level).replace("'", "''") + "'"
 
@@ -383,7 +383,7 @@ def onnx_model(model: Any) -> Any:
     scorer, encoder = model._scorer(), model.encoder_
     refuse_probit(scorer.link)
     if not scorer.model.shapes:
-        raise InvalidInputError("to_onnx needs a card with at least one column; this one is the same for everybody.")
+        raise InvalidInputError("to_onnx needs a card with at least one column; this one is constant.")
     graph = Graph()
     columns = graph.read(encoder, [shape.column for shape in scorer.model.shapes])
     scores: Any = scorer.model.intercepts[None]

@@ -1,4 +1,4 @@
-"""Notices to people: why a score is not higher, in words, and the smallest change that would do."""
+"""Notices to people: why a score is not higher, in words, and the smallest change that would be enough."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from likewise.metrics.units import Unit
 from likewise.scorecard.recourse import changeable_columns, needed_score, smallest_change
 from likewise.scorecard.tables import format_value
 
-_SMALL = 0.05  # of all that lowers a chance: a column with less is no main reason
+_SMALL = 0.05  # share of the total effect: a column with less is not a main reason
 _SLACKS = (0.0, 1e-13, 1e-11, 1e-9)
 _TIE = 1e-9  # of an effect: columns this close are tied
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What a lender says in notices.
+    """The lender's wording and rules for notices.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class Notice:
     others_count : bool
         Whether columns that are not listed lower the chance as well.
     changes : tuple of Change, or None
-        The smallest change that is enough, without a draw; empty where none is, None where none is needed or asked for.
+        The smallest change that is enough without a draw; empty if there is none, None if not needed or not requested.
     changed_probability : float or None
         The chance after the change.
     """
@@ -190,7 +190,7 @@ class Notice:
         return "\n\n".join(parts)
 
     def to_html(self) -> str:
-        """A page of its own, for a screen or a printer; every text is escaped."""
+        """A complete page, for screen or print; all text is escaped."""
         body = ""
         for heading, tag, items, tail in self._sections():
             body += f"<h2>{escape(heading)}</h2>\n" if heading else ""
@@ -199,7 +199,7 @@ class Notice:
         return _PAGE.format(body=body)
 
     def _sections(self) -> list[tuple[str, str, list[str], str]]:
-        """Heading, kind of list, its items, and a sentence below, of each section."""
+        """Heading, list tag, items and closing sentence of each section."""
         found: list[tuple[str, str, list[str], str]] = [("", "", [], self._opening)]
         if self.reasons:
             heading = f"What lowers the chance of {self.outcome} most, compared with the average person:"
@@ -213,12 +213,12 @@ class Notice:
             items = [f"{change.name}: {change.to} instead of {change.now}" for change in self.changes]
             named = f"The {'score for' if self.width else 'chance of'} {self.outcome} would then be"
             tail = (
-                f"{named} {_percent(self.changed_probability or 0.0)}. No smaller change {enough}, by the distance "
-                "between people that this model keeps to."
+                f"{named} {_percent(self.changed_probability or 0.0)}. No smaller change {enough}, as measured by the "
+                "model's distance."
             )
             found.append((f"What {enough}, with everything else as it is:", "ul", items, tail))
         elif self.changes is not None:
-            found.append(("", "", [], f"No change of what can be changed {enough}."))
+            found.append(("", "", [], f"No change to the items you can change {enough}."))
         return found
 
     @property
@@ -267,12 +267,12 @@ def _band(threshold: float, width: float) -> tuple[float, float]:
 
 
 def _favourable_share(probability: float, threshold: float, width: float) -> float:
-    """Share of draws that are favourable, as in `ThresholdDecision`."""
+    """Share of draws that are favourable, as in `ThresholdDecision`; with no band, 1 from the threshold on."""
     return min(1.0, max(0.0, (probability - threshold) / width + 0.5)) if width else float(probability >= threshold)
 
 
 def _percent(probability: float, beside: float | None = None) -> str:
-    """A percentage with as few decimals as tell it from the other one."""
+    """A percentage with as few decimals as distinguish it from `beside`."""
     for digits in range(5):
         text = f"{probability:.{digits}%}"
         if beside is None or probability == beside or text != f"{beside:.{digits}%}":
@@ -286,7 +286,7 @@ def notices(
     """One notice per person; `ScorecardMixin.notice` has the parameters."""
     scorer, encoder = model._scorer(), model.encoder_
     if scorer.guarantee.output_range or len(model._labels()) != 2:
-        raise InvalidInputError("notice needs a classifier of two classes: a favourable outcome, and another.")
+        raise InvalidInputError("notice needs a binary classifier, with one favourable outcome.")
     n, said = check_count("n", n), Policy.read(policy, encoder.names)
     if threshold is not None:
         threshold = check_positive("threshold", threshold, below=1)
@@ -366,7 +366,7 @@ def _changes(
     if end > 1 or (end == 1 and scorer.link != "clip"):  # no decision is certain
         return (), None
     need = needed_score(scorer, end, sign)
-    for slack in _SLACKS:  # of the rounding of scores: what is found must do with the model itself
+    for slack in _SLACKS:  # for the rounding of scores: the change must be enough for the model itself
         smallest = smallest_change(columns, need - score + slack * (1 + abs(need)))
         if smallest is None:
             return (), None
@@ -390,6 +390,6 @@ def _changes(
 
 
 def _all_digits(value: float, unit: Unit) -> str:
-    """A number with its unit, not rounded: a rounded one may not do."""
+    """A number with its unit, not rounded: a rounded one may not be enough."""
     digits = f"{value * unit.factor:,.9f}".rstrip("0").rstrip(".")
     return f"{unit.prefixed(digits)}{unit.suffix}"

@@ -25,9 +25,9 @@ from likewise.metrics.encoders import Encoder
 from likewise.verify_card import LN2, NotProvenError, prove
 
 _ROUNDING = 1 / 12  # mean squared error of rounding to whole numbers
-_NOBODY = 1e-3  # weight of all knots together, whoever is there: those without people follow the shape, too
-_LEAST = 0.5  # points: a column that moves the score by less is left out
-_MOST_WHOLE = 400  # whole numbers of a column that are looked at one by one
+_NOBODY = 1e-3  # weight shared equally by all knots, so that those without people follow the shape too
+_LEAST = 0.5  # points: a column that changes the score by less is left out
+_MOST_WHOLE = 400  # largest number of whole numbers of a column that are enumerated
 _BITS = 50  # of a sum of points
 _ROOM = 1 - 2.0**-40  # for the rounding of budgets
 
@@ -98,7 +98,7 @@ def in_points(
     )
     try:
         prove(json.loads(card.to_json()))
-    except NotProvenError as problem:  # excluded by docs/theory.md §17; checked all the same
+    except NotProvenError as problem:  # excluded by docs/theory.md §17; checked anyway
         raise UnsolvedError(
             f"The points could not be brought within the metric ({problem}). Please report this."
         ) from None
@@ -191,7 +191,7 @@ def _round_levels(shape: Shape, limit: _Limits) -> Shape:
 
 
 def _round_knots(shape: Shape, limit: _Limits, max_bins: int, whole: bool) -> Shape:
-    """Few knots with whole points, as close to the shape as lines between them can be.
+    """A few knots with whole points whose interpolation is closest to the shape.
 
     By dynamic programming over knots and whole points near the shape's own: the path with the smallest squared error at
     the knots, weighted by people, for every number of lines. Of these, the one with the fewest lines that adds no more

@@ -1,4 +1,4 @@
-"""What each weight of a metric costs a fitted scorecard, and what a column is worth."""
+"""The cost of each weight of a metric for a fitted scorecard, and the worth of each column."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _costs(
 
 
 def with_gains(card: pd.DataFrame, prices: pd.DataFrame) -> pd.DataFrame:
-    """A card with what loosening the weight behind each row would bring."""
+    """A card with the gain from loosening the weight behind each row."""
     gain = COLUMNS[2]
     if not isinstance(prices, pd.DataFrame) or not {"column", gain} <= {*prices.columns}:
         raise InvalidTypeError(f"prices must be the table that prices returned; got {type(prices).__name__}.")
@@ -106,7 +106,7 @@ def weight_gains(
 def _by_weight(
     layout: Layout, rows: Any, multipliers: FloatArray, x: FloatArray, share: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Multipliers times what they hold back, added up by weight."""
+    """Multipliers times their limits, summed by weight."""
     n = len(layout.weights.scales)
     out = np.zeros(n), np.zeros(n)
     for r in range(rows.shape[0]):

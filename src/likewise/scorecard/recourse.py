@@ -1,4 +1,4 @@
-"""The smallest change of a person that gains so many points on a card, exactly."""
+"""The smallest change to a person's values that gains a given number of points on a card, exactly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likewise.metrics.encoders import People
 
 _MOST_STEPS = 100_000  # of a column that changes in steps
 _NOISE = 1e-14  # of points: rounding of sums
-_DIGITS = 6  # of a number between knots: rounded away from what it is now
+_DIGITS = 6  # of a number between knots, rounded away from the present value
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Column:
     levels : list of int
         Categories to choose from.
     shares : ndarray or None
-        Share of the scale from what it is now to each category; 1 if None.
+        Share of the scale from the present category to each other; 1 if None.
     """
 
     column: int
@@ -62,7 +62,7 @@ class Column:
 
     @property
     def points(self) -> float:
-        """Points as it is now."""
+        """Points of the present value."""
         if self.knots is None:
             known = 0 <= self.now < len(self.values)
             return float(self.values[int(self.now)]) if known else float(self.other or 0.0)
@@ -74,7 +74,7 @@ class Column:
         return self.knots is not None and self.step == 0 and not math.isnan(self.now)
 
     def options(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Values to consider with their distances and gains: for a free number, knots; with no change first."""
+        """Candidate values with their distances and gains, no change first; for a free number, the knots."""
         if self.knots is None:
             values = np.array([k for k in self.levels if k != self.now], dtype=float)
             shares = 1.0 if self.shares is None else self.shares[values.astype(int)]
@@ -90,7 +90,7 @@ class Column:
         return _front(np.append(0.0, distances), np.append(0.0, points - self.points), np.append(self.now, values))
 
     def nearest(self, gain: float) -> tuple[float, float] | None:
-        """Distance and value of the nearest number that gains at least so much."""
+        """Distance and value of the nearest number that gains at least `gain`."""
         assert self.knots is not None
         best: tuple[float, float] | None = None
         target = self.points + gain
@@ -120,14 +120,14 @@ def _rounded(value: float) -> float:
 
 
 def _outward(value: float, direction: int, end: float) -> float:
-    """Round away from what it is now to so many digits, but not beyond the knot at which the line ends."""
+    """Round away from the present value to `_DIGITS` digits, but not beyond the knot at which the line ends."""
     size = 10.0 ** (math.floor(math.log10(max(abs(value), 1e-300))) - _DIGITS + 1)
     rounded = _rounded((math.ceil(value / size) if direction > 0 else math.floor(value / size)) * size)
     return min(rounded, end) if direction > 0 else max(rounded, end)
 
 
 def _front(distances: FloatArray, gains: FloatArray, *others: Any) -> tuple[Any, ...]:
-    """Drop what gains no more than something as near."""
+    """Keep the Pareto front: drop candidates that gain no more than another at most as far away."""
     order = np.lexsort((-gains, distances))
     before = np.append(-np.inf, np.maximum.accumulate(gains[order])[:-1])
     kept = order[gains[order] > before]
@@ -135,11 +135,11 @@ def _front(distances: FloatArray, gains: FloatArray, *others: Any) -> tuple[Any,
 
 
 def smallest_change(columns: list[Column], gain: float) -> dict[int, float] | None:
-    """Values by column whose distances add up to the least, among all that gain at least so much; None if none does.
+    """Values by column with the smallest sum of distances that gain at least `gain`; None if none do.
 
     Exact: of two free numbers between knots, one can move to a knot, against the other, without making the sum larger,
     as gain and distance are linear there. So in some smallest change at most one of them is between knots. For each
-    choice of that one, the best of all others are combined, column by column, without what gains no more at no less.
+    choice of that one, the best of all others are combined, column by column, keeping the Pareto front.
     """
     options = [column.options() for column in columns]
     best, chosen = np.inf, None

@@ -1,4 +1,4 @@
-"""A scorecard as a table, in the score's own units or in whole points, and the reasons of single people."""
+"""A scorecard as a table, in the score's own units or in whole points, and reasons for single people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BASE = "base points"
 COLUMNS = ["column", "range", "points", "points at end", "allowed", "binds"]
 _NEARLY = 1 - 1e-4  # a share of a limit that counts as all of it
 _FLAT = 1e-6  # and one that counts as nothing
-_UNSEEN = 0.05  # of a gap between knots: what rounding may move one by
+_UNSEEN = 0.05  # of a gap between knots: the most that rounding may move a knot
 _MISSING, _OTHER = "missing", "any other"
 _ABSENT = "absent"  # columns of weight 0, by the reason
 
@@ -89,7 +89,7 @@ def allowed_rises(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, functi
 
 
 def allowed_range(scorer: AdditiveScorer, encoder: Encoder, shape: Shape) -> float:
-    """Most that points of two numbers may differ: twice what is allowed from a missing one, which both are close to."""
+    """Largest difference of points between two numbers: twice that allowed between a number and a missing one."""
     if shape.other is None:
         return np.inf
     return 2 * scorer.unit * float(scorer.guarantee.metric.weights_of(encoder).missing[shape.column])
@@ -128,7 +128,7 @@ def _rows(scorer: AdditiveScorer, encoder: Encoder, shape: Shape, signs: FloatAr
 
 
 def binding_levels(points: FloatArray, allowed: float, shares: FloatArray | None) -> BoolArray:
-    """Whether each level is as far from another as the metric allows; `shares` of it for each two, or 1."""
+    """Whether each level is as far from another as the metric allows; `shares` scales the limit of each pair."""
     limits = np.ones((len(points), len(points))) if shares is None else shares[: len(points), : len(points)]
     gaps = np.abs(points[:, None] - points)
     return np.asarray(((gaps >= _NEARLY * allowed * limits) & ~np.eye(len(points), dtype=bool)).any(axis=1))
@@ -251,5 +251,5 @@ def format_value(people: People, person: int, column: int, units: Any) -> str:
     if levels is None:
         unit = units.get(people.encoder.names[column], "")
         return Unit.of("" if unit == "category" else unit).written(value)
-    level = levels[int(value)] if value != UNSEEN else "of a kind that the model has not seen"
+    level = levels[int(value)] if value != UNSEEN else "a category that the model has not seen"
     return "not known" if level is None else str(level)

@@ -85,7 +85,7 @@ def fit_on_noisy_copies(
     after smoothing with hard votes.
 
     Other estimators are fitted once, on all copies together. Equal rows get equal noise, in any order, so a weight of
-    2 is the same as a duplicate.
+    2 has the effect of a duplicate.
     """
     counts = np.ones(len(y)) if weights is None else weights
     used = np.flatnonzero(counts)

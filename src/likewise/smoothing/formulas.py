@@ -53,7 +53,7 @@ class Formula(Frozen, ABC):
         """Averages of the votes, shape (n_samples, n_outputs)."""
 
     def distance_to_tie(self, X: FloatArray) -> FloatArray | None:
-        """Distance within which the most likely class stays the same, rounded down; None if probabilities tell it."""
+        """Distance within which the most likely class stays the same, rounded down; None to use probabilities."""
         return None
 
     def breakpoints(self) -> Iterator[tuple[int, FloatArray]]:
@@ -202,8 +202,8 @@ class LeafVotes(Formula):
     ) -> LeafVotes | None:
         """Read a fitted model; None where its votes are not a sum over leaves.
 
-        A forest's hard vote is a majority, which is no sum over trees. Predictions of regressors are clipped to
-        `limits`; a clipped sum is no sum, so the model must be a single tree or unable to leave the range.
+        A forest's hard vote is a majority, which is not a sum over trees. Predictions of regressors are clipped to
+        `limits`; a clipped sum is not a sum, so the model must be a single tree or unable to leave the range.
         """
         trees = None if draws.noise.cumulative is None else read_trees(last_step(model), vote)
         if trees is None:

@@ -133,7 +133,7 @@ class MixedTypeNoise(Perturbation):
         return np.hstack(parts)
 
     def corners(self, prepared: FloatArray) -> tuple[PreparedRow, IntArray, FloatArray]:
-        """Corners of the numbers, beside the rest of each row."""
+        """Corners of the numbers, next to the rest of each row."""
         if self.numbers is None:
             return super().corners(prepared)
         n = prepared.shape[1] - len(self.fill) - int(self.categorical.sum())

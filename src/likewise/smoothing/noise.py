@@ -204,7 +204,7 @@ class Uniform(Noise):
     """Uniform noise on a box, ``U[-1/2, 1/2]^d`` for the standard L1 norm.
 
     ``curve.bound(D) = min(1, D)``. Its standard deviation, 0.289 per unit of scale, is the smallest of the noises
-    here for ``p = 1``, so it keeps the most of the model.
+    here for ``p = 1``, so it changes the model the least.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Functions of `likewise.smoothing.kernels` in NumPy, to the last bit: the same operations in the same order."""
+"""Functions of `likewise.smoothing.kernels` in NumPy, equal to the last bit: the same operations in the same order."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ from likewise.smoothing.sampling import (
 
 @dataclass(frozen=True, eq=False)
 class VoteSpec:
-    """What the inner model votes on, and how.
+    """How the inner model votes.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class BatchPlan:
     kind : {"any", "fixed", "person", "row"}
         A call holds rows of many people, in any number or in fixed numbers; rows of one person; or a single row.
     basis : str
-        What that rests on, for the guarantee.
+        The reason, for the guarantee's statement.
     """
 
     kind: Literal["any", "fixed", "person", "row"]
@@ -141,11 +141,11 @@ class BatchPlan:
         return CalledVotes(self.wrap(vote), shared=self.kind != "person")
 
 
-_PREMISE = "It rests on a model that answers for each row by itself"
+_PREMISE = "It assumes that the model predicts each row independently"
 _UNSTEADY = BatchPlan(
     "person",
-    "The model adds up its parts in any order, so its answers may change by rounding from call to call; a call holds "
-    "the draws of one person.",
+    "The model sums its components in an unspecified order, so its predictions may change by rounding from call to "
+    "call; a call holds the draws of one person.",
 )
 
 
@@ -164,37 +164,37 @@ def plan_batches(model: Any, votes: VoteSpec, make_rows: Callable[[], FloatArray
     # Trees vote with whole numbers, whose sums are exact.
     known = True if votes.vote == "trees" else is_rowwise(model)
     if known is not None:
-        return BatchPlan("any", "The model is of a kind that answers for each row by itself.") if known else _UNSTEADY
+        return BatchPlan("any", "Models of this type predict each row independently.") if known else _UNSTEADY
     rows = make_rows()
     with single_threaded_blas():
         changes = measure_changes(votes.detailed_function(model), rows)
     _check_changes(changes)
-    trials = f"asked about {min(len(rows), N_PROBES)} perturbed people alone, shuffled, and in calls of up to"
+    trials = f"called with {min(len(rows), N_PROBES)} perturbed rows alone, shuffled, and in batches of up to"
     if changes.within:
         return BatchPlan(
             "person",
-            f"{_PREMISE}, up to rounding, which was tested, not proven: {trials} {BATCH_SIZES[-1]:,} rows, its answers "
+            f"{_PREMISE}, up to rounding, which was tested, not proven: {trials} {BATCH_SIZES[-1]:,}, its predictions "
             f"changed by up to {changes.within:.1g}, so a call holds the draws of one person.",
         )
-    sizes = f" ({changes.beyond:.1g} apart in sizes in which it is not called)" if changes.beyond else ""
+    sizes = f" ({changes.beyond:.1g} apart in batch sizes that are not used)" if changes.beyond else ""
     return BatchPlan(
         "fixed",
-        f"{_PREMISE}, which was tested, not proven: {trials} {BATCH_SIZES[-1]:,} rows, it gave the same "
-        f"answers to the last bit{sizes}.",
+        f"{_PREMISE}, which was tested, not proven: {trials} {BATCH_SIZES[-1]:,}, it gave the same "
+        f"predictions to the last bit{sizes}.",
     )
 
 
 def _check_changes(changes: Changes) -> None:
     if changes.again > _ROUNDING:
         raise InvalidInputError(
-            "estimator must give the same answers to the same rows; asked twice, an answer changed by "
-            f"{changes.again:.2g}. Fix its random_state, or switch off what is random when it predicts."
+            "estimator must give the same predictions for the same rows; called twice, a prediction changed by "
+            f"{changes.again:.2g}. Fix its random_state, or disable randomness at prediction time."
         )
     change = max(changes.within, changes.beyond)
     if change > _ROUNDING:
         raise InvalidInputError(
-            f"estimator must answer for each row by itself; an answer changed by {change:.2g} with the other rows of "
-            "the call, so no guarantee would hold. Use batch=False to call it with one row at a time."
+            f"estimator must predict each row independently; a prediction changed by {change:.2g} with the rest of the "
+            "batch, so no guarantee would hold. Use batch=False to call it with one row at a time."
         )
 
 
@@ -211,7 +211,7 @@ class SmoothedScorer(PlainScorer):
     votes : VoteSpec
     n_jobs : int or None
     batch_plan : BatchPlan or None
-        How the model is called; None where a formula or a network of our own replaces it.
+        How the model is called; None if a formula or likewise's own forward pass replaces it.
     """
 
     model: Any

@@ -32,7 +32,7 @@ from likewise.smoothing.sampling import CHUNK, Draws, Perturbation, PreparedRow
 TOLERANCE = 2.0**-20
 _MAX_FRACTIONAL_STEPS = 2.0**28  # beyond that many fractional steps, rounding uses up the tolerance
 _MAX_STEPS_BETWEEN = 2.0**20  # beyond that many steps, values between two grid points lose digits
-_CALL = 10_000  # values that a plain call counts for, however few it goes through
+_CALL = 10_000  # least work of a plain call, in values
 _MAX_STEPS_IN_DATA = 2**20  # a finer step over the range of the data is not taken for a grid
 
 

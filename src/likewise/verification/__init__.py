@@ -1,1 +1,1 @@
-"""Bounds of what a model can answer over a domain: proofs, not samples."""
+"""Proven bounds on a model's outputs over a domain."""

@@ -17,7 +17,7 @@ from likewise.verification.domain import CategoricalDomain, NumericDomain
 from likewise.verification.tree_problem import Cells, TreeProblem
 
 _OUTWARDS = 1 + 2.0**-40
-_MOST_VALUES, _MOST_EXCHANGED = 1000, 100  # of all columns and of an exchanged one, where all are looked at
+_MOST_VALUES, _MOST_EXCHANGED = 1000, 100  # largest number, of all columns and of an exchanged one, that is enumerated
 _MANY = 512  # values between two candidates that are tried for a pair
 
 
@@ -88,7 +88,7 @@ class AdditiveModel:
         return found
 
     def _confirm(self) -> None:
-        """Raise if the model's own answers differ from what was read off it."""
+        """Raise if the model's own outputs differ from those of the parts read from it."""
         rows = self.space.rows[:: max(1, len(self.space.rows) // 500)]
         answers, _ = self.space.answers(rows)
         if self.curve is None:
@@ -101,7 +101,7 @@ class AdditiveModel:
                 expected = expected - self.space.output_range[0] / np.diff(self.space.output_range)
         if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=1e-7, atol=1e-9):
             raise UnprovableError(
-                f"the answers of {type(self.space.model).__name__} are not the sum of functions that was expected"
+                f"the outputs of {type(self.space.model).__name__} are not the sum of functions that was expected"
             )
 
     def scores(self, rows: FloatArray) -> FloatArray:
@@ -135,9 +135,9 @@ def _around(held: NumericDomain, knots: FloatArray) -> FloatArray:
 
 
 def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float, FloatArray, FloatArray]:
-    """Upper bound of what exchanging some columns can do, and a pair that comes close to it.
+    """Upper bound on the effect of exchanging some columns, and a pair that comes close to it.
 
-    With one score the bound is reached, but for gaps between the values that the other columns can add up to.
+    With one score the bound is tight, except for gaps between the sums that the other columns can take.
     """
     if model.curve is None:
         return _largest_softmax(model, columns)
@@ -158,10 +158,10 @@ def largest_change(model: AdditiveModel, columns: Sequence[int]) -> tuple[float,
 
 
 def finite_problem(model: AdditiveModel, columns: Sequence[int]) -> tuple[TreeProblem, list[FloatArray]] | None:
-    """The same question about finitely many people, as trees with a leaf for every value of a column.
+    """The same problem on a finite domain, as trees with a leaf for every value of a column.
 
-    The closed form lets the other columns add up to anything within their range. Where they hold few values, they
-    may not, and rules of the domain forbid some. None if the columns hold too many values, or the link is another.
+    The closed form assumes that the other columns can take any sum within their range. Columns of few values, and rules
+    of the domain, may exclude some. None if the columns have too many values, or for other links.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def largest_excess(model: AdditiveModel, distance: Callable[[int, FloatArray, Fl
     curve = model.curve.largest(grid)
     for m in np.concatenate([[0.0], model.curve.steepest * np.linspace(0.01, 1.0, 100)]):
         # Between two points of the grid the curve rises by no more than to the next of them. It is concave, with
-        # this slope at 0: at the last m nothing is gained.
+        # this slope at 0, so the gain is 0 at the last m.
         gain = float((curve[1:] - m * grid[:-1]).max()) if most and m < model.curve.steepest else 0.0
         apart = sum(float((m * rise - away).max()) for rise, away in rises)
         best = min(best, max(gain, 0.0) + apart)
@@ -244,7 +244,7 @@ def _largest_softmax(model: AdditiveModel, columns: Sequence[int]) -> tuple[floa
     for i in columns:
         gap = model.terms[i].values[:, pair[0]] - model.terms[i].values[:, pair[1]]
         a[i], b[i] = model.terms[i].candidates[gap.argmin()], model.terms[i].candidates[gap.argmax()]
-    for i in range(len(a)):  # somebody in the domain
+    for i in range(len(a)):  # any row in the domain
         if i not in columns and not np.isin(a[i], model.terms[i].candidates):
             a[i] = b[i] = model.terms[i].candidates[0]
     return float(np.tanh((best + 4 * model.rounding) / 4)) * _OUTWARDS + 2.0**-50, a, b
@@ -286,7 +286,7 @@ def _between(model: AdditiveModel, column: int) -> FloatArray:
 
 
 def _size(held: NumericDomain | CategoricalDomain) -> int:
-    """How many values there are; far too many if there is no step."""
+    """Number of values of a column; a huge number if it has no step."""
     if isinstance(held, CategoricalDomain):
         return len(held.values) + held.blank
     return _MOST_VALUES + 1 if held.step is None else held.last - held.first + 1 + held.blank

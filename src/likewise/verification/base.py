@@ -1,4 +1,4 @@
-"""What every proof works with: the people of a domain, coded as numbers; what it may take; and what it is."""
+"""What every proof shares: encoded people of a domain, limits on the search, and the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from likewise.verification.domain import CategoricalDomain, Domain, NumericDomai
 
 @dataclass(frozen=True, eq=False)
 class InputSpace:
-    """People of a domain, coded as numbers, with a model that can be asked about them.
+    """Encoded people of a domain, and the model that scores them.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class InputSpace:
     as_array : bool
         Whether the model takes an array.
     output_range : tuple of float, optional
-        Of which differences of numbers are shares.
+        Differences of regression outputs are divided by its width.
     """
 
     model: Any
@@ -70,14 +70,14 @@ class InputSpace:
             raise InvalidInputError(f"X must have {n_taken} columns, as the model takes; got {len(frame.columns)}.")
         numeric = [name for name in frame if is_numeric(frame[name])]
         if metric is not None:
-            metric.encode_rows(X)  # raises for columns and blanks that it does not take
+            metric.encode_rows(X)  # raises for unknown columns and refused blanks
             kinds = metric.encoder(X)
             named = frame.columns if kinds.labels is None else kinds.labels
             numeric = [name for name, number in zip(named, kinds.is_number, strict=True) if number]
         categories = [name for name in frame if name not in set(numeric)]
         encoder = TableEncoder.learn(frame, numeric, categories)
         if domain is None:
-            # Ordered categories are coded as numbers, and hold none but their own.
+            # Ordered categories are coded as numbers, and take only their own codes.
             listed = [name for name in frame if name in set(categories) or not is_numeric(frame[name])]
             domain = Domain.learn(frame, listed)
         else:
@@ -116,13 +116,13 @@ class InputSpace:
     def answers(self, rows: FloatArray) -> tuple[FloatArray, bool]:
         """Outputs of encoded people, and whether these are probabilities."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a model thinks of people who do not exist
+            warnings.simplefilter("ignore")  # a model may warn about people who do not exist
             return predicted_outputs(
                 self.model, self.given(rows), self.output_range, getattr(self.model, "classes_", None)
             )
 
     def labels(self, *, probable: bool) -> OutputLabels:
-        """What the outputs are of."""
+        """What the outputs describe."""
         return OutputLabels.of(self.model, None, self.output_range, probable=probable)
 
     def codes(self, column: int) -> FloatArray:
@@ -143,7 +143,7 @@ class InputSpace:
         unseen = codes == UNSEEN
         if unseen.any():
             raise InvalidInputError(
-                f"The domain of {name!r} lists {values[unseen.argmax()]!r}, which nobody in X has. Add such a person, "
+                f"The domain of {name!r} lists {values[unseen.argmax()]!r}, which does not occur in X. Add such a row, "
                 "or take it off the list."
             )
         return np.asarray(codes, dtype=np.float64)
@@ -192,7 +192,7 @@ class InputSpace:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a search may take, and when it ends.
+    """When a search ends.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class Limits:
         Processor time.
     max_boxes : int or None
     tolerance : float
-        Found and proven this close are the same.
+        The search ends when the values found and proven are this close.
     """
 
     max_seconds: float | None

@@ -1,4 +1,4 @@
-"""Who there can be: what each column can hold, and linear rules between columns."""
+"""The set of possible people: what each column can hold, and linear rules between columns."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class CategoricalDomain:
             raise InvalidInputError(f"values must be a list of categories; got {short_repr(self.values)}.")
         object.__setattr__(self, "values", tuple(self.values))
         if any(not pd.api.types.is_scalar(value) or pd.isna(value) for value in self.values):
-            raise InvalidInputError("values must be plain categories; say blank=True for a missing one.")
+            raise InvalidInputError("values must be plain categories; pass blank=True to allow a missing one.")
         if not self.values and not self.blank:
             raise InvalidInputError("values must list at least one category; got none.")
 
@@ -157,7 +157,7 @@ class CategoricalDomain:
 class Rule:
     """A linear rule: ``sum of coefficients * columns <= bound``.
 
-    It says nothing of people of whom a column is missing.
+    It ignores rows in which one of its columns is missing.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Domain:
-    """Who there can be: what each column can hold, and rules between columns.
+    """The set of possible people: what each column can hold, and rules between columns.
 
     Learned from people, shown by `describe`, and edited with `with_column` and `with_rules`.
 
@@ -242,7 +242,7 @@ class Domain:
                 f"{short_repr(self.columns)}."
             )
         if not isinstance(self.rules, (list, tuple)) or not all(isinstance(rule, Rule) for rule in self.rules):
-            raise InvalidTypeError(f"rules must be rules, see with_rules; got {short_repr(self.rules)}.")
+            raise InvalidTypeError(f"rules must be a sequence of Rule, see with_rules; got {short_repr(self.rules)}.")
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
         object.__setattr__(self, "rules", tuple(self.rules))
         for rule in self.rules:
@@ -291,7 +291,7 @@ class Domain:
     def orders(self, X: Any) -> list[Rule]:
         """Rules ``a <= b`` between two columns that hold for everybody in `X`, and are not obvious from their ranges.
 
-        They are suggestions: that nobody in a table breaks a rule does not show that nobody can.
+        They are suggestions: a rule that holds for every row of a table need not hold for everybody.
         """
         frame = frame_of(X)
         numeric = [name for name, held in self.columns.items() if isinstance(held, NumericDomain)]
@@ -361,7 +361,7 @@ class Domain:
                 columns[name] = kind(**entry)
             except (TypeError, ValueError) as error:
                 raise InvalidInputError(
-                    f"{name!r} must have low and high, or values; besides, step and blank. {error}"
+                    f"{name!r} must have low and high, or values; step and blank are optional. {error}"
                 ) from None
         return cls(columns).with_rules(*rules)
 
@@ -408,14 +408,14 @@ def _linear(side: str, text: str) -> dict[str | None, float]:
         if match is None or match.end() == place or (number is None and name is None) or (place and sign is None):
             raise InvalidInputError(
                 f"A rule must be linear, such as 'debt <= 2 * income + 100' (put `backticks` around names with "
-                f"blanks); got {text!r}."
+                f"spaces); got {text!r}."
             )
         key = None if name is None else name.strip("`")
         size = 1.0 if number is None else float(number)
         found[key] = found.get(key, 0.0) + (-size if sign == "-" else size)
         place = match.end()
     if not found:
-        raise InvalidInputError(f"A rule must have something on both sides of its sign; got {text!r}.")
+        raise InvalidInputError(f"A rule must have two non-empty sides; got {text!r}.")
     return found
 
 

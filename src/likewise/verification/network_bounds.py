@@ -35,7 +35,7 @@ class _Bounder:
         self.own = [self.variables.side == side for side in (0, 1)]
         size = (
             np.abs(model.bias)
-            + np.add.reduceat(  # of any sum that is computed for somebody
+            + np.add.reduceat(  # of any sum computed for any input
                 np.maximum.reduceat(np.maximum(np.abs(self.least), np.abs(self.most)), self.start[:-1], axis=0),
                 [0],
                 axis=0,
@@ -47,7 +47,7 @@ class _Bounder:
             self.rooms.append(_ROUNDING * (1 + size))
 
     def bound(self, box: BoolArray, link: str) -> tuple[float, FloatArray]:
-        """Upper bound of the difference of the outputs, and how much each unit of the first layer leaves open."""
+        """Upper bound on the difference of the outputs, and the uncertainty due to each unit of the first layer."""
         from likewise.verification.tree_kernels import IDENTITY, LOGISTIC, TANH, largest_difference
 
         which = np.flatnonzero(box)
@@ -201,7 +201,7 @@ def _lines(
 
 
 def prove_network(model: NetworkModel, exchanged: Sequence[int], limits: Limits, lowest: float) -> Proof:
-    """Best-first search over boxes; `lowest` is a difference that was found, below which no box is looked at."""
+    """Best-first search over boxes; `lowest` is a difference that was found: boxes below it are pruned."""
     n_scores = model.weights[-1].shape[1]
     if model.link == "softmax":
         outputs = [np.eye(n_scores)[k] - np.eye(n_scores)[m] for k in range(n_scores) for m in range(k)]
@@ -237,7 +237,7 @@ def _search(
     box = np.ones(int(bounder.start[-1]), dtype=bool)
     value, unit_open = bounder.bound(box, link)
     heap: list[tuple[float, int, BoolArray, FloatArray]] = [(-value, 0, box, unit_open)]
-    done = -np.inf  # not what was found, which would hide a bound that is too low
+    done = -np.inf  # not `lowest`, so that an unsound bound shows
     history = [(1, value)]
     while heap:
         top = -heap[0][0]
@@ -267,7 +267,7 @@ def _search(
 
 
 def _halves(bounder: _Bounder, box: BoolArray, unit_open: FloatArray) -> tuple[BoolArray, BoolArray] | None:
-    """Cut the variable that leaves most open: exchanged columns first, as the difference depends on them most."""
+    """Split the variable with the most uncertainty: exchanged columns first, as the difference depends on them most."""
     start, sides = bounder.start, bounder.variables.side
     best, chosen = -1.0, -1
     for v in range(len(start) - 1):

@@ -18,7 +18,7 @@ from likewise.inspection.feature_sources import Preprocessing
 from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain
 
-_RANGES = 32  # into which a column of numbers is cut
+_RANGES = 32  # into which a column of numbers is divided
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class NetworkModel:
 def _confirm(
     space: InputSpace, preprocessing: Preprocessing, weights: list[FloatArray], biases: list[FloatArray]
 ) -> None:
-    """Raise if the model's own answers differ from what was read off it."""
+    """Raise if the model's own outputs differ from those of the weights read from it."""
     rows = space.rows[:: max(1, len(space.rows) // 500)]
     z = np.asarray(preprocessing(space.given(rows)), dtype=np.float64)
     for layer, (W, b) in enumerate(zip(weights, biases, strict=True)):
@@ -122,7 +122,7 @@ def _confirm(
         expected = (z - (low if space.output_range else 0.0)) / (high - low)
     if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=1e-7, atol=1e-9):
         raise UnprovableError(
-            f"the answers of {type(space.model).__name__} are not the function of its weights that was expected"
+            f"the outputs of {type(space.model).__name__} are not the function of its weights that was expected"
         )
 
 

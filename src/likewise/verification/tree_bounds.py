@@ -23,12 +23,12 @@ _OUTWARDS = 1 + 2.0**-40  # more than the relative rounding errors of sums and l
 
 @dataclass(frozen=True, eq=False)
 class TreeBound:
-    """What the search has found.
+    """The result of a search.
 
     Attributes
     ----------
     found : float
-        The largest difference at a point, by the trees as they were read.
+        The largest difference found at a point, by the trees as read.
     cells_a, cells_b : ndarray of shape (n_columns,)
         That point.
     proven : float
@@ -108,7 +108,7 @@ class _Search:
         )
 
     def _rule(self, coefficients: dict[int, float], limit: float) -> Any:
-        """The least contribution of every cell to a rule, for either person."""
+        """The smallest contribution of every cell to a rule, for either person."""
         parts = []
         for side in (0, 1):
             lows = []
@@ -116,12 +116,12 @@ class _Search:
                 variable = self.variables.find(i, side)
                 cells = self.problem.cells[i]
                 ends = np.minimum(coefficient * cells.low, coefficient * cells.high)
-                lows.append((variable, np.where(np.isnan(ends), -np.inf, ends)))  # a blank makes the rule void
+                lows.append((variable, np.where(np.isnan(ends), -np.inf, ends)))  # a rule does not apply to blanks
             parts.append(lows)
         return parts, limit
 
     def feasible(self, box: BoolArray) -> bool:
-        """Whether the box may hold two people who keep the rules."""
+        """Whether the box may contain two people who satisfy the rules."""
         for parts, limit in self.rules:
             for lows in parts:
                 least = 0.0
@@ -132,7 +132,7 @@ class _Search:
         return True
 
     def bound(self, box: BoolArray) -> tuple[float, FloatArray]:
-        """Bound of a box after taking out cells that cannot hold anything better; the box is changed in place."""
+        """Bound of a box after pruning cells that cannot improve on the best point; the box is changed in place."""
         from likewise.verification.tree_kernels import bound_box
 
         pieces, start = self.pieces, self.start
@@ -165,18 +165,18 @@ class _Search:
                 return float(bound), cell_bound
             self.pruned = max(self.pruned, float(cell_bound[weak].max()))
             box &= ~weak
-            # A few cells less hardly change the bound; a tenth of them may.
+            # Pruning a few cells hardly changes the bound; pruning a tenth of them may.
             if weak.sum() < 0.1 * box.sum():
                 return float(bound), np.where(box, cell_bound, -np.inf)
 
     def merged_bound(self, box: BoolArray) -> float:
-        """A tighter bound by merging trees; infinite where a distance is taken off, or little is to be gained."""
+        """A tighter bound by merging trees; infinite if a distance is subtracted, or there is little to gain."""
         from likewise.verification.tree_kernels import largest_difference
 
         if len(self.cost_vars) or len(self.merger.trees) < 2:
             return np.inf
         d = self.merger.bound(box) + 2.0 * self.problem.rounding
-        # Without limits on the scores: of the logistic link this is the largest change of any.
+        # Without limits on the scores, the logistic link is taken where it is steepest.
         return float(largest_difference(self.link, d, -np.inf, np.inf, np.inf)) if np.isfinite(d) else d
 
     @cached_property
@@ -187,7 +187,7 @@ class _Search:
         return TreeMerger(self.pieces, self.start)
 
     def climb(self, point: IntArray) -> None:
-        """Look for a better point from one that is given; climbing may leave what the rules allow."""
+        """Search for a better point from a given one; climbing may break the rules."""
         self._climb(point.copy(), self.everything)
         if self.rules:
             self._climb(point.copy(), ~self.everything)
@@ -238,7 +238,7 @@ class _Search:
         return int(box.sum()) == len(self.start) - 1
 
     def splits(self, box: BoolArray, cell_bound: FloatArray) -> list[tuple[BoolArray, BoolArray]]:
-        """Ways to cut a box in two by the cells of one variable; the most promising first."""
+        """Ways to split a box by the cells of one variable, the most promising first."""
         found: list[tuple[float, int, tuple[BoolArray, BoolArray]]] = []
         limit = self.best + self.tolerance if np.isfinite(self.best) else float(cell_bound[box].min())
         for v in range(len(self.start) - 1):
@@ -252,7 +252,7 @@ class _Search:
             u = u[order]
             left, right = np.maximum.accumulate(u)[:-1], np.maximum.accumulate(u[::-1])[::-1][1:]
             n = np.arange(1, len(u))
-            # Work left behind a cut: how far each half is above what has been found, by its size.
+            # Work left after a split: how far the bound of each half is above the best value found, by its size.
             work = (left - limit) * np.log2(1 + n) + (right - limit) * np.log2(1 + len(u) - n)
             whole = (u.max() - limit) * np.log2(1 + len(u))
             i = int(work.argmin())

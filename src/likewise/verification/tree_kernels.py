@@ -245,7 +245,7 @@ def climb(  # type: ignore[no-untyped-def]
             keep = point[v]
             chosen = keep
             for k in range(start[v + 1] - start[v]):
-                # The point itself comes first, and is looked at once.
+                # The point itself comes first, and is evaluated once.
                 if k == keep and (v > 0 or not first):
                     continue
                 if k != keep and not allowed[start[v] + k]:

@@ -1,8 +1,8 @@
-"""A tighter bound of a sum of trees over a box: trees are merged two by two into lists of leaves that go together.
+"""A tighter bound on a sum of trees over a box: trees are merged in pairs into lists of compatible leaves.
 
 The largest sum of two trees over leaves that share a cell in every variable is at most, and often much less than, the
-sum of the largest of each. Merged trees are merged again. Of each list only the largest sums are kept; one entry more,
-which goes with everything, stands for all that were left out, so the bound holds however few are kept.
+sum of the largest of each. Merged trees are merged again. Each list keeps only its largest sums; one more entry, which
+is compatible with everything, stands for all that were dropped, so the bound holds however few are kept.
 Imported inside functions, as it imports numba.
 """
 
@@ -28,7 +28,7 @@ class TreeMerger:
     kept : int
         Entries of a merged list.
     tried : int
-        Sums that are looked at for it, at most.
+        Largest number of sums considered for it.
     """
 
     def __init__(self, pieces: Pieces, start: IntArray, *, kept: int = 2000, tried: int = 40_000) -> None:
@@ -69,13 +69,13 @@ class TreeMerger:
             chosen = chosen[np.argsort(-self.difference[chosen], kind="stable")]
             lists.append((held[chosen], self.difference[chosen]))
         if any(not len(values) for _, values in lists):
-            return -np.inf  # nobody is in the box
+            return -np.inf  # the box is empty
         while len(lists) > 1:
             lists = self._merged(lists)
         return float(lists[0][1][0]) if lists else 0.0
 
     def _merged(self, lists: list[tuple[Any, FloatArray]]) -> list[tuple[Any, FloatArray]]:
-        """Merge two by two; those first that gain most by it."""
+        """Merge in pairs, those that gain most first."""
         n = len(lists)
         gain = np.full((n, n), -np.inf)
         for i in range(n):

@@ -16,7 +16,7 @@ from likewise.verification.base import InputSpace
 from likewise.verification.domain import CategoricalDomain
 from likewise.verification.tree_problem import Cells, ColumnTests, TreeProblem, cells_of
 
-_CHECKED = 2000  # people whose outputs are compared with what was read off the model
+_CHECKED = 2000  # rows used to compare the model's outputs with the trees as read
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def _cells(space: InputSpace, column: int, tests: ColumnTests) -> Cells:
 
 
 def _confirm(space: InputSpace, ensemble: TreeEnsemble, features: Any) -> None:
-    """Raise if the model's own answers differ from what was read off it: settings and versions vary."""
+    """Raise if the model's own outputs differ from those of the trees as read: settings and versions vary."""
     rows = space.rows[:: max(1, len(space.rows) // _CHECKED)]
     answers, probable = space.answers(rows)
     expected = ensemble.outputs(features(rows))
@@ -143,5 +143,5 @@ def _confirm(space: InputSpace, ensemble: TreeEnsemble, features: Any) -> None:
     room = 1e-9 + 64 * ensemble.unit + 2 * ensemble.rounding()
     if answers.shape != expected.shape or not np.allclose(answers, expected, rtol=64 * ensemble.unit, atol=room):
         raise UnprovableError(
-            f"the answers of {type(space.model).__name__} are not the function of its trees that was expected"
+            f"the outputs of {type(space.model).__name__} are not the function of its trees that was expected"
         )

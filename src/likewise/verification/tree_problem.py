@@ -1,4 +1,4 @@
-"""Two people in trees: cells of values that no test tells apart, and pairs of leaves as boxes of cells."""
+"""Two people in trees: cells of values that no test distinguishes, and pairs of leaves as boxes of cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likewise.inspection.tree_ensembles import Test, Tree
 from likewise.verification.domain import CategoricalDomain, NumericDomain
 
 _MOST_PIECES = 2_000_000
-_ENUMERATED = 4096  # values of a column that are looked at one by one
+_ENUMERATED = 4096  # largest number of values of a column that are enumerated
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class ColumnTests:
         return np.array([test.goes_left(features[:, test.feature]) for test in self.tests])
 
     def own_answers(self, which: IntArray, values: FloatArray) -> BoolArray:
-        """The answer of each of some tests for a value of its own."""
+        """The answer of each test for its own value."""
         features = self.features(values)
         chosen = [self.tests[i] for i in which]
         found = features[np.arange(len(values)), [test.feature for test in chosen]]
@@ -87,7 +87,7 @@ class Cells:
 
 
 def cells_of_categories(codes: FloatArray, tests: ColumnTests, counts: FloatArray) -> Cells:
-    """Group categories by the answers they get; each group is shown by its most frequent member."""
+    """Group categories by their answers; each group is represented by its most frequent member."""
     given = tests.answers(codes)
     groups: dict[bytes, list[int]] = {}
     for i in range(len(codes)):
@@ -100,7 +100,7 @@ def cells_of_categories(codes: FloatArray, tests: ColumnTests, counts: FloatArra
 def cells_of_numbers(domain: NumericDomain, tests: ColumnTests, typical: float, name: Any) -> Cells:
     """Cut a range of numbers where an answer changes.
 
-    Values are looked at one by one if they are few. Otherwise each test must be monotone, and bisection finds the two
+    Values are enumerated if they are few. Otherwise each test must be monotone, and bisection finds the two
     neighbouring numbers between which its answer changes.
     """
     start, last, answers = domain.first, domain.last, tests.answers
@@ -110,7 +110,7 @@ def cells_of_numbers(domain: NumericDomain, tests: ColumnTests, typical: float, 
     else:
         if not tests.monotone.all():
             raise UnprovableError(
-                f"the values of {name!r} have to be looked at one by one, and there are too many; give the column a "
+                f"the values of {name!r} have to be enumerated, and there are too many; give the column a "
                 "step in the domain"
             )
         ends = _turns(domain, tests)
@@ -135,7 +135,7 @@ def _turns(domain: NumericDomain, tests: ColumnTests) -> IntArray:
     low, high = (np.full(len(turning), end, dtype=np.int64) for end in (domain.first, domain.last))
     before = at_ends[turning, 0]
     while True:
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # half of the sum, which may be too large to hold
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # half of the sum, which may overflow
         apart = middle > low
         if not apart.any():
             break

@@ -1,4 +1,4 @@
-"""Upper bounds by whatever method fits a model, of what columns do and of ``TV - D``: closed forms, boxes, networks."""
+"""Upper bounds on the effect of columns and on ``TV - D``, by the method that fits the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from likewise.verification.tree_bounds import TreeBound, bound_trees
 from likewise.verification.tree_model import TreeModel
 from likewise.verification.tree_problem import Variables
 
-_MOST_CLASSES = 6  # of a forest: all sets of classes are bounded
+_MOST_CLASSES = 6  # of a forest, as all sets of classes are bounded
 
 
 def upper_bound(
@@ -59,7 +59,7 @@ def kind_of(model: Any) -> str:
 
 
 def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits) -> Proof:
-    """The closed form; and where it is not reached and people are finitely many, a search over boxes."""
+    """The closed form and, if it is not attained and the domain is finite, a search over boxes."""
     space = model.space
     proven, a, b = largest_change(model, columns)
     how = "closed form, as the score is a sum of functions of single columns"
@@ -77,7 +77,7 @@ def prove_additive(model: AdditiveModel, columns: Sequence[int], limits: Limits)
     pair = [
         np.array([each[k] for each, k in zip(values, cells, strict=True)]) for cells in (result.cells_a, result.cells_b)
     ]
-    how += f", and {result.n_boxes:,} boxes of the people there are"
+    how += f", and {result.n_boxes:,} boxes of the domain"
     # Outputs are rounded as well.
     return Proof(min(proven, max(0.0, result.proven) + 2.0**-48), how, [(a, b), (pair[0], pair[1])], result.n_boxes)
 
@@ -88,7 +88,7 @@ def prove_trees(
     limits: Limits,
     starts: tuple[FloatArray, FloatArray],
 ) -> Proof:
-    """Bound the problems into which the links of several classes fall apart, one after the other."""
+    """Bound the scalar problems that a multiclass link decomposes into, one by one."""
     ensemble, space = model.ensemble, model.space
     n_scores = len(ensemble.baseline)
     problems: list[tuple[FloatArray, str]]
@@ -138,8 +138,8 @@ def prove_trees(
     worst = max(results, key=lambda result: result.found)
     pairs_found = [_people_of(model, result, columns) for result in results if np.isfinite(result.found)]
     how = (
-        f"{sum(result.n_boxes for result in results):,} boxes of people were bounded, over which trees that do not "
-        "read the column cancel"
+        f"{sum(result.n_boxes for result in results):,} boxes of people were bounded; trees that do not read the "
+        "column cancel"
     )
     return Proof(
         proven,
@@ -151,7 +151,7 @@ def prove_trees(
 
 
 def _people_of(model: TreeModel, result: TreeBound, columns: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-    """Two people in the cells that were found, as like as can be to somebody who is there."""
+    """A witness pair in the cells that were found, as close as possible to a row of X."""
     space = model.space
     a, b = model.values(result.cells_a[None])[0], model.values(result.cells_b[None])[0]
     if not len(space.rows):
@@ -216,7 +216,7 @@ def prove_excess(space: InputSpace, metric: Metric, limits: Limits) -> Proof:
         encoder = space.for_metric(metric, space.rows[:1]).encoder
         weights = metric.known_weights(encoder)
         if weights is None:
-            raise UnprovableError("the metric is a function, of which nothing is known between people")
+            raise UnprovableError("the metric is a function, whose values are known only at given rows")
         if encoder.labels is not None and list(encoder.labels) != space.names:
             raise UnprovableError("the columns of the metric are not those of X, in this order")
         n_numbers = max(1, int((weights.is_number & weights.matters).sum()))
@@ -273,7 +273,7 @@ def _prove_tree_excess(model: TreeModel, apart: Any, is_number: Any, limits: Lim
             each = np.arange(len(cells))
             different = each[:, None] != each[None, :]
             values = cells.values
-            # Ordered categories that get the same answers are one cell, shown by one of them: nothing is known.
+            # Ordered categories with the same predictions share a cell, so no lower bound is known.
             least = 0.0 if is_number[i] else apart(i, values[:, None], values[None, :])
             distances[i] = share * np.where(different, least, 0.0)
     link = "logistic" if ensemble.link == "logistic" else "identity"

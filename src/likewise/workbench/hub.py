@@ -175,7 +175,7 @@ class Hub:
         self.browsers.tell(self._state())
 
     def scale(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Multiply all weights; those of categories and blanks end at 1."""
+        """Multiply all weights; those of categories and blanks are capped at 1."""
         by = given.pop("by", None)
         if isinstance(by, bool) or not isinstance(by, (int, float)) or not 0.01 <= by <= 100:
             raise InvalidInputError(f"The factor must be a number between 0.01 and 100; got {str(by)[:40]}.")
@@ -238,7 +238,7 @@ class Hub:
         """The next question to a person."""
         name = str(given.get("name") or "").strip()
         if not name:
-            raise InvalidInputError("Say who you are first: answers are kept by name.")
+            raise InvalidInputError("Enter your name first: answers are kept by name.")
         return {"question": self.judging.question(name, compare=bool(given.get("compare")))}
 
     def pair(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -449,7 +449,7 @@ _DATA = (
 
 def _check_name(given: dict[str, Any]) -> None:
     if not str(given.get("name") or "").strip():
-        raise InvalidInputError("Say who you are: the record names who decided what.")
+        raise InvalidInputError("Enter your name: the record names who decided what.")
 
 
 def _all(metric: Any) -> dict[str, dict[str, float]]:

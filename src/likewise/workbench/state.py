@@ -249,7 +249,7 @@ class Session:
         event: Event = {
             "n": self.last + 1,
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            "name": _text("name", name, needed="Say who you are: the record names who decided what."),
+            "name": _text("name", name, needed="Enter your name: the record names who decided what."),
             "browser": str(browser)[:40],
             "kind": kind,
             "reason": _text("reason", data.pop("reason", "")),

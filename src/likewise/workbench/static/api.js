@@ -25,7 +25,7 @@ export function name() {
   const text = byId("name").value.trim();
   if (!text) {
     byId("name").focus();
-    fail("Say who you are first: the record names who decided what.");
+    fail("Enter your name first: the record names who decided what.");
     throw new Error("no name");
   }
   return text;
