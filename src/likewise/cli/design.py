@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli import console as options
-from likewise.cli.console import Dialect, Output, command, echo_coverage, next_command
+from likewise.cli.console import Dialect, Output, command, next_command
 from likewise.exceptions import FileError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -134,9 +134,8 @@ def design_file(
     """Design a metric and write its file."""
     from likewise import design_metric
     from likewise._optional import need
-    from likewise.auditing.coverage import measure_coverage
     from likewise.cli.dataset import drop_names
-    from likewise.cli.metric import count_units, echo_blanks, echo_kept
+    from likewise.cli.metric import count_units, echo_distances, echo_kept
     from likewise.cli.metric_commands import echo_weights, replacing
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.inspection.baselines import categorical_columns
@@ -186,11 +185,7 @@ def design_file(
     echo_frontier(echo, frontier, point)
     echo("")
     echo_weights(echo, file)
-    echo_blanks(echo, file.metric, X)
-    if data.output_range is not None:
-        low, high = data.output_range
-        echo(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.")
-    echo_coverage(echo, measure_coverage(file.metric, X))
+    echo_distances(echo, file, X)
     echo(
         "\nThat a model satisfies a metric that was designed with it does not show that the weights are right. "
         f"Discuss them and edit {out}."

@@ -128,7 +128,6 @@ def reveal(
 
     Example: likewise metric loans.csv --target approved --zero race --id id --out metric.toml
     """
-    from likewise.auditing.coverage import measure_coverage
     from likewise.cli.category_shapes import GivenShapes
     from likewise.cli.dataset import drop_empty_columns, drop_names, range_for_metric, read_dataset
     from likewise.cli.design import DesignSource, design_file
@@ -232,10 +231,7 @@ def reveal(
     _echo_zeros(echo, found, file, zero)
     echo_weights(echo, file)
     _echo_ranges(echo, revealed, scale)
-    echo_blanks(echo, file.metric, X)
-    if limits is not None:
-        echo(f"\nA point is a hundredth of the output range, {limits[0]:g} to {limits[1]:g}.")
-    echo_coverage(echo, measure_coverage(file.metric, X))
+    echo_distances(echo, file, X)
     echo(f"\nWrote {out}", metric_file=str(out))
     if scores is not None:
         echo.finish(f"edit {out}, then", next_command("audit", hinted(table), "--scores", scores, "--metric", out))
@@ -369,12 +365,19 @@ def _echo_ranges(echo: Output, revealed: Revealed, scale: float) -> None:
         echo(f"Not forced by these people, so not known: {', '.join(map(str, idle))}. The model may use them.")
 
 
-def echo_blanks(echo: Output, metric: TableMetric, X: Any) -> None:
-    """Print the weights of missing numbers, for columns of `X` that have some."""
+def echo_distances(echo: Output, file: MetricFile, X: pd.DataFrame) -> None:
+    """Print the weights of missing numbers, for columns of `X` that have some, what a point is, and the coverage."""
+    from likewise.auditing.coverage import measure_coverage
+
+    metric = file.metric
     blanks = [name for name in metric.numeric if X[name].isna().any() and name not in metric.hidden]
     if blanks:
         weights = ", ".join(f"{name} {100 * metric.missing[name]:.3g} points" for name in blanks)
         echo(f"\nDistance between a person with the number and one without: {weights}.")
+    if file.output_range is not None:
+        low, high = file.output_range
+        echo(f"\nA point is a hundredth of the output range, {low:g} to {high:g}.")
+    echo_coverage(echo, measure_coverage(metric, X))
 
 
 def echo_kept(
