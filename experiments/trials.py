@@ -175,8 +175,8 @@ def _drawn(model: SmoothedClassifier, problem: Problem) -> dict[str, Any]:
     """Scores of a smoothed model."""
     # Equal rows have equal scores, so each is scored once.
     distinct, where = np.unique(problem.X_test, axis=0, return_inverse=True)
-    model._estimate(distinct[:1])  # compile, or load from the cache
-    estimate, took = clocked(lambda: model._estimate(distinct))
+    model._estimate(model._people(distinct[:1]))  # compile, or load from the cache
+    estimate, took = clocked(lambda: model._estimate(model._people(distinct)))
     h = estimate.mean[where.ravel()]  # a column in NumPy 2.0.0
     return {
         **scores_of(h, problem.y_test),

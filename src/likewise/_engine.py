@@ -34,12 +34,12 @@ def kernel(package: str, name: str, cells: float) -> Any:
         How many values this call goes through.
     """
     module = f"likewise.{package}.kernels"
-    if not is_compiling_worth(f"{module}.{name}", cells):
+    if not should_compile(f"{module}.{name}", cells):
         module = f"likewise.{package}.plain"
     return getattr(import_module(module), name)
 
 
-def is_compiling_worth(function: str, cells: float) -> bool:
+def should_compile(function: str, cells: float) -> bool:
     """Whether to call a compiled function, given by its full name, for work on `cells` values."""
     if _always_compiled or is_compiled(function):
         return True

@@ -237,7 +237,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         return people
 
     def _by_partition(self, method: Callable[[Any], Any], X: Any, empty: Any) -> Any:
-        from likewise.distributed.frames import predict_partitions
+        from likewise.distributed.scoring import predict_partitions
 
         return predict_partitions(self, method, X, empty)
 
@@ -248,10 +248,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
         blocks = (people.take(slice(i, i + BLOCK)) for i in range(0, len(people), BLOCK))
         return np.concatenate([self.scorer_.estimate(block).mean for block in blocks])
 
-    def _estimate(self, X: Any) -> Estimate:
-        return self._estimate_of(self._people(X))
-
-    def _estimate_of(self, people: People) -> Estimate:
+    def _estimate(self, people: People) -> Estimate:
         return self.scorer_.estimate(people, verbose=bool(getattr(self, "verbose", False)))
 
 
@@ -294,7 +291,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedEstimator):
         """
         people = self._people(X)
         distance = self.scorer_.distance_to_tie(people)
-        return certify(self._estimate_of(people), self.guarantee_, self.classes_, distance)
+        return certify(self._estimate(people), self.guarantee_, self.classes_, distance)
 
     def decide(
         self, X: Any, random_state: Any = None, *, round: str | None = None, key: bytes | None = None
@@ -386,7 +383,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedEstimator):
 
     def certify(self, X: Any) -> Certificate:
         """Per person: prediction, an interval, and (`Certificate.range_at`) the range at a distance."""
-        return certify(self._estimate(X), self.guarantee_)
+        return certify(self._estimate(self._people(X)), self.guarantee_)
 
     def _check_target(self, y: npt.NDArray[Any]) -> None:
         self.output_range_ = range_of_outcomes(y, self.output_range)

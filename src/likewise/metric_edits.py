@@ -21,6 +21,7 @@ from likewise.metric_file import (
     read_metric_file,
     read_text,
 )
+from likewise.metrics.table import TableMetric
 from likewise.metrics.units import Unit
 from likewise.metrics.zero_weights import MUST_NOT_MATTER, ZERO_REASONS
 
@@ -121,6 +122,7 @@ def edit_text(path: str | Path, change: Callable[[MetricFile], MetricFile]) -> t
         for key in document.get(section, ()):
             value, worth = entries[section][key]
             _put(document[section], key, value, worth, units.get(key, ""))
+    _put_shapes(document, old.metric, new.metric)
     if "origin" not in document:
         document.add(tomlkit.nl())
         document.add("origin", tomlkit.table())
@@ -131,6 +133,18 @@ def edit_text(path: str | Path, change: Callable[[MetricFile], MetricFile]) -> t
         elif key in origin:
             del origin[key]
     return tomlkit.dumps(document), new
+
+
+def _put_shapes(document: Any, old: TableMetric, new: TableMetric) -> None:
+    """Replace distances between categories that were capped."""
+    for key, row in document.get("groups", {}).items():
+        if new.groups[key] != old.groups[key]:
+            row["within"] = new.groups[key]["within"]
+    for key, rows in document.get("distances", {}).items():
+        known = new.distances[key]
+        for a, row in rows.items() if known != old.distances[key] else ():
+            for b in row:
+                row[b] = known[a][b] if b in known.get(a, {}) else known.get(b, {}).get(a, row[b])
 
 
 def _put(table: Any, key: str, value: Any, worth: str, unit: str) -> None:

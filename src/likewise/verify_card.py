@@ -145,14 +145,6 @@ def check_claim(card: Any, columns: list[Column]) -> Fraction:
     return Fraction(claim["used"]) * unit
 
 
-def shares_between(table: Any, n: int, name: str) -> list[tuple[int, int, Fraction]]:
-    """Shares of the weight between any two categories, unseen ones last; none if all are at the weight."""
-    if table is None:
-        return []
-    need(len(table) == n and all(len(row) == n for row in table), f"{name!r} must have distances between all.")
-    return [(i, j, exact(table[i][j], f"A distance of {name!r}")) for i in range(n) for j in range(n) if i != j]
-
-
 def norm_at_most(limit: Fraction, slopes: list[tuple[Fraction, Fraction]], p: Any) -> bool:
     """Whether ``||slope / weight^(1/p)||_q <= limit``, 1/p + 1/q = 1, over pairs (slope, weight)."""
     slopes = [(slope, weight) for slope, weight in slopes if slope > 0]

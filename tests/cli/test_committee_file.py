@@ -183,7 +183,7 @@ def test_replacing_it_keeps_a_copy_and_what_it_can_and_says_what_it_cannot(place
     said = " ".join((done.stdout + done.stderr).split())
     for section in CATEGORY_SECTIONS:
         kept, (name,) = getattr(new, section) == getattr(old, section), getattr(old, section)
-        assert kept == ("design" in command)
+        assert kept == ("--judgements" not in command)
         assert f"the {section} of {name}" in said
         assert (f"Not kept of the old mine.toml: the {section}" in said) != kept
 

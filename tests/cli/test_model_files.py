@@ -248,7 +248,7 @@ def test_tables_are_read_by_their_kind(tmp_path):
     (tmp_path / "people.xlsx").write_text("")
     for name, message in (
         ("broken.parquet", "Cannot read"),
-        ("empty.csv", "Cannot read .*No columns"),
+        ("empty.csv", "Cannot read .*: it is empty"),
         ("people.xlsx", "must be a .csv, .csv.gz or .parquet file"),
         ("absent.csv", "There is no file"),
     ):

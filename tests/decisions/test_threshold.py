@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.frozen import FrozenEstimator
@@ -15,6 +16,7 @@ from likewise import (
     AdditiveClassifier,
     AdditiveRegressor,
     SmoothedClassifier,
+    TableMetric,
     WeightedLp,
     attack,
     load_model,
@@ -235,3 +237,71 @@ def test_a_million_pairs_are_searched_for_one_that_differs_more_often_than_guara
     outcomes = np.array([decision.decide(pair, round=str(i), key=KEY) for i in range(ROUNDS)])
     bound = decision.decision_bound(decision.guarantee_.metric(pair[:1], pair[1:]))[0]
     assert (outcomes[:, 0] != outcomes[:, 1]).mean() <= bound + MARGIN
+
+
+# -- metrics of tables, whose weights of categories and blanks are capped at 1 when divided by the width --
+
+JOBS = {"job": {"within": 0.3, "groups": [["clerk", "teacher"], ["farmer"]]}}
+HOURS = {"job": {"clerk": {"teacher": 2, "farmer": 8}, "teacher": {"farmer": 7}}}
+
+
+def workers(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {"job": rng.choice(["clerk", "teacher", "farmer"], n), "years": rng.integers(0, 5, n).astype(float)}
+    )
+    X.loc[rng.random(n) < 0.2, "years"] = np.nan
+    chance = X["job"].map({"clerk": 0.02, "teacher": 0.5, "farmer": 0.98}) + np.where(X["years"].isna(), 0.3, 0)
+    return X, np.where(rng.random(n) < chance, "yes", "no")
+
+
+def excess_of_decisions(metric, width, threshold):
+    """Largest difference of chances over the bound, and of sure distances over the distance of who is decided else."""
+    X, y = workers(3000)
+    card = AdditiveClassifier(metric, penalty=1e-6).fit(X, y)
+    decision = ThresholdDecision.from_model(card, threshold=threshold, width=width)
+    everybody = X.drop_duplicates()
+    chances = decision.predict_proba(everybody)[:, 1]
+    distances = decision.guarantee_.metric.pairwise(everybody)
+    apart = np.abs(chances[:, None] - chances)
+    sure = decision.band(everybody)["sure_distance"].to_numpy()
+    closer = (distances < sure[:, None]) & (apart > 1e-9)
+    return float((apart - decision.decision_bound(distances)).max()), bool(closer.any())
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.8])
+@pytest.mark.parametrize("width", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize("shape", [{}, {"groups": JOBS}, {"distances": HOURS}], ids=["plain", "groups", "matrix"])
+def test_decisions_are_within_a_metric_of_tables(shape, width, threshold):
+    metric = TableMetric({"years": 0.02}, {"job": 0.9}, missing={"years": 0.4}, **shape)
+    excess, contradicted = excess_of_decisions(metric, width, threshold)
+    assert excess <= 1e-12
+    assert not contradicted
+
+
+@pytest.mark.parametrize("broken", ["curve", "shapes"])
+def test_control_a_metric_that_is_capped_but_taken_for_exact_is_found_out(broken, monkeypatch):
+    if broken == "curve":
+        monkeypatch.setattr(TableMetric, "caps_at", lambda self, factor: False)
+        metric = TableMetric({"years": 0.02}, {"job": 0.9}, missing={"years": 0.4})
+    else:
+        scaled = TableMetric.scaled
+        keep = lambda self, factor: scaled(self, factor).with_params(groups=self.groups)  # noqa: E731
+        monkeypatch.setattr(TableMetric, "scaled", keep)
+        metric = TableMetric({"years": 0.02}, {"job": 0.9}, missing={"years": 0.4}, groups=JOBS)
+    found = [excess_of_decisions(metric, width, threshold) for width in (0.1, 0.5) for threshold in (0.3, 0.5, 0.8)]
+    assert max(excess for excess, _ in found) > 0.01 or any(contradicted for _, contradicted in found)
+
+
+@pytest.mark.parametrize("favourable", ["yes", "no"])
+def test_two_grades_are_in_the_order_given_whichever_class_is_favourable(card, favourable):
+    X, _ = people(100, 1)
+    options = {"threshold": 0.5, "width": 0.1, "favourable": favourable}
+    graded = ThresholdDecision.from_model(card, grades=["reject", "accept"], **options)
+    plain = ThresholdDecision.from_model(card, **options)
+    accepted = plain.predict_proba(X)[:, list(card.classes_).index(favourable)]
+    np.testing.assert_array_equal(graded.predict_proba(X)[:, 1], accepted)
+    sure = (accepted == 0) | (accepted == 1)
+    decided = graded.decide(X, round="a round", key=KEY)
+    np.testing.assert_array_equal(decided[sure], np.where(accepted[sure] == 1, "accept", "reject"))
+    np.testing.assert_array_equal(decided[sure], graded.predict(X)[sure])

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from likewise import (
     error_margin,
     failure_probability,
 )
-from likewise.guarantees.bounds import Bound
+from likewise.guarantees.bounds import Bound, LoosenedBound
 
 
 def test_the_papers_number():
@@ -166,3 +167,11 @@ def test_the_description_has_every_weight_and_the_statement_stays_short(kind):
     assert "\n".join(lines).count("=0.5") == (30 if kind == "table" else 0)
     assert all(len(line) < 200 for line in guarantee.statement.splitlines())
     assert "column" not in guarantee.statement
+
+
+@pytest.mark.parametrize("epsilon", [1 / 300, 0.0123449, 0.01])
+def test_what_is_printed_is_never_below_what_holds(epsilon):
+    guarantee = Guarantee(WeightedLp([1.0]), LoosenedBound(epsilon), "deterministic", "A basis.")
+    printed = float(re.search(r"D\(x, x'\) \+ ([\d.]+)", repr(guarantee))[1])
+    assert guarantee.epsilon <= printed <= 1.01 * guarantee.epsilon
+    assert f"D(x, x') + {printed:g}" in guarantee.statement

@@ -128,6 +128,23 @@ def test_scaled_scales_distances_up_to_mismatches_of_one():
     assert metric().scaled(100).categorical == {"region": 1.0, "citizen": 1.0}
 
 
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0, 20.0])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"groups": {"job": {"within": 0.3, "groups": [["a", "b"], ["c"]]}}},
+        {"distances": {"job": {"a": {"b": 2, "c": 8}, "b": {"c": 7}}}},
+    ],
+    ids=["groups", "matrix"],
+)
+def test_scaled_caps_each_pair_of_categories_at_one(shape, factor):
+    jobs = pd.DataFrame({"job": ["a", "b", "c", "other", None]})
+    plain = TableMetric(categorical={"job": 0.6}, **shape)
+    expected = np.minimum(1.0, factor * plain.pairwise(jobs))
+    np.testing.assert_allclose(plain.scaled(factor).pairwise(jobs), expected, rtol=1e-15)
+    assert plain.caps_at(factor) == (factor > 1)
+
+
 def test_describe_gives_exchange_rates_in_natural_units():
     rates = TableMetric(
         numeric={

@@ -5,7 +5,7 @@ import pytest
 
 from likewise.pairs import box_bounds
 from likewise.pairs.box_bounds import linear_excess_bound, max_difference
-from likewise.pairs.box_search import search
+from likewise.pairs.box_search import search_tree
 from likewise.pairs.box_tree import box_tree_of
 from likewise.pairs.points import NULLABLE, NUMBER
 
@@ -98,22 +98,22 @@ def linear(n=600):
 
 def test_rounding_of_bounds_hides_no_pair():
     X, scales, outputs = linear()
-    arguments = (X, outputs, np.ones(len(X), dtype=np.int64), scales, 1.0, 0.0, 10)
-    pruned, full = search(*arguments), search(*arguments, prune=False)
+    tree = box_tree_of(X, outputs, scales, 1.0)
+    pruned, full = search_tree(tree, 0.0, 10), search_tree(tree, 0.0, 10, prune=False)
     assert full.n_violations > 100
     assert pruned.n_violations == full.n_violations
     assert pruned.n_compared < full.n_compared
 
 
 def tied():
-    return np.zeros((4, 1)), np.array([[0.0], [0.5], [0.5], [0.0]]), np.ones(4, dtype=np.int64), np.ones(1), 1.0
+    return box_tree_of(np.zeros((4, 1)), np.array([[0.0], [0.5], [0.5], [0.0]]), np.ones(1), 1.0)
 
 
 def test_pairs_as_bad_as_the_least_bad_that_is_listed_are_listed_by_position():
-    assert search(*tied(), 1e-9, 2).pairs.tolist() == [[0, 1], [0, 2]]
-    assert search(*tied(), 1e-9, 3).pairs.tolist() == [[0, 1], [0, 2], [1, 3]]
+    assert search_tree(tied(), 1e-9, 2).pairs.tolist() == [[0, 1], [0, 2]]
+    assert search_tree(tied(), 1e-9, 3).pairs.tolist() == [[0, 1], [0, 2], [1, 3]]
 
 
 def test_a_pair_at_the_tolerance_does_not_exceed():
-    assert search(*tied(), 0.5, 3).n_violations == 0
-    assert search(*tied(), np.nextafter(0.5, 0), 3).n_violations == 4
+    assert search_tree(tied(), 0.5, 3).n_violations == 0
+    assert search_tree(tied(), np.nextafter(0.5, 0), 3).n_violations == 4

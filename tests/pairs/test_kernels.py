@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise import WeightedLp
-from likewise.pairs.box_search import search
+from likewise.pairs.box_search import search_tree
+from likewise.pairs.box_tree import box_tree_of
 from likewise.pairs.points import groups_of
 from likewise.pairs.scans import worst_partners
 
@@ -50,8 +51,8 @@ def populations(draw):
 @given(populations())
 def test_pruned_search_returns_exactly_what_brute_force_returns(population):
     X, outputs, count, metric, n_worst = population
-    arguments = (X, outputs, count, metric.scales, metric.p, TOLERANCE, n_worst)
-    pruned, full = search(*arguments), search(*arguments, prune=False)
+    tree = box_tree_of(X, outputs, metric.scales, metric.p, count=count)
+    pruned, full = (search_tree(tree, TOLERANCE, n_worst, prune=prune) for prune in (True, False))
     assert full.n_compared == len(X) * (len(X) - 1) // 2
     assert pruned.n_violations == full.n_violations
     np.testing.assert_array_equal(pruned.pairs, full.pairs)
@@ -64,7 +65,7 @@ def test_pruned_search_returns_exactly_what_brute_force_returns(population):
 @given(populations())
 def test_brute_force_agrees_with_numpy(population):
     X, outputs, count, metric, n_worst = population
-    found = search(X, outputs, count, metric.scales, metric.p, TOLERANCE, n_worst, prune=False)
+    found = search_tree(box_tree_of(X, outputs, metric.scales, metric.p, count=count), TOLERANCE, n_worst, prune=False)
     n_violations, max_ratio, _, excess = by_hand(X, outputs, count, metric, n_worst)
     assert found.n_violations == n_violations
     np.testing.assert_allclose(found.differences - found.distances, excess, atol=1e-12)
@@ -76,14 +77,14 @@ def test_brute_force_agrees_with_numpy(population):
 
 def test_worst_pairs_are_in_the_order_of_excess_then_of_rows():
     X, outputs = np.zeros((4, 1)), np.array([[0.0], [0.5], [0.5], [0.0]])
-    found = search(X, outputs, np.ones(4, dtype=np.int64), np.ones(1), 1.0, TOLERANCE, 10)
+    found = search_tree(box_tree_of(X, outputs, np.ones(1), 1.0), TOLERANCE, 10)
     assert found.pairs.tolist() == [[0, 1], [0, 2], [1, 3], [2, 3]]
 
 
 def test_search_does_not_look_at_every_pair_of_smooth_scores():
     X = np.random.default_rng(0).normal(size=(5000, 3))
     outputs = 1 / (1 + np.exp(-X.sum(axis=1, keepdims=True)))
-    found = search(X, outputs, np.ones(5000, dtype=np.int64), np.full(3, 0.3), 1.0, TOLERANCE, 10)
+    found = search_tree(box_tree_of(X, outputs, np.full(3, 0.3), 1.0), TOLERANCE, 10)
     assert found.n_violations == 0
     assert found.n_compared < 0.05 * 5000 * 4999 / 2
 
@@ -91,9 +92,9 @@ def test_search_does_not_look_at_every_pair_of_smooth_scores():
 def test_search_counts_without_looking_where_nearly_all_pairs_exceed():
     X = np.random.default_rng(0).normal(size=(5000, 2))
     outputs = (X[:, :1] > 0) * 0.9 + 0.001 * X[:, 1:]
-    arguments = (X, outputs, np.ones(5000, dtype=np.int64), np.full(2, 1e-4), 1.0, TOLERANCE, 10)
-    found = search(*arguments)
-    assert found.n_violations == search(*arguments, prune=False).n_violations > 6_000_000
+    tree = box_tree_of(X, outputs, np.full(2, 1e-4), 1.0)
+    found = search_tree(tree, TOLERANCE, 10)
+    assert found.n_violations == search_tree(tree, TOLERANCE, 10, prune=False).n_violations > 6_000_000
     assert found.n_compared < 0.5 * 5000 * 4999 / 2
 
 
@@ -103,7 +104,7 @@ def test_rounding_of_large_values_does_not_hide_a_violation():
     outputs = np.full((500, 1), 0.5)
     X[7], X[400] = X[0] + 1, X[0] + 1 + 1e-9
     outputs[400] = 0.6
-    found = search(X, outputs, np.ones(500, dtype=np.int64), np.full(2, 0.01), 1.0, TOLERANCE, 1)
+    found = search_tree(box_tree_of(X, outputs, np.full(2, 0.01), 1.0), TOLERANCE, 1)
     assert found.pairs.tolist() == [[7, 400]]
 
 

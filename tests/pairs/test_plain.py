@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from engines import with_both
 from likewise import TableMetric, audit, ceiling, estimate_minimal_metric
-from likewise.pairs.box_search import search
+from likewise.pairs.box_search import search_tree
+from likewise.pairs.box_tree import box_tree_of
 from likewise.pairs.gather import gather
 from likewise.pairs.plain import blocks_after
 from likewise.pairs.points import CODE, NULLABLE, NUMBER
@@ -48,11 +49,12 @@ def test_every_pair_in_numpy_finds_what_the_boxes_find(n, seed, p, n_outputs, n_
     rng = np.random.default_rng(seed)
     X, outputs, kinds, scales = people(rng, n, n_outputs)
     count = rng.integers(1, 4, n)
-    expected = search(X, outputs, count, scales, p, 1e-9, n_worst, kinds=kinds)
+    tree = box_tree_of(X, outputs, scales, p, kinds, count)
+    expected = search_tree(tree, 1e-9, n_worst)
     blocks = blocks_after(*columns(X, outputs), kinds, scales, p)
     found, counts = search_every_pair(blocks, count, 1e-9, n_worst, [0.2])
     assert fields(found) == fields(expected)
-    assert counts == [search(X, outputs, count, scales, p, 0.2, 1, kinds=kinds).n_violations]
+    assert counts == [search_tree(tree, 0.2, 1).n_violations]
     assert found.n_compared == n * (n - 1) // 2
 
 

@@ -14,7 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from likewise import SmoothedClassifier, SmoothedRegressor, TableMetric, WeightedLp, audit, ceiling
-from likewise.pairs.box_search import search
+from likewise.pairs.box_search import search_tree
+from likewise.pairs.box_tree import box_tree_of
 from likewise.pairs.points import Points
 from likewise.pairs.scans import worst_partners
 
@@ -70,8 +71,8 @@ def test_pruned_search_returns_exactly_what_brute_force_returns(population):
     X, outputs, metric, n_worst = population
     points, scales = laid_out(X, metric)
     count = np.random.default_rng(0).integers(1, 4, size=len(X))
-    arguments = (points.X, outputs, count, scales, metric.p, TOLERANCE, n_worst)
-    pruned, full = (search(*arguments, kinds=points.kinds, prune=prune) for prune in (True, False))
+    tree = box_tree_of(points.X, outputs, scales, metric.p, points.kinds, count)
+    pruned, full = (search_tree(tree, TOLERANCE, n_worst, prune=prune) for prune in (True, False))
     assert full.n_compared == len(X) * (len(X) - 1) // 2
     assert pruned.n_violations == full.n_violations
     np.testing.assert_array_equal(pruned.pairs, full.pairs)
@@ -118,10 +119,8 @@ def test_search_does_not_look_at_every_pair_of_a_table():
     x = rng.normal(size=n)
     scores = 1 / (1 + np.exp(-x)) * 0.6 + 0.05 * codes.sum(axis=1)
     rows = np.column_stack([x, codes])
-    found = search(
-        rows, scores[:, None], np.ones(n, dtype=np.int64), np.array([0.4, 0.3, 0.3]), 1.0, TOLERANCE, 10,
-        kinds=np.array([0, 2, 2], dtype=np.int8),
-    )  # fmt: skip
+    kinds = np.array([0, 2, 2], dtype=np.int8)
+    found = search_tree(box_tree_of(rows, scores[:, None], np.array([0.4, 0.3, 0.3]), 1.0, kinds), TOLERANCE, 10)
     assert found.n_violations == 0
     assert found.n_compared < 0.1 * n * (n - 1) / 2
 

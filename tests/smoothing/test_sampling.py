@@ -149,7 +149,7 @@ def test_hard_votes_of_a_tree_come_within_epsilon_of_the_formula_for_every_noise
         options = {"metric": WeightedLp(np.ones(4)), "noise": noise, "random_state": 0}
         exact = SmoothedClassifier(FrozenEstimator(tree), **options).fit(X, y).predict_proba(X[:30])
         model = SmoothedClassifier(lambda rows: tree.predict(rows), epsilon=0.04, delta=1e-6, **options).fit(X, y)
-        found = model._estimate(X[:30])
+        found = model._estimate(model._people(X[:30]))
         assert np.abs(found.mean - exact).max() <= 0.02
         assert found.n_draws.min() < found.n_draws.max() <= model.guarantee_.n_draws
 
@@ -174,7 +174,7 @@ def test_regression_in_its_own_units():
 def test_a_number_of_draws_stays_a_number_of_draws():
     X, y = make_classification(100, 4, random_state=0)
     model = SmoothedClassifier(LogisticRegression(), noise="gaussian", n_draws=777, random_state=0).fit(X, y)
-    assert (model._estimate(X).n_draws == 777).all()
+    assert (model._estimate(model._people(X)).n_draws == 777).all()
     assert model.guarantee_.n_draws == 777
 
 

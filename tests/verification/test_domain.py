@@ -174,3 +174,13 @@ def test_an_attack_keeps_rules(applicants):
         attack(model, metric, applicants, only=["race"], n_pairs=1000)
     with pytest.raises(InvalidInputError, match="domain must say"):
         attack(model, metric, applicants, domain=Domain.learn(applicants[["age"]]), n_pairs=1000)
+
+
+@pytest.mark.parametrize(("high", "step"), [(223696.36, 0.01), (16777.224, 0.001), (1e9 + 0.25, 0.25), (0.07, 0.01)])
+def test_the_ends_of_a_fine_grid_are_in_it(high, step):
+    learned = NumericDomain.learn(pd.Series([0.0, high]))
+    assert (learned.low, learned.high) == (0.0, high)
+    for domain in (learned, NumericDomain(0.0, high, step, False), NumericDomain(-high, 0.0, step, False)):
+        assert domain.at(domain.last) == domain.high
+        assert domain.at(domain.first) == domain.low
+    assert NumericDomain.learn(pd.Series([high, high])).first == NumericDomain.learn(pd.Series([high, high])).last

@@ -116,7 +116,7 @@ def test_the_command_names_what_is_missing(place):
         ("workbench loans.csv --target approved --protected height", "there is no 'height'"),
         ("workbench loans.csv --target approved --scores income --model m.skops", "either --model or --scores"),
         ("workbench loans.csv --target approved --scores income", "scores must be numbers from 0 to 1; row 1"),
-        ("workbench loans.csv --target approved --id region", "People must have different names"),
+        ("workbench loans.csv --target approved --id region", "The id column must name each person once"),
     ):
         done = run(place, f"{words} --no-browser")
         assert (done.exit_code, said in done.output) == (2, True), done.output

@@ -103,7 +103,8 @@ class DaskFitMixin:
         y : array-like of shape (n_samples,)
             With a Dask DataFrame or a path, a Dask Series, or the name of a column of `X`.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of rows in the loss; the guarantee is the same for all. Not for a Dask DataFrame.
+            Weights of rows in the loss; the guarantee is the same for all. Whole numbers count as repetitions of a
+            row, others by their ratios. Not for a Dask DataFrame.
         """
         if is_partitioned(X):
             from likewise.distributed.additive import fit

@@ -41,14 +41,10 @@ _MOST_UPDATES = 5  # of penalties, for one quadratic approximation
 _DIGITS = 2  # of penalties
 
 
+@single_threaded_blas()
 def solve(problem: Objective, start: FloatArray, advance: Callable[[int], None] = lambda steps: None) -> FloatArray:
     """Return the variables with the smallest mean loss and penalty, of shape (n_functions, n_variables)."""
-    with single_threaded_blas():
-        limits = problem.layout.limits(problem.loss.n_functions)
-        return _newton(problem, limits, start, advance)
-
-
-def _newton(problem: Objective, limits: Limits, x: FloatArray, advance: Callable[[int], None]) -> FloatArray:
+    x, limits = start, problem.layout.limits(problem.loss.n_functions)
     scores = problem.scores(x)
     value, finest = problem.value(x, scores), problem.tolerance / 10
     precision = max(finest, _ROUGH)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from likewise._engine import is_compiling_worth
+from likewise._engine import should_compile
 from likewise._html import folded, grid, panel, words
 from likewise._optional import is_partitioned
 from likewise._subsample import random_pairs
@@ -28,7 +28,7 @@ from likewise.pairs.scans import SearchResult, cells_of, person_by_person, searc
 if TYPE_CHECKING:
     from likewise.guarantees.guarantee import Guarantee
 
-_SAMPLE = 2000
+N_SAMPLED = 2000  # random pairs, the same in every audit
 _MAX_COMPARED = 10_000  # distinct people under a FunctionMetric: 50 million pairs, all compared
 _SHOWN = 5  # pairs in a notebook
 
@@ -239,7 +239,7 @@ def audit(
         result, counts = _search_boxes(weights, model_outputs, groups, limits, n_worst)
     else:
         result, counts = _search_every_pair(metric, model_outputs, groups, limits, n_worst)
-    n, (a, b) = len(points), sampled_pairs(len(points))
+    n, (a, b) = len(points), random_pairs(len(points), N_SAMPLED)
     distances = metric.between(points.people.take(a), points.people.take(b))
     violations, differences = tabulate(points, groups.first[result.pairs], result, model_outputs, weights)
     return Audit(
@@ -267,7 +267,7 @@ def _search_boxes(
     X, outputs = points.X[groups.first], model_outputs.outputs[groups.first]
     scales = points.scales(weights) / model_outputs.unit
     cells = cells_of(len(X) ** 2 / 2, X.shape[1], weights.p)
-    if not is_compiling_worth("likewise.pairs.box_search._run", cells):
+    if not should_compile("likewise.pairs.box_search._run", cells):
         blocks = blocks_after(
             np.ascontiguousarray(X.T), np.ascontiguousarray(outputs.T), points.kinds, scales, weights.p
         )
@@ -330,11 +330,6 @@ def tabulate(
         }
     )
     return table, columns
-
-
-def sampled_pairs(n_people: int) -> tuple[IntArray, IntArray]:
-    """Random pairs of people, the same in every audit."""
-    return random_pairs(n_people, _SAMPLE)
 
 
 def check_tolerance(tolerance: Any, unit: float) -> float:

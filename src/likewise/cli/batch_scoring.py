@@ -212,8 +212,9 @@ def score_file(
             if not _finished_parts(parts):  # nothing to resume
                 _remove(parts)
             elif isinstance(error, KeyboardInterrupt):
+                n_people = "" if total is None else f" of {total:,}"
                 raise KeyboardInterrupt(
-                    f"{done:,} of {total:,} people are done and kept in {parts}: run the same command to resume."
+                    f"{done:,}{n_people} people are done and kept in {parts}: run the same command to resume."
                 ) from None
             raise
         _remove(parts)

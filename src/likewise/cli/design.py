@@ -137,7 +137,7 @@ def design_file(
     from likewise.auditing.coverage import measure_coverage
     from likewise.cli.dataset import drop_names
     from likewise.cli.metric import count_units, echo_blanks, echo_kept
-    from likewise.cli.metric_file import echo_weights, replacing
+    from likewise.cli.metric_commands import echo_weights, replacing
     from likewise.cli.table_io import hinted, note_doubtful
     from likewise.inspection.baselines import categorical_columns
     from likewise.io import check_output_path, unused_path

@@ -235,7 +235,7 @@ def metric_from_judgements(
 ) -> None:
     """Learn a metric from a file of judgements, and write it."""
     from likewise.cli.metric import echo_kept
-    from likewise.cli.metric_file import replacing
+    from likewise.cli.metric_commands import replacing
     from likewise.cli.training import set_to_zero
     from likewise.design.judgements import learn_metric
     from likewise.io import check_output_path

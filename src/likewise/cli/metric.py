@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from likewise.cli import console as options
 from likewise.cli.console import Dialect, Output, command, echo_coverage, next_command
-from likewise.cli.metric_file import (
+from likewise.cli.metric_commands import (
     DefaultGroup,
     check,
     check_factor,
@@ -140,13 +140,8 @@ def reveal(
     from likewise.metric_file import read_metric_file, without_claim, write_metric
     from likewise.verification.domain import Domain
 
-    for flag, section, given in (("--order", "order", orders), ("--group", "groups", groups)):
-        if given and (judgements is not None or by == "design"):
-            other = "--by design" if judgements is None else "--judgements"
-            raise InvalidInputError(
-                f"{flag} is for a metric revealed from a model or from --scores; got {other}. Leave it out, or write "
-                f"it under [{section}] in the file."
-            )
+    if judgements is not None or by == "design":
+        _refuse_shapes(orders, groups, "--by design" if judgements is None else "--judgements")
     if judgements is not None:
         from likewise.cli.judge import metric_from_judgements
 
@@ -210,17 +205,11 @@ def reveal(
     for note in revealed.notes:
         echo.note(note)
     found = _revealed_file(revealed, limits, constant)
-    meanings = found.meanings()
     kept = [] if before is None else [n for n in before.protected if n in found.metric.columns and n not in zero]
     protected = (*zero, *kept)
     edited = set_to_zero(found.metric, (*protected, *constant))
     if normalize:
-        median = measure_coverage(edited, X).median
-        if median == 0:
-            raise InvalidInputError(
-                "--normalize needs a metric under which people differ; half of the pairs are at distance 0."
-            )
-        scale *= 0.5 / median
+        scale *= _normalizing_factor(edited, X)
     words = None if before is None else read_comments(out)
     edited = edited.with_params(order=_orders(X, edited))
     units = {**count_units(X[list(edited.numeric)]), **data.units, **echo_kept(echo, out, edited, kept, words)}
@@ -240,15 +229,7 @@ def reveal(
     how += [f"Set to 0: {', '.join(protected)}."] if protected else []
     how += [f"Scaled by {scale:.4g}."] if scale != 1 else []
     echo(" ".join(how), how=" ".join(how), task=data.task, exact=revealed.exact)
-    for name in zero:
-        echo(f"{name}: set to 0. In the model: {_weight_in_model(found, name, meanings)}.")
-    echo.facts |= {
-        "before": {name: meanings[name] for name in zero},
-        "protected": list(file.protected),
-        "not_used": list(file.not_used),
-        "not_forced": list(file.not_forced),
-        "output_range": limits,
-    }
+    _echo_zeros(echo, found, file, zero)
     echo_weights(echo, file)
     _echo_ranges(echo, revealed, scale)
     echo_blanks(echo, file.metric, X)
@@ -265,6 +246,16 @@ def reveal(
         next_command("compare", *same),
         next_command("enforce", *same, "--out", unused_path("model.skops")),
     )
+
+
+def _refuse_shapes(orders: Any, groups: Any, other: str) -> None:
+    """Raise for shapes of categories, which the option `other` does not take."""
+    for flag, section, given in (("--order", "order", orders), ("--group", "groups", groups)):
+        if given:
+            raise InvalidInputError(
+                f"{flag} is for a metric revealed from a model or from --scores; got {other}. Leave it out, or write "
+                f"it under [{section}] in the file."
+            )
 
 
 def _check_for_design() -> None:
@@ -291,6 +282,18 @@ def count_units(X: pd.DataFrame) -> dict[str, str]:
     return found
 
 
+def _normalizing_factor(metric: TableMetric, X: pd.DataFrame) -> float:
+    """The factor under which half of the pairs are closer than 0.5."""
+    from likewise.auditing.coverage import measure_coverage
+
+    median = measure_coverage(metric, X).median
+    if median == 0:
+        raise InvalidInputError(
+            "--normalize needs a metric under which people differ; half of the pairs are at distance 0."
+        )
+    return 0.5 / median
+
+
 def _orders(X: pd.DataFrame, metric: TableMetric) -> dict[Any, list[Any]]:
     """Ordered categories of the numeric columns that hold some."""
     return {name: X[name].cat.categories.tolist() for name in metric.numeric if hasattr(X[name], "cat")}
@@ -315,6 +318,20 @@ def _revealed_file(revealed: Revealed, limits: tuple[float, float] | None, const
         source="revealed",
         date=today(),
     )
+
+
+def _echo_zeros(echo: Output, found: MetricFile, file: MetricFile, zero: tuple[str, ...]) -> None:
+    """Print what the columns set to 0 had as `found`; record why others have the weight 0 in the `file`."""
+    meanings = found.meanings()
+    for name in zero:
+        echo(f"{name}: set to 0. In the model: {_weight_in_model(found, name, meanings)}.")
+    echo.facts |= {
+        "before": {name: meanings[name] for name in zero},
+        "protected": list(file.protected),
+        "not_used": list(file.not_used),
+        "not_forced": list(file.not_forced),
+        "output_range": file.output_range,
+    }
 
 
 def _weight_in_model(found: MetricFile, name: str, meanings: dict[Any, str]) -> str:

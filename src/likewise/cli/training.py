@@ -200,7 +200,7 @@ def build_baselines(data: Dataset, metric: TableMetric, name: str, inner: Any) -
     """Unfitted models without a guarantee, by title: linear, boosting, and what is projected or smoothed."""
     from likewise.selection.methods import REFERENCE, build_method, check_problem, list_columns
 
-    problem = check_problem(data.X, data.y, metric, data.task, None, 1, 0)
+    problem = check_problem(data.X, data.y, metric, data.task, output_range=None, n_draws=1, random_state=0)
     methods = [build_method(problem, each) for each in ("linear", REFERENCE)]
     found = {method.title: method.estimator for method in methods if method.estimator is not None}
     if name not in MODELS:

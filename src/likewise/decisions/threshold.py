@@ -33,6 +33,8 @@ from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
 
+_CAP = 1 - 1e-9  # distances from here on may have been capped, in a sum that was rounded
+
 
 def chance_above(score: FloatArray, threshold: float | FloatArray, width: float) -> FloatArray:
     """Probability that a score exceeds a cut-off drawn from the band; 0 or 1 for a width of 0."""
@@ -45,12 +47,14 @@ def chance_above(score: FloatArray, threshold: float | FloatArray, width: float)
 class BandBound(Bound):
     """``bound(D / W) = (inner.bound(D) + slack) / W``: of decisions by a cut-off from a band of width W.
 
-    Distances are those of the metric divided by W, so that the bound is at most the distance plus `excess`.
+    Distances are those of the metric divided by W, so that the bound is at most the distance plus `excess`. Where that
+    metric is capped (`Metric.caps_at`), a distance of 1 or more may stand for any larger one.
     """
 
     inner: Bound
     width: float
     slack: float = 0.0
+    capped: bool = False
 
     @property
     def excess(self) -> float:  # type: ignore[override]
@@ -58,11 +62,12 @@ class BandBound(Bound):
         return (self.inner.excess + self.slack) / self.width
 
     def _curve(self, distance: FloatArray) -> FloatArray:
-        return np.minimum(1.0, (self.inner.bound(distance * self.width) + self.slack) / self.width)
+        found = np.minimum(1.0, (self.inner.bound(distance * self.width) + self.slack) / self.width)
+        return np.where(distance >= _CAP, 1.0, found) if self.capped else found
 
     def _inverse_curve(self, variation: FloatArray) -> FloatArray:
-        variation = np.maximum(0.0, variation * self.width - self.slack)
-        return np.asarray(self.inner._inverse_curve(variation)) / self.width
+        found = np.asarray(self.inner._inverse_curve(np.maximum(0.0, variation * self.width - self.slack))) / self.width
+        return np.minimum(found, _CAP) if self.capped else found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,11 +80,14 @@ class ThresholdScorer(WrappedScorer):
         Of the favourable class among the inner model's outputs.
     thresholds : ndarray of shape (n_thresholds,)
     width : float
+    has_grades : bool
+        Whether outputs are grades, lowest first, instead of the two classes.
     """
 
     column: int
     thresholds: FloatArray
     width: float
+    has_grades: bool = False
 
     def estimate(self, people: People, *, verbose: bool = False) -> Estimate:
         """Chances with intervals."""
@@ -111,7 +119,8 @@ class ThresholdScorer(WrappedScorer):
         below = self.thresholds - inner.upper[:, [self.column]]
         above = inner.lower[:, [self.column]] - self.thresholds
         lead = np.clip(np.maximum(below, above).min(axis=1) - width / 2 - ROUNDING, 0.0, 1.0)
-        return round_down(curve._inverse_curve(round_down(lead))) / self.width
+        found = round_down(curve._inverse_curve(round_down(lead))) / self.width
+        return np.minimum(found, _CAP) if self.guarantee.curve.capped else found  # type: ignore[attr-defined]
 
     def _reached(self, probabilities: FloatArray) -> FloatArray:
         """`reaching`, between the lowest grade, which everybody reaches, and one above the highest."""
@@ -120,7 +129,7 @@ class ThresholdScorer(WrappedScorer):
 
     def _in_order(self, chances: FloatArray) -> FloatArray:
         """In the order of the classes: a favourable first class has the first column."""
-        return chances[:, ::-1] if self.column == 0 and chances.shape[1] == 2 else chances
+        return chances[:, ::-1] if self.column == 0 and not self.has_grades else chances
 
 
 class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
@@ -148,7 +157,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
     Attributes
     ----------
     guarantee_ : Guarantee
-        Under the metric divided by `width`.
+        Under the metric divided by `width`, in which two categories, or a number and a blank, are at most 1 apart.
     estimator_ : the fitted inner model
     classes_ : ndarray of shape (n_classes,)
         The classes, or the grades.
@@ -276,13 +285,14 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         )
         own = Guarantee(
             guarantee.metric.scaled(1 / self.width),
-            BandBound(guarantee.curve, self.width, guarantee.slack),
+            BandBound(guarantee.curve, self.width, guarantee.slack, guarantee.metric.caps_at(1 / self.width)),
             guarantee.level,
             basis,
             delta=guarantee.delta,
             n_draws=guarantee.n_draws,
         )
-        return ThresholdScorer(own, inner.scorer_, inner.encoder_, column, thresholds, float(self.width))
+        has_grades = self.grades is not None
+        return ThresholdScorer(own, inner.scorer_, inner.encoder_, column, thresholds, float(self.width), has_grades)
 
     def _thresholds(self) -> FloatArray:
         try:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from likewise._subsample import fixed_sample
+from likewise._subsample import fixed_sample, random_pairs
 from likewise._typing import FloatArray, IntArray
-from likewise.auditing.audit import Audit, check_limits, sampled_pairs, tabulate
+from likewise.auditing.audit import N_SAMPLED, Audit, check_limits, tabulate
 from likewise.distributed.buckets import (
     SAMPLE_PER_BUCKET,
     BoxedBucket,
@@ -60,7 +60,8 @@ def audit(
     scales = encoder.template.scales(weights)
 
     n = len(partitions)
-    sample, pairs = fixed_sample(n, max(SLOPE_SAMPLE, SAMPLE_PER_BUCKET * n_buckets_for(n))), np.stack(sampled_pairs(n))
+    sample = fixed_sample(n, max(SLOPE_SAMPLE, SAMPLE_PER_BUCKET * n_buckets_for(n)))
+    pairs = np.stack(random_pairs(n, N_SAMPLED))
     chosen = np.union1d(sample, pairs)
     rows = partitions.rows_at(chosen)
     points = encoder.points(rows[names])

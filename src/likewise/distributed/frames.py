@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from likewise._fit_validation import model_columns
 from likewise._optional import is_dask, need
 from likewise._typing import IntArray
 from likewise._validation import PATH, short_repr
@@ -298,20 +297,3 @@ def _check_schemas(files: list[Path]) -> None:
         absent = sorted(set(first) - set(names))
         if absent:
             raise FileError(f"{file} has no column {absent[0]!r}, which {files[0]} has.")
-
-
-def predict_partitions(model: Any, method: Callable[[Any], Any], X: Any, empty: pd.DataFrame | pd.Series[Any]) -> Any:
-    """Apply a method of a fitted model to each partition; the result has the type and columns of `empty`."""
-    if hasattr(model, "feature_names_in_"):
-        DaskTable(X).check_columns(model.required_features_, "which the model needs")
-        X = X[model_columns(model, X)]
-    return X.map_partitions(_apply, method, empty, meta=empty)
-
-
-def _apply(table: pd.DataFrame, method: Callable[[Any], Any], empty: Any) -> Any:
-    if not len(table):
-        return empty.set_axis(table.index, axis=0)
-    values = method(table)
-    if isinstance(empty, pd.Series):
-        return pd.Series(values, index=table.index, name=empty.name)
-    return pd.DataFrame(values, index=table.index, columns=empty.columns)

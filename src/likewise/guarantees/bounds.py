@@ -30,6 +30,13 @@ def lead_of(top: FloatArray, other: FloatArray) -> FloatArray:
     return np.maximum(0.0, round_down(top - other) - _MARGIN * (np.abs(top) + np.abs(other)))
 
 
+def _check_distance(distance: npt.ArrayLike) -> FloatArray:
+    d = check_numbers("distance", distance)
+    if not (d >= 0).all():
+        raise InvalidInputError("distance must be non-negative.")
+    return d
+
+
 class Bound:
     """A map from the distance between two people to the total variation between their outputs.
 
@@ -50,9 +57,7 @@ class Bound:
 
         Never above ``min(1, distance + excess)``; 0 at 0; rounded upwards.
         """
-        d = check_numbers("distance", distance)
-        if not (d >= 0).all():
-            raise InvalidInputError("distance must be non-negative.")
+        d = _check_distance(distance)
         return np.where(d == 0, 0.0, np.minimum(round_up(self._curve(d)), np.minimum(d + self.excess, 1.0)))
 
     def highest(self, probability: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
@@ -65,9 +70,7 @@ class Bound:
 
     def odds_ratio(self, distance: npt.ArrayLike) -> FloatArray:
         """Largest ratio of the odds of any set of outcomes for two people at `distance`, rounded upwards."""
-        d = check_numbers("distance", distance)
-        if not (d >= 0).all():
-            raise InvalidInputError("distance must be non-negative.")
+        d = _check_distance(distance)
         with np.errstate(over="ignore", invalid="ignore"):
             return np.where(d == 0, 1.0, round_up(np.exp(self.log_odds_slope * d))) if self.excess == 0 else d + np.inf
 

@@ -159,7 +159,7 @@ class Guarantee:
 
     def _repr_html_(self) -> str:
         distances = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0]
-        rows = [(f"{D:g}", f"{bound:.4g}") for D, bound in zip(distances, self.bound(distances), strict=True)]
+        rows = [(f"{D:g}", round_upwards(bound, 4)) for D, bound in zip(distances, self.bound(distances), strict=True)]
         return panel(
             f"Outputs of two people differ by at most {self._size}. Level: {self.level}",
             grid(["people at distance D", "outputs differ by at most"], rows, left=0),
@@ -169,7 +169,7 @@ class Guarantee:
 
     @property
     def _size(self) -> str:
-        return f"D(x, x') + {self.epsilon:.3g}" if self.epsilon else "D(x, x')"
+        return f"D(x, x') + {round_upwards(self.epsilon, 3)}" if self.epsilon else "D(x, x')"
 
     @property
     def statement(self) -> str:

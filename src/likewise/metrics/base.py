@@ -260,6 +260,10 @@ class Metric(ABC):
         """As `weights_of`; None for a metric that has no weights per column."""
         return self.weights_of(encoder)
 
+    def caps_at(self, factor: float) -> bool:
+        """Whether ``scaled(factor)`` caps what a column can add at 1, so that distances of 1 and more fall short."""
+        return False
+
     @abstractmethod
     def scaled(self, factor: float) -> Self:
         """Return the metric whose distances are `factor` times as large, except where weights are capped.

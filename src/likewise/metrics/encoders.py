@@ -46,6 +46,11 @@ def as_frame(X: Any, name: str = "X") -> pd.DataFrame:
     return frame
 
 
+def not_a_table(name: str, shape: tuple[int, ...]) -> InvalidInputError:
+    """The error for an array of another shape."""
+    return InvalidInputError(f"{name} must be a table of people and features, (n_samples, n_features); got {shape}.")
+
+
 def without_sparse(X: Any) -> Any:
     """Replace sparse columns of a DataFrame, about which scikit-learn warns, by dense ones."""
     kinds = X.dtypes.items() if isinstance(X, pd.DataFrame) and X.columns.is_unique else ()
@@ -367,9 +372,7 @@ class People:
         table = encoder.as_table(X, name)
         rows = encoder.encode(table, name)
         if rows.ndim != 2:
-            raise InvalidInputError(
-                f"{name} must be a table of people and features, (n_samples, n_features); got {rows.shape}."
-            )
+            raise not_a_table(name, rows.shape)
         return cls(rows, encoder, table)
 
     def __len__(self) -> int:

@@ -312,10 +312,27 @@ class TableMetric(Metric):
         """Missing weight of a column: 0 if the column's weight is 0, NaN if missing numbers are refused."""
         return 0.0 if self.numeric.get(name) == 0 else self.missing.get(name, np.nan)
 
+    def caps_at(self, factor: float) -> bool:
+        """Whether ``scaled(factor)`` caps the weight of a category or of a blank at 1."""
+        return any(weight * factor > 1 for weight in (*self.categorical.values(), *self.missing.values()))
+
     def scaled(self, factor: float) -> TableMetric:
-        """Return the metric whose distances are `factor` times as large; mismatch weights are capped at 1."""
+        """Return the metric whose distances are `factor` times as large.
+
+        Between any two categories, and between a number and a blank, the distance is capped at 1.
+        """
         numbers = self._numbers.scaled(factor)
+        loose = {name: weight * factor for name, weight in self.categorical.items() if weight * factor > 1}
+        groups = {
+            name: each | {"within": min(1.0, each["within"] * loose.get(name, 1.0))}
+            for name, each in self.groups.items()
+        }
+        distances = {
+            name: _capped(rows, loose[name]) if name in loose else rows for name, rows in self.distances.items()
+        }
         return self.with_params(
+            groups=groups,
+            distances=distances,
             numeric=dict(zip(self.numeric, numbers.weights.tolist(), strict=False)) if self.numeric else {},
             categorical={name: min(1.0, weight * factor) for name, weight in self.categorical.items()},
             missing={name: min(1.0, weight * factor) for name, weight in self.missing.items()} or "refuse",
@@ -434,6 +451,12 @@ def _key_of(shape: CategoryDistances) -> frozenset[Any]:
     return frozenset(
         (frozenset((texts[i], texts[j])), float(shape.matrix[i, j])) for i in range(len(texts)) for j in range(i)
     )
+
+
+def _capped(rows: Mapping[Any, Mapping[Any, float]], weight: float) -> dict[Any, dict[Any, float]]:
+    """Distances of a matrix whose largest is worth `weight`, cut to what is worth 1."""
+    most = max(distance for row in rows.values() for distance in row.values()) / weight
+    return {a: {b: min(distance, most) for b, distance in row.items()} for a, row in rows.items()}
 
 
 def _upper_triangle(given: Any, shape: CategoryDistances) -> dict[Any, dict[Any, float]]:

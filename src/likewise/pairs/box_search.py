@@ -19,7 +19,6 @@ from likewise.pairs.box_bounds import all_exceed, excess_bound
 from likewise.pairs.box_tree import (
     LEAF_SIZE,
     BoxTree,
-    box_tree_of,
     concatenate_trees,
     map_chunks,
     push_children,
@@ -27,7 +26,6 @@ from likewise.pairs.box_tree import (
     tasks_within,
 )
 from likewise.pairs.kernels import fill_differences, fill_distances
-from likewise.pairs.points import Kinds
 from likewise.pairs.scans import SearchResult, merge
 
 _BELOW_ONE = 1 - 1e-12  # a product may round up although the ratio is not larger
@@ -55,39 +53,17 @@ class SearchGoal:
     ratio: float
 
 
-def search(
-    X: FloatArray,
-    outputs: FloatArray,
-    count: IntArray,
-    scales: FloatArray,
-    p: float,
-    tolerance: float,
-    n_worst: int,
-    *,
-    kinds: Kinds | None = None,
-    prune: bool = True,
-) -> SearchResult:
+def search_tree(tree: BoxTree, tolerance: float, n_worst: int, *, prune: bool = True) -> SearchResult:
     """Find all pairs with ``difference - D > tolerance``.
 
     Parameters
     ----------
-    X : ndarray of shape (n_people, n_features)
-    outputs : ndarray of shape (n_people, n_outputs)
-        The difference of two people is the sum of their absolute differences.
-    count : ndarray of shape (n_people,)
-        How many equal people each one stands for.
+    tree : BoxTree
     n_worst : int
         How many pairs to return.
-    kinds : ndarray of shape (n_features,), optional
-        As in `likewise.pairs.points.Points`; numbers if not given.
     prune : bool
         False compares every pair: the reference for tests and benchmarks.
     """
-    return search_tree(box_tree_of(X, outputs, scales, p, kinds, count), tolerance, n_worst, prune=prune)
-
-
-def search_tree(tree: BoxTree, tolerance: float, n_worst: int, *, prune: bool = True) -> SearchResult:
-    """As `search`, for people who are in a tree already."""
     goal = goal_from([sampled_excesses(tree, tolerance, n_worst)], tolerance, n_worst)
     return search_within(tree, goal, prune=prune)
 

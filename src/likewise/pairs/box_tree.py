@@ -79,7 +79,7 @@ def search_parameters(
 ) -> SearchParameters:
     """Choose slopes by a sample of people and outputs; `ends` are the lowest and highest values of everyone.
 
-    Any slopes and any centre are sound. Other arguments as in `likewise.pairs.box_search.search`.
+    Any slopes and any centre are sound. Other arguments as in `box_tree_of`.
     """
     matters = scales > 0
     if not matters.any():  # one column of scale 0 keeps the kernels simple
@@ -130,7 +130,7 @@ def build_box_tree(
     count: IntArray | None = None,
     names: IntArray | None = None,
 ) -> BoxTree:
-    """Build the tree; `X`, `outputs` and `count` (1 if None) as in `likewise.pairs.box_search.search`.
+    """Build the tree; `X`, `outputs` and `count` (1 if None) as in `box_tree_of`.
 
     `order` has the `names` of people; their positions if None.
     """
@@ -160,7 +160,18 @@ def box_tree_of(
     kinds: Kinds | None = None,
     count: IntArray | None = None,
 ) -> BoxTree:
-    """Build the tree with parameters chosen by these people alone."""
+    """Build the tree with parameters chosen by these people alone.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_people, n_features)
+    outputs : ndarray of shape (n_people, n_outputs)
+        The difference of two people is the sum of their absolute differences.
+    kinds : ndarray of shape (n_features,), optional
+        As in `likewise.pairs.points.Points`; numbers if not given.
+    count : ndarray of shape (n_people,), optional
+        How many equal people each one stands for.
+    """
     some = evenly_spaced(len(X), SLOPE_SAMPLE)
     return build_box_tree(
         X, outputs, search_parameters(X[some], outputs[some], column_ranges(X), scales, p, kinds), count

@@ -120,7 +120,7 @@ def find_comparators(
     people, candidates : Qualifications
         At least one each, without missing `numbers` or `codes`.
     kinds, scales, p
-        Of the points, as in `likewise.pairs.box_search.search`.
+        Of the points, as in `likewise.pairs.box_tree.box_tree_of`.
     threshold : float
         Largest distance; infinity for any.
     n_nearest : int

@@ -39,7 +39,7 @@ def gather(
 ) -> Gathered:
     """Gather pairs with ``difference - D > tolerance``, or the `n_worst` worst if there are more than `max_pairs`.
 
-    Other arguments as in `likewise.pairs.box_search.search`.
+    Other arguments as in `likewise.pairs.box_tree.box_tree_of`.
     """
     tree = box_tree_of(X, outputs, scales, p, kinds)
     pairs = gather_within(tree, tolerance, max_pairs)

@@ -59,14 +59,14 @@ class Difference(NamedTuple):
     column: str
     first: str
     second: str
-    is_protected: bool  # of weight 0
+    has_weight_0: bool
 
     def __str__(self) -> str:
         return f"{self.column}: {self.first} / {self.second}"
 
 
 def listed(differences: Sequence[Difference], most: int | None = None) -> str:
-    """Columns in which two people differ, in a line: all protected ones, and at most `most` others with a count.
+    """Columns in which two people differ, in a line: all of weight 0, and at most `most` others with a count.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def listed(differences: Sequence[Difference], most: int | None = None) -> str:
     >>> listed([Difference("sex", "f", "m", True), Difference("age", "30", "41", False)], most=0)
     'sex: f / m, 1 more column'
     """
-    others = [each for each in differences if not each.is_protected]
+    others = [each for each in differences if not each.has_weight_0]
     kept = others if most is None else others[:most]
-    shown = [str(each) for each in differences if each.is_protected or each in kept]
+    shown = [str(each) for each in differences if each.has_weight_0 or each in kept]
     n_more = len(others) - len(kept)
     if n_more:
         shown.append(f"{n_more} more {'column' if n_more == 1 else 'columns'}")
@@ -175,19 +175,19 @@ class Points:
         gaps = self.gaps(np.array([a]), np.array([b]))[0]
         column_of = self.column_of
         if weights is None:
-            parts, protected = np.zeros(len(gaps)), np.zeros(self.n_columns, dtype=bool)
+            parts, hidden = np.zeros(len(gaps)), np.zeros(self.n_columns, dtype=bool)
         else:
-            parts, protected = np.nan_to_num(self.scales(weights)) * gaps, ~weights.matters
-        order = np.lexsort((-parts, ~protected[column_of]))
+            parts, hidden = np.nan_to_num(self.scales(weights)) * gaps, ~weights.matters
+        order = np.lexsort((-parts, ~hidden[column_of]))
         columns = dict.fromkeys(int(column_of[i]) for i in order if gaps[i] > 0)
-        return [Difference(self.name(i), self._value(a, i), self._value(b, i), bool(protected[i])) for i in columns]
+        return [Difference(self.name(i), self._value(a, i), self._value(b, i), bool(hidden[i])) for i in columns]
 
     def _differing_features(self, a: int, b: int) -> list[Difference]:
         """Features in which two people differ, where the columns are functions of several features."""
         table: Any = self.people.table
         names = self.people.encoder.raw_labels or [f"feature {i}" for i in range(table.shape[1])]
         differ = np.flatnonzero(np.asarray(table)[a] != np.asarray(table)[b]).tolist()
-        return [Difference(str(names[i]), self._value(a, i), self._value(b, i), is_protected=False) for i in differ]
+        return [Difference(str(names[i]), self._value(a, i), self._value(b, i), has_weight_0=False) for i in differ]
 
     def _value(self, person: int, column: int) -> str:
         """A value as text."""

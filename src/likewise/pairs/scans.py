@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from likewise._engine import is_compiling_worth
+from likewise._engine import should_compile
 from likewise._parallel import run_in_threads
 from likewise._typing import FloatArray, IntArray
 from likewise.pairs import plain
@@ -61,12 +61,12 @@ def person_by_person(
 def search_every_pair(
     blocks: Blocks, count: IntArray, tolerance: float, n_worst: int, thresholds: Sequence[float] = ()
 ) -> tuple[SearchResult, list[int]]:
-    """As `likewise.pairs.box_search.search`, by comparing every pair; and how many pairs exceed each threshold.
+    """As `likewise.pairs.box_search.search_tree`, by comparing every pair; and how many pairs exceed each threshold.
 
     Parameters
     ----------
     count, tolerance, n_worst
-        As for `search`.
+        As for `box_tree_of` and `search_tree`.
     thresholds : sequence of float
         At least `tolerance` each.
     """
@@ -183,7 +183,7 @@ def worst_partners(
     """
     n, kinds = X.shape[1], all_numbers(X) if kinds is None else kinds
     arguments = X, outputs, kinds, scales, p, tolerance
-    if not is_compiling_worth("likewise.pairs.kernels.worst_partners", cells_of(n * n / 2, len(X), p)):
+    if not should_compile("likewise.pairs.kernels.worst_partners", cells_of(n * n / 2, len(X), p)):
         return plain.worst_partners(*arguments)
     from likewise.pairs.kernels import worst_partners as compiled
 
@@ -211,7 +211,7 @@ def within_groups(
         In the order of ``np.triu_indices(m, 1)``.
     """
     shape = (X.shape[1] // m, m * (m - 1) // 2)
-    if not is_compiling_worth("likewise.pairs.kernels.within_groups", cells_of(shape[0] * shape[1], len(X), p)):
+    if not should_compile("likewise.pairs.kernels.within_groups", cells_of(shape[0] * shape[1], len(X), p)):
         return plain.within_groups(X, outputs, kinds, scales, p, m)
     from likewise.pairs.kernels import within_groups as compiled
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise._engine import is_compiling_worth
+from likewise._engine import should_compile
 from likewise._numba import njit
 from likewise._parallel import run_in_threads
 from likewise._typing import BoolArray, FloatArray, IntArray
@@ -287,7 +287,7 @@ def _violated(
 def _scan(name: str, n: int, n_others: float, arguments: tuple[Any, ...], out: tuple[Any, ...]) -> None:
     """Call a function of this module, or its twin in `likewise.pairs.plain`, on runs of people, in threads."""
     cells = cells_of(n * n_others, len(arguments[0]), arguments[-1] if name == "fill_guess" else arguments[4])
-    fill = globals()[name] if is_compiling_worth(f"{__name__}.{name}", cells) else getattr(plain, name)
+    fill = globals()[name] if should_compile(f"{__name__}.{name}", cells) else getattr(plain, name)
     run_in_threads(lambda first: fill(*arguments, first, min(n, first + _AT_ONCE), *out), range(0, n, _AT_ONCE), None)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise._engine import is_compiling_worth
+from likewise._engine import should_compile
 from likewise._frozen import Frozen
 from likewise._parallel import run_in_threads
 from likewise._typing import FloatArray, IntArray
@@ -121,16 +121,16 @@ class BoxEnvelope(Envelope):
 
     def bounds(self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray) -> EnvelopeBounds:
         """Return ``max(lower, L)`` and ``min(upper, U)``."""
-        return self._bounds(people, values, lower, upper, compiled=self._is_compiling_worth(len(people)))
+        return self._bounds(people, values, lower, upper, compiled=self._should_compile(len(people)))
 
     def at_anchors(self, anchors: People) -> Callable[[FloatArray], EnvelopeBounds]:
         """As in `Envelope`; whether loops are compiled is decided once, for all calls."""
-        compiled = self._is_compiling_worth(len(anchors), n_times=_N_ROUNDS)
+        compiled = self._should_compile(len(anchors), n_times=_N_ROUNDS)
         return lambda values: self._bounds(anchors, values, values, values, compiled=compiled)
 
-    def _is_compiling_worth(self, n_people: int, n_times: int = 1) -> bool:
+    def _should_compile(self, n_people: int, n_times: int = 1) -> bool:
         cells = n_times * cells_of(n_people * len(self.rows), len(self.columns), self.p)
-        return is_compiling_worth("likewise.projection.kernels.tighten", cells)
+        return should_compile("likewise.projection.kernels.tighten", cells)
 
     def _bounds(
         self, people: People, values: FloatArray, lower: FloatArray, upper: FloatArray, *, compiled: bool
@@ -196,9 +196,7 @@ def _tree_function(name: str, columns: FloatArray) -> Any:
     """
     function = f"likewise.pairs.box_tree.{name}"
     cells = columns.size * np.log2(1 + columns.shape[1])
-    return getattr(
-        import_module("likewise.pairs.box_tree") if is_compiling_worth(function, cells) else pairs_plain, name
-    )
+    return getattr(import_module("likewise.pairs.box_tree") if should_compile(function, cells) else pairs_plain, name)
 
 
 class _ScannedEnvelope(Envelope):

@@ -202,9 +202,7 @@ def build_report(
     needed = [column for column in absent if column in model.required_features_]
     if needed:
         raise InvalidInputError(f"X must have the column {needed[0]!r}, which the model needs; it has {list(frame)}.")
-    table = frame[model_columns(model, frame)]
-    if not all(isinstance(label, str) for label in table.index):
-        table = table.set_axis(range(len(table)))
+    table = _with_names(frame[model_columns(model, frame)])
     learned = np.arange(len(table)) if comparison is not None else evenly_spaced(len(table), _LEARNED)
     missed = absent if _wraps_another(model) else []
     costing: Any = {"comparison": comparison, "tradeoff": tradeoff, "cv": cv, "verbose": verbose}
@@ -285,9 +283,7 @@ def build_scores_report(
     """
     check_table_metric(metric)
     check_consistent_length(X, scores)
-    table = without_sparse(as_frame(X))
-    if not all(isinstance(label, str) for label in table.index):
-        table = table.set_axis(range(len(table)))
+    table = _with_names(without_sparse(as_frame(X)))
     chosen, answers = evenly_spaced(len(table), _SEARCHED), np.asarray(scores, dtype=np.float64)
     people, after = metric.encode_rows(table.iloc[chosen]), answers[chosen]
     searched = None
@@ -307,6 +303,11 @@ def build_scores_report(
         **words,
     )
     return replace(data, closest=closest_pairs(people, data.shares["after"], metric, 0.0, _WORST))
+
+
+def _with_names(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with people's names as its index, or their positions if some have none."""
+    return table if all(isinstance(label, str) for label in table.index) else table.set_axis(range(len(table)))
 
 
 def _reviewed(review: FileReview | None, table: pd.DataFrame, metric: Metric, answers: Any) -> ReviewedFiles | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likewise._engine import is_compiling_worth
+from likewise._engine import should_compile
 from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise.pairs.model_outputs import ModelOutputs
 from likewise.pairs.plain import blocks_after
@@ -134,7 +134,7 @@ def cuts_in_memory(
             lambda: shapes.with_tables(blocks_after(*arguments), people.X, scales), n, TOLERANCE, max_pairs, n_worst
         )
         return as_cuts(people, pairs, shapes, complete=complete)
-    if is_compiling_worth("likewise.pairs.gather._gather", cells_of(n * n / 2, n_columns, p)):
+    if should_compile("likewise.pairs.gather._gather", cells_of(n * n / 2, n_columns, p)):
         from likewise.pairs.gather import gather
     pairs, complete = gather(
         people.X, outputs, scales, p, tolerance=TOLERANCE, max_pairs=max_pairs, n_worst=n_worst, kinds=kinds

@@ -15,7 +15,7 @@ from likewise._typing import BoolArray, FloatArray, IntArray
 from likewise._validation import BOOL, NON_NEGATIVE, check_names, checking, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import Metric
-from likewise.metrics.encoders import ArrayEncoder, People, TableEncoder, as_frame, is_table
+from likewise.metrics.encoders import ArrayEncoder, People, TableEncoder, as_frame, is_table, not_a_table
 from likewise.metrics.table import BLANKS_ONLY, TableMetric
 from likewise.metrics.weighted_lp import WeightedLp, check_exponent
 from likewise.metrics.zero_weights import ZERO_REASONS
@@ -62,7 +62,7 @@ def _numbers(X: Any, names: tuple[Any, ...] | None) -> People:
     with checking():
         shape = np.shape(X)
     if len(shape) != 2 or shape[1] == 0:
-        raise InvalidInputError(f"X must be a table of people and features, (n_samples, n_features); got {shape}.")
+        raise not_a_table("X", shape)
     return People.read(X, ArrayEncoder(shape[1], names))
 
 

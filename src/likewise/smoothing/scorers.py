@@ -20,7 +20,7 @@ from likewise.base import BLOCK, PlainScorer
 from likewise.exceptions import InvalidInputError
 from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.concentration import clopper_pearson, error_margin, hoeffding
-from likewise.guarantees.guarantee import Guarantee
+from likewise.guarantees.guarantee import Guarantee, round_upwards
 from likewise.inspection.batch_invariance import (
     BATCH_SIZES,
     N_PROBES,
@@ -365,8 +365,8 @@ def choose_scorer(
         )
         if excess:
             basis += (
-                f" The {excess:.3g} is n/{K:,} for the n = {round(excess * K)} features whose values are not on a "
-                "grid; it is less for two people who differ in fewer of these."
+                f" The {round_upwards(excess, 3)} is n/{K:,} for the n = {round(excess * K)} features whose values are "
+                "not on a grid; it is less for two people who differ in fewer of these."
             )
         basis += called
         return SplittingScorer(
@@ -382,8 +382,8 @@ def choose_scorer(
         kind, max_draws = FixedSampleScorer, n_draws
         epsilon = error_margin(n_draws, delta, max(2, votes.n_outputs))
     basis = (
-        f"This holds for each pair with probability at least {1 - delta:.6g} over the {max_draws:,} random draws made "
-        f"in fit, for pairs chosen without knowledge of the draws.{called}"
+        f"This holds for each pair, except with probability at most {round_upwards(delta)} over the {max_draws:,} "
+        f"random draws made in fit, for pairs chosen without knowledge of the draws.{called}"
     )
     guarantee = Guarantee(metric, perturbation.curve, "sampled", basis, epsilon, delta, max_draws, output_range)
     return kind(guarantee, *parts, plan)

@@ -70,14 +70,14 @@ class NumericDomain:
         """Position of the lowest number: how many steps it is, or its place among floating-point numbers."""
         if self.step is None:
             return int(_to_ordinals(np.array(float(self.low))))
-        return int(np.ceil(self.low / self.step - _CLOSE))
+        return int(np.ceil(self.low / self.step - _room(self.low / self.step)))
 
     @property
     def last(self) -> int:
         """Position of the highest number."""
         if self.step is None:
             return int(_to_ordinals(np.array(float(self.high))))
-        return int(np.floor(self.high / self.step + _CLOSE))
+        return int(np.floor(self.high / self.step + _room(self.high / self.step)))
 
     def at(self, positions: Any) -> FloatArray:
         """Numbers by their positions, which ascend with them."""
@@ -422,7 +422,12 @@ def _linear(side: str, text: str) -> dict[str | None, float]:
 def _on_grid(values: FloatArray, step: float) -> BoolArray:
     with np.errstate(invalid="ignore"):
         count = values / step
-        return np.asarray(np.abs(count - np.rint(count)) <= _CLOSE * np.maximum(1.0, np.abs(count)))
+        return np.asarray(np.abs(count - np.rint(count)) <= _room(count))
+
+
+def _room(count: Any) -> Any:
+    """What rounding may move a number of steps by."""
+    return np.minimum(_CLOSE + 4 * np.finfo(np.float64).eps * np.abs(count), 0.25)
 
 
 def _to_ordinals(values: FloatArray) -> Any:

@@ -281,9 +281,13 @@ class Hub:
 
     def _measured(self, sheet: Sheet) -> dict[str, Any]:
         key = _key(sheet)
-        if key not in self.results or not self.results[key]["done"]:
-            self.engine.evaluate(sheet, lambda result: self._keep(key, result))
-        return self.results[key]
+        found = self.results.get(key)
+        if found is None or not found["done"]:
+            emitted: list[dict[str, Any]] = []
+            self.engine.evaluate(sheet, emitted.append)
+            found = emitted[-1]
+            self._keep(key, found)
+        return found
 
     def _keep(self, key: str, result: dict[str, Any]) -> None:
         self.results[key] = result

@@ -1,0 +1,167 @@
+"""The columns of a report's metric, for the table of exchange rates, the sliders and the cards."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likewise._typing import FloatArray
+from likewise.metrics.encoders import People
+from likewise.metrics.units import Unit
+from likewise.metrics.zero_weights import ZERO_REASONS
+from likewise.report import text as words
+from likewise.report.data import ReportData
+
+
+@dataclass(frozen=True)
+class ColumnView:
+    """A column for the table of exchange rates, the sliders and the comparer.
+
+    Columns are compared by what a `typical` difference counts, on one linear scale up to `longest`; a slider counts
+    `top` at its right end. `scale` and `revealed_scale` are distances per unit, or between two different `options`;
+    `shares` are shares of it between any two, None for 1. `reason` says why a weight is 0, if the metric does.
+    """
+
+    name: str
+    is_number: bool
+    unit: str
+    weight: float
+    missing: float | None
+    options: tuple[str, ...]
+    shares: list[list[float]] | None
+    typical: float
+    scale: float
+    revealed_scale: float | None
+    longest: float
+    top: float
+    reason: str | None
+
+    @property
+    def zero(self) -> str:
+        """What is said of a weight of 0."""
+        return words.WEIGHT_0 if self.reason is None else ZERO_REASONS[self.reason].short
+
+    @property
+    def short_unit(self) -> str:
+        """The unit without what a percentage is of, which the column's name says."""
+        return "%" if self.unit.startswith("%") else self.unit
+
+    @property
+    def counts(self) -> float:
+        """Distance of a typical difference."""
+        return self.typical * self.scale
+
+    @property
+    def bar(self) -> float:
+        """Length of its bar, in percent."""
+        return bar_length(self.counts, self.longest)
+
+    @property
+    def revealed_bar(self) -> float | None:
+        """The same before people edited the weight."""
+        return None if self.revealed_scale is None else bar_length(self.typical * self.revealed_scale, self.longest)
+
+    @property
+    def position(self) -> int:
+        """Where a slider of 200 steps stands. Its cube is what counts: small weights need the finest steps."""
+        return min(200, max(1 if self.counts > 0 else 0, round(200 * math.cbrt(self.counts / self.top))))
+
+    @property
+    def worth(self) -> str:
+        """Its exchange rate."""
+        return self.zero if not self.scale else words.worth(self.scale, self.unit if self.is_number else None)
+
+    @property
+    def revealed_worth(self) -> str:
+        """The same before people edited the weight."""
+        scale = self.revealed_scale
+        return "\N{EN DASH}" if scale is None else words.worth(scale, self.unit if self.is_number else None)
+
+    @property
+    def one_point(self) -> str:
+        """Amount that counts one point."""
+        return words.amount(0.01 / self.scale, self.short_unit)
+
+    @property
+    def typical_text(self) -> str:
+        """A typical difference, as people write it."""
+        return words.amount(self.typical, self.unit) if self.is_number else "any difference"
+
+    def written(self, value: float) -> str:
+        """One person's value, as people write it."""
+        if (known := self.known(value)) is None:
+            return "missing"
+        return Unit.of(self.short_unit).written(known) if self.is_number else self.options[int(known)]
+
+    def known(self, value: float) -> float | None:
+        """A code, or None for a missing value: in a categorical column, missing is one more category."""
+        absent = math.isnan(value) if self.is_number else value >= len(self.options)
+        return None if absent else float(value)
+
+    def for_browser(self) -> dict[str, Any]:
+        """Return what the page's script needs."""
+        unit = Unit.of(self.unit)
+        fields = (
+            "name",
+            "is_number",
+            "unit",
+            "weight",
+            "missing",
+            "options",
+            "shares",
+            "typical",
+            "longest",
+            "top",
+            "reason",
+            "zero",
+        )
+        return {name: getattr(self, name) for name in fields} | {
+            "factor": unit.factor,
+            "prefix": unit.prefix,
+            "suffix": unit.after(one=False),
+            "suffix_of_one": unit.after(one=True),
+            "one": unit.one,
+        }
+
+
+def columns_of(data: ReportData, people: People) -> list[ColumnView]:
+    """The columns of the report's metric, as some people are encoded."""
+    encoder: Any = people.encoder
+    weights = data.metric.weights_of(encoder)
+    rates = data.metric.describe().set_index("column").loc[encoder.names]
+    typical = np.where(encoder.is_number, _typical(people.rows), 1.0)
+    counts = typical * weights.scales
+    revealed = None if data.revealed is None else data.revealed.weights_of(encoder).scales
+    longest = max(counts.max(), 0.0 if revealed is None else (typical * revealed).max())
+    return [
+        ColumnView(
+            name=str(column.name),
+            is_number=bool(is_number),
+            unit=rates["unit"].iloc[i] if is_number else "",
+            weight=float(rates["weight"].iloc[i]),
+            missing=None if np.isnan(weights.missing[i]) else float(weights.missing[i]),
+            options=() if is_number else tuple(str(level) for level in column.levels),
+            shares=weights.tables[i][:-1, :-1].tolist() if i in weights.tables else None,
+            typical=float(typical[i]),
+            scale=float(weights.scales[i]),
+            revealed_scale=None if revealed is None else float(revealed[i]),
+            longest=float(1.25 * longest or 1.0),  # the longest bar has room to grow
+            top=max(1.0, float(2 * counts.max())) if is_number else 1.0,
+            reason=data.metric.zero_reasons.get(column.name),
+        )
+        for i, (column, is_number) in enumerate(zip(encoder.columns, encoder.is_number, strict=True))
+    ]
+
+
+def _typical(rows: FloatArray) -> FloatArray:
+    """A typical difference in each column: the standard deviation of the people, or 1."""
+    known = [column[~np.isnan(column)] for column in rows.T]
+    return np.array([values.std() if len(values) and np.ptp(values) > 0 else 1.0 for values in known])
+
+
+def bar_length(x: float, longest: float) -> float:
+    """Length of a bar, in percent of the longest."""
+    return round(min(100.0, 100 * x / longest), 2)
