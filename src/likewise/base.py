@@ -158,6 +158,7 @@ class ConstrainedEstimator(BaseEstimator, ABC):
                 found = linear_weights(people.rows, y, classify=self._classify, sample_weight=weights)
                 metric = WeightedLp(found, feature_names=people.encoder.labels)
             metric.check_people(people)
+            metric = metric.as_learned(people.encoder)
             self.scorer_ = self.learn(people, y, weights, metric)
             self.encoder_ = people.encoder
             warn_if_vacuous(self.guarantee_, people)

@@ -277,7 +277,7 @@ def test_bad_input_gives_one_clear_error(change, message):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda rows: np.array([0.5]), "answer once per row"),
+        (lambda rows: np.array([0.5]), "one output per row"),
         (lambda rows: np.full(len(rows), np.nan), "NaN or infinity"),
         (lambda rows: np.full((len(rows), 2), 0.7), "sum to 1"),
         (lambda rows: np.tile([-0.5, 1.5], (len(rows), 1)), r"within \[0, 1\]; got -0.5"),

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
@@ -22,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric
+from likewise import AdditiveClassifier, AdditiveRegressor, TableMetric, audit, minimal_metric
 from likewise.auditing.effect import effect
 from likewise.exceptions import InvalidInputError
 from likewise.verification.domain import Domain
@@ -535,3 +536,45 @@ def test_a_column_that_is_not_there_is_refused():
         effect(model, X, "gender")
     with pytest.raises(InvalidInputError, match="does not occur in X"):
         effect(model, X, "sex", domain=Domain.learn(X).with_column("sex", values=["f", "m", "x"]))
+
+
+@pytest.mark.parametrize("blank", [None, np.nan])
+@pytest.mark.parametrize("values", [["a", "b"], [True, False], [1, 2]], ids=["text", "truth", "numbers"])
+@pytest.mark.parametrize("last", [DecisionTreeClassifier(max_depth=3, random_state=0), LogisticRegression()])
+def test_a_blank_is_asked_about_as_it_stands_in_the_table(last, values, blank):
+    """Encoders tell None and NaN apart, and take the other one for an unknown category."""
+    rng = np.random.default_rng(0)
+    held = [*values, blank]
+    kinds = pd.Series([held[k] for k in rng.integers(0, 3, 300)], dtype=object)
+    X = pd.DataFrame({"kind": kinds, "number": rng.integers(0, 4, 300)})
+    y = X["kind"].isna() * 3 + X["number"] + rng.normal(size=300) > 2.5
+    coded = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough")
+    model = make_pipeline(coded, clone(last)).fit(X, y)
+    everybody = pd.DataFrame({"kind": pd.Series(held * 4, dtype=object), "number": np.repeat(range(4), 3)})
+    chances = model.predict_proba(everybody)[:, 1].reshape(4, 3)
+    truth = float(np.ptp(chances, axis=1).max())
+    result = effect(model, X, "kind")
+    assert truth > 0.3
+    assert result.found == pytest.approx(truth, abs=1e-9)
+    assert truth <= result.proven + 1e-12
+    if isinstance(last, LogisticRegression):
+        metric = minimal_metric(model, X, domain=Domain.learn(X, ["kind"]))
+        assert audit(model, X, metric, tolerance=1e-9).n_violations == 0
+
+
+def test_two_kinds_of_blanks_in_one_column_are_refused():
+    X = pd.DataFrame({"kind": pd.Series(["a", None, np.nan, "b"] * 20, dtype=object), "number": np.arange(80) % 4})
+    coded = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough")
+    model = make_pipeline(coded, LogisticRegression()).fit(X, X["number"] > 1)
+    with pytest.raises(InvalidInputError, match="one kind of blank per column"):
+        effect(model, X, "kind")
+
+
+def test_an_order_that_the_table_does_not_have_is_no_basis_for_a_bound_over_a_metric():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"grade": rng.choice([1, 2, 5, 10], 200), "number": rng.normal(size=200).round(1)})
+    model = LogisticRegression().fit(X, X["grade"] + X["number"] > 3)
+    metric = TableMetric({"grade": 0.1, "number": 0.1}, order={"grade": [1, 2, 5, 10]})
+    result = effect(model, X, "number", metric=metric, domain=Domain.learn(X, ["grade"]), n_queries=1)
+    assert result.excess.proven is None
+    assert "orders 'grade' otherwise" in result.excess.how

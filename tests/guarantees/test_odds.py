@@ -48,12 +48,10 @@ def test_control_the_odds_of_a_probit_model_have_no_limit():
 @pytest.mark.parametrize("distance", DISTANCES)
 def test_ranges_have_their_closed_form(distance):
     low, high = of(Tanh()).range_at(CHANCES, distance).T
-    inside = (CHANCES > 0) & (CHANCES < 1)
-    np.testing.assert_allclose(high[inside], expit(logit(CHANCES[inside]) + 4 * distance), rtol=1e-12)
-    np.testing.assert_allclose(low[inside], expit(logit(CHANCES[inside]) - 4 * distance), rtol=1e-9, atol=1e-15)
-    assert low[0] == high[0] == 0
-    assert high[-1] == 1
-    assert low[-1] == pytest.approx(1)
+    room = 4 * np.finfo(float).eps  # a chance may have been rounded by this much
+    above, below = np.minimum(1, CHANCES + room), np.maximum(0, CHANCES - room)
+    np.testing.assert_allclose(high, expit(logit(above) + 4 * distance), rtol=1e-12)
+    np.testing.assert_allclose(low, expit(logit(below) - 4 * distance), rtol=1e-9, atol=1e-15)
 
 
 def test_ranges_are_rounded_outwards():
@@ -122,3 +120,12 @@ def test_odds_that_make_no_sense_are_refused_in_a_line(odds):
     with pytest.raises(ValueError, match=r"odds must .* for 'balance'") as error:
         TableMetric.from_odds({"balance": odds})
     assert "\n" not in str(error.value)
+
+
+def test_a_score_that_is_1_after_rounding_may_fall_at_a_large_distance():
+    guarantee = Guarantee(WeightedLp([1.0]), Tanh(), "exact", "A basis.")
+    almost = 1 - 2.0**-53  # rounded to 1, or as it is
+    true = float(expit(logit(almost) - 4 * 8.0))
+    assert guarantee.range_at(1.0, 8.0)[0] <= true
+    assert guarantee.range_at(0.0, 8.0)[1] >= 1 - true
+    assert guarantee.range_at(0.5, 0.05)[0] == pytest.approx(expit(-0.2), rel=1e-9)

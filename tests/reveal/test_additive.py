@@ -392,3 +392,19 @@ def test_interactions_are_refused(boosted):
             minimal_metric(boosted)
     finally:
         boosted.term_features_[0] = (0,)
+
+
+@pytest.mark.parametrize("order", [[0.0, 0.1, 0.2], [1, 3, 2], ["low", "middle", "high"]], ids=str)
+@pytest.mark.parametrize("given", [(), ("X",), ("domain",)], ids=str)
+def test_the_metric_of_a_card_with_ordered_categories_has_their_order(order, given):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"grade": rng.choice(np.array(order, dtype=object), 200), "age": rng.integers(0, 5, 200)})
+    X["grade"] = X["grade"].infer_objects()
+    ranks = X["grade"].map(order.index).to_numpy()
+    metric = TableMetric({"grade": 0.3, "age": 0.1}, order={"grade": order})
+    model = AdditiveClassifier(metric, penalty=1e-6).fit(X, ranks + 0.3 * X["age"] + rng.normal(size=200) > 1.5)
+    chosen = {"X": X, "domain": Domain.learn(X, ["grade"])}
+    found = minimal_metric(model, **{name: chosen[name] for name in given})
+    assert found.order == {"grade": tuple(order)}
+    assert audit(model, X, found, tolerance=1e-9).n_violations == 0
+    assert audit(model, X, found.scaled(0.9), tolerance=1e-9).n_violations > 0  # the control

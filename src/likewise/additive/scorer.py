@@ -22,7 +22,7 @@ from likewise.guarantees.guarantee import Guarantee
 from likewise.inspection.additive_form import AdditiveForm, ColumnEffect
 from likewise.inspection.additive_scores import LOGIT, PROBIT, AdditiveScores, clip
 from likewise.metrics.base import Metric
-from likewise.metrics.columns import CategoricalColumn
+from likewise.metrics.columns import CategoricalColumn, NumericColumn
 from likewise.metrics.encoders import Encoder, People
 
 _BLOCK = 4096  # people at a time
@@ -155,7 +155,14 @@ class AdditiveScorer(PlainScorer):
                 effect = ColumnEffect.of_knots(shape.knots, values, other)
             effects[encoder.names[shape.column]] = effect
         baseline = float(scores.baseline[0])
-        return AdditiveForm(baseline, effects, scores.curve, scores.names, scores.named, limits, limits is not None)
+        order = {
+            each.name: each.categories
+            for each in encoder.columns
+            if isinstance(each, NumericColumn) and each.categories
+        }
+        return AdditiveForm(
+            baseline, effects, scores.curve, scores.names, scores.named, limits, limits is not None, order
+        )
 
     def additive_scores(self, encoder: Encoder) -> AdditiveScores:
         """What each column adds, read from its points."""

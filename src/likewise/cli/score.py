@@ -263,6 +263,8 @@ def _with_band(model: Any, threshold: float | None, width: float | None, favoura
 
 def _echo_costs(echo: Output, costs: DecisionCosts) -> None:
     """Show near pairs decided differently, beside the plain threshold."""
+    from likewise.decisions.costs import percentage_upwards
+
     plain, soft = costs.table.iloc[0], costs.table.iloc[1]
     echo.facts["near_pairs"] = costs.n_near_pairs
     if not costs.n_near_pairs:
@@ -272,7 +274,7 @@ def _echo_costs(echo: Output, costs: DecisionCosts) -> None:
         f"\nOf {costs.n_near_pairs:,} pairs of people at a distance of at most {costs.near:g}, decided differently:\n"
         f"  {plain['near_different']:6.1%}  by a plain threshold at {costs.threshold:g}, which guarantees nothing\n"
         f"  {soft['near_different']:6.1%}  by this rule on average over rounds; any two people that near at most "
-        f"{soft['guarantee']:.1%}\n"
+        f"{percentage_upwards(soft['guarantee'])}\n"
         f"  {soft['near_different_independent']:6.1%}  if everyone had a draw of their own\n"
         f"The draw matters for {soft['in_band']:.1%} of people.",
         width=float(costs.table.index[1]),

@@ -56,6 +56,7 @@ class DecisionCosts(Frozen):
 
     def __str__(self) -> str:
         shares = self.table.map(lambda value: "" if np.isnan(value) else f"{value:.1%}")
+        shares["guarantee"] = self.table["guarantee"].map(percentage_upwards)
         if "profit" in self.table:
             shares["profit"] = self.table["profit"].map("{:.4g}".format)
         return (
@@ -226,3 +227,8 @@ def _profit(profit: Any, good: BoolArray | None) -> FloatArray:
     if good is None:
         raise InvalidInputError("profit needs y, the outcomes.")
     return value
+
+
+def percentage_upwards(share: float) -> str:
+    """A bound as a percentage, rounded up."""
+    return "" if np.isnan(share) else f"{np.ceil(1000 * share - 1e-9) / 10:.1f}%"

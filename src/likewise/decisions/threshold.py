@@ -27,8 +27,8 @@ from likewise._validation import NONE, Rule, check_numbers, positive, short_repr
 from likewise.additive.scorecard_mixin import ScorecardMixin
 from likewise.base import METRIC, ConstrainedClassifier
 from likewise.exceptions import InvalidInputError
-from likewise.guarantees.bounds import Bound, round_down
-from likewise.guarantees.certificate import ROUNDING, Estimate
+from likewise.guarantees.bounds import ROUNDING, Bound, round_down
+from likewise.guarantees.certificate import Estimate
 from likewise.guarantees.guarantee import Guarantee, suppress_guarantee_warnings
 from likewise.metrics.base import Metric
 from likewise.metrics.encoders import People
@@ -215,7 +215,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         return decision
 
     @staticmethod
-    def width_for(different: float, distance: float, bound: Bound | None = None) -> float:
+    def width_for(different: float, distance: float, bound: Guarantee | Bound | None = None) -> float:
         """The smallest width with which people at `distance` are decided differently with probability `different`.
 
         Parameters
@@ -224,8 +224,8 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
             Largest probability, in (0, 1].
         distance : float
             Between two people, under the metric of the inner model.
-        bound : Bound, optional
-            Of the inner model, ``guarantee_.curve``; by default the distance itself.
+        bound : Guarantee or Bound, optional
+            Of the inner model, ``guarantee_``; by default the distance itself.
 
         Examples
         --------
@@ -234,7 +234,7 @@ class ThresholdDecision(WrapsEstimator, ConstrainedClassifier):
         """
         (positive(below=1.0) | Rule("1", lambda share: _is_label(share, 1.0))).check("different", different)
         positive().check("distance", distance)
-        (NONE | Rule("a Bound", lambda curve: isinstance(curve, Bound))).check("bound", bound)
+        (NONE | Rule("a Guarantee or Bound", lambda it: isinstance(it, Guarantee | Bound))).check("bound", bound)
         width = float(np.nextafter((bound or Bound()).bound(distance) / different, 2.0))
         if width > 1:
             raise InvalidInputError(

@@ -14,6 +14,10 @@ from likewise.exceptions import InvalidInputError
 # SciPy's special functions are accurate to a few units in the last place; 8 is a safe margin.
 _MARGIN = 8 * np.finfo(np.float64).eps
 
+# Outputs are sums of up to a few thousand terms, each rounded to 2^-53 of the largest, so their error is below this:
+# a probability stored as 1 may be smaller by this much.
+ROUNDING = 2.0**-40
+
 
 def round_up(value: FloatArray) -> FloatArray:
     """An upper bound on the exact value behind a computed one."""

@@ -10,12 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from likewise._typing import FloatArray
-from likewise.guarantees.bounds import Bound, round_down
+from likewise.guarantees.bounds import ROUNDING, Bound, round_down
 from likewise.guarantees.guarantee import Guarantee
-
-# Outputs are sums of up to a few thousand terms, each rounded to 2^-53 of the largest, so their error is below this:
-# a probability stored as 1 may be smaller by this much.
-ROUNDING = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)

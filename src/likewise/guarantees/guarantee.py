@@ -132,7 +132,10 @@ class Guarantee:
             raise InvalidInputError(f"score must be between {lowest:g} and {highest:g}; got {short_repr(score)}.")
         if self.output_range is None and not self.slack:
             self.curve.bound(distance)  # validates
-            ends = self.curve.lowest(scores, distance), self.curve.highest(scores, distance)
+            # A score of 1 may be one below it, rounded: its odds are not infinite.
+            room = 4 * np.finfo(np.float64).eps
+            low, high = np.maximum(0.0, scores - room), np.minimum(1.0, scores + room)
+            ends = self.curve.lowest(low, distance), self.curve.highest(high, distance)
         else:
             size = self.bound(distance)
             margin = 4 * np.finfo(np.float64).eps * (np.abs(scores) + size)

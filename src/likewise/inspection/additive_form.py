@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -122,6 +122,8 @@ class AdditiveForm:
     output_range : tuple of float, or None
         For a regression that is clipped to it; None for classification and other regressions.
     regression : bool
+    order : mapping from column to tuple
+        Ordered categories, whose effects are of their ranks.
     """
 
     intercept: float
@@ -131,6 +133,7 @@ class AdditiveForm:
     named: bool
     output_range: tuple[float, float] | None = None
     regression: bool = False
+    order: Mapping[Any, tuple[Any, ...]] = field(default_factory=dict)
 
 
 def additive_form(model: Any, domain: Any = None) -> AdditiveForm | None:
@@ -155,21 +158,29 @@ def _within(form: AdditiveForm, scores: AdditiveScores, domain: Any) -> Additive
     """The same for the numbers and categories that a domain declares, by evaluating the model's parts there."""
     declared_columns = {name: declared(domain, name) for name in form.effects}
     anyone = {name: _any_value(domain.columns[name]) for name in form.names if name in domain.columns}
+    kinds = {name: object for name in anyone if hasattr(domain.columns[name], "values")}
     effects = dict(form.effects)
     for i, name in enumerate(form.names):
         if name not in effects or effects[name].grid is not None:  # ordered categories are declared by the model
             continue
         held = declared_columns[name]
         values = _declared_values(held, name)
-        asked, added = values + [np.nan] * held.blank, np.empty(0)
+        # A missing category may be None or NaN, which encoders tell apart.
+        blanks = [np.nan, None] if hasattr(held, "values") else [np.nan]
+        asked, added = values + blanks * held.blank, np.empty(0)
         if asked:
-            rows = pd.DataFrame({other: [anyone.get(other, np.nan)] * len(asked) for other in form.names})
-            rows[name] = asked
+            rows = pd.DataFrame(
+                {
+                    other: pd.Series([anyone.get(other, np.nan)] * len(asked), dtype=kinds.get(other))
+                    for other in form.names
+                }
+            )
+            rows[name] = pd.Series(asked, dtype=object) if None in blanks else asked
             try:
                 added = scores.parts[i](rows if form.named else rows.to_numpy())[:, 0]
             except (TypeError, ValueError) as problem:
                 raise UnprovableError(f"the model refuses what domain declares for {name!r} ({problem})") from None
-        blank = float(added[-1]) if held.blank else None
+        blank = float(added[len(values)]) if held.blank else None
         if hasattr(held, "values"):
             effects[name] = ColumnEffect(values=added)
         elif values:

@@ -256,6 +256,10 @@ class Metric(ABC):
     def weights_of(self, encoder: Encoder) -> ColumnWeights:
         """Weights of an encoder's columns; raises for columns that the metric does not know, or without weights."""
 
+    def as_learned(self, encoder: Encoder) -> Self:
+        """The same metric, with what it left to the training data: names of columns, and orders of categories."""
+        return self
+
     def known_weights(self, encoder: Encoder) -> ColumnWeights | None:
         """As `weights_of`; None for a metric that has no weights per column."""
         return self.weights_of(encoder)

@@ -16,7 +16,7 @@ from likewise._validation import short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.columns import LevelIndex, canonical_category
 
-_MOST_CATEGORIES = 500  # the triangle inequality is checked for all triples
+_MAX_CATEGORIES = 500  # the triangle inequality is checked for all triples
 _TOLERANCE = 1e-12  # of the largest distance: rounding of decimals
 _MOST_CUT = 12  # codes, whose 2,047 partitions into two parts are tried
 _ROUNDING = 1e-13  # of a sum of shares
@@ -194,6 +194,12 @@ def check_order(column: Any, given: Any) -> tuple[Any, ...]:
     return tuple(given)
 
 
+def can_be_order(categories: Any) -> bool:
+    """Whether categories of a table can be written down as an order: 2 or more texts or numbers."""
+    plain = isinstance(categories, tuple) and all(isinstance(each, (str, bool, int, float)) for each in categories)
+    return plain and 2 <= len(categories) <= _MAX_CATEGORIES
+
+
 def closure(limits: IntArray | FloatArray) -> Any:
     """Shortest paths: the largest distances below `limits` that satisfy the triangle inequality."""
     shortest = limits.copy()
@@ -219,9 +225,9 @@ def _check_distinct(column: Any, categories: Sequence[Any]) -> None:
         if text in texts:
             raise InvalidInputError(f"categories must be distinct; {category!r} is listed twice for {column!r}.")
         texts.add(text)
-    if not 2 <= len(categories) <= _MOST_CATEGORIES:
+    if not 2 <= len(categories) <= _MAX_CATEGORIES:
         raise InvalidInputError(
-            f"categories must be 2 to {_MOST_CATEGORIES} in number; got {len(categories)} for {column!r}."
+            f"categories must be 2 to {_MAX_CATEGORIES} in number; got {len(categories)} for {column!r}."
         )
 
 

@@ -200,6 +200,8 @@ class CategoricalColumn(Frozen):
         The pandas dtype.
     categories : tuple, or None
         All categories of a categorical dtype.
+    blank : None or float
+        A missing value as it was in training, None or NaN: encoders of other libraries tell them apart.
     """
 
     name: Hashable
@@ -207,6 +209,7 @@ class CategoricalColumn(Frozen):
     has_missing: bool
     kind: str
     categories: tuple[Any, ...] | None = None
+    blank: float | None = None
 
     @classmethod
     def learn(cls, column: pd.Series[Any], listed: Sequence[Any] = ()) -> CategoricalColumn:
@@ -227,7 +230,9 @@ class CategoricalColumn(Frozen):
             categories = tuple(dict.fromkeys([*kind.categories.tolist(), *further]))
         elif further and any(isinstance(value, str) for value in further):
             dtype = "object"
-        return cls(name, tuple(levels.values()), bool(column.isna().any()), dtype, categories)
+        absent = column[column.isna()]
+        blank = np.nan if len(absent) and isinstance(absent.iat[0], float) else None
+        return cls(name, tuple(levels.values()), bool(len(absent)), dtype, categories, blank)
 
     @cached_property
     def _index(self) -> LevelIndex:
@@ -240,10 +245,11 @@ class CategoricalColumn(Frozen):
 
     def decode(self, codes: FloatArray) -> Any:
         """Values of the column's dtype."""
-        values = [*self.levels, None] if self.has_missing else list(self.levels)
+        values = [*self.levels, self.blank] if self.has_missing else list(self.levels)
         if self.categories is not None:
             return pd.Categorical(values, categories=list(self.categories)).take(codes.astype(np.intp))
-        return pd.Series(values, dtype=self.kind).array.take(codes.astype(np.intp))
+        # A Series keeps its dtype in a table, where pandas may read an array of objects as text.
+        return pd.Series(values, dtype=self.kind).take(codes.astype(np.intp)).reset_index(drop=True)
 
 
 def _coded(column: pd.Series[Any], levels: LevelIndex, missing: float) -> FloatArray:

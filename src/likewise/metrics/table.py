@@ -14,8 +14,8 @@ from likewise._typing import FloatArray
 from likewise._validation import SMALLEST, short_repr
 from likewise.exceptions import InvalidInputError, InvalidTypeError
 from likewise.metrics.base import ColumnWeights, Metric
-from likewise.metrics.categories import CategoryDistances, check_order
-from likewise.metrics.columns import canonical_category
+from likewise.metrics.categories import CategoryDistances, can_be_order, check_order
+from likewise.metrics.columns import NumericColumn, canonical_category
 from likewise.metrics.encoders import Encoder, People, TableEncoder, as_frame, read_training_table
 from likewise.metrics.odds import scale_of_odds
 from likewise.metrics.rounding import round_scale, round_share, round_step, round_weight
@@ -311,6 +311,15 @@ class TableMetric(Metric):
     def _absence(self, name: Any) -> float:
         """Missing weight of a column: 0 if the column's weight is 0, NaN if missing numbers are refused."""
         return 0.0 if self.numeric.get(name) == 0 else self.missing.get(name, np.nan)
+
+    def as_learned(self, encoder: Encoder) -> TableMetric:
+        """With the orders of the encoder's ordered categories."""
+        learned = {
+            each.name: each.categories
+            for each in encoder.columns
+            if isinstance(each, NumericColumn) and each.name not in self.order and can_be_order(each.categories)
+        }
+        return self.with_params(order={**self.order, **learned}) if learned else self
 
     def caps_at(self, factor: float) -> bool:
         """Whether ``scaled(factor)`` caps the weight of a category or of a blank at 1."""

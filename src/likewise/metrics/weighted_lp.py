@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from likewise._typing import FloatArray
 from likewise._validation import LARGEST, SMALLEST, check_numbers, check_positive, short_repr
 from likewise.exceptions import InvalidInputError
 from likewise.metrics.base import ColumnWeights, Metric, root
-from likewise.metrics.encoders import ArrayEncoder, Encoder
+from likewise.metrics.encoders import ArrayEncoder, Encoder, People
 from likewise.metrics.rounding import round_scale, round_weight
 
 
@@ -107,6 +108,21 @@ class WeightedLp(Metric):
                 )
             weights = weights[[self.feature_names.index(name) for name in encoder.labels]]
         return ColumnWeights(weights, encoder.is_number, np.full(self.n_features, np.nan), self.p)
+
+    def read_training(self, X: Any, y: Any, estimator: Any, *, numeric: bool) -> tuple[People, npt.NDArray[Any]]:
+        """As an array; columns without names have those of the metric, if it has as many."""
+        people, y = super().read_training(X, y, estimator, numeric=numeric)
+        if people.encoder.labels is None and len(self.columns) == people.rows.shape[1]:
+            people = replace(people, encoder=self.encoder())
+        return people, y
+
+    def as_learned(self, encoder: Encoder) -> WeightedLp:
+        """With the names of the encoder's columns, in their order."""
+        names = encoder.labels
+        if names is None or names == self.feature_names:
+            return self
+        known = names if self.feature_names is None else self.feature_names
+        return WeightedLp(self.weights[[known.index(name) for name in names]], self.p, feature_names=names)
 
     def scaled(self, factor: float) -> WeightedLp:
         """Return the metric whose distances are `factor` times as large."""

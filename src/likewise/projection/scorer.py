@@ -62,8 +62,13 @@ def fit_base(
         return float(to_unit_range(number, limits))
     if isinstance(base, FrozenEstimator):
         model: Any = base.estimator
+        own, given = getattr(getattr(model, "encoder_", None), "labels", None), people.encoder.labels
+        if own is not None and given is not None and own != given:
+            raise InvalidInputError(
+                f"base must have the columns of X, {list(given)}, in this order; it has {list(own)}."
+            )
     elif isinstance(base, ConstrainedEstimator):
-        if base.metric is not None and base.metric != metric:
+        if base.metric is not None and base.metric.as_learned(people.encoder) != metric:
             raise InvalidInputError(
                 f"base must have the same metric, {metric!r}; it has {base.metric!r}. Leave it out there."
             )
@@ -77,18 +82,18 @@ def fit_base(
             "base must be None, a number, or an estimator that is within the metric, such as AdditiveClassifier; got "
             f"{type(base).__name__}. Wrap a fitted one in FrozenEstimator."
         )
-    _check_guarantee(model, metric, limits)
+    _check_guarantee(model, metric, people, limits)
     return model
 
 
-def _check_guarantee(model: Any, metric: Metric, limits: tuple[float, float]) -> None:
+def _check_guarantee(model: Any, metric: Metric, people: People, limits: tuple[float, float]) -> None:
     """Raise unless ``|h(x) - h(x')| <= D(x, x')``, in units of the limits, with certainty."""
     guarantee = getattr(model, "guarantee_", None)
     if guarantee is None:
         raise InvalidTypeError(
             f"base must have a guarantee (guarantee_), as AdditiveClassifier does; {type(model).__name__} has none."
         )
-    if guarantee.metric != metric:
+    if guarantee.metric.as_learned(people.encoder) != metric:
         raise InvalidInputError(f"base must have the same metric, {metric!r}; it has {guarantee.metric!r}.")
     if guarantee.epsilon > 0 or guarantee.delta > 0:
         raise InvalidInputError(

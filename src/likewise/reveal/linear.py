@@ -135,7 +135,8 @@ def minimal_metric(
             )
     categorical, missing = ({name: min(1.0, w) for name, w in part.items()} for part in (categorical, missing))
     zeros = dict.fromkeys((name for name, w in {**numeric, **categorical}.items() if not w), "not_used")
-    return TableMetric(numeric, categorical, missing=missing or "refuse", zero_reasons=zeros, **shapes)
+    order = {} if form is None else {name: listed for name, listed in form.order.items() if name in numeric}
+    return TableMetric(numeric, categorical, missing=missing or "refuse", zero_reasons=zeros, order=order, **shapes)
 
 
 def find_jumps(model: Any, *, domain: Any = None) -> pd.DataFrame:
@@ -217,7 +218,11 @@ def _additive_weights(form: AdditiveForm, X: Any, output_range: Any) -> tuple[Ex
     """The same for people within the domain, if there is one."""
     limits = form.output_range if output_range is None else output_range
     width = 1.0 if limits is None else _width(form.regression, limits)
-    unknown = [name for name, effect in form.effects.items() if effect.blank is not None and effect.ends is None]
+    unknown = [
+        name
+        for name, effect in form.effects.items()
+        if effect.blank is not None and effect.ends is None and name not in form.order
+    ]
     seen = {name: _ends(X, name) for name in unknown if form.named}
     found = exact_weights(form, seen)
     for name in found.missing:

@@ -75,6 +75,12 @@ class InputSpace:
             named = frame.columns if kinds.labels is None else kinds.labels
             numeric = [name for name, number in zip(named, kinds.is_number, strict=True) if number]
         categories = [name for name in frame if name not in set(numeric)]
+        for name in categories:
+            if len({type(value) for value in frame[name][frame[name].isna()]}) > 1:
+                raise InvalidInputError(
+                    f"X must have one kind of blank per column, as encoders tell None and NaN apart; {name!r} has "
+                    "both. Replace one by the other, and fit the model to that."
+                )
         encoder = TableEncoder.learn(frame, numeric, categories)
         if domain is None:
             # Ordered categories are coded as numbers, and take only their own codes.

@@ -219,6 +219,10 @@ def prove_excess(space: InputSpace, metric: Metric, limits: Limits) -> Proof:
             raise UnprovableError("the metric is a function, whose values are known only at given rows")
         if encoder.labels is not None and list(encoder.labels) != space.names:
             raise UnprovableError("the columns of the metric are not those of X, in this order")
+        for column in space.encoder.columns:
+            listed = getattr(metric, "order", {}).get(column.name)
+            if listed is not None and getattr(column, "categories", None) != tuple(listed):
+                raise UnprovableError(f"the metric orders {column.name!r} otherwise than the table does")
         n_numbers = max(1, int((weights.is_number & weights.matters).sum()))
         # ||z||_p >= n^(1/p - 1) ||z||_1 over n numbers.
         shrink = 1.0 if weights.p == 1 else n_numbers ** (-1.0 if np.isinf(weights.p) else 1 / weights.p - 1)

@@ -1,0 +1,109 @@
+"""The distance of a guarantee is that of its model, whatever the names and the order of columns."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from likewise import (
+    AdditiveClassifier,
+    ProjectedClassifier,
+    ProjectedRegressor,
+    RecalibratedClassifier,
+    SmoothedClassifier,
+    TableMetric,
+    ThresholdDecision,
+    WeightedLp,
+)
+from likewise.exceptions import InvalidInputError
+
+NAMES = ["a", "b", "c"]
+# In another order than the columns: "a" must not matter.
+METRIC = WeightedLp({"c": 0.4, "b": 1.0, "a": 0.0})
+
+
+def people(n=200, seed=0):
+    X = pd.DataFrame(np.random.default_rng(seed).random((n, 3)).round(2), columns=NAMES)
+    return X, (X["a"] + X["b"] > 1).astype(int)
+
+
+def card(metric=METRIC):
+    return AdditiveClassifier(metric, penalty=1e-3)
+
+
+MODELS = {
+    "additive": card(),
+    "smoothed": SmoothedClassifier(LogisticRegression(), metric=METRIC),
+    "projected": ProjectedClassifier(DecisionTreeClassifier(random_state=0), metric=METRIC, random_state=0),
+    "projected, base": ProjectedClassifier(LogisticRegression(), metric=METRIC, base=card(), random_state=0),
+    "projected regressor": ProjectedRegressor(LinearRegression(), metric=METRIC, output_range=(0, 1), random_state=0),
+    "recalibrated": RecalibratedClassifier(card(), random_state=0),
+    "recalibrated projection": RecalibratedClassifier(
+        ProjectedClassifier(DecisionTreeClassifier(random_state=0), metric=METRIC, random_state=0), random_state=0
+    ),
+    "threshold": ThresholdDecision(card(), width=0.5),
+}
+
+
+def outputs(model, X):
+    return model.predict_proba(X)[:, 1] if hasattr(model, "predict_proba") else model.predict(X)
+
+
+def largest_excess(model, X, metric):
+    given = outputs(model, X)
+    return float((np.abs(given[:, None] - given) - model.guarantee_.bound(metric.pairwise(X))).max())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_named_metric_in_another_order_than_the_columns(name):
+    X, y = people()
+    model = MODELS[name].fit(X, y)
+    metric = METRIC.scaled(2) if name == "threshold" else METRIC  # divided by the width
+    new = people(80, 1)[0]
+    assert largest_excess(model, new, metric) <= 1e-9
+    assert np.ptp(outputs(model, new)) > 0.1  # the control: the model says something
+    np.testing.assert_allclose(outputs(model, new.assign(a=0.5)), outputs(model, new), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(outputs(model, new[["b", "c", "a"]]), outputs(model, new))
+    assert model.guarantee_.metric.feature_names == ("a", "b", "c")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_control_weights_by_position_are_found_out():
+    X, y = people()
+    by_position = WeightedLp(METRIC.weights)
+    assert largest_excess(card(by_position).fit(X, y), X, METRIC) > 0.1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_metric_of_a_guarantee_knows_the_columns_that_the_model_was_fitted_to():
+    X, y = people()
+    unnamed = card(WeightedLp([0.0, 1.0, 0.4])).fit(X, y)
+    turned = people(60, 1)[0][["c", "a", "b"]]
+    assert largest_excess(unnamed, turned, unnamed.guarantee_.metric) <= 1e-9
+    from_array = card(WeightedLp({"a": 0.0, "b": 1.0, "c": 0.4})).fit(X.to_numpy(), y)
+    assert largest_excess(from_array, turned, from_array.guarantee_.metric) <= 1e-9
+    with pytest.raises(InvalidInputError, match="must have the columns"):
+        from_array.predict_proba(turned.rename(columns={"a": "x"}))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_frozen_base_in_another_order_is_refused():
+    X, y = people()
+    base = FrozenEstimator(card().fit(X[["b", "a", "c"]], y))
+    with pytest.raises(InvalidInputError, match=r"base must have the columns of X, .*, in this order"):
+        ProjectedClassifier(LogisticRegression(), metric=METRIC, base=base).fit(X, y)
+
+
+def test_ordered_categories_are_in_the_order_of_the_training_data():
+    order = ["low", "middle", "high"]
+    rng = np.random.default_rng(0)
+    grade = pd.Categorical(rng.choice(order, 300), categories=order, ordered=True)
+    y = (np.asarray(grade.codes) + rng.normal(0, 0.3, 300) > 1).astype(int)
+    model = card(TableMetric({"grade": 0.1})).fit(pd.DataFrame({"grade": grade}), y)
+    assert model.guarantee_.metric.order == {"grade": ("low", "middle", "high")}
+    two = pd.DataFrame({"grade": pd.Categorical(["low", "high"], categories=["low", "high"], ordered=True)})
+    assert largest_excess(model, two, model.guarantee_.metric) <= 1e-9
+    assert largest_excess(model, two, TableMetric({"grade": 0.1})) > 0.05  # the control: by the dtype, one step
