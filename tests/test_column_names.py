@@ -16,6 +16,7 @@ from likewise import (
     TableMetric,
     ThresholdDecision,
     WeightedLp,
+    attack,
 )
 from likewise.exceptions import InvalidInputError
 
@@ -107,3 +108,17 @@ def test_ordered_categories_are_in_the_order_of_the_training_data():
     two = pd.DataFrame({"grade": pd.Categorical(["low", "high"], categories=["low", "high"], ordered=True)})
     assert largest_excess(model, two, model.guarantee_.metric) <= 1e-9
     assert largest_excess(model, two, TableMetric({"grade": 0.1})) > 0.05  # the control: by the dtype, one step
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_guarantee_is_about_the_metric_that_was_given():
+    X, y = people()
+    for metric in (METRIC, WeightedLp([0.0, 1.0, 0.4]), TableMetric({"a": 0.0, "b": 1.0, "c": 0.4})):
+        model = card(metric).fit(X, y)
+        assert metric.is_learned_as(model.guarantee_.metric)
+        assert attack(model, metric, X, n_pairs=1000).guarantee is not None
+        assert not metric.scaled(1.1).is_learned_as(model.guarantee_.metric)
+        assert not WeightedLp({"a": 1.0, "b": 0.0, "c": 0.4}).is_learned_as(model.guarantee_.metric)
+    ordered = TableMetric({"grade": 0.1}, order={"grade": ["low", "high"]})
+    assert TableMetric({"grade": 0.1}).is_learned_as(ordered)
+    assert not TableMetric({"grade": 0.1}, order={"grade": ["high", "low"]}).is_learned_as(ordered)

@@ -96,7 +96,7 @@ def audit(
     loaded: Any = None if model_name is None else load_any_model(model_name)
     model: Any = loaded if isinstance(loaded, ConstrainedEstimator) else None  # with a metric and a range of its own
     metric, output_range = _metric_and_range(echo, model, model_name, metric_file, output_range)
-    guaranteed = model is not None and model.guarantee_.metric == metric
+    guaranteed = model is not None and metric.is_learned_as(model.guarantee_.metric)
     limits = _Thresholds(model.guarantee_.epsilon if guaranteed else 0.0, max_excess)
     job = _AuditJob(model, metric, scores, output_range, limits.thresholds, worst)
     partitioned, id_column = in_partitions(source.table, cluster), source.id_column

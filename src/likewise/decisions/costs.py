@@ -198,7 +198,9 @@ def _metric_of(model: Any, metric: Metric | None) -> tuple[Metric, Any]:
         raise InvalidTypeError(f"model must be a fitted classifier with predict_proba; got {type(model).__name__}.")
     guarantee = model.guarantee_ if isinstance(model, ConstrainedClassifier) else None
     if metric is not None:
-        return check_metric(metric), guarantee if guarantee is not None and guarantee.metric == metric else None
+        check_metric(metric)
+        known = guarantee is not None and metric.is_learned_as(guarantee.metric)
+        return metric, guarantee if known else None
     if guarantee is None:
         raise InvalidInputError(f"metric must be given for {type(model).__name__}, which has none of its own.")
     return guarantee.metric, guarantee

@@ -260,6 +260,10 @@ class Metric(ABC):
         """The same metric, with what it left to the training data: names of columns, and orders of categories."""
         return self
 
+    def is_learned_as(self, learned: Metric) -> bool:
+        """Whether `learned` is this metric, with what `as_learned` may have added."""
+        return self == learned
+
     def known_weights(self, encoder: Encoder) -> ColumnWeights | None:
         """As `weights_of`; None for a metric that has no weights per column."""
         return self.weights_of(encoder)

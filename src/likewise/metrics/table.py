@@ -321,6 +321,13 @@ class TableMetric(Metric):
         }
         return self.with_params(order={**self.order, **learned}) if learned else self
 
+    def is_learned_as(self, learned: Metric) -> bool:
+        """Whether only orders of categories were added."""
+        if not isinstance(learned, TableMetric):
+            return False
+        kept = {name: listed for name, listed in learned.order.items() if name in self.order}
+        return learned.with_params(order=kept) == self
+
     def caps_at(self, factor: float) -> bool:
         """Whether ``scaled(factor)`` caps the weight of a category or of a blank at 1."""
         return any(weight * factor > 1 for weight in (*self.categorical.values(), *self.missing.values()))

@@ -124,6 +124,15 @@ class WeightedLp(Metric):
         known = names if self.feature_names is None else self.feature_names
         return WeightedLp(self.weights[[known.index(name) for name in names]], self.p, feature_names=names)
 
+    def is_learned_as(self, learned: Metric) -> bool:
+        """Whether the weights are the same, by name if both have names."""
+        if not isinstance(learned, WeightedLp) or self.p != learned.p or self.n_features != learned.n_features:
+            return False
+        if self.feature_names is None or learned.feature_names is None:
+            return bool((self.weights == learned.weights).all())
+        one, other = (dict(zip(m.columns, m.weights.tolist(), strict=True)) for m in (self, learned))
+        return one == other
+
     def scaled(self, factor: float) -> WeightedLp:
         """Return the metric whose distances are `factor` times as large."""
         check_positive("factor", factor)
