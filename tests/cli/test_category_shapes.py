@@ -135,3 +135,11 @@ def test_a_bad_shape_is_refused_in_a_line(place, options, words):
     assert done.exit_code == 2
     assert words in " ".join(done.output.split())
     assert not (place / "m.toml").exists()
+
+
+def test_a_category_that_nobody_has_is_noted(place):
+    noted = run(place, "metric people.csv --target good --group job=clerk,techer --out m.toml")
+    assert noted.exit_code == 0, noted.output
+    assert "--group job: nobody in the table has techer. Check the spelling." in " ".join(noted.output.split())
+    plain = run(place, "metric people.csv --target good --group job=clerk,teacher --out n.toml")
+    assert "nobody in the table" not in plain.output

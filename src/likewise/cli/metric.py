@@ -190,6 +190,10 @@ def reveal(
     X = drop_empty_columns(data.X, echo.note)
     shapes = GivenShapes.of(None if shaped is None else shaped.metric, X.drop(columns=[*orders]), groups)
     X = shapes.applied_to(X)
+    for name, listed in groups.items():
+        absent = [each for group in listed for each in group if each not in set(X[name].dropna())]
+        if absent:
+            echo.note(f"--group {name}: nobody in the table has {', '.join(absent)}. Check the spelling.")
     if scores is None:  # given scores may depend on any column
         named = (*categorical, *zero, *shapes.columns, *(() if before is None else before.protected))
         X = drop_names(X, categorical_columns(X), named, echo.note, option="--categorical")
